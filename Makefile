@@ -1,0 +1,100 @@
+# Every target makes the environment it needs by itself, in .venv/ (and .venv-bench/ for the benchmark).
+# A stamp file is touched last, so that an interrupted install is simply done again.
+
+PYTHON  ?= python3
+WORKERS ?= 4
+
+VENV    := .venv
+BENCH   := .venv-bench
+BIN     := $(VENV)/bin
+PIP     := -m pip --quiet --quiet --no-input
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo check lint formatted types layers unit test test-full bench \
+        requirements format diagram hooks clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.dev ## make .venv/ with everything for development
+
+demo: $(VENV)/.package ## see an agent killed in the middle of an effect, and resumed
+	@$(BIN)/jackline demo
+
+# --- checks ----------------------------------------------------------------------------------------------
+
+check: $(VENV)/.dev ## lint, format, types, layers and unit tests, side by side
+	@$(MAKE) --no-print-directory --jobs=5 --keep-going --output-sync=target lint formatted types layers unit
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check --output-format=concise
+
+formatted: $(VENV)/.dev
+	@$(BIN)/ruff format --check
+
+types: $(VENV)/.dev
+	@$(BIN)/mypy
+
+layers: $(VENV)/.dev
+	@$(BIN)/lint-imports --no-logo
+
+unit: $(VENV)/.dev
+	@$(BIN)/pytest tests/unit -m "not full"
+
+test: $(VENV)/.dev ## all tests but the long ones
+	@$(BIN)/pytest -n $(WORKERS) -m "not full"
+
+# Two at a time: a test of eight processes that fight for one database brings its own load.
+test-full: $(VENV)/.dev ## the long tests only
+	@$(BIN)/pytest -n 2 -m full
+
+bench: $(BENCH)/.bench ## what durability costs, as ratios measured in one run
+	@$(BENCH)/bin/python -m benchmarks
+
+# --- upkeep ----------------------------------------------------------------------------------------------
+
+format: $(VENV)/.dev ## let ruff rewrite the code
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+diagram: $(VENV)/.package ## write docs/states.md from the transition tables
+	@$(BIN)/python -m jackline.domain.diagram > docs/states.md.new && mv docs/states.md.new docs/states.md || \
+	  { rm -f docs/states.md.new; exit 1; }
+
+requirements: $(VENV)/.dev ## compile requirements/*.in again (UPGRADE=--upgrade takes newer versions)
+	@cd requirements && for name in build dev bench; do ../$(COMPILE) $(UPGRADE) $$name.in --output-file $$name.txt || exit; done
+
+hooks: $(VENV)/.dev ## run the quick checks before each commit
+	@$(BIN)/pre-commit install
+
+clean: ## remove the environments, the caches and what was built
+	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# --- environments ----------------------------------------------------------------------------------------
+
+# The environment alone; refuses an old Python before anything is written.
+$(VENV)/.made $(BENCH)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo 'jackline needs Python 3.11 or newer as "$(PYTHON)"; name another: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@$(PYTHON) -m venv $(@D)
+	@touch $@
+
+# The package itself, editable. Built here with the pinned builder: nothing else is downloaded for `make demo`.
+$(VENV)/.package $(BENCH)/.package: %/.package: %/.made requirements/build.txt pyproject.toml src/jackline/version.py
+	@$*/bin/python $(PIP) install --require-hashes -r requirements/build.txt
+	@$*/bin/python $(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.package requirements/dev.txt
+	@$(BIN)/python $(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# Apart from .venv/, because what it compares with brings pytest plugins and half a web stack along.
+$(BENCH)/.bench: $(BENCH)/.package requirements/bench.txt
+	@$(BENCH)/bin/python $(PIP) install --require-hashes -r requirements/bench.txt
+	@touch $@

@@ -1,0 +1,7 @@
+"""`python -m jackline`: the command line."""
+
+import sys
+
+from jackline.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,110 @@
+"""The one tree of errors: each says what to do next, knows its exit code and whether trying again can help.
+
+The docstring of a class is the pattern of its message; nothing here imports anything of jackline.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class JacklineError(Exception):
+    """{detail}"""
+
+    exit_code: ClassVar[int] = 1
+    permanent: ClassVar[bool] = True
+
+    def __init__(self, detail: object = "", **facts: object) -> None:
+        """Fill the docstring's pattern with `detail` and the named facts."""
+        self.detail = str(detail)
+        self.facts = facts
+        pattern = (type(self).__doc__ or "{detail}").strip()
+        super().__init__(pattern.format(detail=self.detail, **facts))
+
+
+class UsageError(JacklineError):
+    """{detail}"""
+
+    exit_code = 2
+
+
+class NotFound(UsageError):
+    """no {what} matches '{detail}': `{hint}` shows what there is"""
+
+
+class Ambiguous(UsageError):
+    """'{detail}' fits {count} {what}s ({some}): type a longer prefix"""
+
+
+class Conflict(UsageError):
+    """run {detail} exists already and asks for something else: choose another --run-id, or resume it"""
+
+
+class Refused(UsageError):
+    """{detail}"""
+
+
+class ConfigError(UsageError):
+    """{detail}"""
+
+
+class PolicyError(UsageError):
+    """{detail}"""
+
+
+class ScriptError(UsageError):
+    """{detail}"""
+
+
+class AgentUnavailable(JacklineError):
+    """agent '{detail}' cannot be used: {why}"""
+
+    exit_code = 13
+
+
+class Busy(JacklineError):
+    """run {detail} is being worked on by {owner}: wait for it, follow it with `jackline logs -f {detail}`, or cancel it"""
+
+    permanent = False
+
+
+class Fenced(JacklineError):
+    """run {detail} now belongs to another attempt; nothing more is written by this one"""
+
+    permanent = True
+
+
+class StoreError(JacklineError):
+    """{detail}"""
+
+
+class StoreUnavailable(StoreError):
+    """the database cannot be reached: {detail}; nothing was lost, try again when it is back"""
+
+    permanent = False
+
+
+class StoreFull(StoreError):
+    """the disk is full ({detail}): make room, then resume; what was written before is safe"""
+
+    permanent = False
+
+
+class StoreReadOnly(StoreError):
+    """the database cannot be written ({detail}): check the permissions of the home folder"""
+
+
+class StoreCorrupt(StoreError):
+    """{detail} is damaged or not a jackline database; it was left untouched: restore a backup, or name another home"""
+
+
+class SchemaTooNew(StoreError):
+    """the database has schema {detail}, this jackline knows {known}: upgrade jackline"""
+
+
+class SchemaTooOld(StoreError):
+    """the database has schema {detail}, this jackline needs {known}: run `jackline db migrate`"""
+
+
+class MigrationChanged(StoreError):
+    """migration {detail} was changed after it had been applied: reinstall the jackline version that made this database"""

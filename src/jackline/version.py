@@ -1,0 +1,3 @@
+"""The version of jackline, written only here; imports nothing, so that reading it is free."""
+
+__version__ = "0.1.0"
