@@ -1,0 +1,77 @@
+"""What an agent is to the engine: a declaration and three pure functions. Contracts only.
+
+An adapter never spawns, never reads a file and never sees the store. An agent that needs a conversation is a small
+helper program that speaks event lines, so that the engine knows one kind of agent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.domain.outcome import Exit, Heard, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What can be known of an agent without running it."""
+
+    name: str
+    binary: str
+    gate: str  # "enforced" or "advisory"
+    gate_reason: str
+    chooses_session: bool  # the session id can be given before the start, so it is never lost
+    resumes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """Everything a launch may depend on."""
+
+    run_id: str
+    attempt: int
+    turn: int
+    role: str
+    prompt: str
+    workspace: str
+    folder: str  # a folder of the run's own where the agent may keep its state
+    gate: str  # address of the gate's unix socket
+    token: str  # what the gate asks for
+    session: str | None = None
+    resume: bool = False
+    binary: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start the agent: nothing is inherited but what stands here."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    stdin: bytes | None = None
+
+
+class Adapter(Protocol):
+    """One agent."""
+
+    @property
+    def declaration(self) -> Declaration:
+        """The frozen facts."""
+        ...
+
+    def launch(self, request: TurnRequest) -> Launch:
+        """The command line, environment and files of a turn."""
+        ...
+
+    def parse(self, line: bytes) -> tuple[Heard, ...]:
+        """What a line of output says; a line that cannot be read is `raw`, never an exception."""
+        ...
+
+    def classify(self, exit_: Exit, heard: tuple[Heard, ...]) -> Outcome:
+        """How the turn ended, from the exit and the telling lines (end, error, limit) among what was heard."""
+        ...

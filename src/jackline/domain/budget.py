@@ -1,0 +1,57 @@
+"""Limits and what was spent against them, cumulative over attempts and resumes. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a run may use before it stops cleanly; None means no limit. The defaults are finite on purpose."""
+
+    wall_ms: int | None = 8 * HOUR_MS
+    iterations: int | None = 20
+    steps: int | None = 500
+    calls: int | None = 10_000
+    tokens: int | None = None
+    usd_micros: int | None = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run has used so far, over all its attempts."""
+
+    wall_ms: int = 0
+    iterations: int = 0
+    steps: int = 0
+    calls: int = 0
+    tokens_input: int = 0
+    tokens_output: int = 0
+    tokens_cached: int = 0
+    usd_micros: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """What counts against the token limit: cached input is counted in `tokens_input` by every provider."""
+        return self.tokens_input + self.tokens_output
+
+    def plus(self, **more: int) -> Spent:
+        """A new account with these amounts added."""
+        values = {field.name: getattr(self, field.name) + more.pop(field.name, 0) for field in fields(self)}
+        if more:
+            message = f"no such account: {', '.join(more)}"
+            raise TypeError(message)
+        return Spent(**values)
+
+
+def exhausted(limits: Limits, spent: Spent) -> str | None:
+    """The first limit that leaves no room for one unit more, in words; None while there is room."""
+    for name in ("wall_ms", "iterations", "steps", "calls", "tokens", "usd_micros"):
+        limit = getattr(limits, name)
+        # An iteration or a step is counted when it begins, so the last allowed one may still be under way.
+        used = getattr(spent, name)
+        if limit is not None and used >= limit:
+            return f"{name} {used} of {limit}"
+    return None

@@ -1,0 +1,267 @@
+"""The heart: `step(state, input)` decides everything that can happen to a run. Pure: no clock, no I/O, no store.
+
+The driver in `engine.attempt` writes down what is decided here before it carries the commands out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from jackline.domain.budget import exhausted
+from jackline.domain.events import Fact
+from jackline.domain.retry import backoff_ms
+from jackline.domain.signals import (
+    CheckEnded,
+    Claimed,
+    Command,
+    Input,
+    Recover,
+    Recovered,
+    RunCheck,
+    StartTurn,
+    Stop,
+    StopWanted,
+    StopWork,
+    TurnEnded,
+)
+from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunState, WaitReason
+from jackline.domain.transitions import next_run
+
+if TYPE_CHECKING:
+    from jackline.domain.outcome import Outcome
+    from jackline.domain.records import Life, Spec
+
+_STOP_FAILURE = {Stop.WALL: Failure.TIMEOUT, Stop.IDLE: Failure.IDLE, Stop.UNGATED: Failure.UNGATED}
+_STOP_WAIT = {
+    Stop.INTERRUPT: WaitReason.PAUSED,
+    Stop.BUDGET: WaitReason.BUDGET,
+    Stop.APPROVAL: WaitReason.APPROVAL,
+    Stop.DOUBT: WaitReason.IN_DOUBT,
+}
+# What may still replace the reason of a stop that is under way. A person's word is never lost in a smaller
+# reason, above all not in a doubt, after which the run may go on by itself; a clock that runs out meanwhile
+# says nothing new.
+_OUTRANKS = {
+    Stop.CANCEL: frozenset(Stop) - {Stop.CANCEL},
+    Stop.UNGATED: frozenset(Stop) - {Stop.CANCEL, Stop.UNGATED},
+    Stop.INTERRUPT: frozenset({Stop.DOUBT}),
+    Stop.BUDGET: frozenset({Stop.DOUBT}),
+    Stop.APPROVAL: frozenset({Stop.DOUBT}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A run as the heart sees it: the durable life, and what only matters while this attempt lives."""
+
+    run_id: str
+    spec: Spec
+    life: Life
+    stopping: Stop | None = None
+    stop_detail: str = ""
+    outcome: Outcome | None = None  # of a turn whose open calls are being settled
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one input leads to: the new state, the facts to write down, then the commands to carry out."""
+
+    state: State
+    commands: tuple[Command, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether this attempt has nothing more to do."""
+        return self.state.life.state is not RunState.RUNNING
+
+
+def step(state: State, signal: Input) -> Step:
+    """Decide what follows from one input."""
+    match signal:
+        case Claimed():
+            return _claimed(state)
+        case Recovered():
+            return _recovered(state, signal)
+        case TurnEnded():
+            return _turn_ended(state, signal)
+        case CheckEnded():
+            return _check_ended(state, signal)
+        case StopWanted():
+            return _stop_wanted(state, signal)
+
+
+def _claimed(state: State) -> Step:
+    """A new attempt: nothing of the last one's end may stick to it; `succeeded` and `cancelled` refuse."""
+    claimed = next_run(state.life.state, "claim")
+    life = replace(state.life, state=claimed, reason=None, wake_at=None, failure=None, detail="")
+    return _recover(replace(state, life=life, stopping=None, stop_detail="", outcome=None))
+
+
+def _recover(state: State) -> Step:
+    life = _next_step(replace(state.life, phase=Phase.RECOVERING))
+    return Step(replace(state, life=life), (Recover(life.step),), (Fact("recovery.started"),))
+
+
+def _recovered(state: State, signal: Recovered) -> Step:
+    settled = Fact("recovery.ended", {"doubts": list(signal.doubts)})
+    if signal.doubts and not _cancelling(state) and state.stopping is not Stop.UNGATED:
+        count = len(signal.doubts)
+        detail = f"{count} effect{'s' if count > 1 else ''} in doubt: {', '.join(signal.doubts)}"
+        return _with(settled, _park(state, WaitReason.IN_DOUBT, detail))
+    return _with(settled, _go_on(state, signal.at))
+
+
+def _turn_ended(state: State, signal: TurnEnded) -> Step:
+    usage = signal.usage
+    spent = state.life.spent.plus(
+        tokens_input=usage.tokens_input,
+        tokens_output=usage.tokens_output,
+        tokens_cached=usage.tokens_cached,
+        usd_micros=usage.usd_micros,
+    )
+    state = replace(state, life=replace(state.life, spent=spent), outcome=signal.outcome)
+    if signal.open_calls or state.stopping is Stop.DOUBT:
+        return _recover(state)
+    return _go_on(state, signal.at)
+
+
+def _check_ended(state: State, signal: CheckEnded) -> Step:
+    if _cancelling(state):
+        return _stopped(state, Stop.CANCEL)
+    if state.stopping is not None:
+        return _stopped(state, state.stopping)  # it had our TERM: not even an exit of 0 proves anything now
+    if signal.exit_code == 0:
+        return _finish(replace(state, life=replace(state.life, proof=Proof.PROVED)), "succeed")
+    if signal.exit_code is None:  # killed or lost: the host found nothing out, and a resume proves again
+        return _fail(state, Failure.PROOF, signal.detail)
+    life = replace(state.life, proof=Proof.REFUTED, goal=Phase.WORKING)
+    return _fail(replace(state, life=life), Failure.PROOF, signal.detail)
+
+
+def _stop_wanted(state: State, signal: StopWanted) -> Step:
+    if state.life.state is not RunState.RUNNING:
+        return Step(state)  # it came too late: the attempt has ended already
+    under_way = state.stopping
+    if under_way is not None and under_way not in _OUTRANKS.get(signal.why, frozenset()):
+        return Step(state)  # a second Ctrl-C, or a timeout while we are stopping already, changes nothing
+    stopping = replace(state, stopping=signal.why, stop_detail=signal.detail)
+    fact = Fact("stop.wanted", {"why": signal.why, "detail": signal.detail})
+    return Step(stopping, (StopWork(signal.why),) if under_way is None else (), (fact,))
+
+
+def _go_on(state: State, at: int) -> Step:
+    """Everything is settled: what comes next?"""
+    if _cancelling(state):
+        return _stopped(state, Stop.CANCEL)
+    if state.stopping is Stop.DOUBT:  # settled since; how the turn ended was our doing, so it does not count
+        return _proceed(replace(state, stopping=None, stop_detail="", outcome=None))
+    if state.stopping is not None:
+        return _stopped(state, state.stopping)
+    if state.outcome is not None:
+        return _concluded(replace(state, outcome=None), state.outcome, at)
+    return _proceed(state)
+
+
+def _cancelling(state: State) -> bool:
+    return state.life.cancel_requested or state.stopping is Stop.CANCEL
+
+
+def _concluded(state: State, outcome: Outcome, at: int) -> Step:
+    if outcome.session_lost:  # the driver forgets the session; the next turn starts a fresh one with a packet
+        return _proceed(state)
+    if outcome.waits is not None:
+        return _park(replace(state, life=replace(state.life, retries=0)), outcome.waits, outcome.detail)
+    match outcome.failure:
+        case None:
+            goal = Phase.PROVING
+            return _proceed(replace(state, life=replace(state.life, goal=goal, retries=0)))
+        case Failure.LIMIT:
+            return _park(state, WaitReason.LIMIT, outcome.detail, _limit_over(state, outcome, at))
+        case failure if failure in TRANSIENT and state.life.retries < state.spec.retry.most:
+            retries = state.life.retries + 1
+            wake = at + backoff_ms(state.spec.retry, retries, state.run_id)
+            life = replace(state.life, retries=retries, failure=failure)
+            return _park(replace(state, life=life), WaitReason.RETRY, outcome.detail, wake)
+        case failure:
+            return _fail(state, failure, outcome.detail)
+
+
+def _limit_over(state: State, outcome: Outcome, at: int) -> int:
+    """When to look again: at the reset; where none is named, or it is past, after the longest wait."""
+    if outcome.resets_at is not None and outcome.resets_at > at:
+        return outcome.resets_at
+    longest = replace(state.spec.retry, base_ms=state.spec.retry.cap_ms)
+    return at + backoff_ms(longest, 1, state.run_id)
+
+
+def _proceed(state: State) -> Step:
+    """Towards the goal: the next turn, or the proof, or the end where nothing is to be proved."""
+    if state.life.goal is Phase.PROVING:
+        return _prove(state)
+    first = state.life.iteration == 0
+    # The iteration that is under way was counted when it began: a crash in the last one must not end it.
+    limits = state.spec.limits if first else replace(state.spec.limits, iterations=None)
+    spent = exhausted(limits, state.life.spent)
+    if spent is not None:
+        return _park(state, WaitReason.BUDGET, f"budget spent: {spent}")
+    # The tree changes from here on: what a proof said of an older one no longer holds.
+    life = replace(state.life, phase=Phase.WORKING, turn=state.life.turn + 1, proof=Proof.UNVERIFIED)
+    life = _next_step(life)
+    if first:
+        life = replace(life, iteration=1, spent=life.spent.plus(iterations=1))
+    order = StartTurn(life.step, life.turn, Role.WORK)
+    fact = Fact("turn.started", {"turn": life.turn, "role": Role.WORK, "iteration": life.iteration})
+    return Step(replace(state, life=life, stopping=None, stop_detail="", outcome=None), (order,), (fact,))
+
+
+def _prove(state: State) -> Step:
+    if not state.spec.proof:
+        return _finish(state, "succeed")
+    life = _next_step(replace(state.life, phase=Phase.PROVING))
+    fact = Fact("check.started", {"command": state.spec.proof})
+    return Step(replace(state, life=life), (RunCheck(life.step, state.spec.proof),), (fact,))
+
+
+def _stopped(state: State, why: Stop) -> Step:
+    if why is Stop.CANCEL:
+        return _finish(state, "cancel")
+    if why in _STOP_WAIT:
+        return _park(state, _STOP_WAIT[why], state.stop_detail)
+    return _fail(state, _STOP_FAILURE[why], state.stop_detail)
+
+
+def _park(state: State, reason: WaitReason, detail: str, wake_at: int | None = None) -> Step:
+    life = replace(
+        state.life,
+        state=next_run(state.life.state, "park"),
+        reason=reason,
+        wake_at=wake_at,
+        phase=None,
+        detail=detail,
+    )
+    fact = Fact("run.waiting", {"reason": reason, "wake_at": wake_at, "detail": detail})
+    return Step(replace(state, life=life), (), (fact,))
+
+
+def _fail(state: State, failure: Failure, detail: str) -> Step:
+    # Retries are counted in a row: who resumes a failed run begins a new row.
+    life = replace(state.life, failure=failure, detail=detail, retries=0)
+    return _finish(replace(state, life=life), "fail")
+
+
+def _finish(state: State, change: str) -> Step:
+    life = replace(state.life, state=next_run(state.life.state, change), phase=None)
+    if life.state is RunState.SUCCEEDED:
+        life = replace(life, failure=None, detail="")
+    fact = Fact(f"run.{life.state}", {"failure": life.failure, "detail": life.detail, "proof": life.proof})
+    return Step(replace(state, life=life), (), (fact,))
+
+
+def _next_step(life: Life) -> Life:
+    return replace(life, step=life.step + 1, spent=life.spent.plus(steps=1))
+
+
+def _with(fact: Fact, decided: Step) -> Step:
+    return replace(decided, facts=(fact, *decided.facts))

@@ -1,0 +1,30 @@
+"""Ids: time-ordered, collision-free in parallel, short to type. Pure: time and randomness are handed in.
+
+An id is 26 characters of Crockford's base 32 in lower case: 48 bits of milliseconds, 80 bits of randomness.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_CHOSEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NUMBER = re.compile(r"#?([0-9]{1,9})")
+RANDOM_BYTES = 10
+
+
+def make(wall_ms: int, randomness: bytes) -> str:
+    """An id from a time and ten random bytes."""
+    number = (wall_ms & (1 << 48) - 1) << 80 | int.from_bytes(randomness[:RANDOM_BYTES], "big")
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def is_chosen(text: str) -> bool:
+    """Whether a caller may use this text as a run's id: it becomes a folder's name."""
+    return _CHOSEN.fullmatch(text) is not None and ".." not in text
+
+
+def as_number(text: str) -> int | None:
+    """The short number in `#12` or `12`, else None."""
+    found = _NUMBER.fullmatch(text)
+    return int(found[1]) if found else None

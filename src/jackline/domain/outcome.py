@@ -1,0 +1,56 @@
+"""How a turn ended, and what an agent's line meant: the small values that adapters hand to the engine. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.domain.states import Failure, WaitReason
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended. Its whole tree is dead by then, but for `survivors`, which no signal could end."""
+
+    code: int | None
+    signal: int | None = None
+    leftovers: int = 0  # descendants that did not end by themselves
+    lost: bool = False  # nobody saw how it ended: the warden was gone
+    survivors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a turn came to: no failure and nothing waited for means that it ended well."""
+
+    failure: Failure | None = None
+    detail: str = ""
+    resets_at: int | None = None
+    waits: WaitReason | None = None
+    session_lost: bool = False  # the agent does not know the session it was told to resume
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an agent said it used; added up over the turns of a run."""
+
+    tokens_input: int = 0
+    tokens_output: int = 0
+    tokens_cached: int = 0
+    usd_micros: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One thing an agent's output said, in the one vocabulary of all agents.
+
+    kind: message, thinking, call.started, call.finished, usage, session, limit, retry, error, end, raw.
+    """
+
+    kind: str
+    text: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage | None = None

@@ -1,0 +1,54 @@
+"""What an agent is told when its work goes on after an end it did not see: facts only, never claims. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.states import CallClass, CallState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.domain.records import Call, Receipt
+
+_HEAD = "Your work on this task was interrupted and goes on now. What follows was recorded by the host; trust it."
+_MOST = 50
+
+
+def prompt_of(turn: int, prompt: str, packet: str, *, resumes: bool) -> str:
+    """The task itself for a first turn, the packet for a session that knows the task, both for a fresh one."""
+    if turn == 1:
+        return prompt
+    return packet if resumes else f"{prompt}\n\n{packet}"
+
+
+def packet(calls: Sequence[Call], receipts: Sequence[Receipt]) -> str:
+    """The resume packet: effects that are done, calls whose outcome is unknown, and what a person decided."""
+    lines = [_HEAD]
+    lines += _section("Already done, do not do again:", [_done(one) for one in receipts])
+    unknown = [call for call in calls if call.state is CallState.IN_DOUBT]
+    lines += _section("Cut off, outcome unknown; look before you repeat:", [_brief(one) for one in unknown])
+    void = [call for call in calls if call.state is CallState.VOID and call.call_class is CallClass.EFFECT]
+    lines += _section("Known not to have happened:", [_void(one) for one in void])
+    return "\n".join(lines)
+
+
+def _section(title: str, items: list[str]) -> list[str]:
+    if not items:
+        return []
+    more = [f"- and {len(items) - _MOST} more"] if len(items) > _MOST else []
+    return ["", title, *(f"- {item}" for item in items[:_MOST]), *more]
+
+
+def _done(receipt: Receipt) -> str:
+    known = f" ({receipt.external_id})" if receipt.external_id else ""
+    return f"{receipt.rule} → {receipt.target or receipt.call_id}{known}"
+
+
+def _brief(call: Call) -> str:
+    return f"{call.tool} {call.input[:200]}"
+
+
+def _void(call: Call) -> str:
+    wish = {"retry": "; do it again", "skip": "; a person said: leave it out"}.get(call.answer, "")
+    return f"{_brief(call)}{wish}"

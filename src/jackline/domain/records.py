@@ -1,0 +1,257 @@
+"""The dozen records that travel between the layers: what was asked, how it stands, who holds it. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from jackline.domain.budget import Limits, Spent
+from jackline.domain.policy import Rule
+from jackline.domain.retry import RetryPolicy
+from jackline.domain.states import (
+    CallClass,
+    CallState,
+    Decision,
+    Failure,
+    Phase,
+    Proof,
+    Replay,
+    RunState,
+    WaitReason,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def _known(record: type[Limits | RetryPolicy | Spec], data: Mapping[str, Any]) -> dict[str, Any]:
+    names = {one.name for one in fields(record)}
+    return {name: value for name, value in data.items() if name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What was asked for, frozen when the run starts: a resume on another day must not see tomorrow's settings."""
+
+    prompt: str
+    workspace: str
+    agent: str = "scripted"
+    task: str = "adhoc"
+    mode: str = "job"
+    proof: str = ""
+    turn_timeout_ms: int = 900_000
+    idle_timeout_ms: int = 600_000
+    grace_ms: int = 5_000
+    limits: Limits = field(default_factory=Limits)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    rules: tuple[Rule, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Spec:
+        """The reverse of to_dict; names that this version does not know are passed over."""
+        values = _known(cls, data)
+        values["limits"] = Limits(**_known(Limits, values.get("limits", {})))
+        values["retry"] = RetryPolicy(**_known(RetryPolicy, values.get("retry", {})))
+        values["rules"] = tuple(Rule.from_dict(rule) for rule in values.get("rules", ()))
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """The part of a run that the heart changes; `goal` is where recovery leads back to after a crash."""
+
+    state: RunState = RunState.QUEUED
+    reason: WaitReason | None = None
+    wake_at: int | None = None
+    phase: Phase | None = None
+    goal: Phase = Phase.WORKING
+    failure: Failure | None = None
+    detail: str = ""
+    proof: Proof = Proof.UNVERIFIED
+    attempt: int = 0
+    step: int = 0
+    turn: int = 0
+    iteration: int = 0
+    retries: int = 0
+    cancel_requested: bool = False
+    spent: Spent = field(default_factory=Spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One durable intent."""
+
+    id: str
+    number: int
+    repository: str
+    lineage: str
+    parent: str | None
+    spec: Spec
+    life: Life
+    owner: str | None
+    event_seq: int
+    chain_head: str
+    created_at: int
+    updated_at: int
+    started_at: int | None = None
+    finished_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A place where runs work: named by the hash of its path, as its predecessor did."""
+
+    id: str
+    path: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a lease: one supervisor process on one boot of one host."""
+
+    name: str
+    host: str
+    boot: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write for a run: every write compares owner and token."""
+
+    run_id: str
+    owner: str
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One leased execution of a run; its number is the fencing token."""
+
+    run_id: str
+    token: int
+    owner: str
+    host: str
+    boot: str
+    pid: int
+    warden_pid: int | None
+    warden_started: int | None
+    started_at: int
+    ended_at: int | None
+    outcome: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One invocation of an agent."""
+
+    run_id: str
+    number: int
+    step: int
+    attempt: int
+    role: str
+    agent: str
+    session: str | None
+    prompt: str
+    started_at: int
+    ended_at: int | None = None
+    exit_code: int | None = None
+    failure: str | None = None
+    detail: str = ""
+    last_message: str = ""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    raw_lines: int = 0
+    spent: Spent = field(default_factory=Spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A command that the host executed to prove something."""
+
+    run_id: str
+    step: int
+    attempt: int
+    command: str
+    started_at: int
+    ended_at: int | None = None
+    exit_code: int | None = None
+    output: str = ""
+    tree: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call in the ledger."""
+
+    id: str
+    run_id: str
+    attempt: int
+    turn: int
+    step: int
+    occurrence: int
+    tool: str
+    call_class: CallClass
+    replay: Replay
+    decision: Decision
+    rule: str
+    door: str
+    key: str
+    target: str
+    input: str
+    state: CallState
+    prepared_at: int
+    agent_call: str = ""
+    reason: str = ""
+    answer: str = ""
+    original: str | None = None
+    output: str = ""
+    exit_code: int | None = None
+    finished_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof of an effect's outcome; `origin` says who gave it: the agent, a probe or a person."""
+
+    call_id: str
+    run_id: str
+    key: str
+    target: str
+    rule: str
+    output: str
+    external_id: str
+    origin: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notification in the outbox, written in the same transaction as the state that it tells."""
+
+    id: str
+    run_id: str
+    kind: str
+    title: str
+    body: str
+    chain_head: str
+    created_at: int
+    delivered_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a resume needs, at a step boundary or an interrupt."""
+
+    run_id: str
+    step: int
+    kind: str
+    life: str
+    cursor: str
+    at: int

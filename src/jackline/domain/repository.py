@@ -1,0 +1,10 @@
+"""How a repository is named: by the hash of its path, as the predecessor did, so that old run folders are found. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def repository_id(path: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of the path."""
+    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -1,0 +1,173 @@
+"""The closed sets of words: states, reasons, classes, and the exit code each end has. Pure values."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class RunState(StrEnum):
+    """Where a run stands; the last three are terminal."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TERMINAL = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED})
+ACTIVE = frozenset({RunState.QUEUED, RunState.RUNNING, RunState.WAITING})
+
+
+class WaitReason(StrEnum):
+    """What a waiting run waits for."""
+
+    HUMAN = "human"
+    APPROVAL = "approval"
+    IN_DOUBT = "in_doubt"
+    LIMIT = "limit"
+    BUDGET = "budget"
+    RETRY = "retry"
+    DEPENDENCY = "dependency"
+    PAUSED = "paused"
+
+
+class Phase(StrEnum):
+    """What a running run is busy with."""
+
+    RECOVERING = "recovering"
+    PLANNING = "planning"
+    WORKING = "working"
+    REVIEWING = "reviewing"
+    PROVING = "proving"
+
+
+class Role(StrEnum):
+    """What a turn is for."""
+
+    PLAN = "plan"
+    WORK = "work"
+    REVIEW = "review"
+
+
+class StepKind(StrEnum):
+    """What a numbered step of a run was."""
+
+    RECOVERY = "recovery"
+    TURN = "turn"
+    CHECK = "check"
+    VERDICT = "verdict"
+
+
+class CallState(StrEnum):
+    """Where a call stands in the ledger."""
+
+    PREPARED = "prepared"
+    DONE = "done"
+    FAILED = "failed"
+    DENIED = "denied"
+    IN_DOUBT = "in_doubt"
+    VOID = "void"
+    ABANDONED = "abandoned"
+
+
+class CallClass(StrEnum):
+    """How far a call reaches."""
+
+    READ = "read"
+    LOCAL = "local"
+    EFFECT = "effect"
+    UNKNOWN = "unknown"
+
+
+class Replay(StrEnum):
+    """What may be done with a call that was in flight when everything died."""
+
+    EXACT = "exact"
+    IDEMPOTENT = "idempotent"
+    RELAUNCH = "relaunch"
+    ASK = "ask"
+
+
+class Decision(StrEnum):
+    """What the gate says to a call; `stored` gives back an earlier result instead of a second effect."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+    STORED = "stored"
+
+
+class Proof(StrEnum):
+    """What the host itself found out about the final tree."""
+
+    PROVED = "proved"
+    UNVERIFIED = "unverified"
+    REFUTED = "refuted"
+
+
+class Failure(StrEnum):
+    """Why a turn or a run did not end well."""
+
+    AGENT_ERROR = "agent_error"
+    LIMIT = "limit"
+    OVERLOADED = "overloaded"
+    TIMEOUT = "timeout"
+    IDLE = "idle"
+    CONNECTIVITY = "connectivity"
+    AUTHENTICATION = "authentication"
+    BILLING = "billing"
+    MODEL_NOT_FOUND = "model_not_found"
+    CONTEXT_TOO_LONG = "context_too_long"
+    CRASHED = "crashed"
+    NO_COMMIT = "no_commit"
+    NO_TERMINAL_EVENT = "no_terminal_event"
+    UNAVAILABLE = "unavailable"
+    BUDGET = "budget"
+    PROOF = "proof"
+    UNGATED = "ungated"
+
+
+TRANSIENT = frozenset({Failure.OVERLOADED, Failure.CONNECTIVITY, Failure.CRASHED})
+
+EXIT_OK = 0
+EXIT_USAGE = 2
+EXIT_PERSON = 14
+EXIT_CANCELLED = 17
+EXIT_INTERRUPTED = 130
+
+_FAILURE_EXIT = {
+    Failure.LIMIT: 10,
+    Failure.TIMEOUT: 11,
+    Failure.IDLE: 11,
+    Failure.CONNECTIVITY: 12,
+    Failure.OVERLOADED: 12,
+    Failure.UNAVAILABLE: 13,
+    Failure.BUDGET: 15,
+    Failure.PROOF: 16,
+    Failure.UNGATED: 18,
+}
+_WAIT_EXIT = {
+    WaitReason.HUMAN: EXIT_PERSON,
+    WaitReason.APPROVAL: EXIT_PERSON,
+    WaitReason.IN_DOUBT: EXIT_PERSON,
+    WaitReason.LIMIT: 10,
+    WaitReason.BUDGET: 15,
+    WaitReason.RETRY: 12,
+    WaitReason.DEPENDENCY: EXIT_PERSON,
+    WaitReason.PAUSED: EXIT_INTERRUPTED,
+}
+
+
+def exit_code(state: RunState, reason: WaitReason | None, failure: Failure | None) -> int:
+    """The exit code of the command that leaves a run in this state; never 0 for anything but success."""
+    match state:
+        case RunState.SUCCEEDED:
+            return EXIT_OK
+        case RunState.CANCELLED:
+            return EXIT_CANCELLED
+        case RunState.WAITING if reason is not None:
+            return _WAIT_EXIT[reason]
+        case _:
+            return _FAILURE_EXIT.get(failure, 1) if failure else 1

@@ -1,0 +1,67 @@
+"""The two transition tables, of a run and of a call. Nothing else in jackline decides which change is allowed."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from jackline.domain.states import CallState as C
+from jackline.domain.states import RunState as R
+
+S = TypeVar("S")
+
+RUN: dict[tuple[R, str], R] = {
+    (R.QUEUED, "claim"): R.RUNNING,
+    (R.WAITING, "claim"): R.RUNNING,
+    (R.RUNNING, "claim"): R.RUNNING,  # a takeover: the lease ran out, or its holder is known to be dead
+    (R.FAILED, "claim"): R.RUNNING,  # `resume` reopens a failed run as a new attempt
+    (R.RUNNING, "succeed"): R.SUCCEEDED,
+    (R.RUNNING, "fail"): R.FAILED,
+    (R.RUNNING, "park"): R.WAITING,
+    (R.WAITING, "wake"): R.QUEUED,
+    (R.QUEUED, "cancel"): R.CANCELLED,
+    (R.WAITING, "cancel"): R.CANCELLED,
+    (R.RUNNING, "cancel"): R.CANCELLED,
+}
+
+CALL: dict[tuple[C, str], C] = {
+    (C.PREPARED, "succeed"): C.DONE,
+    (C.PREPARED, "fail"): C.FAILED,
+    (C.PREPARED, "deny"): C.DENIED,
+    (C.PREPARED, "doubt"): C.IN_DOUBT,
+    (C.PREPARED, "abandon"): C.ABANDONED,
+    (C.IN_DOUBT, "happened"): C.DONE,
+    (C.IN_DOUBT, "did_not"): C.VOID,
+    (C.IN_DOUBT, "abandon"): C.ABANDONED,
+}
+
+
+class TransitionRefused(ValueError):
+    """A change that the table does not know."""
+
+
+def next_run(state: R, change: str) -> R:
+    """The state after the change, or TransitionRefused."""
+    return _next(RUN, state, change)
+
+
+def next_call(state: C, change: str) -> C:
+    """The state after the change, or TransitionRefused."""
+    return _next(CALL, state, change)
+
+
+def run_sources(change: str) -> tuple[R, ...]:
+    """The states from which the change is allowed: what a guarded UPDATE compares with."""
+    return tuple(state for state, name in RUN if name == change)
+
+
+def call_sources(change: str) -> tuple[C, ...]:
+    """The states from which the change is allowed: what a guarded UPDATE compares with."""
+    return tuple(state for state, name in CALL if name == change)
+
+
+def _next(table: dict[tuple[S, str], S], state: S, change: str) -> S:
+    found = table.get((state, change))
+    if found is None:
+        message = f"{state} does not allow '{change}'"
+        raise TransitionRefused(message)
+    return found
