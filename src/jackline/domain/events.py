@@ -46,13 +46,13 @@ def canonical(value: object) -> str:
     return text
 
 
-def chain(previous: str, stream: str, seq: int, at: int, kind: str, actor: str, data: str) -> str:  # noqa: PLR0913 - a hash covers every column
+def chain(previous: str, stream: str, seq: int, at: int, kind: str, actor: str, data: str) -> str:
     """The hash of an event: it covers every column and the hash before it."""
     # As a JSON list, so that no character can be moved from one column into its neighbour unseen.
     return hashlib.sha256(canonical([previous, stream, seq, at, kind, actor, data]).encode()).hexdigest()
 
 
-def place(fact: Fact, stream: str, seq: int, at: int, actor: str, previous: str) -> Event:  # noqa: PLR0913
+def place(fact: Fact, stream: str, seq: int, at: int, actor: str, previous: str) -> Event:
     """Give a fact its place after `previous`."""
     data = canonical(dict(fact.data))
     digest = chain(previous, stream, seq, at, fact.kind, actor, data)

@@ -42,6 +42,7 @@ _STOP_WAIT = {
 # What may still replace the reason of a stop that is under way. A person's word is never lost in a smaller
 # reason, above all not in a doubt, after which the run may go on by itself; a clock that runs out meanwhile
 # says nothing new.
+_LEAVES_DOUBTS = frozenset({Stop.UNGATED, Stop.INTERRUPT})
 _OUTRANKS = {
     Stop.CANCEL: frozenset(Stop) - {Stop.CANCEL},
     Stop.UNGATED: frozenset(Stop) - {Stop.CANCEL, Stop.UNGATED},
@@ -106,7 +107,7 @@ def _recover(state: State) -> Step:
 
 def _recovered(state: State, signal: Recovered) -> Step:
     settled = Fact("recovery.ended", {"doubts": list(signal.doubts)})
-    if signal.doubts and not _cancelling(state) and state.stopping is not Stop.UNGATED:
+    if signal.doubts and not _cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(signal.doubts)
         detail = f"{count} effect{'s' if count > 1 else ''} in doubt: {', '.join(signal.doubts)}"
         return _with(settled, _park(state, WaitReason.IN_DOUBT, detail))
@@ -122,7 +123,8 @@ def _turn_ended(state: State, signal: TurnEnded) -> Step:
         usd_micros=usage.usd_micros,
     )
     state = replace(state, life=replace(state.life, spent=spent), outcome=signal.outcome)
-    if signal.open_calls or state.stopping is Stop.DOUBT:
+    # A person who presses Ctrl-C does not wait for probes: whoever resumes settles what is open.
+    if (signal.open_calls or state.stopping is Stop.DOUBT) and state.stopping is not Stop.INTERRUPT:
         return _recover(state)
     return _go_on(state, signal.at)
 
@@ -152,7 +154,7 @@ def _stop_wanted(state: State, signal: StopWanted) -> Step:
 
 
 def _go_on(state: State, at: int) -> Step:
-    """Everything is settled: what comes next?"""
+    """What comes next, now that everything is settled."""
     if _cancelling(state):
         return _stopped(state, Stop.CANCEL)
     if state.stopping is Stop.DOUBT:  # settled since; how the turn ended was our doing, so it does not count

@@ -61,7 +61,7 @@ def _relative(path: str, workspace: str) -> str:
     if whole == workspace:
         return "."
     prefix = workspace if workspace == "/" else workspace + "/"
-    return whole[len(prefix) :] if whole.startswith(prefix) else whole
+    return whole.removeprefix(prefix)
 
 
 def _absolute(path: str) -> str:

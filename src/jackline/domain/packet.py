@@ -30,6 +30,8 @@ def packet(calls: Sequence[Call], receipts: Sequence[Receipt]) -> str:
     lines += _section("Cut off, outcome unknown; look before you repeat:", [_brief(one) for one in unknown])
     void = [call for call in calls if call.state is CallState.VOID and call.call_class is CallClass.EFFECT]
     lines += _section("Known not to have happened:", [_void(one) for one in void])
+    skipped = [call for call in calls if call.answer in {"skip", "deny"}]
+    lines += _section("A person said: leave it out:", [_brief(one) for one in skipped])
     return "\n".join(lines)
 
 
@@ -50,5 +52,4 @@ def _brief(call: Call) -> str:
 
 
 def _void(call: Call) -> str:
-    wish = {"retry": "; do it again", "skip": "; a person said: leave it out"}.get(call.answer, "")
-    return f"{_brief(call)}{wish}"
+    return f"{_brief(call)}; a person said: do it again" if call.answer == "retry" else _brief(call)

@@ -1,4 +1,4 @@
-"""How a repository is named: by the hash of its path, as the predecessor did, so that old run folders are found. Pure."""
+"""How a repository is named: by the hash of its path, as the predecessor did. Pure."""
 
 from __future__ import annotations
 

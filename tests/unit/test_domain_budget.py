@@ -1,0 +1,85 @@
+"""Retry, backoff and budgets: finite by default, exact at the boundary, cumulative."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jackline.domain.budget import Limits, Spent, exhausted
+from jackline.domain.retry import RetryPolicy, backoff_ms
+
+UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
+
+POLICIES = st.builds(
+    RetryPolicy, most=st.integers(0, 9), base_ms=st.integers(0, 10**6), cap_ms=st.integers(0, 10**8)
+)
+RETRIES = st.integers(0, 10_000)
+AMOUNTS = st.fixed_dictionaries({one.name: st.integers(0, 10**9) for one in fields(Spent)})
+COUNTED = ("wall_ms", "iterations", "steps", "calls", "usd_micros")
+NO_LIMITS = Limits(wall_ms=None, iterations=None, steps=None, calls=None, tokens=None, usd_micros=None)
+
+
+@UNHURRIED
+@given(POLICIES, RETRIES, st.text("abc123é"))
+def test_the_wait_is_capped_and_jitter_takes_off_a_quarter_at_most(
+    policy: RetryPolicy, retries: int, seed: str
+) -> None:
+    whole = min(policy.cap_ms, policy.base_ms * 2 ** max(0, min(retries, 40) - 1))
+    wait = backoff_ms(policy, retries, seed)
+    assert whole - whole // 4 <= wait <= whole
+    assert wait == backoff_ms(policy, retries, seed)
+
+
+@UNHURRIED
+@given(st.text("abc123"))
+def test_waits_grow_until_the_cap_and_stay_there(seed: str) -> None:
+    policy = RetryPolicy(base_ms=1_000, cap_ms=64_000)
+    waits = [backoff_ms(policy, retry, seed) for retry in range(1, 60)]
+    assert waits[:7] == sorted(waits[:7])
+    assert all(48_000 <= wait <= 64_000 for wait in waits[6:])
+
+
+def test_parked_runs_do_not_wake_at_one_instant() -> None:
+    waits = {backoff_ms(RetryPolicy(), 5, f"run-{number}") for number in range(10)}
+    assert len(waits) == 10
+
+
+@UNHURRIED
+@given(AMOUNTS, AMOUNTS)
+def test_what_is_spent_adds_up(one: dict[str, int], other: dict[str, int]) -> None:
+    total = Spent(**one).plus(**other)
+    assert asdict(total) == {name: one[name] + other[name] for name in one}
+    assert total == Spent(**other).plus(**one)
+
+
+def test_an_account_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(TypeError, match="dollars"):
+        Spent().plus(dollars=1)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_limit_is_spent_exactly_at_its_number(name: str) -> None:
+    limits = Limits(**{**asdict(NO_LIMITS), name: 10})
+    assert exhausted(limits, Spent(**{name: 9})) is None
+    assert exhausted(limits, Spent(**{name: 10})) == f"{name} 10 of 10"
+    assert exhausted(limits, Spent(**{name: 11})) == f"{name} 11 of 10"
+    assert exhausted(Limits(**{**asdict(NO_LIMITS), name: 0}), Spent()) == f"{name} 0 of 0"
+
+
+def test_tokens_count_in_and_out_but_cached_ones_only_once() -> None:
+    limits = Limits(tokens=10)
+    assert exhausted(limits, Spent(tokens_input=5, tokens_output=4, tokens_cached=5)) is None
+    assert exhausted(limits, Spent(tokens_input=5, tokens_output=5)) == "tokens 10 of 10"
+
+
+@UNHURRIED
+@given(AMOUNTS)
+def test_without_limits_nothing_is_ever_spent(amounts: dict[str, int]) -> None:
+    assert exhausted(NO_LIMITS, Spent(**amounts)) is None
+
+
+def test_time_iterations_steps_calls_and_money_are_finite_by_default() -> None:
+    assert all(getattr(Limits(), name) for name in COUNTED)

@@ -1,0 +1,204 @@
+"""The gate's decision: one table of rows, each a sentence of the design."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jackline.domain.gate import History, Intent, decide
+from jackline.domain.policy import UNKNOWN, Rule
+from jackline.domain.records import Call, Receipt
+from jackline.domain.states import CallClass, CallState, Decision, Replay
+
+UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
+
+ALLOW, DENY, ASK, STORED = Decision.ALLOW, Decision.DENY, Decision.ASK, Decision.STORED
+READ = Rule("look", "tool", CallClass.READ)
+LOCAL = Rule("edit", "tool", CallClass.LOCAL)
+EFFECT = Rule("mail", "tool", CallClass.EFFECT, target="mail:{to}")
+ASKED = replace(EFFECT, decision=ASK)
+ASKED_READ = replace(READ, decision=ASK)
+ONCE = replace(EFFECT, most=1)
+NOW = 2  # the attempt in which the gate is asked
+
+
+def call(
+    state: CallState, answer: str = "", decision: Decision = ALLOW, attempt: int = 1, id: str = "c1"
+) -> Call:
+    return Call(
+        id=id,
+        run_id="run",
+        attempt=attempt,
+        turn=1,
+        step=2,
+        occurrence=1,
+        tool="tool",
+        call_class=CallClass.EFFECT,
+        replay=Replay.ASK,
+        decision=decision,
+        rule="mail",
+        door="socket",
+        key="k",
+        target="mail:a@b",
+        input="{}",
+        state=state,
+        prepared_at=1,
+        answer=answer,
+    )
+
+
+RECEIPT = Receipt("c0", "run", "k", "mail:a@b", "mail", "sent", "id-7", "agent", 1)
+NOTHING = History(NOW, None, (), (), calls=0, of_rule=0, most_calls=None)
+
+
+def knows(*same_key: Call, **more: object) -> History:
+    return replace(NOTHING, same_key=same_key, **more)  # type: ignore[arg-type]
+
+
+def intent(rule: Rule, target: str = "mail:a@b") -> Intent:
+    return Intent("new", "tool", rule, "k", target, "{}", "socket")
+
+
+DONE, FAILED, VOID = call(CallState.DONE), call(CallState.FAILED), call(CallState.VOID)
+PREPARED, IN_DOUBT = call(CallState.PREPARED), call(CallState.IN_DOUBT)
+WARNED = call(CallState.DENIED, decision=DENY, attempt=NOW, id="c2")
+WARNED_BEFORE = replace(WARNED, attempt=1)
+UNANSWERED = call(CallState.DENIED, decision=ASK)
+AGREED, REFUSED = replace(UNANSWERED, answer="allow"), replace(UNANSWERED, answer="deny")
+
+
+class Row(NamedTuple):
+    says: str
+    rule: Rule
+    history: History
+    decision: Decision
+    original: str | None = None
+
+
+ROWS = [
+    Row("a read repeats freely", READ, knows(DONE, DONE), ALLOW),
+    Row("a read that was cut off repeats freely", READ, knows(IN_DOUBT), ALLOW),
+    Row("a local repeats freely, while the same is under way too", LOCAL, knows(PREPARED, FAILED), ALLOW),
+    Row("a read that a rule denies", replace(READ, decision=DENY), NOTHING, DENY),
+    Row("a read that a person must agree to", ASKED_READ, NOTHING, ASK),
+    Row("the same, agreed to", ASKED_READ, knows(AGREED), ALLOW, "c1"),
+    Row("the same, refused", ASKED_READ, knows(REFUSED), DENY, "c1"),
+    Row("the same, agreed to and made since", ASKED_READ, knows(DONE), ALLOW, "c1"),
+    Row("the same, not answered yet", ASKED_READ, knows(UNANSWERED), ASK),
+    Row("an unknown call runs", UNKNOWN, NOTHING, ALLOW),
+    Row("an unknown call repeats freely while the run lives", UNKNOWN, knows(DONE, PREPARED), ALLOW),
+    Row("cut off by a crash: denied once", UNKNOWN, knows(IN_DOUBT), DENY, "c1"),
+    Row("and then allowed", UNKNOWN, knows(WARNED, IN_DOUBT), ALLOW),
+    Row("warned in an attempt that died: again", UNKNOWN, knows(WARNED_BEFORE, IN_DOUBT), DENY, "c1"),
+    Row("made again since: free", UNKNOWN, knows(DONE, WARNED_BEFORE, IN_DOUBT), ALLOW),
+    Row("cut off twice: denied again", UNKNOWN, knows(replace(IN_DOUBT, id="c3"), WARNED), DENY, "c3"),
+    Row("an unknown call may be asked about", replace(UNKNOWN, decision=ASK), NOTHING, ASK),
+    Row("an effect that its rule allows", EFFECT, NOTHING, ALLOW),
+    Row("an effect is asked about by default", ASKED, NOTHING, ASK),
+    Row("an effect that its rule denies", replace(EFFECT, decision=DENY), knows(receipt=RECEIPT), DENY),
+    Row("done, with a receipt: the stored result", EFFECT, knows(DONE, receipt=RECEIPT), STORED, "c0"),
+    Row("the same where a person is asked", ASKED, knows(DONE, receipt=RECEIPT), STORED, "c0"),
+    Row("a receipt of an ancestor", EFFECT, knows(receipt=RECEIPT), STORED, "c0"),
+    Row("the same effect is under way", EFFECT, knows(PREPARED), DENY, "c1"),
+    Row("in doubt", EFFECT, knows(IN_DOUBT), DENY, "c1"),
+    Row("in doubt, asked again meanwhile", EFFECT, knows(WARNED, IN_DOUBT), DENY, "c1"),
+    Row("a later word does not cover a doubt", EFFECT, knows(replace(VOID, id="c2"), IN_DOUBT), DENY, "c1"),
+    Row("void: known not to have happened", EFFECT, knows(VOID), ALLOW, "c1"),
+    Row("void, and asked about by default: agreed before", ASKED, knows(VOID), ALLOW, "c1"),
+    Row("failed with evidence that nothing happened", EFFECT, knows(FAILED), ALLOW, "c1"),
+    Row("a person said retry", EFFECT, knows(replace(VOID, answer="retry")), ALLOW, "c1"),
+    Row("a person said skip", EFFECT, knows(call(CallState.ABANDONED, "skip")), DENY, "c1"),
+    Row("a person said deny", ASKED, knows(REFUSED), DENY, "c1"),
+    Row("a person said allow", ASKED, knows(AGREED), ALLOW, "c1"),
+    Row("allowed, though asked once more", ASKED, knows(UNANSWERED, AGREED), ALLOW, "c1"),
+    Row("asked, not answered yet", ASKED, knows(UNANSWERED), ASK),
+    Row("allowed, then cut off", ASKED, knows(IN_DOUBT, AGREED), DENY, "c1"),
+    Row("other content for a target of an earlier attempt", EFFECT, knows(same_target=(DONE,)), ASK, "c1"),
+    Row("for a target in doubt", EFFECT, knows(same_target=(IN_DOUBT,)), ASK, "c1"),
+    Row("for a target of this attempt", EFFECT, knows(same_target=(replace(DONE, attempt=NOW),)), ALLOW),
+    Row(
+        "for a target of both",
+        EFFECT,
+        knows(same_target=(replace(DONE, attempt=NOW, id="c9"), DONE)),
+        ASK,
+        "c1",
+    ),
+    Row(
+        "a moved target that a person agreed to",
+        EFFECT,
+        knows(replace(AGREED, id="c4"), same_target=(DONE,)),
+        ALLOW,
+        "c4",
+    ),
+    Row("room under the rule's max", replace(EFFECT, most=2), knows(of_rule=1), ALLOW),
+    Row("the rule's max is reached", replace(EFFECT, most=2), knows(of_rule=2), DENY),
+    Row("max of a read", replace(READ, most=1), knows(of_rule=1), DENY),
+    Row("max of an unknown", replace(UNKNOWN, most=1), knows(of_rule=1), DENY),
+    Row("a stored result is not one more", ONCE, knows(of_rule=1, receipt=RECEIPT), STORED, "c0"),
+    Row("nor is a repeat of what did not happen", ONCE, knows(VOID, of_rule=1), ALLOW, "c1"),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row.rule.call_class}: {row.says}" for row in ROWS])
+def test_the_table(row: Row) -> None:
+    admission = decide(intent(row.rule), row.history)
+    assert (admission.decision, admission.original, admission.spent) == (row.decision, row.original, False)
+    assert admission.reason or admission.decision is ALLOW, "a model must be told why"
+
+
+def test_a_rule_without_a_target_never_finds_it_moved() -> None:
+    assert decide(intent(EFFECT, target=""), knows(same_target=(DONE,))).decision is ALLOW
+
+
+@pytest.mark.parametrize("rule", [READ, LOCAL, UNKNOWN, EFFECT, ASKED])
+def test_the_call_budget_stops_the_run_exactly_at_its_number(rule: Rule) -> None:
+    assert not decide(intent(rule), knows(calls=9, most_calls=10)).spent
+    over = decide(intent(rule), knows(calls=10, most_calls=10))
+    assert (over.decision, over.spent) == (DENY, True)
+
+
+def test_reasons_are_words_a_model_can_act_on() -> None:
+    assert "look first" in decide(intent(UNKNOWN), knows(IN_DOUBT)).reason
+    assert "'mail:a@b'" in decide(intent(ASKED), NOTHING).reason
+    assert "c1" in decide(intent(EFFECT), knows(IN_DOUBT)).reason
+
+
+CALLS = st.builds(
+    call,
+    st.sampled_from(CallState),
+    st.sampled_from(["", "allow", "deny", "skip", "retry"]),
+    st.sampled_from(Decision),
+    st.integers(1, NOW),
+)
+HISTORIES = st.builds(
+    History,
+    attempt=st.just(NOW),
+    receipt=st.sampled_from([None, RECEIPT]),
+    same_key=st.lists(CALLS, max_size=4).map(tuple),
+    same_target=st.lists(CALLS, max_size=2).map(tuple),
+    calls=st.integers(0, 3),
+    of_rule=st.integers(0, 3),
+    most_calls=st.sampled_from([None, 2]),
+)
+RULES = st.builds(
+    replace,
+    st.sampled_from([READ, LOCAL, UNKNOWN, EFFECT]),
+    decision=st.sampled_from([ALLOW, DENY, ASK]),
+    most=st.sampled_from([None, 1]),
+)
+
+
+@UNHURRIED
+@given(RULES, HISTORIES)
+def test_an_effect_never_runs_while_it_may_have_happened(rule: Rule, history: History) -> None:
+    admission = decide(intent(rule), history)
+    unsettled = {one.state for one in history.same_key} & {CallState.PREPARED, CallState.IN_DOUBT}
+    if rule.call_class is CallClass.EFFECT and (unsettled or history.receipt):
+        assert admission.decision in {DENY, STORED}
+    if rule.decision is DENY:
+        assert admission.decision is DENY
+    assert (admission.decision is STORED) <= (history.receipt is not None)

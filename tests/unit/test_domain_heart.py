@@ -1,0 +1,504 @@
+"""The heart, transition by transition: what follows from each thing that can happen to a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jackline.domain.budget import Limits, Spent
+from jackline.domain.heart import State, Step, step
+from jackline.domain.outcome import Outcome, Usage
+from jackline.domain.records import Life, Spec
+from jackline.domain.retry import RetryPolicy, backoff_ms
+from jackline.domain.signals import (
+    CheckEnded,
+    Claimed,
+    Input,
+    Recover,
+    Recovered,
+    RunCheck,
+    StartTurn,
+    Stop,
+    StopWanted,
+    StopWork,
+    TurnEnded,
+)
+from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunState, WaitReason
+from jackline.domain.transitions import TransitionRefused
+
+AT = 1_000_000
+NO_LIMIT = Limits(wall_ms=None, iterations=None, steps=None, calls=None, tokens=None, usd_micros=None)
+SPEC = Spec("fix it", "/w", proof="make test", limits=NO_LIMIT)
+UNPROVED = replace(SPEC, proof="")
+QUEUED = Life(attempt=1)
+SETTLED = Recovered(AT)
+
+
+def begun(spec: Spec = SPEC, **life: Any) -> State:
+    return State("run", spec, replace(QUEUED, **life))
+
+
+def drive(state: State, *signals: Input) -> Step:
+    decided = Step(state)
+    for signal in signals:
+        decided = step(decided.state, signal)
+    return decided
+
+
+def ended(failure: Failure | None = None, *, open_calls: int = 0, **outcome: Any) -> TurnEnded:
+    return TurnEnded(AT, Outcome(failure, **outcome), Usage(), open_calls)
+
+
+def stop(why: Stop, detail: str = "") -> StopWanted:
+    return StopWanted(AT, why, detail)
+
+
+def recovering(spec: Spec = SPEC, **life: Any) -> State:
+    return drive(begun(spec, **life), Claimed(AT)).state
+
+
+def working(spec: Spec = SPEC, **life: Any) -> State:
+    return drive(begun(spec, **life), Claimed(AT), SETTLED).state
+
+
+def proving(spec: Spec = SPEC, **life: Any) -> State:
+    return drive(working(spec, **life), ended()).state
+
+
+def kinds(decided: Step) -> list[str]:
+    return [fact.kind for fact in decided.facts]
+
+
+# --- from claim to success -------------------------------------------------------------------------------
+
+
+def test_a_claimed_run_recovers_before_anything_else() -> None:
+    decided = step(begun(), Claimed(AT))
+    assert decided.commands == (Recover(1),)
+    assert decided.state.life.state is RunState.RUNNING
+    assert decided.state.life.phase is Phase.RECOVERING
+    assert not decided.ended
+
+
+def test_nothing_left_behind_leads_to_the_first_turn() -> None:
+    decided = drive(begun(), Claimed(AT), SETTLED)
+    assert decided.commands == (StartTurn(2, 1, Role.WORK),)
+    life = decided.state.life
+    assert (life.phase, life.turn, life.iteration, life.step) == (Phase.WORKING, 1, 1, 2)
+    assert (life.spent.steps, life.spent.iterations) == (2, 1)
+    assert kinds(decided) == ["recovery.ended", "turn.started"]
+
+
+def test_a_turn_that_ended_well_leads_to_the_proof_by_the_host() -> None:
+    decided = drive(working(), ended())
+    assert decided.commands == (RunCheck(3, "make test"),)
+    assert (decided.state.life.phase, decided.state.life.goal) == (Phase.PROVING, Phase.PROVING)
+    assert decided.state.life.proof is Proof.UNVERIFIED
+
+
+def test_a_green_proof_is_success_and_proved() -> None:
+    decided = drive(proving(), CheckEnded(AT, 0))
+    assert (decided.state.life.state, decided.state.life.proof) == (RunState.SUCCEEDED, Proof.PROVED)
+    assert decided.ended
+    assert decided.commands == ()
+    assert kinds(decided) == ["run.succeeded"]
+
+
+def test_success_without_a_proof_says_unverified() -> None:
+    decided = drive(working(UNPROVED), ended())
+    assert (decided.state.life.state, decided.state.life.proof) == (RunState.SUCCEEDED, Proof.UNVERIFIED)
+
+
+def test_a_red_proof_fails_the_run_and_a_resume_works_again() -> None:
+    decided = drive(proving(), CheckEnded(AT, 1, "2 failed"))
+    life = decided.state.life
+    assert (life.state, life.failure, life.detail) == (RunState.FAILED, Failure.PROOF, "2 failed")
+    assert life.proof is Proof.REFUTED
+    resumed = drive(decided.state, Claimed(AT), SETTLED)
+    assert isinstance(resumed.commands[0], StartTurn)
+    assert resumed.state.life.proof is Proof.UNVERIFIED, (
+        "the tree changes: what was said of it no longer holds"
+    )
+
+
+def test_a_proof_that_was_killed_refutes_nothing_and_is_tried_again() -> None:
+    decided = drive(proving(), CheckEnded(AT, None, "killed"))
+    life = decided.state.life
+    assert (life.state, life.failure, life.proof) == (RunState.FAILED, Failure.PROOF, Proof.UNVERIFIED)
+    assert isinstance(drive(decided.state, Claimed(AT), SETTLED).commands[0], RunCheck)
+
+
+def test_what_a_turn_used_is_added_to_what_was_spent() -> None:
+    before = working(spent=Spent(tokens_input=1, usd_micros=5, wall_ms=9, calls=2))
+    usage = Usage(tokens_input=10, tokens_output=20, tokens_cached=3, usd_micros=7)
+    spent = step(before, TurnEnded(AT, Outcome(), usage, open_calls=1)).state.life.spent
+    assert (spent.tokens_input, spent.tokens_output, spent.tokens_cached) == (11, 20, 3)
+    assert (spent.usd_micros, spent.wall_ms, spent.calls) == (12, 9, 2)
+
+
+# --- crashes ---------------------------------------------------------------------------------------------
+
+
+def test_after_a_crash_while_proving_the_check_runs_and_not_another_turn() -> None:
+    crashed = State("run", SPEC, proving().life)
+    decided = drive(crashed, Claimed(AT), SETTLED)
+    assert decided.commands == (RunCheck(5, "make test"),)
+    assert decided.state.life.turn == 1
+
+
+def test_after_a_crash_while_working_the_same_iteration_goes_on() -> None:
+    crashed = State("run", SPEC, working().life)
+    decided = drive(crashed, Claimed(AT), SETTLED)
+    life = decided.state.life
+    assert decided.commands == (StartTurn(4, 2, Role.WORK),)
+    assert (life.iteration, life.spent.iterations) == (1, 1)
+
+
+def test_doubts_after_a_crash_park_the_run_until_a_person_has_judged() -> None:
+    crashed = State("run", SPEC, working().life)
+    decided = drive(crashed, Claimed(AT), Recovered(AT, ("c1", "c2")))
+    life = decided.state.life
+    assert (life.state, life.reason, life.phase) == (RunState.WAITING, WaitReason.IN_DOUBT, None)
+    assert life.detail == "2 effects in doubt: c1, c2"
+    assert decided.commands == ()
+    assert kinds(decided) == ["recovery.ended", "run.waiting"]
+    assert isinstance(drive(decided.state, Claimed(AT), SETTLED).commands[0], StartTurn)
+
+
+def test_a_turn_that_leaves_calls_open_is_settled_before_it_counts() -> None:
+    decided = step(working(), ended(open_calls=2))
+    assert decided.commands == (Recover(3),)
+    assert decided.state.life.phase is Phase.RECOVERING
+    assert isinstance(step(decided.state, SETTLED).commands[0], RunCheck)
+
+
+def test_a_turn_that_leaves_a_doubt_parks_the_run() -> None:
+    decided = drive(working(), ended(open_calls=1), Recovered(AT, ("c1",)))
+    assert decided.state.life.reason is WaitReason.IN_DOUBT
+    assert decided.state.life.detail == "1 effect in doubt: c1"
+
+
+def test_a_doubt_while_proving_is_the_goal_kept() -> None:
+    parked = drive(State("run", SPEC, proving().life), Claimed(AT), Recovered(AT, ("c1",)))
+    assert isinstance(drive(parked.state, Claimed(AT), SETTLED).commands[0], RunCheck)
+
+
+def test_a_new_attempt_keeps_nothing_of_the_last_ones_end() -> None:
+    failed = drive(working(), stop(Stop.WALL, "too long"), ended(Failure.CRASHED)).state
+    again = step(failed, Claimed(AT)).state
+    assert (again.stopping, again.stop_detail, again.outcome) == (None, "", None)
+    assert (again.life.failure, again.life.detail, again.life.reason, again.life.wake_at) == (
+        None,
+        "",
+        None,
+        None,
+    )
+    assert isinstance(step(again, SETTLED).commands[0], StartTurn)
+
+
+def test_a_lost_session_starts_a_fresh_one_at_once() -> None:
+    decided = drive(working(), ended(Failure.AGENT_ERROR, session_lost=True))
+    assert decided.commands == (StartTurn(3, 2, Role.WORK),)
+    assert decided.state.life.retries == 0
+
+
+@pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.CANCELLED])
+def test_nothing_reopens_succeeded_or_cancelled(state: RunState) -> None:
+    over = begun(state=state)
+    with pytest.raises(TransitionRefused):
+        step(over, Claimed(AT))
+    for signal in (SETTLED, ended(), ended(Failure.CRASHED), CheckEnded(AT, 0)):
+        with pytest.raises(TransitionRefused):
+            step(replace(over, life=replace(over.life, goal=Phase.PROVING), spec=UNPROVED), signal)
+
+
+@pytest.mark.parametrize("why", Stop)
+@pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.RUNNING])
+def test_a_stop_that_comes_too_late_changes_nothing(why: Stop, state: RunState) -> None:
+    over = begun(state=state)
+    assert step(over, stop(why)) == Step(over)
+
+
+# --- stops -----------------------------------------------------------------------------------------------
+
+PARKS = [
+    (Stop.INTERRUPT, WaitReason.PAUSED),
+    (Stop.BUDGET, WaitReason.BUDGET),
+    (Stop.APPROVAL, WaitReason.APPROVAL),
+]
+FAILS = [(Stop.WALL, Failure.TIMEOUT), (Stop.IDLE, Failure.IDLE), (Stop.UNGATED, Failure.UNGATED)]
+PLACES: dict[str, tuple[Callable[[], State], Input]] = {
+    "recovering": (recovering, SETTLED),
+    "working": (working, ended(Failure.CRASHED)),
+    "working, though it ended well": (working, ended()),
+    "proving": (proving, CheckEnded(AT, None)),
+    "proving, though it went red": (proving, CheckEnded(AT, 1)),
+    "proving, though it went green": (proving, CheckEnded(AT, 0)),
+}
+EVERYWHERE = pytest.mark.parametrize("place", PLACES)
+
+
+def stopped(place: str, *whys: Stop) -> Step:
+    """Stop for these reasons, one after the other, and then hear the end of what was under way."""
+    make, end = PLACES[place]
+    return drive(make(), *(stop(why, f"because {why}") for why in whys), end)
+
+
+def test_a_stop_ends_the_work_and_waits_for_its_end() -> None:
+    decided = step(working(), stop(Stop.INTERRUPT))
+    assert decided.commands == (StopWork(Stop.INTERRUPT),)
+    assert kinds(decided) == ["stop.wanted"]
+    assert not decided.ended
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(("why", "reason"), PARKS)
+def test_stops_that_park(place: str, why: Stop, reason: WaitReason) -> None:
+    """A proof that had our TERM proves nothing, even when it ends with 0."""
+    life = stopped(place, why).state.life
+    assert (life.state, life.reason, life.detail) == (RunState.WAITING, reason, f"because {why}")
+    assert life.proof is Proof.UNVERIFIED
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(("why", "failure"), FAILS)
+def test_stops_that_fail(place: str, why: Stop, failure: Failure) -> None:
+    life = stopped(place, why).state.life
+    assert (life.state, life.failure, life.detail) == (RunState.FAILED, failure, f"because {why}")
+    assert life.proof is Proof.UNVERIFIED
+
+
+@EVERYWHERE
+def test_a_cancel_ends_whatever_is_under_way(place: str) -> None:
+    assert stopped(place, Stop.CANCEL).state.life.state is RunState.CANCELLED
+
+
+@EVERYWHERE
+def test_a_cancel_request_in_the_store_is_enough(place: str) -> None:
+    make, end = PLACES[place]
+    state = make()
+    asked = replace(state, life=replace(state.life, cancel_requested=True))
+    decided = step(asked, end)
+    assert decided.state.life.state is RunState.CANCELLED
+    assert decided.state.life.proof is Proof.UNVERIFIED
+
+
+def test_a_cancelled_run_does_not_wait_for_a_persons_judgement() -> None:
+    crashed = State("run", SPEC, replace(working().life, cancel_requested=True))
+    decided = drive(crashed, Claimed(AT), Recovered(AT, ("c1",)))
+    assert decided.state.life.state is RunState.CANCELLED
+
+
+def test_a_cancelled_turn_settles_its_open_calls_first() -> None:
+    decided = drive(working(), stop(Stop.CANCEL), ended(Failure.CRASHED, open_calls=1))
+    assert isinstance(decided.commands[0], Recover)
+    assert step(decided.state, Recovered(AT, ("c1",))).state.life.state is RunState.CANCELLED
+
+
+@pytest.mark.parametrize("why", [Stop.WALL, Stop.IDLE, Stop.BUDGET, Stop.APPROVAL])
+def test_a_doubt_is_asked_about_whatever_ended_the_turn(why: Stop) -> None:
+    settling = drive(working(), stop(why), ended(Failure.CRASHED, open_calls=1))
+    assert isinstance(settling.commands[0], Recover)
+    assert step(settling.state, Recovered(AT, ("c1",))).state.life.reason is WaitReason.IN_DOUBT
+
+
+@pytest.mark.parametrize(("why", "failure"), FAILS)
+def test_a_stop_is_not_forgotten_while_open_calls_are_settled(why: Stop, failure: Failure) -> None:
+    decided = drive(working(), stop(why), ended(open_calls=1), SETTLED)
+    assert decided.state.life.failure is failure
+
+
+def test_a_gate_that_is_not_in_force_outweighs_a_doubt() -> None:
+    decided = drive(working(), stop(Stop.UNGATED), ended(open_calls=1), Recovered(AT, ("c1",)))
+    assert decided.state.life.failure is Failure.UNGATED
+
+
+@pytest.mark.parametrize("second", Stop)
+@pytest.mark.parametrize("first", Stop)
+def test_a_second_stop_sends_no_second_signal(first: Stop, second: Stop) -> None:
+    once = step(working(), stop(first)).state
+    twice = step(once, stop(second))
+    assert twice.commands == ()
+    assert twice.state.stopping in {first, second}
+    assert (twice.state == once) == (twice.facts == ())
+
+
+def test_a_second_interrupt_is_debounced() -> None:
+    once = step(working(), stop(Stop.INTERRUPT, "first")).state
+    assert step(once, stop(Stop.INTERRUPT, "second")) == Step(once)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wins"),
+    [
+        (Stop.INTERRUPT, Stop.CANCEL, Stop.CANCEL),
+        (Stop.UNGATED, Stop.CANCEL, Stop.CANCEL),
+        (Stop.CANCEL, Stop.INTERRUPT, Stop.CANCEL),
+        (Stop.CANCEL, Stop.UNGATED, Stop.CANCEL),
+        (Stop.INTERRUPT, Stop.UNGATED, Stop.UNGATED),
+        (Stop.DOUBT, Stop.INTERRUPT, Stop.INTERRUPT),
+        (Stop.DOUBT, Stop.BUDGET, Stop.BUDGET),
+        (Stop.DOUBT, Stop.APPROVAL, Stop.APPROVAL),
+        (Stop.DOUBT, Stop.WALL, Stop.DOUBT),
+        (Stop.DOUBT, Stop.IDLE, Stop.DOUBT),
+        (Stop.INTERRUPT, Stop.WALL, Stop.INTERRUPT),
+        (Stop.WALL, Stop.INTERRUPT, Stop.WALL),
+        (Stop.BUDGET, Stop.DOUBT, Stop.BUDGET),
+    ],
+)
+def test_a_greater_reason_replaces_a_smaller_one(first: Stop, second: Stop, wins: Stop) -> None:
+    decided = drive(working(), stop(first, "first"), stop(second, "second"))
+    assert decided.state.stopping is wins
+    assert decided.state.stop_detail == ("first" if wins is first else "second")
+
+
+def test_an_interrupt_is_not_lost_in_a_doubt_that_settles_itself() -> None:
+    """Else the agent would go on after Ctrl-C."""
+    decided = drive(working(), stop(Stop.DOUBT), stop(Stop.INTERRUPT), ended(open_calls=1))
+    assert decided.state.life.reason is WaitReason.PAUSED
+
+
+def test_an_interrupt_pauses_at_once_and_leaves_open_calls_to_the_resume() -> None:
+    """Nobody who pressed Ctrl-C waits for a minute of probes."""
+    decided = drive(working(), stop(Stop.INTERRUPT), ended(Failure.CRASHED, open_calls=1))
+    assert (decided.commands, decided.state.life.reason) == ((), WaitReason.PAUSED)
+    interrupted = drive(recovering(), stop(Stop.INTERRUPT), Recovered(AT, ("c1",)))
+    assert interrupted.state.life.reason is WaitReason.PAUSED
+
+
+# --- doubts in the middle of a turn ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("open_calls", [0, 1])
+def test_a_stop_for_a_doubt_always_leads_to_recovery(open_calls: int) -> None:
+    decided = drive(working(), stop(Stop.DOUBT), ended(Failure.CRASHED, open_calls=open_calls))
+    assert isinstance(decided.commands[0], Recover)
+    assert step(decided.state, Recovered(AT, ("c1",))).state.life.reason is WaitReason.IN_DOUBT
+
+
+@pytest.mark.parametrize("failure", [None, Failure.CRASHED, Failure.AGENT_ERROR, Failure.NO_TERMINAL_EVENT])
+def test_a_doubt_that_a_probe_settled_lets_the_agent_go_on(failure: Failure | None) -> None:
+    """How that turn ended was our own doing: it is neither a failure of the agent nor its success."""
+    decided = drive(working(), stop(Stop.DOUBT, "c1"), ended(failure, open_calls=1), SETTLED)
+    assert decided.commands == (StartTurn(4, 2, Role.WORK),)
+    assert decided.state.life.retries == 0
+    assert (decided.state.stopping, decided.state.stop_detail, decided.state.outcome) == (None, "", None)
+
+
+def test_a_doubt_that_was_settled_does_not_stick_to_the_proof() -> None:
+    crashed = State("run", SPEC, proving().life)
+    decided = drive(crashed, Claimed(AT), stop(Stop.DOUBT), SETTLED, CheckEnded(AT, 0))
+    assert decided.state.life.state is RunState.SUCCEEDED
+
+
+# --- failures, limits and retries ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failure", sorted(set(Failure) - TRANSIENT - {Failure.LIMIT}))
+def test_a_lasting_failure_fails_the_run_with_its_class(failure: Failure) -> None:
+    life = drive(working(), ended(failure, detail="why")).state.life
+    assert (life.state, life.failure, life.detail) == (RunState.FAILED, failure, "why")
+
+
+@pytest.mark.parametrize("failure", sorted(TRANSIENT))
+def test_a_passing_failure_is_retried_up_to_the_cap_and_then_fails_with_its_class(failure: Failure) -> None:
+    spec = replace(SPEC, retry=RetryPolicy(most=2))
+    state = working(spec)
+    for retry in (1, 2):
+        decided = step(state, ended(failure, detail="again"))
+        life = decided.state.life
+        assert (life.state, life.reason, life.failure) == (RunState.WAITING, WaitReason.RETRY, failure)
+        assert (life.retries, life.detail) == (retry, "again")
+        assert life.wake_at == AT + backoff_ms(spec.retry, retry, "run")
+        state = drive(decided.state, Claimed(AT), SETTLED).state
+        assert (state.life.failure, state.life.retries) == (None, retry)
+    life = step(state, ended(failure)).state.life
+    assert (life.state, life.failure) == (RunState.FAILED, failure)
+
+
+def test_who_resumes_a_failed_run_has_all_retries_again() -> None:
+    spec = replace(SPEC, retry=RetryPolicy(most=1))
+    failed = drive(working(spec, retries=1), ended(Failure.CRASHED))
+    assert failed.state.life.state is RunState.FAILED
+    again = drive(failed.state, Claimed(AT), SETTLED, ended(Failure.CRASHED))
+    assert (again.state.life.reason, again.state.life.retries) == (WaitReason.RETRY, 1)
+
+
+def test_retries_are_counted_in_a_row() -> None:
+    assert drive(working(retries=2), ended()).state.life.retries == 0
+    assert drive(working(retries=2), ended(waits=WaitReason.HUMAN)).state.life.retries == 0
+
+
+def test_no_retries_at_all() -> None:
+    spec = replace(SPEC, retry=RetryPolicy(most=0))
+    assert drive(working(spec), ended(Failure.CRASHED)).state.life.state is RunState.FAILED
+
+
+def test_a_limit_with_a_reset_parks_the_run_until_then() -> None:
+    life = drive(working(), ended(Failure.LIMIT, resets_at=AT + 7, detail="resets at 19:00")).state.life
+    assert (life.state, life.reason, life.wake_at) == (RunState.WAITING, WaitReason.LIMIT, AT + 7)
+    assert life.detail == "resets at 19:00"
+
+
+@pytest.mark.parametrize("resets_at", [None, 0, AT - 1, AT])
+def test_a_limit_without_a_time_to_come_waits_long_and_never_hammers(resets_at: int | None) -> None:
+    life = drive(working(), ended(Failure.LIMIT, resets_at=resets_at)).state.life
+    cap = SPEC.retry.cap_ms
+    assert life.wake_at is not None
+    assert AT + cap * 3 // 4 <= life.wake_at <= AT + cap
+
+
+def test_a_limit_is_no_failure_and_uses_no_retry() -> None:
+    life = drive(working(retries=1), ended(Failure.LIMIT)).state.life
+    assert (life.failure, life.retries) == (None, 1)
+
+
+@pytest.mark.parametrize("reason", [WaitReason.HUMAN, WaitReason.DEPENDENCY])
+def test_an_agent_that_waits_parks_the_run(reason: WaitReason) -> None:
+    life = drive(working(), ended(waits=reason, detail="which branch?")).state.life
+    assert (life.state, life.reason, life.detail) == (RunState.WAITING, reason, "which branch?")
+
+
+# --- budgets ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["wall_ms", "iterations", "calls", "usd_micros"])
+def test_a_budget_that_is_spent_allows_no_first_turn(name: str) -> None:
+    limited: dict[str, Any] = {name: 5}
+    spec = replace(SPEC, limits=replace(NO_LIMIT, **limited))
+    decided = drive(begun(spec, spent=Spent(**limited)), Claimed(AT), SETTLED)
+    assert decided.state.life.reason is WaitReason.BUDGET
+    assert decided.state.life.detail == f"budget spent: {name} 5 of 5"
+    assert decided.state.life.turn == 0
+
+
+def test_steps_are_cumulative_over_attempts() -> None:
+    spec = replace(SPEC, limits=replace(NO_LIMIT, steps=4))
+    second = drive(State("run", spec, working(spec).life), Claimed(AT), SETTLED)
+    assert second.commands == (StartTurn(4, 2, Role.WORK),)
+    third = drive(State("run", spec, second.state.life), Claimed(AT), SETTLED)
+    assert third.state.life.detail == "budget spent: steps 5 of 4"
+
+
+def test_the_last_iteration_goes_on_after_a_crash() -> None:
+    """It was counted when it began."""
+    spec = replace(SPEC, limits=replace(NO_LIMIT, iterations=1))
+    crashed = State("run", spec, working(spec).life)
+    assert isinstance(drive(crashed, Claimed(AT), SETTLED).commands[0], StartTurn)
+
+
+def test_a_spent_budget_does_not_keep_finished_work_from_its_proof() -> None:
+    spec = replace(SPEC, limits=replace(NO_LIMIT, usd_micros=5))
+    decided = step(working(spec), TurnEnded(AT, Outcome(), Usage(usd_micros=9)))
+    assert isinstance(decided.commands[0], RunCheck)
+
+
+def test_a_budget_that_runs_out_in_the_middle_parks_and_stays_spent() -> None:
+    spec = replace(SPEC, limits=replace(NO_LIMIT, usd_micros=5))
+    over = TurnEnded(AT, Outcome(Failure.CRASHED), Usage(usd_micros=6))
+    parked = drive(working(spec), stop(Stop.BUDGET, "usd_micros 6 of 5"), over)
+    assert (parked.state.life.reason, parked.state.life.detail) == (WaitReason.BUDGET, "usd_micros 6 of 5")
+    assert drive(parked.state, Claimed(AT), SETTLED).state.life.reason is WaitReason.BUDGET

@@ -1,0 +1,177 @@
+"""The heart under a sensible history: it never raises, never goes back, orders nothing after the end."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jackline.domain.budget import Limits
+from jackline.domain.heart import State, Step, step
+from jackline.domain.outcome import Outcome, Usage
+from jackline.domain.records import Life, Spec
+from jackline.domain.retry import RetryPolicy
+from jackline.domain.signals import (
+    CheckEnded,
+    Claimed,
+    Input,
+    Recover,
+    Recovered,
+    RunCheck,
+    StartTurn,
+    Stop,
+    StopWanted,
+    StopWork,
+    TurnEnded,
+)
+from jackline.domain.states import Failure, Phase, Proof, RunState, WaitReason
+
+FINAL = {RunState.SUCCEEDED, RunState.CANCELLED}
+TIMES = st.integers(0, 10**12)
+SPECS = st.builds(
+    Spec,
+    prompt=st.just("p"),
+    workspace=st.just("/w"),
+    proof=st.sampled_from(["make test", "make test", ""]),
+    retry=st.builds(RetryPolicy, most=st.integers(0, 3)),
+    limits=st.builds(
+        Limits, steps=st.sampled_from([None, None, 9]), usd_micros=st.sampled_from([None, None, 5])
+    ),
+)
+OUTCOMES = st.just(Outcome()) | st.builds(
+    Outcome,
+    failure=st.none() | st.sampled_from(Failure),
+    resets_at=st.none() | TIMES,
+    waits=st.sampled_from([None, None, None, WaitReason.HUMAN]),
+    session_lost=st.sampled_from([False, False, False, True]),
+)
+USAGES = st.builds(Usage, *[st.integers(0, 3)] * 4)
+STOPS = st.builds(StopWanted, TIMES, st.sampled_from(Stop))
+DOUBTS = st.sampled_from([(), (), (), (), (), ("c1",), ("c1", "c2")])
+ANSWERS: dict[Phase | None, st.SearchStrategy[Input]] = {
+    Phase.RECOVERING: st.builds(Recovered, TIMES, DOUBTS),
+    Phase.WORKING: st.builds(TurnEnded, TIMES, OUTCOMES, USAGES, st.integers(0, 2)),
+    Phase.PROVING: st.builds(CheckEnded, TIMES, st.sampled_from([0, 1, None])),
+}
+CRASH = "crash"
+CANCEL = "cancel"
+
+
+def sensible(draw: st.DrawFn, state: State) -> Input | str:
+    """Something that can happen now: the work ends, somebody wants a stop, or everything dies."""
+    chance = draw(st.integers(0, 19))
+    if state.life.state is not RunState.RUNNING:
+        return CRASH if chance < 19 else draw(STOPS)
+    if chance < 12:
+        return draw(ANSWERS[state.life.phase])
+    if chance < 16:
+        return draw(STOPS)
+    return CRASH if chance < 19 else CANCEL
+
+
+def follow(state: State, event: Input | str) -> Step:
+    if event == CRASH:  # only the durable life is left, and another attempt claims it
+        life = replace(state.life, attempt=state.life.attempt + 1)
+        return step(State(state.run_id, state.spec, life), Claimed(0))
+    if isinstance(event, str):
+        return Step(replace(state, life=replace(state.life, cancel_requested=True)))
+    return step(state, event)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[State, Input | str, Step]]:
+    """What was, what happened, what followed: twenty times, over any number of attempts."""
+    goal = draw(st.sampled_from([Phase.WORKING, Phase.PROVING]))  # an earlier attempt may have come this far
+    decided = step(State("run", draw(SPECS), Life(attempt=1, goal=goal)), Claimed(0))
+    history = []
+    for _ in range(20):
+        if decided.state.life.state in FINAL:
+            break
+        before, event = decided.state, sensible(draw, decided.state)
+        decided = follow(before, event)
+        history.append((before, event, decided))
+    return history
+
+
+@settings(max_examples=800, deadline=None)
+@given(histories())
+def test_every_sensible_history_keeps_the_promises(history: list[tuple[State, Input | str, Step]]) -> None:
+    for before, event, decided in history:
+        never_goes_back(before.life, decided.state.life)
+        ends_cleanly(decided)
+        keeps_its_word(before, event, decided)
+        orders_fit_the_phase(before, event, decided)
+
+
+def never_goes_back(before: Life, after: Life) -> None:
+    assert after.step >= before.step
+    assert after.turn >= before.turn
+    assert after.iteration >= before.iteration
+    spent = asdict(after.spent)
+    assert all(spent[name] >= amount for name, amount in asdict(before.spent).items())
+    assert after.spent.steps == after.step
+
+
+def ends_cleanly(decided: Step) -> None:
+    life = decided.state.life
+    assert decided.ended == (life.state is not RunState.RUNNING)
+    if decided.ended:
+        assert decided.commands == ()
+    assert (life.phase is None) == decided.ended
+    assert (life.reason is not None) == (life.state is RunState.WAITING)
+    assert (life.wake_at is not None) <= (life.reason in {WaitReason.LIMIT, WaitReason.RETRY})
+    assert (life.state is RunState.FAILED) <= (life.failure is not None)
+    assert (life.state is RunState.SUCCEEDED) <= (life.failure is None)
+    assert len(decided.commands) <= 1
+
+
+def keeps_its_word(before: State, event: Input | str, decided: Step) -> None:
+    """Success only by a turn or a proof that nobody had stopped; no cancel is forgotten."""
+    life = decided.state.life
+    cancelling = before.life.cancel_requested or before.stopping is Stop.CANCEL
+    if life.state is RunState.SUCCEEDED and before.life.state is not RunState.SUCCEEDED:
+        assert not cancelling
+        assert before.stopping in {None, Stop.DOUBT}
+        proved = isinstance(event, CheckEnded) and event.exit_code == 0
+        assert (life.proof is Proof.PROVED) == bool(before.spec.proof) == proved
+    if cancelling and decided.ended and before.life.state is RunState.RUNNING and event != CRASH:
+        assert life.state is RunState.CANCELLED
+    if life.state is RunState.CANCELLED:
+        assert cancelling
+
+
+def orders_fit_the_phase(before: State, event: Input | str, decided: Step) -> None:
+    """What is ordered is what the phase says, and written down; nothing is started while we stop."""
+    life = decided.state.life
+    for command in decided.commands:
+        assert decided.facts
+        match command:
+            case Recover():
+                assert (life.phase, command.step) == (Phase.RECOVERING, life.step)
+            case StartTurn():
+                assert (life.phase, command.step, command.turn) == (Phase.WORKING, life.step, life.turn)
+                assert decided.state.stopping is None
+                assert before.stopping in {None, Stop.DOUBT}
+            case RunCheck():
+                assert (life.phase, command.step) == (Phase.PROVING, life.step)
+                assert decided.state.stopping is None
+            case StopWork():
+                assert isinstance(event, StopWanted)
+                assert before.stopping is None
+    if not decided.facts:
+        assert decided.state.life == before.life or event == CANCEL
+
+
+@settings(max_examples=100, deadline=None)
+@given(SPECS, st.lists(st.sampled_from(Stop), min_size=1, max_size=4))
+def test_a_run_that_is_stopped_ends_with_the_next_news_unless_it_is_a_doubt(
+    spec: Spec, whys: list[Stop]
+) -> None:
+    decided = step(step(State("run", spec, Life(attempt=1)), Claimed(0)).state, Recovered(0))
+    if decided.ended:
+        return
+    for why in whys:
+        decided = step(decided.state, StopWanted(0, why))
+    decided = step(decided.state, TurnEnded(0, Outcome(), Usage()))
+    assert decided.ended == (set(whys) - {Stop.WALL, Stop.IDLE} != {Stop.DOUBT} or whys[0] is not Stop.DOUBT)

@@ -1,0 +1,109 @@
+"""The domain is pure: what it imports is known, and importing it does nothing."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+
+import pytest
+
+import jackline.domain
+
+FOLDER = os.path.dirname(str(jackline.domain.__file__))
+SOURCE = os.path.dirname(os.path.dirname(FOLDER))
+MODULES = sorted(name.removesuffix(".py") for name in os.listdir(FOLDER) if name.endswith(".py"))
+IMPURE = {
+    *("os", "time", "datetime", "random", "secrets", "socket", "subprocess", "sqlite3", "pathlib"),
+    *("threading", "logging", "tempfile", "io", "signal", "uuid", "asyncio", "fcntl", "shutil", "select"),
+}
+BUILTINS = {"open", "input", "print", "exec", "eval", "__import__", "breakpoint"}
+
+# Everything that Python itself would report if an import touched the world outside the interpreter.
+WATCHED = """
+import sys, threading
+before = set(sys.modules)
+touched = []
+def watch(event, args):
+    first = args[0] if args else None
+    if event == "open":
+        writes = isinstance(args[1], str) and set(args[1]) & set("wax+")
+        if writes or not str(first).endswith((".py", ".pyc", ".so")) and not isinstance(first, int):
+            touched.append((event, str(first)))
+    elif event.partition(".")[0] in {"socket", "subprocess", "shutil", "sqlite3", "tempfile"} \\
+            or event in {"os.mkdir", "os.remove", "os.rename", "os.putenv", "os.system", "os.fork"}:
+        touched.append((event, str(first)))
+sys.dont_write_bytecode = True
+sys.addaudithook(watch)
+import importlib
+for name in sys.argv[1:]:
+    importlib.import_module(f"jackline.domain.{name}")
+assert not touched, touched
+assert threading.active_count() == 1
+others = sorted(name for name in set(sys.modules) - before if name.startswith("jackline."))
+print("\\n".join(others))
+"""
+
+
+def tree(module: str) -> ast.Module:
+    with open(os.path.join(FOLDER, f"{module}.py"), encoding="utf-8") as file:
+        return ast.parse(file.read())
+
+
+def imported(module: str) -> set[str]:
+    """Everything the module imports, wherever in it, by its whole name."""
+    names: set[str] = set()
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return names
+
+
+def test_the_domain_was_found() -> None:
+    assert {"heart", "gate", "keys", "transitions", "diagram"} <= set(MODULES)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_clock_no_chance_no_input_and_no_output(module: str) -> None:
+    roots = {name.partition(".")[0] for name in imported(module)}
+    assert not roots & IMPURE
+    assert roots <= {*sys.stdlib_module_names, "jackline"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_of_jackline_only_the_domain_and_the_errors(module: str) -> None:
+    own = {name for name in imported(module) if name.partition(".")[0] == "jackline"} - {"jackline"}
+    allowed = ("jackline.domain.", "jackline.errors.")
+    assert all(f"{name}.".startswith(allowed) for name in own), own
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_is_opened_printed_or_evaluated(module: str) -> None:
+    calls = [node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call)]
+    assert not {called.id for called in calls if isinstance(called, ast.Name)} & BUILTINS
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "diagram"])
+def test_only_the_diagram_knows_standard_output(module: str) -> None:
+    assert "sys" not in imported(module)
+
+
+def test_importing_the_domain_has_no_side_effect() -> None:
+    env = {"PATH": os.defpath, "PYTHONPATH": SOURCE}
+    names = [name for name in MODULES if name != "__init__"]
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *names],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    loaded = set(done.stdout.split())
+    below = {"jackline.domain", "jackline.errors", "jackline.version"}
+    assert loaded == {*below, *(f"jackline.domain.{name}" for name in names)}
