@@ -1,0 +1,114 @@
+"""A person's word on a call, and the run that wakes when nothing else is open. It never runs anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jackline.domain.events import Fact
+from jackline.domain.records import Call, Run
+from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
+from jackline.domain.transitions import next_run
+from jackline.errors import Refused
+from jackline.faults import reach
+from jackline.store.base import Base, Chain, append, chain_of
+from jackline.store.driver import Statements
+from jackline.store.ledger import changed, known_call, outcome_facts, write_receipt
+
+_PERSON = "person"
+_OF_DOUBT = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}
+_OF_ASKED = frozenset({"allow", "deny"})
+_WOKEN = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL})
+
+
+class Answers(Base):
+    """The part of the store that people write through."""
+
+    def answer(self, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
+        """A person's word on a call: happened, did-not, retry, skip (in doubt); allow, deny (asked)."""
+        answered = self._driver.write(lambda one: self._answer(one, run_id, call_id, verdict, at))
+        reach("call.judged")
+        return answered
+
+    def _answer(
+        self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int
+    ) -> tuple[Call, Run]:
+        run = self._locked(statements, run_id)
+        if run.life.state is RunState.RUNNING and not _over(statements, run_id):
+            raise Refused(f"run {run_id} is being worked on by {run.owner}: answer when it waits")
+        call = known_call(statements, run_id, call_id)
+        call, fact = _judged(statements, call, verdict, at)
+        chain = append(statements, run_id, chain_of(run), (fact,), at, _PERSON)
+        self._move_on(statements, run, chain, at)
+        return call, self._found(statements, run_id)
+
+    def _move_on(self, statements: Statements, run: Run, chain: Chain, at: int) -> None:
+        waits = run.life.state is RunState.WAITING and run.life.reason in _WOKEN
+        if not waits or _unanswered(statements, run.id):
+            values = {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()}
+            statements.run("move_chain", values)
+            return
+        queued = next_run(run.life.state, "wake")
+        chain = append(statements, run.id, chain, (Fact(f"run.{queued}", {"by": "answer"}),), at, _PERSON)
+        values = {"id": run.id, "state": str(run.life.state), "to": str(queued), "at": at, **chain._asdict()}
+        statements.run("wake", values)
+
+
+def _over(statements: Statements, run_id: str) -> bool:
+    row = statements.one("lease_over", {"id": run_id, **statements.clock()})
+    return row is not None and bool(row[0])
+
+
+def _judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
+    if verdict in _OF_DOUBT and call.state is CallState.IN_DOUBT:
+        return _doubt_judged(statements, call, verdict, at)
+    asked = call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
+    if verdict in _OF_ASKED and asked:
+        return _asked_judged(statements, call, verdict, at)
+    raise Refused(_unfitting(call, verdict, asked=asked))
+
+
+def _doubt_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
+    judged = replace(call, state=changed(call.id, call.state, _OF_DOUBT[verdict]), answer=verdict, finished_at=at)
+    values = {"id": call.id, "state": str(call.state), "to": str(judged.state), "answer": verdict, "at": at}
+    statements.run("judge_call", values)
+    receipt = None
+    if judged.state is CallState.DONE and judged.call_class is CallClass.EFFECT:
+        receipt = write_receipt(statements, judged, "", _PERSON, at)
+    fact = outcome_facts(judged, "", _PERSON, receipt=receipt)
+    return judged, Fact(fact.kind, {**fact.data, "answer": verdict})
+
+
+def _asked_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
+    values = {
+        "run_id": call.run_id,
+        "key": call.key,
+        "denied": str(call.state),
+        "ask": str(call.decision),
+        "answer": verdict,
+        "at": at,
+    }
+    statements.run("answer_asked", values)
+    fact = Fact("call.answered", {"call": call.id, "answer": verdict})
+    return replace(call, answer=verdict, finished_at=at), fact
+
+
+def _unanswered(statements: Statements, run_id: str) -> bool:
+    values = {
+        "run_id": run_id,
+        "in_doubt": str(CallState.IN_DOUBT),
+        "effect": str(CallClass.EFFECT),
+        "denied": str(CallState.DENIED),
+        "ask": str(Decision.ASK),
+    }
+    row = statements.one("count_unanswered", values)
+    return row is not None and row[0] > 0
+
+
+def _unfitting(call: Call, verdict: str, *, asked: bool) -> str:
+    if verdict not in _OF_DOUBT and verdict not in _OF_ASKED:
+        return f"'{verdict}' is no answer: say {', '.join([*_OF_DOUBT, *sorted(_OF_ASKED)])}"
+    if call.state is CallState.IN_DOUBT:
+        return f"call {call.id} is in doubt: answer {', '.join(_OF_DOUBT)}"
+    if asked:
+        return f"call {call.id} was asked for: answer {' or '.join(sorted(_OF_ASKED))}"
+    return f"call {call.id} is {call.state}: there is nothing to answer"

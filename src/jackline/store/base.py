@@ -1,0 +1,134 @@
+"""What every part of the store leans on: the driver, the frozen specs, the fence and the chain. No SQL of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from jackline.domain.events import Fact, place
+from jackline.domain.records import Lease, Run, Spec
+from jackline.domain.states import RunState
+from jackline.errors import Fenced, NotFound
+from jackline.store import rows
+from jackline.store.driver import Driver, Statements, clean
+
+RUNNING = str(RunState.RUNNING)
+_SPECS_KEPT = 256
+
+
+class Chain(NamedTuple):
+    """Where a stream stands after events were appended."""
+
+    event_seq: int
+    chain_head: str
+
+
+class Head(NamedTuple):
+    """What a write to the ledger must know of its run, locked for the length of the transaction."""
+
+    state: str
+    owner: str | None
+    token: int
+    event_seq: int
+    chain_head: str
+    calls: int
+    parent: str | None
+
+    @property
+    def chain(self) -> Chain:
+        """Where the run's stream stands."""
+        return Chain(self.event_seq, self.chain_head)
+
+
+class Base:
+    """One store over one driver."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._specs: dict[str, Spec] = {}
+        self._secret: bytes | None = None
+
+    @property
+    def secret(self) -> bytes:
+        """The instance's secret for keys, the same on every host that shares the store."""
+        if self._secret is None:
+            row = self._driver.read(lambda statements: statements.one("instance_value", {"name": "secret"}))
+            self._secret = bytes.fromhex(row[0]) if row else b""
+        return self._secret
+
+    def close(self) -> None:
+        """Give up the connection."""
+        self._driver.close()
+
+    def _spec(self, statements: Statements, run_id: str) -> Spec:
+        """A spec never changes, so one that was read once is kept."""
+        spec = self._specs.get(run_id)
+        if spec is None:
+            row = statements.one("get_spec", {"run_id": run_id})
+            spec = rows.to_spec((row or ("{}",))[0])
+            if len(self._specs) >= _SPECS_KEPT:
+                self._specs.clear()
+            self._specs[run_id] = spec
+        return spec
+
+    def _locked(self, statements: Statements, run_id: str) -> Run:
+        row = statements.one("lock_run", {"id": clean(run_id)})
+        if row is None:
+            raise no_run(run_id)
+        return rows.to_run(row, self._spec(statements, run_id))
+
+    def _found(self, statements: Statements, run_id: str) -> Run:
+        row = statements.one("get_run", {"id": clean(run_id)})
+        if row is None:
+            raise no_run(run_id)
+        return rows.to_run(row, self._spec(statements, run_id))
+
+
+def chain_of(run: Run) -> Chain:
+    """Where the run's stream stands."""
+    return Chain(run.event_seq, run.chain_head)
+
+
+def fenced_head(statements: Statements, lease: Lease) -> Head:
+    """The locked head of the lease's run; Fenced unless the lease is the newest."""
+    row = statements.one("lock_ledger", {"id": clean(lease.run_id)})
+    if row is None:
+        raise Fenced(lease.run_id)
+    head = Head(*row)
+    if head.owner != lease.owner or head.token != lease.token or head.state != RUNNING:
+        raise Fenced(lease.run_id)
+    return head
+
+
+def append(
+    statements: Statements, stream: str, after: Chain, facts: Iterable[Fact], at: int, actor: str
+) -> Chain:
+    """Write events at the end of a stream; the caller writes the chain's new end to the run, in this transaction."""
+    seq, head = after
+    for fact in facts:
+        seq += 1
+        event = place(fact, stream, seq, at, actor, head)
+        head = event.hash
+        statements.run(
+            "add_event",
+            {
+                "stream": stream,
+                "seq": seq,
+                "at": at,
+                "kind": event.kind,
+                "actor": actor,
+                "data": event.data,
+                "hash": head,
+            },
+        )
+    return Chain(seq, head)
+
+
+def lease_values(lease: Lease) -> dict[str, object]:
+    """What a guarded write compares with."""
+    return {"id": lease.run_id, "owner": lease.owner, "token": lease.token, "running": RUNNING}
+
+
+def no_run(run_id: str) -> NotFound:
+    """The id is not known."""
+    return NotFound(run_id, what="run", hint="jackline list")

@@ -1,0 +1,269 @@
+"""What a store can do: one contract, two backends, one suite of tests. Contracts and their small values only.
+
+Every write of a worker names its lease; a write whose lease is no longer the newest raises Fenced and changes nothing.
+Event and state are written in one transaction. Times are milliseconds; `at` is the caller's wall clock, leases are
+counted by the store's own clock (the boot clock on SQLite, the database's clock on PostgreSQL).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jackline.domain.events import Event, Fact
+    from jackline.domain.gate import Admission, History, Intent
+    from jackline.domain.records import (
+        Attempt,
+        Call,
+        Check,
+        Checkpoint,
+        Lease,
+        Life,
+        Notice,
+        Owner,
+        Receipt,
+        Repository,
+        Run,
+        Spec,
+        Turn,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run to be created; the same id with the same request is the same run."""
+
+    id: str
+    repository: str  # its path
+    spec: Spec
+    request: str  # a digest of what was asked, to tell a repeated call from a conflicting one
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Everything that one fenced transaction of a worker may write together."""
+
+    at: int
+    facts: tuple[Fact, ...] = ()
+    life: Life | None = None
+    turn: Turn | None = None  # inserted, or updated if its number exists
+    check: Check | None = None  # inserted, or updated if its step exists
+    session: tuple[str, str] | None = None  # agent, session id
+    checkpoint: Checkpoint | None = None
+    notice: Notice | None = None
+    actor: str = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a call came out. `change` is a word of the call's transition table."""
+
+    call_id: str
+    change: str
+    at: int
+    output: str = ""
+    exit_code: int | None = None
+    external_id: str = ""
+    origin: str = "agent"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs to list, newest first."""
+
+    states: tuple[str, ...] = ()
+    agent: str | None = None
+    task: str | None = None
+    repository: str | None = None  # its id
+    session: str | None = None
+    since: int | None = None
+    before: tuple[int, str] | None = None  # the (created_at, id) of the last row of the page before
+    limit: int = 50
+
+
+class RunRow(NamedTuple):
+    """A line of a list: cheap columns only, never the whole spec."""
+
+    id: str
+    number: int
+    repository: str
+    path: str
+    agent: str
+    task: str
+    prompt: str  # its first 200 characters
+    state: str
+    reason: str | None
+    wake_at: int | None
+    phase: str | None
+    failure: str | None
+    proof: str
+    attempt: int
+    iteration: int
+    tokens: int
+    usd_micros: int
+    created_at: int
+    updated_at: int
+    started_at: int | None
+    finished_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of the database itself."""
+
+    backend: str
+    place: str  # a path, or an address without its password
+    schema: int
+    known_schema: int
+    pending: tuple[str, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    size: int | None = None
+
+
+class Store(Protocol):
+    """The truth."""
+
+    @property
+    def secret(self) -> bytes:
+        """The instance's secret for keys, the same on every host that shares the store."""
+        ...
+
+    def close(self) -> None:
+        """Give up the connection."""
+        ...
+
+    # runs
+    def create_run(self, new: NewRun, at: int) -> tuple[Run, bool]:
+        """The run and whether it is new; Conflict if the id is taken by another request."""
+        ...
+
+    def run(self, run_id: str) -> Run | None:
+        """One run by its whole id."""
+        ...
+
+    def matching_runs(self, text: str, repository: str | None, limit: int = 10) -> list[RunRow]:
+        """Runs whose id is `text`; else whose number it is in the repository (`#12`, `12`); else whose id begins so."""
+        ...
+
+    def list_runs(self, query: RunQuery) -> list[RunRow]:
+        """Newest first; costs the same however many runs there are."""
+        ...
+
+    def repositories(self) -> list[Repository]:
+        """Every place where a run was made."""
+        ...
+
+    def request_cancel(self, run_id: str, at: int) -> Run:
+        """Ask a running run to stop, or end one that is queued or waiting; Refused by a terminal state."""
+        ...
+
+    # leases
+    def claim(self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None) -> tuple[Lease, Run]:
+        """Take the run as a new attempt. A running one only if its lease ran out or its attempt is `dead`; else Busy."""
+        ...
+
+    def renew(self, lease: Lease, lease_ms: int, wall_ms: int) -> bool:
+        """Move the lease on and add `wall_ms` to what was spent; True if a cancel was requested. Fenced if lost."""
+        ...
+
+    def cancel_wanted(self, run_id: str) -> bool:
+        """Whether a cancel was requested: one cheap read."""
+        ...
+
+    def note_warden(self, lease: Lease, pid: int, started: int) -> None:
+        """Remember the attempt's warden, so that a later attempt can end it."""
+        ...
+
+    def write(self, lease: Lease, change: Change) -> Run:
+        """The one fenced write of a worker; gives back the run as it now is (cancel requests and calls included)."""
+        ...
+
+    # ledger
+    def admit(
+        self, lease: Lease, intent: Intent, decide: Callable[[Intent, History], Admission], place: tuple[int, int], at: int
+    ) -> tuple[Call, Admission, Receipt | None]:
+        """Write the intent down with what `decide` says of it, in one transaction; `place` is (turn, step)."""
+        ...
+
+    def settle(self, lease: Lease, settlement: Settlement) -> Call:
+        """Write an outcome; an effect that succeeded or happened gets its receipt in the same transaction."""
+        ...
+
+    def answer(self, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
+        """A person's word on a call: happened, did-not, retry, skip (in doubt); allow, deny (asked).
+
+        Refused while a worker holds the run, or when the call is not open to such an answer. When nothing else is open
+        the waiting run is queued again.
+        """
+        ...
+
+    def open_calls(self, run_id: str) -> list[Call]:
+        """Calls that were allowed and have no outcome, and those in doubt; oldest first."""
+        ...
+
+    def calls(self, run_id: str) -> list[Call]:
+        """The whole ledger of a run, oldest first."""
+        ...
+
+    def call(self, call_id: str) -> Call | None:
+        """One call."""
+        ...
+
+    def receipts(self, run_id: str) -> list[Receipt]:
+        """Every proof of an effect, oldest first."""
+        ...
+
+    # reading
+    def events(self, stream: str, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a sequence above `after`."""
+        ...
+
+    def turns(self, run_id: str) -> list[Turn]:
+        """The turns of a run."""
+        ...
+
+    def attempts(self, run_id: str) -> list[Attempt]:
+        """The attempts of a run."""
+        ...
+
+    def checks(self, run_id: str) -> list[Check]:
+        """The checks of a run."""
+        ...
+
+    def sessions(self, run_id: str) -> dict[str, str]:
+        """The provider's session of each agent of the run."""
+        ...
+
+    def checkpoints(self, run_id: str) -> list[Checkpoint]:
+        """What a resume can start from."""
+        ...
+
+    def notices(self, run_id: str | None = None, limit: int = 100) -> list[Notice]:
+        """The outbox, newest first."""
+        ...
+
+    # upkeep
+    def status(self) -> Status:
+        """Schema and size."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong: damage, broken chains, rows that contradict each other. Empty is good."""
+        ...
+
+    def backup(self, path: str) -> None:
+        """Copy everything to a new file, which appears whole or not at all; Refused where the server has its own way."""
+        ...
+
+    def archivable(self, before: int, limit: int = 100) -> Sequence[str]:
+        """Terminal runs that ended before this time and still have their events here."""
+        ...
+
+    def drop_archived_events(self, run_id: str, head: str, at: int) -> int:
+        """Remove the events of a run whose archive is safely written; the chain's head stays. Refused if it moved on."""
+        ...

@@ -1,0 +1,243 @@
+"""The ledger: intents before answers, outcomes with their receipts. `domain.gate` decides, not this."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from jackline.domain.events import Fact
+from jackline.domain.gate import Admission, History, Intent
+from jackline.domain.records import Call, Lease, Receipt
+from jackline.domain.states import CallClass, CallState, Decision
+from jackline.domain.transitions import TransitionRefused, next_call
+from jackline.errors import Fenced, NotFound, Refused
+from jackline.faults import reach
+from jackline.store import history, rows
+from jackline.store.base import Base, Head, append, fenced_head, lease_values
+from jackline.store.contract import Settlement
+from jackline.store.driver import Row, Statements, clean
+
+_PREPARED = str(CallState.PREPARED)
+_IN_DOUBT = str(CallState.IN_DOUBT)
+_ADMITTED = {
+    Decision.ALLOW: (CallState.PREPARED, "call.prepared"),
+    Decision.DENY: (CallState.DENIED, "call.denied"),
+    Decision.ASK: (CallState.DENIED, "call.asked"),
+    Decision.STORED: (CallState.DONE, "call.stored"),
+}
+_CLOSED = frozenset({Decision.DENY, Decision.STORED})
+
+Decide = Callable[[Intent, History], Admission]
+
+
+class Ledger(Base):
+    """The part of the store that doors write through."""
+
+    def admit(
+        self, lease: Lease, intent: Intent, decide: Decide, place: tuple[int, int], at: int
+    ) -> tuple[Call, Admission, Receipt | None]:
+        """Write the intent down with what `decide` says of it, in one transaction; `place` is (turn, step)."""
+        admitted = self._driver.write(lambda one: self._admit(one, lease, intent, decide, place, at))
+        reach("call.intent.committed")
+        return admitted
+
+    def _admit(
+        self,
+        statements: Statements,
+        lease: Lease,
+        intent: Intent,
+        decide: Decide,
+        place: tuple[int, int],
+        at: int,
+    ) -> tuple[Call, Admission, Receipt | None]:
+        head = fenced_head(statements, lease)
+        most = self._spec(statements, lease.run_id).limits.calls
+        known, occurrence = history.read(statements, lease, intent, head, most)
+        admission = decide(intent, known)
+        values = _intent_values(lease, intent, admission, place, occurrence, at)
+        values["number"] = head.calls + 1
+        if statements.run("add_call", values) == 0:
+            raise Refused(f"call {intent.call_id} is in the ledger already")
+        call = rows.to_call(tuple(values.values()))
+        fact = Fact(_ADMITTED[admission.decision][1], _intent_facts(call))
+        _move(statements, lease, head, fact, at, "agent", calls=head.calls + 1)
+        reach("call.intent.begun")
+        stored = known.receipt if admission.decision is Decision.STORED else None
+        return call, admission, stored
+
+    def settle(self, lease: Lease, settlement: Settlement) -> Call:
+        """Write an outcome; an effect that succeeded or happened gets its receipt in the same transaction."""
+        call = self._driver.write(lambda statements: _settle(statements, lease, settlement))
+        reach("call.outcome.committed")
+        if settlement.origin != "agent":
+            reach("call.judged")
+        return call
+
+    def open_calls(self, run_id: str) -> list[Call]:
+        """Calls that were allowed and have no outcome, and those in doubt; oldest first."""
+        values = {"run_id": clean(run_id), "prepared": _PREPARED, "in_doubt": _IN_DOUBT}
+        return [rows.to_call(row) for row in self._driver.read(lambda one: one.all("open_calls", values))]
+
+    def calls(self, run_id: str) -> list[Call]:
+        """The whole ledger of a run, oldest first."""
+        values = {"run_id": clean(run_id)}
+        return [rows.to_call(row) for row in self._driver.read(lambda one: one.all("all_calls", values))]
+
+    def call(self, call_id: str) -> Call | None:
+        """One call."""
+        row = self._driver.read(lambda statements: statements.one("get_call", {"id": clean(call_id)}))
+        return None if row is None else rows.to_call(row)
+
+    def receipts(self, run_id: str) -> list[Receipt]:
+        """Every proof of an effect, oldest first."""
+        values = {"run_id": clean(run_id)}
+        return [Receipt(*row) for row in self._driver.read(lambda one: one.all("all_receipts", values))]
+
+
+def known_call(statements: Statements, run_id: str, call_id: str) -> Call:
+    """The call of this run; NotFound if there is none."""
+    return rows.to_call(_call_row(statements, run_id, call_id))
+
+
+def _call_row(statements: Statements, run_id: str, call_id: str) -> Row:
+    row = statements.one("get_call", {"id": clean(call_id)})
+    if row is None or row[1] != run_id:
+        raise NotFound(call_id, what="call", hint=f"jackline receipts {run_id}")
+    return row
+
+
+def changed(call_id: str, state: CallState, change: str) -> CallState:
+    """The state after the change; Refused if the table does not know it."""
+    try:
+        return next_call(state, change)
+    except TransitionRefused as error:
+        raise Refused(f"call {call_id} is settled: {error}") from error
+
+
+def write_receipt(statements: Statements, call: Call, external_id: str, origin: str, at: int) -> bool:
+    """The proof of an effect; False if its key has one already, which the event then says."""
+    values = {
+        "call_id": call.id,
+        "run_id": call.run_id,
+        "key": call.key,
+        "target": call.target,
+        "rule": call.rule,
+        "output": call.output,
+        "external_id": external_id,
+        "origin": origin,
+        "at": at,
+    }
+    return statements.run("add_receipt", values) == 1
+
+
+def digest(text: str) -> str:
+    """What an event says of a text that stands elsewhere, so that the chain covers it too."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def outcome_facts(call: Call, external_id: str, origin: str, *, receipt: bool | None) -> Fact:
+    """How a call came out."""
+    data: dict[str, object] = {"call": call.id, "output": digest(call.output), "origin": origin}
+    if call.exit_code is not None:
+        data["exit_code"] = call.exit_code
+    if call.reason:
+        data["reason"] = call.reason
+    if receipt is not None:
+        data["receipt"] = receipt
+        data["external_id"] = external_id
+    return Fact(f"call.{call.state}", data)
+
+
+def _settle(statements: Statements, lease: Lease, settlement: Settlement) -> Call:
+    head = fenced_head(statements, lease)
+    row = _call_row(statements, lease.run_id, settlement.call_id)
+    values = _outcome_values(row, settlement)
+    if statements.run("settle_call", values) == 0:
+        raise Fenced(lease.run_id)
+    call = rows.to_call(tuple(values.values()))
+    external, origin = clean(settlement.external_id), clean(settlement.origin)
+    receipt = None
+    if call.call_class is CallClass.EFFECT and call.state is CallState.DONE:
+        receipt = write_receipt(statements, call, external, origin, settlement.at)
+    fact = outcome_facts(call, external, origin, receipt=receipt)
+    _move(statements, lease, head, fact, settlement.at, origin, calls=head.calls)
+    reach("call.outcome.begun")
+    return call
+
+
+def _outcome_values(row: Row, settlement: Settlement) -> dict[str, Any]:
+    """The call's columns in their order, as they are after the settlement; `before` is what the state is now."""
+    values = dict(zip(rows.COLUMNS["call"], row, strict=True))
+    state = changed(values["id"], CallState(values["state"]), settlement.change)
+    values["before"] = values["state"]
+    values["state"] = str(state)
+    values["output"] = clean(settlement.output)
+    values["exit_code"] = settlement.exit_code
+    values["reason"] = clean(settlement.reason) or values["reason"]
+    values["finished_at"] = None if state is CallState.IN_DOUBT else settlement.at
+    return values
+
+
+def _move(
+    statements: Statements, lease: Lease, head: Head, fact: Fact, at: int, actor: str, *, calls: int
+) -> None:
+    seq, chain_head = append(statements, lease.run_id, head.chain, (fact,), at, actor)
+    values = lease_values(lease)
+    values["event_seq"] = seq
+    values["chain_head"] = chain_head
+    values["calls"] = calls
+    values["at"] = at
+    if statements.run("count_call", values) == 0:
+        raise Fenced(lease.run_id)
+
+
+def _intent_values(
+    lease: Lease, intent: Intent, admission: Admission, place: tuple[int, int], occurrence: int, at: int
+) -> dict[str, Any]:
+    """A new call's columns in their order."""
+    rule, decision = intent.rule, admission.decision
+    return {
+        "id": clean(intent.call_id),
+        "run_id": lease.run_id,
+        "attempt": lease.token,
+        "turn": place[0],
+        "step": place[1],
+        "occurrence": occurrence,
+        "tool": clean(intent.tool),
+        "call_class": str(rule.call_class),
+        "replay": str(rule.replay),
+        "decision": str(decision),
+        "rule": clean(rule.name),
+        "door": clean(intent.door),
+        "key": intent.key,
+        "target": clean(intent.target),
+        "input": clean(intent.input),
+        "state": str(_ADMITTED[decision][0]),
+        "prepared_at": at,
+        "agent_call": clean(intent.agent_call),
+        "reason": clean(admission.reason),
+        "answer": "",
+        "original": admission.original,
+        "output": "",
+        "exit_code": None,
+        # An asked call stays open until a person has answered it.
+        "finished_at": at if decision in _CLOSED else None,
+    }
+
+
+def _intent_facts(call: Call) -> dict[str, object]:
+    data: dict[str, object] = {
+        "call": call.id,
+        "tool": call.tool,
+        "class": call.call_class,
+        "rule": call.rule,
+        "input": digest(call.input),
+    }
+    if call.target:
+        data["target"] = call.target
+    if call.reason:
+        data["reason"] = call.reason
+    if call.original:
+        data["original"] = call.original
+    return data

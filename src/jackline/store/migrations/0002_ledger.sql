@@ -1,0 +1,49 @@
+-- `number` is the call's place among the calls of its run. An open call has no finished_at: prepared, in doubt, or
+-- asked and not yet answered.
+CREATE TABLE calls (
+    id TEXT NOT NULL PRIMARY KEY,
+    run_id TEXT NOT NULL REFERENCES runs (id),
+    attempt BIGINT NOT NULL,
+    turn BIGINT NOT NULL,
+    step BIGINT NOT NULL,
+    occurrence BIGINT NOT NULL,
+    tool TEXT NOT NULL,
+    call_class TEXT NOT NULL,
+    replay TEXT NOT NULL,
+    decision TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    door TEXT NOT NULL,
+    key TEXT NOT NULL,
+    target TEXT NOT NULL,
+    input TEXT NOT NULL,
+    state TEXT NOT NULL,
+    prepared_at BIGINT NOT NULL,
+    agent_call TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    original TEXT,
+    output TEXT NOT NULL,
+    exit_code BIGINT,
+    finished_at BIGINT,
+    number BIGINT NOT NULL,
+    parent_id TEXT,
+    input_ref TEXT,
+    output_ref TEXT
+) /* WITHOUT ROWID */;
+
+CREATE INDEX calls_key ON calls (run_id, key, number);
+CREATE INDEX calls_target ON calls (run_id, target, number) WHERE target <> '';
+CREATE INDEX calls_open ON calls (run_id, number) WHERE finished_at IS NULL;
+
+CREATE TABLE receipts (
+    call_id TEXT NOT NULL REFERENCES calls (id),
+    run_id TEXT NOT NULL REFERENCES runs (id),
+    key TEXT NOT NULL,
+    target TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    output TEXT NOT NULL,
+    external_id TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (run_id, key)
+) /* WITHOUT ROWID */;

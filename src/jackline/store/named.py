@@ -1,0 +1,78 @@
+"""The named queries: read from `queries/*.sql`, overridden by name per backend. It never runs one."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from jackline.store.rows import COLUMNS
+
+FOLDER = os.path.join(os.path.dirname(__file__), "queries")
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
+_COLUMNS = re.compile(r"\{(:?)(\w+)(=?)\}")
+_TEXT = re.compile(r"^( +\w+ TEXT)\b", re.MULTILINE)
+_PARAMETER = re.compile(r"'[^']*'|::|:([a-z_][a-z0-9_]*)")
+
+
+def load(backend: str) -> dict[str, str]:
+    """Every query by its name; the backend's own take the place of the shared ones."""
+    return shared() | overrides(backend)
+
+
+def shared() -> dict[str, str]:
+    """The queries that both backends understand."""
+    return _folder(FOLDER)
+
+
+def overrides(backend: str) -> dict[str, str]:
+    """The few that differ."""
+    return _folder(os.path.join(FOLDER, backend))
+
+
+def with_percent(sql: str, expressions: dict[str, str]) -> str:
+    """The query with psycopg's spelling of parameters; those named in `expressions` become SQL instead."""
+
+    def spell(found: re.Match[str]) -> str:
+        name = found[1]
+        if name is None:
+            return found[0]
+        return expressions.get(name) or f"%({name})s"
+
+    return _PARAMETER.sub(spell, sql.replace("%", "%%"))
+
+
+def by_bytes(script: str) -> str:
+    """A migration with PostgreSQL's name for text that is compared by its bytes, as SQLite does."""
+    return _TEXT.sub(r'\1 COLLATE "C"', script)
+
+
+def _folder(path: str) -> dict[str, str]:
+    queries: dict[str, str] = {}
+    for name in sorted(os.listdir(path)):
+        if name.endswith(".sql"):
+            with open(os.path.join(path, name), encoding="utf-8") as file:
+                queries |= parse(file.read())
+    return queries
+
+
+def parse(text: str) -> dict[str, str]:
+    """The queries of one file."""
+    _, *pieces = _NAME.split(text)
+    names, bodies = pieces[::2], pieces[1::2]
+    return {name: _expand(_COMMENT.sub("", body)).strip() for name, body in zip(names, bodies, strict=True)}
+
+
+def _expand(sql: str) -> str:
+    return _COLUMNS.sub(_columns, sql)
+
+
+def _columns(found: re.Match[str]) -> str:
+    parameter, record, assignment = found.groups()
+    names = COLUMNS[record]
+    if parameter:
+        return ", ".join(f":{name}" for name in names)
+    if assignment:
+        return ", ".join(f"{name} = excluded.{name}" for name in names)
+    return ", ".join(names)

@@ -1,0 +1,287 @@
+"""The PostgreSQL driver: one connection, outages ridden out, nothing written twice. It knows SQL only by name.
+
+A transaction is a function that can be run again. When the connection is lost during COMMIT, the server is asked
+afterwards what became of that transaction, so that a commit whose answer was lost is not repeated.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+from psycopg import errors as sql_errors
+
+from jackline.errors import Refused, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from jackline.store import named
+from jackline.store.driver import Again, Clock, Row, Statements, T, Values
+from jackline.store.postgres_address import Address
+
+OUTAGE_SECONDS = 15.0
+_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 1.0
+_DATABASE_CLOCK = {
+    "clock_boot": "'database'",
+    "clock_now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
+}
+# A frozen client must not hold a row for ever, and a server that trades durability for speed must not do so here.
+_SESSION = """
+SELECT set_config('lock_timeout', '15s', false),
+    set_config('idle_in_transaction_session_timeout', '15s', false),
+    set_config('default_transaction_isolation', 'read committed', false),
+    set_config('default_transaction_read_only', %(read_only)s, false),
+    set_config('synchronous_commit',
+        COALESCE(NULLIF(current_setting('synchronous_commit'), 'off'), 'on'), false)
+"""
+# A dead network is noticed within the outage that is ridden out; what the address says goes before.
+_DEFAULTS: dict[str, Any] = {
+    "client_encoding": "utf8",
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+_FOR_UPDATE = "lock_"  # the beginning of the names of queries that lock the row they read
+_OUTAGES = (
+    sql_errors.AdminShutdown,
+    sql_errors.CrashShutdown,
+    sql_errors.CannotConnectNow,
+    sql_errors.TooManyConnections,
+    sql_errors.IdleInTransactionSessionTimeout,
+    sql_errors.ConnectionException,
+)
+_RACES = (sql_errors.SerializationFailure, sql_errors.DeadlockDetected)
+
+
+class _OutcomeUnknown(Exception):
+    """The connection was lost while a commit was under way."""
+
+    def __init__(self, transaction: str, result: object, cause: psycopg.Error) -> None:
+        super().__init__(transaction)
+        self.transaction = transaction
+        self.result = result
+        self.cause = cause
+
+
+class PostgresDriver:
+    """One connection, shared by the threads of a process one at a time."""
+
+    backend = "postgres"
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        read_only: bool = False,
+        clock: Clock | None = None,
+        outage: float = OUTAGE_SECONDS,
+    ) -> None:
+        self._address = Address.parse(address)
+        self.place = self._address.shown
+        self._read_only = read_only
+        self._clock = clock
+        self._outage = outage
+        self._expressions = {} if clock else _DATABASE_CLOCK
+        self._sql = {name: self._spelled(name, sql) for name, sql in named.load(self.backend).items()}
+        self._lock = threading.RLock()
+        try:
+            self._connection = self._connect()
+        except psycopg.Error as error:
+            raise self._translated(error) from error
+
+    # statements
+    def one(self, name: str, values: Values) -> Row | None:
+        return self._connection.execute(self._sql[name], values).fetchone()
+
+    def all(self, name: str, values: Values) -> list[Row]:
+        return self._connection.execute(self._sql[name], values).fetchall()
+
+    def run(self, name: str, values: Values) -> int:
+        return self._connection.execute(self._sql[name], values).rowcount
+
+    def listing(self, sql: str, values: Values) -> list[Row]:
+        return self._connection.execute(self._spelled("", sql), values).fetchall()
+
+    def clock(self) -> Values:
+        if self._clock is None:
+            return {}
+        boot, now = self._clock()
+        return {"clock_boot": boot, "clock_now": now}
+
+    # transactions
+    def read(self, work: Callable[[Statements], T]) -> T:
+        return self._ridden_out(lambda: work(self))
+
+    def snapshot(self, work: Callable[[Statements], T]) -> T:
+        def look() -> T:
+            self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                return work(self)
+            finally:
+                self._roll_back()
+
+        return self._ridden_out(look)
+
+    def write(self, work: Callable[[Statements], T]) -> T:
+        return self._ridden_out(lambda: self._transaction(work))
+
+    def _transaction(self, work: Callable[[Statements], T]) -> T:
+        transaction = self._begin()
+        try:
+            result = work(self)
+        except BaseException:
+            self._roll_back()
+            raise
+        try:
+            self._connection.execute("COMMIT")
+        except psycopg.Error as error:
+            if self._lost(error):
+                raise _OutcomeUnknown(transaction, result, error) from error
+            raise
+        return result
+
+    def _begin(self) -> str:
+        """Begin, and learn the transaction's number in the same round trip."""
+        cursor = self._connection.execute("BEGIN; SELECT CAST(pg_current_xact_id() AS TEXT)")
+        cursor.nextset()
+        row = cursor.fetchone()
+        return "" if row is None else str(row[0])
+
+    def _roll_back(self) -> None:
+        if self._connection.closed or self._connection.broken:
+            return
+        try:
+            self._connection.execute("ROLLBACK")
+        except psycopg.OperationalError:
+            self._connection.close()  # the server has rolled back by itself; what went wrong before is the news
+
+    # outages
+    def _ridden_out(self, action: Callable[[], T]) -> T:
+        """Run the action; again after a lost race, and after an outage that does not last too long."""
+        with self._lock:
+            patience = _Patience(self._outage)
+            while True:
+                try:
+                    if self._connection.closed:
+                        self._connection = self._connect()
+                    return action()
+                except Again:
+                    continue
+                except _RACES as error:
+                    if not patience.pause():
+                        raise self._translated(error) from error
+                except _OutcomeUnknown as unknown:
+                    if self._was_committed(unknown, patience):
+                        return unknown.result  # type: ignore[return-value]
+                except psycopg.Error as error:
+                    if not self._lost(error) or not patience.pause():
+                        raise self._translated(error) from error
+                    self._connection.close()
+
+    def _was_committed(self, unknown: _OutcomeUnknown, patience: _Patience) -> bool:
+        """Ask a new connection what became of a transaction whose commit got no answer."""
+        while patience.pause():
+            try:
+                self._connection.close()
+                self._connection = self._connect()
+                query = "SELECT pg_xact_status(CAST(%s AS xid8))"
+                row = self._connection.execute(query, (unknown.transaction,)).fetchone()
+            except psycopg.Error as error:
+                if not self._lost(error):
+                    raise self._translated(error) from error
+                continue
+            if row and row[0] != "in progress":
+                return bool(row[0] == "committed")
+        raise self._translated(unknown.cause) from unknown.cause
+
+    def _lost(self, error: psycopg.Error) -> bool:
+        """Whether trying again on a new connection can help."""
+        if isinstance(error, _OUTAGES):
+            return True
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate is None
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        connection = psycopg.connect(autocommit=True, **{**_DEFAULTS, **self._address.parts})
+        connection.execute(_SESSION, {"read_only": "on" if self._read_only else "off"})
+        return connection
+
+    # schema
+    def version(self) -> int:
+        return self.read(_version)
+
+    def migrate(self, version: int, script: str, work: Callable[[Statements], None]) -> bool:
+        def apply(_: Statements) -> bool:
+            self._connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended('jackline.' || current_schema(), 0))"
+            )
+            if _version(self) >= version:
+                return False
+            self._connection.execute(named.by_bytes(script).encode())
+            work(self)
+            return True
+
+        return self.write(apply)
+
+    # upkeep
+    def damage(self) -> list[str]:
+        """Pages are the server's business; `pg_amcheck` looks at them."""
+        return []
+
+    def size(self) -> int:
+        return self.read(lambda statements: int((statements.one("size", {}) or (0,))[0]))
+
+    def backup(self, path: str) -> None:
+        command = f"pg_dump --format=custom --file={path} '{self.place}'"
+        raise Refused(f"PostgreSQL has its own backup: {command}")
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def _spelled(self, name: str, sql: str) -> Any:  # noqa: ANN401 - psycopg wants a literal, which a file is not
+        locked = sql + " FOR UPDATE" if name.startswith(_FOR_UPDATE) else sql
+        return named.with_percent(locked, self._expressions)
+
+    def _translated(self, error: psycopg.Error) -> StoreError:
+        """The error of jackline's tree that says what to do about this one; never with the password."""
+        said = self._address.without_password(" ".join(str(error).split()))
+        match error:
+            case sql_errors.DiskFull():
+                return StoreFull(self.place)
+            case sql_errors.InsufficientPrivilege() | sql_errors.ReadOnlySqlTransaction():
+                return StoreReadOnly(f"{self.place}: {said}")
+            case sql_errors.LockNotAvailable():
+                return StoreUnavailable(f"{self.place}: another process holds a row for too long")
+            case psycopg.OperationalError() | psycopg.InterfaceError():
+                return StoreUnavailable(f"{self.place}: {said}")
+        return StoreError(f"{self.place}: {said}")
+
+
+class _Patience:
+    """How much longer an outage is ridden out; the pauses grow."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline: float | None = None
+        self._seconds = seconds
+        self._next = _PAUSE_SECONDS
+
+    def pause(self) -> bool:
+        """Wait a little; False when patience has run out."""
+        now = time.monotonic()
+        self._deadline = self._deadline or now + self._seconds
+        left = self._deadline - now
+        if left <= 0:
+            return False
+        time.sleep(min(self._next, left))
+        self._next = min(2 * self._next, _LONGEST_PAUSE_SECONDS)
+        return True
+
+
+def _version(statements: Statements) -> int:
+    if statements.one("has_schema", {}) is None:
+        return 0
+    applied = statements.all("applied_migrations", {})
+    return int(applied[-1][0]) if applied else 0

@@ -1,0 +1,70 @@
+-- :clock_boot and :clock_now are the lease clock: parameters on SQLite, the database's own clock on PostgreSQL.
+
+-- name: lease_over
+SELECT CASE WHEN lease_boot = :clock_boot AND lease_until > :clock_now THEN 0 ELSE 1 END FROM runs WHERE id = :id
+
+-- name: take_lease
+UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, phase = :phase, failure = NULL, detail = '',
+    token = :token, cancel_requested = :cancel_requested, owner = :owner,
+    lease_boot = :clock_boot, lease_until = CAST(:clock_now AS BIGINT) + :lease_ms,
+    event_seq = :event_seq, chain_head = :chain_head, updated_at = :at,
+    started_at = COALESCE(started_at, :at), finished_at = NULL, archived_at = NULL
+WHERE id = :id AND token = :before AND state = :state
+
+-- name: end_attempts
+UPDATE attempts SET ended_at = :at, outcome = :outcome WHERE run_id = :run_id AND ended_at IS NULL
+
+-- name: end_steps
+UPDATE steps SET ended_at = :at, outcome = :outcome WHERE run_id = :run_id AND ended_at IS NULL
+
+-- name: add_attempt
+INSERT INTO attempts ({attempt}) VALUES ({:attempt})
+
+-- name: renew_lease
+UPDATE runs SET lease_boot = :clock_boot, lease_until = CAST(:clock_now AS BIGINT) + :lease_ms, wall_ms = wall_ms + :wall_ms
+WHERE id = :id AND owner = :owner AND token = :token AND state = :running
+RETURNING cancel_requested
+
+-- name: cancel_wanted
+SELECT cancel_requested FROM runs WHERE id = :id
+
+-- name: note_warden
+UPDATE attempts SET warden_pid = :pid, warden_started = :started WHERE run_id = :run_id AND token = :token
+
+-- name: go_on
+UPDATE runs SET phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
+    step = :step, turn = :turn, iteration = :iteration, retries = :retries,
+    iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
+    tokens_cached = :tokens_cached, usd_micros = :usd_micros,
+    event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
+WHERE id = :id AND owner = :owner AND token = :token AND state = :running
+
+-- name: stand_down
+UPDATE runs SET state = :to, reason = :reason, wake_at = :wake_at,
+    phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
+    step = :step, turn = :turn, iteration = :iteration, retries = :retries,
+    iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
+    tokens_cached = :tokens_cached, usd_micros = :usd_micros,
+    owner = NULL, lease_boot = NULL, lease_until = NULL, finished_at = :finished_at,
+    event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
+WHERE id = :id AND owner = :owner AND token = :token AND state = :running
+
+-- name: add_step
+INSERT INTO steps (run_id, step, attempt, kind, started_at) VALUES (:run_id, :step, :attempt, :kind, :at)
+
+-- name: put_turn
+INSERT INTO turns ({turn}) VALUES ({:turn}) ON CONFLICT (run_id, number) DO UPDATE SET {turn=}
+
+-- name: put_check
+INSERT INTO checks ({check}) VALUES ({:check}) ON CONFLICT (run_id, step) DO UPDATE SET {check=}
+
+-- name: put_session
+INSERT INTO sessions (run_id, agent, session, updated_at) VALUES (:run_id, :agent, :session, :at)
+ON CONFLICT (run_id, agent) DO UPDATE SET session = excluded.session, updated_at = excluded.updated_at
+
+-- name: put_checkpoint
+INSERT INTO checkpoints ({checkpoint}) VALUES ({:checkpoint})
+ON CONFLICT (run_id, step, kind) DO UPDATE SET {checkpoint=}
+
+-- name: add_notice
+INSERT INTO notices ({notice}) VALUES ({:notice})

@@ -1,0 +1,23 @@
+-- name: some_events
+SELECT {event} FROM events WHERE stream = :stream AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: all_turns
+SELECT {turn} FROM turns WHERE run_id = :run_id ORDER BY number
+
+-- name: all_attempts
+SELECT {attempt} FROM attempts WHERE run_id = :run_id ORDER BY token
+
+-- name: all_checks
+SELECT {check} FROM checks WHERE run_id = :run_id ORDER BY step
+
+-- name: all_sessions
+SELECT agent, session FROM sessions WHERE run_id = :run_id ORDER BY agent
+
+-- name: all_checkpoints
+SELECT {checkpoint} FROM checkpoints WHERE run_id = :run_id ORDER BY step, at, kind
+
+-- name: newest_notices
+SELECT {notice} FROM notices ORDER BY created_at DESC, id DESC LIMIT :limit
+
+-- name: newest_notices_of_run
+SELECT {notice} FROM notices WHERE run_id = :run_id ORDER BY created_at DESC, id DESC LIMIT :limit

@@ -1,0 +1,62 @@
+-- `{run}` stands for the columns of that record in their order, `{:run}` for their parameters; see store/rows.py.
+-- PostgreSQL adds FOR UPDATE to every query whose name begins with lock_; SQLite has one writer at a time anyway.
+
+-- name: get_run
+SELECT {run} FROM runs WHERE id = :id
+
+-- name: get_spec
+SELECT spec FROM specs WHERE run_id = :run_id
+
+-- name: get_request
+SELECT request FROM runs WHERE id = :id
+
+-- name: lock_run
+SELECT {run} FROM runs WHERE id = :id
+
+-- name: add_repository
+INSERT INTO repositories (id, path, next_number, created_at) VALUES (:id, :path, 1, :at)
+ON CONFLICT (id) DO NOTHING
+
+-- name: take_number
+UPDATE repositories SET next_number = next_number + 1 WHERE id = :id RETURNING next_number - 1
+
+-- name: add_run
+INSERT INTO runs ({new_run}) VALUES ({:new_run}) ON CONFLICT (id) DO NOTHING
+
+-- name: add_spec
+INSERT INTO specs (run_id, spec) VALUES (:run_id, :spec)
+
+-- name: add_event
+INSERT INTO events ({event}) VALUES ({:event})
+
+-- name: move_chain
+UPDATE runs SET event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
+WHERE id = :id AND event_seq = :after
+
+-- name: ask_cancel
+UPDATE runs SET cancel_requested = 1, event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
+WHERE id = :id AND state = :state
+
+-- name: end_idle
+UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, phase = NULL, cancel_requested = 1,
+    finished_at = :at, event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
+WHERE id = :id AND state = :state
+
+-- name: wake
+UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, detail = '',
+    event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
+WHERE id = :id AND state = :state
+
+-- name: find_run
+SELECT {listed} FROM runs JOIN repositories AS places ON places.id = runs.repository WHERE runs.id = :id
+
+-- name: find_number
+SELECT {listed} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE runs.repository = :repository AND runs.number = :number
+
+-- name: find_prefix
+SELECT {listed} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE runs.id >= :low AND runs.id < :high ORDER BY runs.id LIMIT :limit
+
+-- name: all_repositories
+SELECT id, path, created_at FROM repositories ORDER BY path

@@ -1,0 +1,59 @@
+-- name: instance_value
+SELECT value FROM instance WHERE name = :name
+
+-- name: add_instance_value
+INSERT INTO instance (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING
+
+-- name: applied_migrations
+SELECT version, name, checksum FROM schema_migrations ORDER BY version
+
+-- name: add_migration
+INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (:version, :name, :checksum, :at)
+
+-- name: count_rows
+SELECT 'runs', COUNT(*) FROM runs
+UNION ALL SELECT 'calls', COUNT(*) FROM calls
+UNION ALL SELECT 'receipts', COUNT(*) FROM receipts
+UNION ALL SELECT 'events', COUNT(*) FROM events
+UNION ALL SELECT 'notices', COUNT(*) FROM notices
+
+-- name: chains
+SELECT id, event_seq, chain_head, archived_seq, archived_head FROM runs WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: stray_events
+SELECT DISTINCT stream FROM events WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = events.stream) LIMIT 20
+
+-- name: proofless_effects
+SELECT calls.id, calls.run_id FROM calls
+WHERE call_class = :effect AND state = :done AND decision <> :stored AND NOT EXISTS (
+    SELECT 1 FROM receipts WHERE receipts.run_id = calls.run_id AND receipts.key = calls.key
+) LIMIT 20
+
+-- name: odd_leases
+SELECT id, state FROM runs
+WHERE (state = :running) <> (owner IS NOT NULL AND lease_until IS NOT NULL) LIMIT 20
+
+-- name: odd_attempts
+SELECT attempts.run_id, COUNT(*) FROM attempts JOIN runs ON runs.id = attempts.run_id
+WHERE attempts.ended_at IS NULL AND NOT (runs.state = :running AND attempts.token = runs.token)
+GROUP BY attempts.run_id LIMIT 20
+
+-- name: odd_ends
+SELECT id, state FROM runs
+WHERE (state = :succeeded OR state = :failed OR state = :cancelled) <> (finished_at IS NOT NULL) LIMIT 20
+
+-- name: some_archivable
+SELECT id FROM runs
+WHERE (state = :succeeded OR state = :failed OR state = :cancelled) AND finished_at < :before
+    AND event_seq > archived_seq
+ORDER BY finished_at, id LIMIT :limit
+
+-- name: mark_archived
+UPDATE runs SET archived_at = :at, archived_seq = event_seq, archived_head = chain_head
+WHERE id = :id AND state = :state AND chain_head = :head
+
+-- name: drop_events
+DELETE FROM events WHERE stream = :stream
+
+-- name: call_texts
+SELECT id, input, output FROM calls WHERE run_id = :run_id

@@ -1,0 +1,188 @@
+"""How records become rows and rows become records. No SQL, no decisions: column names and conversions only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import fields
+from typing import Any
+
+from jackline.domain.budget import Spent
+from jackline.domain.events import Event
+from jackline.domain.records import Attempt, Call, Check, Checkpoint, Life, Notice, Receipt, Run, Spec, Turn
+from jackline.domain.states import (
+    CallClass,
+    CallState,
+    Decision,
+    Failure,
+    Phase,
+    Proof,
+    Replay,
+    RunState,
+    WaitReason,
+)
+from jackline.store.driver import Row, clean
+
+PROMPT_SHOWN = 200
+
+_SPENT = (
+    "wall_ms", "iterations", "steps", "calls", "tokens_input", "tokens_output", "tokens_cached", "usd_micros",
+)  # fmt: skip
+_RUN = ("id", "number", "repository", "lineage", "parent")
+_LIFE = (
+    "state", "reason", "wake_at", "phase", "goal", "failure", "detail", "proof", "token", "step", "turn",
+    "iteration", "retries", "cancel_requested",
+)  # fmt: skip
+_REST = ("owner", "event_seq", "chain_head", "created_at", "updated_at", "started_at", "finished_at")
+_LISTED = (
+    "runs.id", "number", "repository", "path", "agent", "task", "prompt", "state", "reason", "wake_at", "phase",
+    "failure", "proof", "token", "iteration", "tokens_input + tokens_output", "usd_micros", "runs.created_at",
+    "updated_at", "started_at", "finished_at",
+)  # fmt: skip
+
+
+def _names(record: type[Any]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(record))
+
+
+_TURN = _names(Turn)[:-1]  # all but `spent`, which has columns of its own
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "run": (*_RUN, *_LIFE, *_SPENT, *_REST),
+    "new_run": (*_RUN, *_LIFE, *_SPENT, *_REST, "agent", "task", "prompt", "request"),
+    "listed": _LISTED,
+    "event": _names(Event),
+    "attempt": _names(Attempt),
+    "turn": (*_TURN, *_SPENT),
+    "check": _names(Check),
+    "checkpoint": _names(Checkpoint),
+    "notice": _names(Notice),
+    "call": _names(Call),
+    "receipt": _names(Receipt),
+}
+
+_CALL_END = len(COLUMNS["call"])
+_SPENT_AT = len(_RUN) + len(_LIFE)
+_REST_AT = _SPENT_AT + len(_SPENT)
+
+
+def repository_id(path: str) -> str:
+    """The name of a place: the hash of its path."""
+    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def word(value: str | None) -> str | None:
+    """A word of a closed set as plain text."""
+    return None if value is None else str(value)
+
+
+def plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any of the slotted records
+    """A record's fields as parameters, with storable text."""
+    values = {}
+    for name in record.__slots__:
+        value = getattr(record, name)
+        # str() because a word of a closed set is a subclass of it, which both drivers bind more slowly.
+        values[name] = clean(str(value)) if isinstance(value, str) else value
+    return values
+
+
+def spent_values(spent: Spent) -> dict[str, int]:
+    """An account as parameters."""
+    return {name: getattr(spent, name) for name in _SPENT}
+
+
+def turn_values(turn: Turn) -> dict[str, Any]:
+    """A turn as parameters."""
+    values = plain(turn)
+    del values["spent"]
+    return values | spent_values(turn.spent)
+
+
+def run_values(run: Run, request: str) -> dict[str, Any]:
+    """A new run as parameters."""
+    life = run.life
+    return {
+        **{name: getattr(run, name) for name in (*_RUN, *_REST)},
+        **life_values(life),
+        **spent_values(life.spent),
+        "state": str(life.state),
+        "token": life.attempt,
+        "cancel_requested": int(life.cancel_requested),
+        "agent": clean(run.spec.agent),
+        "task": clean(run.spec.task),
+        "prompt": clean(run.spec.prompt[:PROMPT_SHOWN]),
+        "request": clean(request),
+    }
+
+
+def life_values(life: Life) -> dict[str, Any]:
+    """What a worker may change of a run; cancel requests, calls and wall time belong to others."""
+    spent = life.spent
+    return {
+        "to": str(life.state),
+        "reason": word(life.reason),
+        "wake_at": life.wake_at,
+        "phase": word(life.phase),
+        "goal": str(life.goal),
+        "failure": word(life.failure),
+        "detail": clean(life.detail),
+        "proof": str(life.proof),
+        "step": life.step,
+        "turn": life.turn,
+        "iteration": life.iteration,
+        "retries": life.retries,
+        "iterations": spent.iterations,
+        "steps": spent.steps,
+        "tokens_input": spent.tokens_input,
+        "tokens_output": spent.tokens_output,
+        "tokens_cached": spent.tokens_cached,
+        "usd_micros": spent.usd_micros,
+    }
+
+
+def spec_text(spec: Spec) -> str:
+    """A spec as JSON in plain ASCII, so that no character of a prompt is lost to either database."""
+    return json.dumps(spec.to_dict(), separators=(",", ":"))
+
+
+def to_spec(text: str) -> Spec:
+    """A spec from its JSON."""
+    return Spec.from_dict(json.loads(text))
+
+
+def to_run(row: Row, spec: Spec) -> Run:
+    """A run from the columns of `{run}`."""
+    values = [*row[: len(_RUN)], spec, to_life(row), *row[_REST_AT:]]
+    return Run(*values)
+
+
+def to_life(row: Row) -> Life:
+    """The part of a run that the heart changes, from the columns of `{run}`."""
+    state, reason, wake_at, phase, goal, failure, detail, proof, *counts, cancel = row[len(_RUN) : _SPENT_AT]
+    values = [
+        RunState(state),
+        WaitReason(reason) if reason else None,
+        wake_at,
+        Phase(phase) if phase else None,
+        Phase(goal),
+        Failure(failure) if failure else None,
+        detail,
+        Proof(proof),
+        *counts,
+        bool(cancel),
+        Spent(*row[_SPENT_AT:_REST_AT]),
+    ]
+    return Life(*values)
+
+
+def to_call(row: Row) -> Call:
+    """A call from the columns of `{call}`; what follows them is passed over."""
+    kinds = (CallClass(row[7]), Replay(row[8]), Decision(row[9]))
+    values = [*row[:7], *kinds, *row[10:15], CallState(row[15]), *row[16:_CALL_END]]
+    return Call(*values)
+
+
+def to_turn(row: Row) -> Turn:
+    """A turn from the columns of `{turn}`."""
+    values = [*row[: len(_TURN)], Spent(*row[len(_TURN) :])]
+    return Turn(*values)

@@ -1,0 +1,109 @@
+"""Runs: created once, found by a few characters, cancelled by request. Who works on them: see `store.leases`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jackline.domain.events import GENESIS, Fact
+from jackline.domain.ids import as_number
+from jackline.domain.records import Life, Repository, Run
+from jackline.domain.states import TERMINAL, RunState
+from jackline.domain.transitions import next_run
+from jackline.errors import Conflict, Refused
+from jackline.faults import reach
+from jackline.store import rows
+from jackline.store.base import Base, append, chain_of
+from jackline.store.contract import NewRun, RunQuery, RunRow
+from jackline.store.driver import Again, Statements, clean
+from jackline.store.listing import listing
+
+_LAST = "\U0010ffff"  # sorts after every other character, byte by byte
+
+
+class Runs(Base):
+    """The part of the store that knows runs by name."""
+
+    def create_run(self, new: NewRun, at: int) -> tuple[Run, bool]:
+        """The run and whether it is new; Conflict if the id is taken by another request."""
+        made = self._driver.write(lambda statements: self._create(statements, new, at))
+        reach("run.created")
+        return made
+
+    def _create(self, statements: Statements, new: NewRun, at: int) -> tuple[Run, bool]:
+        known = statements.one("get_request", {"id": new.id})
+        if known is not None:
+            if known[0] != clean(new.request):
+                raise Conflict(new.id)
+            return self._found(statements, new.id), False
+        run = self._new_run(statements, new, at)
+        if statements.run("add_run", rows.run_values(run, new.request)) == 0:
+            raise Again  # the same id was made by somebody else since we looked
+        statements.run("add_spec", {"run_id": run.id, "spec": rows.spec_text(new.spec)})
+        chain = append(statements, run.id, chain_of(run), (_created(run),), at, "engine")
+        statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
+        self._specs[run.id] = new.spec
+        return replace(run, event_seq=chain.event_seq, chain_head=chain.chain_head), True
+
+    def _new_run(self, statements: Statements, new: NewRun, at: int) -> Run:
+        lineage = new.id if new.parent is None else self._found(statements, new.parent).lineage
+        path = clean(new.repository)
+        repository = rows.repository_id(path)
+        statements.run("add_repository", {"id": repository, "path": path, "at": at})
+        number = (statements.one("take_number", {"id": repository}) or (0,))[0]
+        names = (new.id, number, repository, lineage, new.parent)
+        return Run(*names, new.spec, Life(), None, 0, GENESIS, at, at)
+
+    def run(self, run_id: str) -> Run | None:
+        """One run by its whole id."""
+        return self._driver.read(lambda statements: self._maybe(statements, clean(run_id)))
+
+    def _maybe(self, statements: Statements, run_id: str) -> Run | None:
+        row = statements.one("get_run", {"id": run_id})
+        return None if row is None else rows.to_run(row, self._spec(statements, run_id))
+
+    def matching_runs(self, text: str, repository: str | None, limit: int = 10) -> list[RunRow]:
+        """Runs whose id is `text`; else whose number it is in the repository (its id); else whose id begins so."""
+        return self._driver.read(lambda statements: _matching(statements, clean(text), repository, limit))
+
+    def list_runs(self, query: RunQuery) -> list[RunRow]:
+        """Newest first; costs the same however many runs there are."""
+        sql, values = listing(query)
+        return [RunRow(*row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
+
+    def repositories(self) -> list[Repository]:
+        """Every place where a run was made."""
+        found = self._driver.read(lambda statements: statements.all("all_repositories", {}))
+        return [Repository(*row) for row in found]
+
+    def request_cancel(self, run_id: str, at: int) -> Run:
+        """Ask a running run to stop, or end one that is queued or waiting; Refused by a terminal state."""
+        return self._driver.write(lambda statements: self._cancel(statements, run_id, at))
+
+    def _cancel(self, statements: Statements, run_id: str, at: int) -> Run:
+        run = self._locked(statements, run_id)
+        if run.life.state in TERMINAL:
+            raise Refused(f"run {run_id} is {run.life.state} already: there is nothing to cancel")
+        if run.life.state is RunState.RUNNING and run.life.cancel_requested:
+            return run
+        asked = run.life.state is RunState.RUNNING  # its worker ends it; nobody else may
+        after = run.life.state if asked else next_run(run.life.state, "cancel")
+        fact = Fact("cancel.requested") if asked else Fact(f"run.{after}", {"by": "request"})
+        chain = append(statements, run_id, chain_of(run), (fact,), at, "person")
+        values = {"id": run_id, "state": str(run.life.state), "to": str(after), "at": at, **chain._asdict()}
+        statements.run("ask_cancel" if asked else "end_idle", values)
+        return self._found(statements, run_id)
+
+
+def _created(run: Run) -> Fact:
+    data = {"number": run.number, "agent": run.spec.agent, "task": run.spec.task, "parent": run.parent}
+    return Fact("run.created", data)
+
+
+def _matching(statements: Statements, text: str, repository: str | None, limit: int) -> list[RunRow]:
+    found = statements.all("find_run", {"id": text})
+    number = as_number(text)
+    if not found and number is not None and repository is not None:
+        found = statements.all("find_number", {"repository": repository, "number": number})
+    if not found and text:
+        found = statements.all("find_prefix", {"low": text, "high": text + _LAST, "limit": limit})
+    return [RunRow(*row) for row in found]

@@ -1,0 +1,117 @@
+"""Numbered migrations: which there are, which a database has, and how it gets the rest. The SQL is in files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+
+from jackline.errors import MigrationChanged, SchemaTooNew, SchemaTooOld
+from jackline.store.driver import Driver, Statements
+
+FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
+
+_FILE = re.compile(r"(\d{4})_(\w+)\.sql")
+_SECRET_BYTES = 32
+# A worker of the version before lives through the upgrade of a shared database; a file has one program.
+_NEWER_TOLERATED = {"sqlite": 0, "postgres": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered change of the schema; the second part is for one backend only."""
+
+    version: int
+    name: str
+    paths: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """What it does."""
+        return "\n".join(_read(path) for path in self.paths if os.path.exists(path))
+
+    @property
+    def checksum(self) -> str:
+        """Changes when a file that databases were already made from is edited."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def migrations(backend: str) -> list[Migration]:
+    """All of them, in order."""
+    found = (_FILE.fullmatch(name) for name in sorted(os.listdir(FOLDER)))
+    return [_migration(match[1], match[2], backend) for match in found if match]
+
+
+def latest() -> int:
+    """The version that this jackline knows."""
+    return max(int(match[1]) for name in os.listdir(FOLDER) if (match := _FILE.fullmatch(name)))
+
+
+def ensure(driver: Driver) -> None:
+    """SchemaTooOld or SchemaTooNew unless this jackline can work with the database as it is."""
+    version, known = driver.version(), latest()
+    refuse_newer(driver, version, known)
+    if version < known:
+        raise SchemaTooOld(version or "none yet", known=known)
+
+
+def refuse_newer(driver: Driver, version: int, known: int) -> None:
+    """SchemaTooNew if the database belongs to a later jackline."""
+    if version > known + _NEWER_TOLERATED[driver.backend]:
+        raise SchemaTooNew(version, known=known)
+
+
+def migrate(driver: Driver, at: int, upto: int | None = None) -> list[str]:
+    """Apply what is missing, each in a transaction of its own; the names of what was applied."""
+    version, known = driver.version(), latest()
+    refuse_newer(driver, version, known)
+    verify(driver)
+    wanted = [one for one in migrations(driver.backend) if version < one.version <= (upto or known)]
+    return [label(one) for one in wanted if _apply(driver, one, at)]
+
+
+def verify(driver: Driver) -> None:
+    """MigrationChanged if a file is no longer what the database was made from."""
+    if driver.version() == 0:
+        return
+    known = {one.version: one for one in migrations(driver.backend)}
+    for version, name, checksum in driver.read(lambda statements: statements.all("applied_migrations", {})):
+        if version in known and known[version].checksum != checksum:
+            raise MigrationChanged(f"{version:04d}_{name}")
+
+
+def pending(driver: Driver) -> tuple[str, ...]:
+    """The names of what is missing."""
+    version = driver.version()
+    return tuple(label(one) for one in migrations(driver.backend) if one.version > version)
+
+
+def label(one: Migration) -> str:
+    """The number and the name."""
+    return f"{one.version:04d}_{one.name}"
+
+
+def _apply(driver: Driver, one: Migration, at: int) -> bool:
+    def note(statements: Statements) -> None:
+        values = {"version": one.version, "name": one.name, "checksum": one.checksum, "at": at}
+        statements.run("add_migration", values)
+        _make_instance(statements)
+
+    return driver.migrate(one.version, one.text, note)
+
+
+def _make_instance(statements: Statements) -> None:
+    """The secret and the name of this instance; made once, and by nobody but the first migration."""
+    statements.run("add_instance_value", {"name": "secret", "value": os.urandom(_SECRET_BYTES).hex()})
+    statements.run("add_instance_value", {"name": "id", "value": os.urandom(8).hex()})
+
+
+def _migration(number: str, name: str, backend: str) -> Migration:
+    stem = os.path.join(FOLDER, f"{number}_{name}")
+    return Migration(int(number), name, (f"{stem}.sql", f"{stem}.{backend}.sql"))
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()

@@ -1,0 +1,211 @@
+"""The SQLite driver: one file, WAL, every commit on disk before it counts. It knows SQL only by name."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from jackline.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from jackline.store import named, sqlite_file
+from jackline.store.driver import Again, Clock, Row, Statements, T, Values
+from jackline.store.gate_file import GateFile
+
+_BUSY_SECONDS = 10.0  # only a safety net: the gate file already lets one writer in at a time
+_CONNECTION: dict[str, Any] = {
+    "uri": True,
+    "timeout": _BUSY_SECONDS,
+    "isolation_level": None,
+    "check_same_thread": False,
+    "cached_statements": 128,
+}
+
+
+def boot_clock() -> tuple[str, int]:
+    """The lease clock of one host: nobody can set it, and it counts sleep."""
+    from jackline import clock
+
+    return _boot_id(), clock.boot_ms()
+
+
+_known_boot: list[str] = []
+
+
+def _boot_id() -> str:
+    """Read once: a process does not outlive its boot."""
+    from jackline import clock
+
+    if not _known_boot:
+        _known_boot.append(clock.boot_id())
+    return _known_boot[0]
+
+
+class SqliteDriver:
+    """One connection, shared by the threads of a process; reads do not wait for a writer of another connection."""
+
+    backend = "sqlite"
+
+    def __init__(
+        self, path: str, *, create: bool, read_only: bool = False, clock: Clock | None = None
+    ) -> None:
+        self.place = path
+        self._clock = clock or boot_clock
+        self._sql = named.load(self.backend)
+        self._gate = GateFile(path + ".gate")
+        # Two locks, so that a thread that waits for the gate file does not stop those that read.
+        self._writer = threading.RLock()
+        self._lock = threading.RLock()
+        self._connection = self._open(create=create, read_only=read_only)
+
+    # statements
+    def one(self, name: str, values: Values) -> Row | None:
+        row: Row | None = self._connection.execute(self._sql[name], values).fetchone()
+        return row
+
+    def all(self, name: str, values: Values) -> list[Row]:
+        return self._connection.execute(self._sql[name], values).fetchall()
+
+    def run(self, name: str, values: Values) -> int:
+        return self._connection.execute(self._sql[name], values).rowcount
+
+    def listing(self, sql: str, values: Values) -> list[Row]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def clock(self) -> Values:
+        boot, now = self._clock()
+        return {"clock_boot": boot, "clock_now": now}
+
+    # transactions
+    def read(self, work: Callable[[Statements], T]) -> T:
+        with self._lock:
+            try:
+                return work(self)
+            except sqlite3.Error as error:
+                raise translated(error, self.place) from error
+
+    def snapshot(self, work: Callable[[Statements], T]) -> T:
+        def look(_: Statements) -> T:
+            self._connection.execute("BEGIN")
+            try:
+                return work(self)
+            finally:
+                self._connection.execute("ROLLBACK")
+
+        return self.read(look)
+
+    def write(self, work: Callable[[Statements], T]) -> T:
+        with self._writer:
+            self._gate.enter()
+            try:
+                with self._lock:
+                    return self._transaction(work)
+            finally:
+                self._gate.leave()
+
+    def _transaction(self, work: Callable[[Statements], T]) -> T:
+        connection = self._connection
+        try:
+            while True:
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(self)
+                    connection.execute("COMMIT")
+                    return result
+                except Again:
+                    continue
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise translated(error, self.place) from error
+
+    # schema
+    def version(self) -> int:
+        return self.read(lambda _: int(self._connection.execute("PRAGMA user_version").fetchone()[0]))
+
+    def migrate(self, version: int, script: str, work: Callable[[Statements], None]) -> bool:
+        def apply(_: Statements) -> bool:
+            if self._connection.execute("PRAGMA user_version").fetchone()[0] >= version:
+                return False
+            for statement in sqlite_file.statements_of(script):
+                self._connection.execute(statement)
+            work(self)
+            self._connection.execute(f"PRAGMA user_version = {version:d}")
+            return True
+
+        return self.write(apply)
+
+    # upkeep
+    def damage(self) -> list[str]:
+        with self._lock:
+            try:
+                return _damage(self._connection)
+            except sqlite3.DatabaseError as error:
+                return [f"{self.place}: {error}"]
+
+    def size(self) -> int:
+        return self.read(lambda statements: int((statements.one("size", {}) or (0,))[0]))
+
+    def backup(self, path: str) -> None:
+        with self._lock:
+            try:
+                sqlite_file.backup(self._connection, path)
+            except sqlite3.Error as error:
+                raise translated(error, path) from error
+
+    def close(self) -> None:
+        with self._writer, self._lock:
+            self._connection.close()
+            self._gate.close()
+
+    # opening
+    def _open(self, *, create: bool, read_only: bool) -> sqlite3.Connection:
+        address = sqlite_file.prepare(self.place, create=create, read_only=read_only)
+        try:
+            connection = sqlite3.connect(address, **_CONNECTION)
+        except sqlite3.Error as error:
+            raise translated(error, self.place) from error
+        try:
+            self._set_up(connection, read_only=read_only)
+        except sqlite3.Error as error:
+            connection.close()
+            raise translated(error, self.place) from error
+        return connection
+
+    def _set_up(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        if sys.platform == "darwin":
+            connection.execute("PRAGMA fullfsync = ON")
+        if not read_only and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            self._gate.enter()
+            try:
+                # The mark first, and by itself: it must stand in the file before the write-ahead log takes over.
+                connection.execute(f"PRAGMA application_id = {sqlite_file.MARK}")
+                connection.execute("PRAGMA journal_mode = WAL")
+            finally:
+                self._gate.leave()
+
+
+def _damage(connection: sqlite3.Connection) -> list[str]:
+    pages = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+    orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
+    found = [] if pages == ["ok"] else pages
+    return found + [f"a row of {row[0]} points to a missing row of {row[2]}" for row in orphans]
+
+
+def translated(error: sqlite3.Error, place: str) -> StoreError:
+    """The error of jackline's tree that says what to do about this one."""
+    code = getattr(error, "sqlite_errorcode", None)
+    match None if code is None else code & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(place)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return StoreReadOnly(place)
+        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+            return StoreCorrupt(place)
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreUnavailable(f"{place}: {error}")
+    return StoreError(f"{place}: {error}")

@@ -1,0 +1,133 @@
+"""The file under the SQLite driver: made with care, judged before SQLite may touch it, copied whole. No SQL."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from jackline.errors import Refused, StoreCorrupt, StoreError, StoreReadOnly
+
+MARK = 0x6A61636B  # "jack", in the header of every jackline database
+_MAGIC = b"SQLite format 3\x00"
+_MARK_AT = slice(68, 72)
+_HEADER_BYTES = 100
+_CLUSTERED = "/* WITHOUT ROWID */"  # in the migrations that both backends read
+_NETWORK = ("nfs", "cifs", "smb", "fuse.sshfs")
+
+
+def prepare(path: str, *, create: bool, read_only: bool) -> str:
+    """The address under which SQLite may open the file; an error, and an untouched file, if it must not."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if create:
+        _make(folder, path)
+    _judge(path)
+    if not read_only:
+        _refuse_network(folder)
+        if not os.access(folder, os.W_OK):
+            raise StoreReadOnly(folder)
+    return _address(path, folder, read_only=read_only)
+
+
+def backup(connection: sqlite3.Connection, path: str) -> None:
+    """Copy the database to a new file, which appears whole or not at all."""
+    if os.path.lexists(path):
+        raise Refused(f"{path} exists already: name another file for the backup")
+    unfinished = f"{path}.{os.getpid()}.unfinished"
+    try:
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        copy = sqlite3.connect(unfinished)
+        try:
+            connection.backup(copy)
+        finally:
+            copy.close()
+        _flush(unfinished)
+        os.link(unfinished, path)  # unlike a rename, it never replaces a file that appeared meanwhile
+    except FileExistsError as error:
+        raise Refused(f"{path} exists already: name another file for the backup") from error
+    except OSError as error:
+        raise StoreError(f"the backup cannot be written to {path}: {error.strerror}") from error
+    finally:
+        if os.path.exists(unfinished):
+            os.unlink(unfinished)
+
+
+def statements_of(script: str) -> Iterator[str]:
+    """The single statements of a migration; the body of a trigger belongs to its statement."""
+    waiting = ""
+    for line in script.replace(_CLUSTERED, "WITHOUT ROWID").splitlines(keepends=True):
+        if not waiting and (line.startswith("--") or not line.strip()):
+            continue
+        waiting += line
+        if sqlite3.complete_statement(waiting):
+            yield waiting.strip()
+            waiting = ""
+
+
+def network_type(folder: str, mounts: str) -> str | None:
+    """The type of the network file system that holds the folder, from the text of /proc/mounts; else None."""
+    best, kind = "", ""
+    for line in mounts.splitlines():
+        _, point, type_, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        inside = folder == point or folder.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, type_
+    return kind if kind.startswith(_NETWORK) else None
+
+
+def _make(folder: str, path: str) -> None:
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        if not os.path.exists(path):
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise StoreReadOnly(f"{path}: {error.strerror}") from error
+
+
+def _judge(path: str) -> None:
+    """Read the header ourselves: SQLite would write to a foreign file, or recover a damaged one, without asking."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except FileNotFoundError:
+        raise StoreError(f"there is no database at {path} yet: `jackline run` makes one") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
+    if header and not (header.startswith(_MAGIC) and _MARK_AT.stop <= len(header) and _marked(header)):
+        raise StoreCorrupt(path)
+
+
+def _marked(header: bytes) -> bool:
+    return int.from_bytes(header[_MARK_AT], "big") == MARK
+
+
+def _refuse_network(folder: str) -> None:
+    # A disk has a major number; only network, memory and stacked file systems have none, and need a closer look.
+    if sys.platform != "linux" or os.major(os.stat(folder).st_dev) != 0:
+        return
+    with open("/proc/mounts", encoding="utf-8", errors="surrogateescape") as file:
+        kind = network_type(os.path.realpath(folder), file.read())
+    if kind:
+        raise StoreError(
+            f"{folder} is on a network file system ({kind}), where locks fail: choose a local home"
+        )
+
+
+def _address(path: str, folder: str, *, read_only: bool) -> str:
+    uri = "file:" + quote(os.path.abspath(path))
+    if not read_only:
+        return uri + "?mode=rw"
+    # On a medium that cannot be written SQLite finds no place for its shared memory, and needs none.
+    still = not os.access(folder, os.W_OK) and not os.path.exists(path + "-wal")
+    return uri + ("?mode=ro&immutable=1" if still else "?mode=ro")
+
+
+def _flush(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

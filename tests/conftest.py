@@ -1,0 +1,70 @@
+"""Fixtures that more than one folder of tests asks for; what only one needs stands there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jackline.store.contract import Store
+from jackline.store.open import migrate, open_store
+from tests.support.postgres import running_server, schema_of_its_own
+from tests.support.stores import FakeClock
+
+BACKENDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+Open = Callable[..., Store]
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the session's own PostgreSQL server; all workers of a session share one."""
+    name = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+    with running_server(name) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The address of an empty schema."""
+    with schema_of_its_own(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture(params=BACKENDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A migrated, empty database of each kind, as `open_store` wants it."""
+    if request.param == "sqlite":
+        place = str(tmp_path / "home" / "state.sqlite")
+    else:
+        place = request.getfixturevalue("postgres_url")
+    migrate(place)
+    return place
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """The lease clock of the `store` fixture."""
+    return FakeClock()
+
+
+@pytest.fixture
+def opened(database: str, clock: FakeClock) -> Iterator[Open]:
+    """Open the same database once more; everything that was opened is closed at the end."""
+    stores: list[Store] = []
+
+    def open_it(*, lease_clock: FakeClock | None = clock, read_only: bool = False) -> Store:
+        store = open_store(database, create=False, lease_clock=lease_clock, read_only=read_only)
+        stores.append(store)
+        return store
+
+    yield open_it
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Open) -> Store:
+    """A store of each kind, whose leases are counted by `clock`."""
+    return opened()

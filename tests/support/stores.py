@@ -1,0 +1,67 @@
+"""Small builders for tests of the store: a clock that moves when told, owners, runs, intents, SQL by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jackline.domain.gate import Intent
+from jackline.domain.policy import Rule
+from jackline.domain.records import Lease, Owner, Run, Spec
+from jackline.domain.states import CallClass, Decision, Replay
+from jackline.store.contract import NewRun, Store
+
+AT = 1_700_000_000_000
+LEASE_MS = 30_000
+HERE = "/work/repository"
+
+READ = Rule("reads", "read", CallClass.READ, Replay.EXACT)
+MAIL = Rule("mails", "mail", CallClass.EFFECT, Replay.ASK, Decision.ALLOW, target="mail:{to}")
+UNKNOWN = Rule("unmatched", "*", CallClass.UNKNOWN)
+
+
+class FakeClock:
+    """A lease clock in the test's hand."""
+
+    def __init__(self) -> None:
+        self.boot = "boot-1"
+        self.now = 1_000_000
+
+    def __call__(self) -> tuple[str, int]:
+        return self.boot, self.now
+
+
+def owner(name: str = "worker-1") -> Owner:
+    return Owner(name, "host-1", "boot-1", 4242)
+
+
+def new_run(run_id: str = "run-1", **more: Any) -> NewRun:
+    spec = {"prompt": "mend it", "workspace": HERE} | more.pop("spec", {})
+    values = {"repository": HERE, "request": "as asked"} | more
+    return NewRun(id=run_id, spec=Spec(**spec), **values)
+
+
+def made(store: Store, run_id: str = "run-1", at: int = AT, **more: Any) -> Run:
+    return store.create_run(new_run(run_id, **more), at)[0]
+
+
+def claimed(store: Store, run_id: str = "run-1", name: str = "worker-1") -> Lease:
+    return store.claim(run_id, owner(name), LEASE_MS, AT + 1)[0]
+
+
+def begun(store: Store, run_id: str = "run-1", name: str = "worker-1") -> Lease:
+    made(store, run_id)
+    return claimed(store, run_id, name)
+
+
+def intent(call_id: str = "call-1", rule: Rule = MAIL, **more: str) -> Intent:
+    target = "mail:bob" if rule is MAIL else ""
+    values = {"key": "key-1", "target": target, "input": '{"to":"bob"}', "door": "hook"}
+    return Intent(call_id, rule.tool, rule, **(values | more))
+
+
+def by_hand(store: Store, sql: str, values: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
+    """Run SQL behind the store's back, in its own spelling of parameters."""
+    connection = store._driver._connection  # type: ignore[attr-defined]
+    cursor = connection.execute(sql, values or {}) if values else connection.execute(sql)
+    return cursor.fetchall() if cursor.description else []

@@ -1,0 +1,105 @@
+"""The named queries: shared by both backends but for a pinned few, and free of decisions."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jackline.domain.states import CallClass, CallState, Decision, Phase, RunState
+from jackline.store import named, sqlite_file
+from jackline.store.contract import RunQuery
+from jackline.store.listing import listing
+from jackline.store.open import migrate
+
+BACKENDS = ("sqlite", "postgres")
+
+
+def test_only_these_queries_differ() -> None:
+    for backend in BACKENDS:
+        assert sorted(named.overrides(backend)) == ["has_schema", "size"]
+    assert not set(named.shared()) & {"has_schema", "size"}
+
+
+def test_no_query_names_a_state() -> None:
+    """The transition table decides; SQL compares with what it is handed."""
+    words = {*RunState, *CallState, *CallClass, *Decision, *Phase}
+    for name, sql in named.shared().items():
+        assert not set(re.findall(r"'(\w+)'", sql)) & words, name
+
+
+def test_parameters_are_spelled_for_psycopg() -> None:
+    sql = "SELECT ':not' , :name, x::text FROM t WHERE a = :a_1 AND b % 2 = :clock_now"
+    spelled = named.with_percent(sql, {"clock_now": "now()"})
+    assert spelled == "SELECT ':not' , %(name)s, x::text FROM t WHERE a = %(a_1)s AND b %% 2 = now()"
+
+
+def test_records_stand_for_their_columns() -> None:
+    text = "-- what\n\n-- name: a\n-- why\nSELECT {checkpoint}\n-- name: b\nX ({:checkpoint}) Y {checkpoint=}\n"
+    queries = named.parse(text)
+    assert queries["a"] == "SELECT run_id, step, kind, life, cursor, at"
+    assert queries["b"].startswith("X (:run_id, :step, :kind, :life, :cursor, :at) Y run_id = excluded.run_id,")
+
+
+def test_every_column_of_text_is_compared_by_its_bytes() -> None:
+    script = "CREATE TABLE t (\n    id TEXT NOT NULL,\n    at BIGINT\n);\n-- TEXT\n"
+    assert named.by_bytes(script) == script.replace("id TEXT", 'id TEXT COLLATE "C"')
+
+
+def test_a_trigger_is_one_statement() -> None:
+    script = "-- first\nCREATE TABLE a (x);\n\nCREATE TRIGGER t BEFORE UPDATE ON a\nBEGIN\n    SELECT 1;\nEND;\n"
+    first, second = sqlite_file.statements_of(script)
+    assert first == "CREATE TABLE a (x);"
+    assert second.startswith("CREATE TRIGGER")
+    assert second.endswith("END;")
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    path = str(tmp_path / "jackline.db")
+    migrate(path)
+    connection = sqlite3.connect(path)
+    yield connection
+    connection.close()
+
+
+def _plan(connection: sqlite3.Connection, sql: str, values: dict[str, object]) -> str:
+    return "\n".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (RunQuery(), "runs_newest"),
+        (RunQuery(since=1), "runs_newest (created_at>?)"),
+        (RunQuery(before=(1, "x")), "runs_newest ((created_at,id)<(?,?))"),
+        (RunQuery(agent="a"), "runs_agent (agent=?)"),
+        (RunQuery(task="a"), "runs_task (task=?)"),
+        (RunQuery(repository="a"), "runs_repository (repository=?)"),
+        (RunQuery(states=("queued", "running")), "runs_state (state=?)"),
+        (RunQuery(agent="a", states=("queued",)), "runs_agent_state (agent=? AND state=?)"),
+        (RunQuery(task="a", states=("queued",)), "runs_task_state (task=? AND state=?)"),
+        (RunQuery(repository="a", states=("queued",)), "runs_repository_state (repository=? AND state=?)"),
+        (RunQuery(repository="a", states=("queued",), since=1), "(repository=? AND state=? AND created_at>?)"),
+        (RunQuery(session="s"), "sessions_session (session=?)"),
+        (RunQuery(session="s", agent="a", states=("failed",)), "sessions_session (session=?)"),
+    ],
+)
+def test_a_list_reads_one_index_and_never_all_runs(
+    connection: sqlite3.Connection, query: RunQuery, index: str
+) -> None:
+    plan = _plan(connection, *listing(query))
+    assert index in plan
+    assert "SCAN runs\n" not in plan + "\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["find_prefix", "find_number", "open_calls", "seen_of_key", "same_target", "some_events", "all_receipts"]
+)
+def test_what_is_asked_often_has_an_index(connection: sqlite3.Connection, name: str) -> None:
+    sql = named.load("sqlite")[name]
+    values = dict.fromkeys(re.findall(r":(\w+)", sql), "x")
+    assert "SCAN" not in _plan(connection, sql, dict(values))
