@@ -1,0 +1,106 @@
+"""Turn an agent's bytes into lines and keep them on disk, with flat memory; it never looks into a line."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import NamedTuple, Self
+
+LINE_LIMIT = 16 * 1024 * 1024
+HEAD_LIMIT = 64 * 1024
+
+
+class Line(NamedTuple):
+    """One line of a stream, without its newline; of a line over the limit `data` is only the head."""
+
+    data: bytes
+    offset: int  # of its first byte in the stream
+    length: int  # the real one, also when truncated
+    truncated: bool
+    terminated: bool  # False only for the last line of a stream that does not end with a newline
+
+
+class LineSplitter:
+    """Split chunks of any size into lines, and hold at most one unfinished line of `limit` bytes."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self.limit = limit
+        self._head_limit = min(HEAD_LIMIT, limit)
+        self._begun = io.BytesIO()  # its getvalue() gives the bytes away without a copy
+        self._length = 0
+        self._offset = 0
+
+    def feed(self, chunk: bytes) -> list[Line]:
+        first, *rest = chunk.split(b"\n")
+        self._grow(first)
+        if not rest:
+            return []
+        lines = [self._finish(terminated=True)]
+        last = rest.pop()
+        offset, limit = self._offset, self.limit
+        for data in rest:
+            length = len(data)
+            if length <= limit:
+                lines.append(Line(data, offset, length, False, True))  # noqa: FBT003 - twice as fast by position
+            else:
+                lines.append(Line(data[: self._head_limit], offset, length, truncated=True, terminated=True))
+            offset += length + 1
+        self._offset = offset
+        self._grow(last)
+        return lines
+
+    def end(self) -> list[Line]:
+        """Give the last line if the stream did not end with a newline."""
+        return [self._finish(terminated=False)] if self._length else []
+
+    def _grow(self, piece: bytes) -> None:
+        held = self._begun.tell()
+        self._length += len(piece)
+        if self._length <= self.limit:
+            self._begun.write(piece)
+        elif held < self._head_limit:
+            self._begun.write(memoryview(piece)[: self._head_limit - held])
+        elif held > self._head_limit:
+            head = self._begun.getbuffer()[: self._head_limit].tobytes()
+            self._begun = io.BytesIO()
+            self._begun.write(head)
+
+    def _finish(self, *, terminated: bool) -> Line:
+        truncated = self._length > self.limit
+        line = Line(self._begun.getvalue(), self._offset, self._length, truncated, terminated)
+        self._offset += self._length + terminated
+        self._begun = io.BytesIO()
+        self._length = 0
+        return line
+
+
+class RawFile:
+    """A raw transcript: bytes are only ever added at its end, and only its owner may read them."""
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self.size = os.fstat(self._fd).st_size
+
+    def write(self, data: bytes) -> int:
+        """Append all of the data, and give the offset of its first byte."""
+        offset = self.size
+        rest = memoryview(data)
+        while rest:
+            written = os.write(self._fd, rest)
+            self.size += written
+            rest = rest[written:]
+        return offset
+
+    def sync(self) -> None:
+        getattr(os, "fdatasync", os.fsync)(self._fd)  # macOS has no fdatasync
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
