@@ -1,0 +1,110 @@
+"""One attempt, from claim to end: hear, decide, write down, carry out. Read this first.
+
+The heart decides, the store remembers, the world acts. Nothing is carried out that was not written down before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from jackline.domain.events import canonical
+from jackline.domain.heart import State, Step, step
+from jackline.domain.records import Checkpoint, Notice
+from jackline.domain.signals import Claimed, RunCheck, StartTurn
+from jackline.domain.states import RunState, WaitReason
+from jackline.store.contract import Change
+
+if TYPE_CHECKING:
+    from jackline.domain.records import Check, Lease, Run, Turn
+    from jackline.domain.signals import Command, Input
+    from jackline.store.contract import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """An input for the heart, with the records that must be written in the same transaction."""
+
+    input: Input
+    turn: Turn | None = None
+    check: Check | None = None
+    session: tuple[str, str] | None = None
+
+
+class World(Protocol):
+    """Everything outside the heart and the store: processes, clocks, sockets; or a simulation of them."""
+
+    def now(self) -> int:
+        """Wall clock, milliseconds."""
+        ...
+
+    def new_id(self) -> str:
+        """A fresh id."""
+        ...
+
+    def carry_out(self, command: Command, run: Run) -> None:
+        """Start what is ordered; its result is heard later."""
+        ...
+
+    def hear(self) -> Signal:
+        """Wait for the next thing that happens."""
+        ...
+
+    def settle(self) -> None:
+        """The last thing before the run leaves this attempt: account for the time that was spent."""
+        ...
+
+
+def work(store: Store, lease: Lease, run: Run, world: World) -> Run:
+    """Carry a claimed run on until it ends or waits; gives back the run as it then stands."""
+    state = State(run.id, run.spec, run.life)
+    signal = Signal(Claimed(world.now()))
+    while True:
+        decided = step(state, signal.input)
+        if decided.ended:
+            world.settle()
+        if decided.facts:
+            run = store.write(lease, _change(decided, signal, world))
+        if decided.ended:
+            return run
+        for command in decided.commands:
+            world.carry_out(command, run)
+        state = replace(decided.state, life=run.life)
+        signal = world.hear()
+
+
+def _change(decided: Step, signal: Signal, world: World) -> Change:
+    at = world.now()
+    return Change(
+        at=at,
+        facts=decided.facts,
+        life=decided.state.life,
+        turn=signal.turn,
+        check=signal.check,
+        session=signal.session,
+        checkpoint=_checkpoint(decided, at),
+        notice=_notice(decided, world.new_id(), at),
+    )
+
+
+def _checkpoint(decided: Step, at: int) -> Checkpoint | None:
+    """At each boundary between steps, and where the attempt ends."""
+    boundary = any(isinstance(command, StartTurn | RunCheck) for command in decided.commands)
+    if not boundary and not decided.ended:
+        return None
+    life = decided.state.life
+    kind = "interrupt" if life.reason is WaitReason.PAUSED else "boundary"
+    cursor = canonical({"turn": life.turn, "iteration": life.iteration, "goal": life.goal})
+    return Checkpoint(decided.state.run_id, life.step, kind, canonical(asdict(life)), cursor, at)
+
+
+def _notice(decided: Step, notice_id: str, at: int) -> Notice | None:
+    """People are told of every end and of every wait that may need them; a short retry is not news."""
+    life = decided.state.life
+    if not decided.ended or life.reason is WaitReason.RETRY:
+        return None
+    kind = f"run.{life.state}" if life.state is not RunState.WAITING else f"run.waiting.{life.reason}"
+    spec = decided.state.spec
+    title = f"{spec.agent}/{spec.task}: {life.reason or life.state}"
+    # The store puts the chain's head in, because it is known only once the last event has its place.
+    return Notice(notice_id, decided.state.run_id, kind, title, life.detail, "", at)

@@ -1,0 +1,81 @@
+"""The keeper of a lease: renews it, moves the warden's deadline with it, and hears a cancel. It decides nothing."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from jackline.clock import boot_ms
+from jackline.errors import JacklineError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.domain.records import Lease
+    from jackline.store.contract import Store
+
+_CANCEL_POLL_S = 0.5
+
+
+class Keeper:
+    """A thread that renews every third of the lease; the deadline it gives is two thirds after the last renewal."""
+
+    def __init__(
+        self,
+        store: Store,
+        lease: Lease,
+        lease_ms: int,
+        *,
+        on_renewed: Callable[[int], None],
+        on_cancel: Callable[[], None],
+        on_lost: Callable[[JacklineError], None],
+    ) -> None:
+        """Nothing starts yet; `deadline` counts from the claim that was made just now."""
+        self._store, self._lease, self._lease_ms = store, lease, lease_ms
+        self._on_renewed, self._on_cancel, self._on_lost = on_renewed, on_cancel, on_lost
+        self._accounted = boot_ms()
+        self._renewed = self._accounted
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
+
+    @property
+    def deadline(self) -> int:
+        """When the warden must have killed everything, on the boot clock."""
+        return self._renewed + self._lease_ms * 2 // 3
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and account for the rest of the time; the lease itself stays until the last write."""
+        self._stop.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def renew(self) -> None:
+        """Renew once; the moment before the write counts, so that the warden is never later than the lease."""
+        before = boot_ms()
+        if self._store.renew(self._lease, self._lease_ms, before - self._accounted):
+            self._on_cancel()
+        self._accounted = self._renewed = before
+        self._on_renewed(self.deadline)
+
+    def _keep(self) -> None:
+        pause = min(_CANCEL_POLL_S, self._lease_ms / 6000)  # a short lease, as in tests, must be tended more often
+        while not self._stop.wait(pause):
+            try:
+                self._tend()
+            except StoreUnavailable as error:
+                if boot_ms() >= self.deadline:
+                    self._on_lost(error)
+                    return
+            except JacklineError as error:
+                self._on_lost(error)
+                return
+
+    def _tend(self) -> None:
+        if boot_ms() - self._renewed >= self._lease_ms // 3:
+            self.renew()
+        elif self._store.cancel_wanted(self._lease.run_id):
+            self._on_cancel()

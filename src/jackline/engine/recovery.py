@@ -1,0 +1,41 @@
+"""Recovery: end what an old attempt left behind, settle its open calls, and name what only a person can judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.states import CallClass, CallState
+from jackline.store.contract import Settlement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.domain.records import Call, Lease
+    from jackline.engine.probe import Prober
+    from jackline.store.contract import Store
+
+
+def settle_open_calls(store: Store, lease: Lease, prober: Prober, now: Callable[[], int]) -> tuple[str, ...]:
+    """Classify every call in flight, probe what is in doubt; the ids of the effects that stay in doubt."""
+    doubts = []
+    for call in store.open_calls(lease.run_id):
+        settled = _classified(store, lease, call, now())
+        if settled.state is CallState.IN_DOUBT and settled.call_class is CallClass.EFFECT:
+            settled = _judged(store, lease, settled, prober, now())
+            if settled.state is CallState.IN_DOUBT:
+                doubts.append(settled.id)
+    return tuple(doubts)
+
+
+def _classified(store: Store, lease: Lease, call: Call, at: int) -> Call:
+    """Reads and locals are simply made again; effects and unknowns may have happened."""
+    if call.state is not CallState.PREPARED:
+        return call
+    repeatable = call.call_class in {CallClass.READ, CallClass.LOCAL}
+    change = "abandon" if repeatable else "doubt"
+    return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason="cut off"))
+
+
+def _judged(store: Store, lease: Lease, call: Call, prober: Prober, at: int) -> Call:
+    settlement = prober.judge(call, at)
+    return call if settlement is None else store.settle(lease, settlement)

@@ -1,0 +1,98 @@
+"""Take a run and carry it on: claim it here, work in the live world, let go. The door between app and engine."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline import clock
+from jackline.domain import ids
+from jackline.domain.records import Owner
+from jackline.domain.signals import Stop
+from jackline.domain.states import RunState
+from jackline.engine import locks
+from jackline.engine.attempt import work
+from jackline.engine.world import LiveWorld
+from jackline.errors import JacklineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.domain.adapter import Adapter
+    from jackline.domain.records import Attempt, Lease, Run
+    from jackline.engine.settings import Settings
+    from jackline.store.contract import Store
+
+_WARDEN_TIME_S = 10.0
+
+
+def supervise(
+    store: Store,
+    run: Run,
+    adapter: Adapter,
+    settings: Settings,
+    on_start: Callable[[Callable[[], None]], None] = lambda _interrupt: None,
+) -> Run:
+    """One attempt at the run; `on_start` is given the function that interrupts it."""
+    folder = settings.folder(run.id)
+    owner = _owner(settings.host)
+    lock = locks.hold(folder, owner.name)
+    try:
+        lease, claimed = _claim(store, run, settings, owner)
+    except JacklineError:
+        locks.release(folder, owner.name, lock)
+        raise
+    world = LiveWorld(store, lease, claimed, adapter, settings, lock)
+    try:
+        on_start(lambda: world.stop(Stop.INTERRUPT, "interrupted"))
+        ended = work(store, lease, claimed, world)
+    except BaseException:
+        # The run is still ours in the store. The lock file stays behind, free: whoever comes next sees us dead at once.
+        world.close()
+        os.close(lock)
+        raise
+    world.close()
+    locks.release(folder, owner.name, lock)
+    return ended
+
+
+def _claim(store: Store, run: Run, settings: Settings, owner: Owner) -> tuple[Lease, Run]:
+    dead = dead_attempt(store, run, settings)
+    lease, claimed = store.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead)
+    if run.owner:
+        locks.forget(settings.folder(run.id), run.owner)
+    return lease, claimed
+
+
+def dead_attempt(store: Store, run: Run, settings: Settings) -> int | None:
+    """The token of the attempt that holds the run, if this host can see that nothing of it lives any more."""
+    if run.life.state is not RunState.RUNNING:
+        return None
+    holder = next((one for one in store.attempts(run.id) if one.token == run.life.attempt), None)
+    if holder is None or holder.host != settings.host:
+        return None
+    return holder.token if _is_gone(holder, settings.folder(run.id)) else None
+
+
+def _is_gone(holder: Attempt, folder: str) -> bool:
+    if holder.boot != clock.boot_id():
+        return True
+    if locks.is_dead(folder, holder.owner):
+        return True
+    # The supervisor is gone but its lock is held: its warden is still killing, and will be done in a moment.
+    return not _alive(holder.pid) and locks.wait_dead(folder, holder.owner, _WARDEN_TIME_S)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _owner(host: str) -> Owner:
+    name = ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
+    return Owner(name, host, clock.boot_id(), os.getpid())

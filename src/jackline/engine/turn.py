@@ -1,0 +1,219 @@
+"""One turn of an agent: launch, capture every byte, hear what it says, report its end. It never decides."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from jackline import faults
+from jackline.clock import boot_ms
+from jackline.domain.budget import Spent, exhausted
+from jackline.domain.events import Fact
+from jackline.domain.outcome import Outcome, Usage
+from jackline.domain.signals import Stop, TurnEnded
+from jackline.domain.states import Failure
+from jackline.engine.attempt import Signal
+from jackline.engine.stream import LineSplitter, RawFile
+from jackline.errors import JacklineError
+from jackline.store.contract import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.domain.adapter import Adapter, Launch
+    from jackline.domain.outcome import Exit, Heard
+    from jackline.domain.records import Lease, Run, Turn
+    from jackline.engine.ledger import Ledger
+    from jackline.engine.process import Child, Chunk, Warden
+    from jackline.engine.stream import Line
+    from jackline.store.contract import Store
+
+_CHUNK = 1 << 18
+_FLUSH_S = 0.25
+_BATCH = 100
+_MOST_FACTS = 5_000  # per turn; what an agent says beyond that stands in the raw transcript only
+_TEXT = 4_000
+_SHORT = 200
+_TELLING = frozenset({"end", "error", "limit"})
+_AT_ONCE = frozenset({"session", "limit", "end", "error", "call.started"})
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Whom a turn works with."""
+
+    store: Store
+    lease: Lease
+    run: Run
+    adapter: Adapter
+    ledger: Ledger
+    now: Callable[[], int]
+    post: Callable[[Signal | JacklineError], None]
+    stop: Callable[[Stop, str], None]
+
+
+class TurnJob:
+    """A turn under way: one thread listens to the agent until it is gone, and then reports its end."""
+
+    def __init__(self, crew: Crew, turn: Turn, folder: str) -> None:
+        """The turn is written down already; nothing is started yet."""
+        self._crew, self._turn = crew, turn
+        base = os.path.join(folder, "turns", f"{turn.number:04d}-{turn.role}")
+        os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
+        self._raw = {name: RawFile(f"{base}.{name}") for name in ("stdout", "stderr")}
+        self._splitter = LineSplitter()
+        self._facts: list[Fact] = []
+        self._kept = 0
+        self._telling: list[Heard] = []
+        self._usage = Usage()
+        self._raw_lines = 0
+        self.last_output = boot_ms()
+        self.child: Child | None = None
+
+    def start(self, warden: Warden, launch: Launch, env: dict[str, str], workspace: str) -> None:
+        """Spawn the agent and begin to listen."""
+        faults.reach("turn.spawning")
+        self.child = warden.spawn(launch.argv, env, workspace, stdin=launch.stdin)
+        faults.reach("turn.spawned")
+        self.last_output = boot_ms()
+        threading.Thread(target=self._attend, args=(self.child,), name="turn", daemon=True).start()
+
+    def _attend(self, child: Child) -> None:
+        try:
+            self._listen(child)
+            exit_ = child.wait()
+            faults.reach("turn.exited")
+            self._crew.post(self._ended(exit_))
+        except JacklineError as error:
+            self._crew.post(error)
+        finally:
+            child.close()
+            for raw in self._raw.values():
+                raw.close()
+
+    def _listen(self, child: Child) -> None:
+        while not child.drained:
+            chunks = child.read(_FLUSH_S if self._facts else None)
+            if not chunks:
+                self._flush()
+            for chunk in chunks:
+                self._take(chunk)
+        self._hear_all(self._splitter.end())
+        self._flush()
+
+    def _take(self, chunk: Chunk) -> None:
+        self.last_output = boot_ms()
+        self._raw[chunk.source].write(chunk.data)
+        if chunk.source == "stdout":
+            self._hear_all(self._splitter.feed(chunk.data))
+
+    def _hear_all(self, lines: list[Line]) -> None:
+        for line in lines:
+            if line.truncated:
+                self._raw_lines += 1
+            else:
+                self._hear(line.data, line.offset)
+
+    def _hear(self, line: bytes, offset: int) -> None:
+        for heard in self._crew.adapter.parse(line):
+            if heard.kind == "raw":
+                self._raw_lines += 1
+            else:
+                self._note(heard)
+                self._keep(heard, offset)
+
+    def _note(self, heard: Heard) -> None:
+        """What the engine itself must know of a line."""
+        if heard.kind in _TELLING:
+            self._telling.append(heard)
+        if heard.kind == "message":
+            self._turn = replace(self._turn, last_message=heard.text[:_TEXT])
+        if heard.kind == "session":
+            self._turn = replace(self._turn, session=heard.text)
+        if heard.usage is not None:
+            self._spend(heard.usage)
+        if heard.kind == "call.started" and not self._crew.ledger.knows(str(heard.data.get("call", ""))):
+            self._crew.stop(Stop.UNGATED, f"{heard.data.get('tool')} ran without asking the gate")
+
+    def _spend(self, usage: Usage) -> None:
+        old = self._usage
+        self._usage = Usage(
+            old.tokens_input + usage.tokens_input,
+            old.tokens_output + usage.tokens_output,
+            old.tokens_cached + usage.tokens_cached,
+            old.usd_micros + usage.usd_micros,
+        )
+        spec, life = self._crew.run.spec, self._crew.run.life
+        # Steps and iterations are counted when they begin: only what an agent reports can run out in the middle.
+        limits = replace(spec.limits, wall_ms=None, iterations=None, steps=None, calls=None)
+        spent = exhausted(limits, life.spent.plus(**_amounts(self._usage)))
+        if spent:
+            self._crew.stop(Stop.BUDGET, f"budget spent: {spent}")
+
+    def _keep(self, heard: Heard, offset: int) -> None:
+        self._kept += 1
+        if self._kept <= _MOST_FACTS:
+            self._facts.append(_fact(heard, offset))
+        if heard.kind in _AT_ONCE or len(self._facts) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        facts, self._facts = tuple(self._facts), []
+        if facts:
+            change = Change(self._crew.now(), facts, turn=self._current(), session=self._session(), actor="agent")
+            self._crew.store.write(self._crew.lease, change)
+
+    def _session(self) -> tuple[str, str] | None:
+        return (self._turn.agent, self._turn.session) if self._turn.session else None
+
+    def _current(self) -> Turn:
+        return replace(
+            self._turn,
+            raw_lines=self._raw_lines,
+            stdout_bytes=self._raw["stdout"].size,
+            stderr_bytes=self._raw["stderr"].size,
+            spent=Spent(**_amounts(self._usage)),
+        )
+
+    def _ended(self, exit_: Exit | None) -> Signal:
+        outcome = self._crew.adapter.classify(exit_, tuple(self._telling)) if exit_ else _LOST
+        at = self._crew.now()
+        turn = replace(
+            self._current(),
+            ended_at=at,
+            exit_code=exit_.code if exit_ else None,
+            failure=outcome.failure,
+            detail=outcome.detail,
+        )
+        unfinished = len(self._crew.store.open_calls(self._crew.run.id))
+        session = (turn.agent, "") if outcome.session_lost else self._session()
+        return Signal(TurnEnded(at, outcome, self._usage, unfinished), turn=turn, session=session)
+
+
+_LOST = Outcome(Failure.CRASHED, "the agent's end was not seen")
+
+
+def _amounts(usage: Usage) -> dict[str, int]:
+    return {
+        "tokens_input": usage.tokens_input,
+        "tokens_output": usage.tokens_output,
+        "tokens_cached": usage.tokens_cached,
+        "usd_micros": usage.usd_micros,
+    }
+
+
+def _fact(heard: Heard, offset: int) -> Fact:
+    # The ledger keeps a call's input and output, the transcript keeps every byte: an event only points there.
+    data = {name: value for name, value in heard.data.items() if _is_small(value)}
+    data["offset"] = offset
+    if heard.text:
+        data["text"] = heard.text[:_TEXT]
+    if heard.usage is not None:
+        data.update(_amounts(heard.usage))
+    return Fact(f"agent.{heard.kind}", data)
+
+
+def _is_small(value: object) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and len(value) <= _SHORT)

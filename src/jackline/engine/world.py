@@ -1,0 +1,259 @@
+"""The live world of an attempt: warden, gate, agent and clocks behind the two verbs `carry_out` and `hear`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import secrets
+from typing import TYPE_CHECKING
+
+from jackline import clock, faults
+from jackline.domain import ids
+from jackline.domain.adapter import TurnRequest
+from jackline.domain.events import Fact
+from jackline.domain.outcome import Outcome, Usage
+from jackline.domain.packet import packet, prompt_of
+from jackline.domain.records import Check, Turn
+from jackline.domain.signals import (
+    CheckEnded,
+    Recover,
+    Recovered,
+    RunCheck,
+    StartTurn,
+    Stop,
+    StopWanted,
+    StopWork,
+    TurnEnded,
+)
+from jackline.domain.states import Failure
+from jackline.engine import leftovers, marks, recovery
+from jackline.engine.alarms import WORDS, Alarms
+from jackline.engine.attempt import Signal
+from jackline.engine.check import CheckJob
+from jackline.engine.door import Door
+from jackline.engine.keeper import Keeper
+from jackline.engine.ledger import Ledger
+from jackline.engine.probe import Prober
+from jackline.engine.process import SpawnFailed, Warden, WardenLost
+from jackline.engine.settings import inherited
+from jackline.engine.turn import Crew, TurnJob
+from jackline.errors import AgentUnavailable, JacklineError
+from jackline.store.contract import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.domain.adapter import Adapter
+    from jackline.domain.records import Lease, Run
+    from jackline.domain.signals import Command
+    from jackline.engine.settings import Settings
+    from jackline.store.contract import Store
+
+
+class LiveWorld:
+    """Owns every thread and process of the attempt; `close` ends them all."""
+
+    def __init__(self, store: Store, lease: Lease, run: Run, adapter: Adapter, settings: Settings, lock: int) -> None:
+        """Start the keeper at once: the lease is running."""
+        self._store, self._lease, self._run, self._adapter = store, lease, run, adapter
+        self._settings, self._lock = settings, lock
+        self._folder = settings.folder(run.id)
+        self._inbox: queue.SimpleQueue[Signal | JacklineError] = queue.SimpleQueue()
+        self._mark = marks.mark_of(store.secret, run.id)
+        self._marker = {**self._mark, marks.ATTEMPT: str(lease.token)}
+        self._env = {**inherited(os.environ), **self._marker, "JACKLINE_RUN_ID": run.id}
+        self._prober = Prober(run.spec, self._env, settings.probe_timeout_s, self._ready_warden)
+        self._ledger = Ledger(store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self.stop)
+        self._token = secrets.token_hex(16)
+        self._door: Door | None = None
+        self._warden: Warden | None = None
+        self._job: TurnJob | CheckJob | None = None
+        self._alarms = Alarms(run.spec, run.life.spent.wall_ms)
+        self._keeper = Keeper(
+            store,
+            lease,
+            settings.lease_ms,
+            on_renewed=self._renewed,
+            on_cancel=lambda: self.stop(Stop.CANCEL, "cancel requested"),
+            on_lost=self._inbox.put,
+        )
+        self._keeper.start()
+
+    # the two verbs
+
+    def carry_out(self, command: Command, run: Run) -> None:
+        """Do what the heart orders."""
+        self._run = run
+        match command:
+            case Recover():
+                self._recover()
+            case StartTurn():
+                self._try_turn(command)
+            case RunCheck():
+                self._try_check(command)
+            case StopWork():
+                if self._job is not None and self._job.child is not None:
+                    self._job.child.stop(run.spec.grace_ms)
+
+    def hear(self) -> Signal:
+        """The next signal; a clock that runs out is one, too. An error of a helper thread surfaces here."""
+        heard = self._next()
+        if isinstance(heard, JacklineError):
+            raise heard
+        if isinstance(heard.input, TurnEnded | CheckEnded | StopWanted):
+            self._alarms.clear()
+        return heard
+
+    def _next(self) -> Signal | JacklineError:
+        while True:
+            alarm = self._alarms.next()
+            try:
+                return self._inbox.get(timeout=alarm[0] if alarm else None)
+            except queue.Empty:
+                late = self._alarms.next()  # asked again: an agent that has spoken meanwhile is not silent
+                if late is not None and late[0] == 0:
+                    return Signal(StopWanted(self.now(), late[1], WORDS[late[1]]))
+
+    # what the engine's parts use
+
+    def now(self) -> int:
+        """Wall clock, milliseconds."""
+        return clock.wall_ms()
+
+    def new_id(self) -> str:
+        """A fresh id."""
+        return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
+
+    def stop(self, why: Stop, detail: str) -> None:
+        """Ask for the end of the work, from any thread or signal handler."""
+        self._inbox.put(Signal(StopWanted(self.now(), why, detail)))
+
+    def settle(self) -> None:
+        """Account for the time since the last renewal while the lease is still ours."""
+        self._keeper.stop()
+        self._keeper.renew()
+
+    def close(self) -> None:
+        """End everything that this attempt started."""
+        self._keeper.stop()
+        if self._door is not None:
+            self._door.close()
+        if self._warden is not None:
+            self._warden.close()
+
+    # commands
+
+    def _recover(self) -> None:
+        if self._warden is None:  # the first recovery of this attempt: nothing of ours is alive yet
+            recorded = [
+                (one.warden_pid, one.warden_started)
+                for one in self._store.attempts(self._run.id)
+                if one.token < self._lease.token and (one.host, one.boot) == (self._settings.host, clock.boot_id())
+                if one.warden_pid is not None and one.warden_started is not None
+            ]
+            leftovers.end(self._mark, recorded=recorded)
+            faults.reach("leftovers.ended")
+        doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
+        self._inbox.put(Signal(Recovered(self.now(), doubts)))
+
+    def _try_turn(self, order: StartTurn) -> None:
+        try:
+            self._start_turn(order)
+        except (AgentUnavailable, SpawnFailed, WardenLost) as error:
+            failure = Failure.CRASHED if isinstance(error, WardenLost) else Failure.UNAVAILABLE
+            self._inbox.put(Signal(TurnEnded(self.now(), Outcome(failure, str(error)), Usage())))
+
+    def _try_check(self, order: RunCheck) -> None:
+        try:
+            self._start_check(order)
+        except (SpawnFailed, WardenLost) as error:
+            self._inbox.put(Signal(CheckEnded(self.now(), None, f"the proof could not be started: {error}")))
+
+    def _start_turn(self, order: StartTurn) -> None:
+        spec = self._run.spec
+        old = self._store.sessions(self._run.id).get(spec.agent) or None
+        session = old or (self.new_id() if self._adapter.declaration.chooses_session else None)
+        resumes = old is not None and self._adapter.declaration.resumes
+        prompt = prompt_of(order.turn, spec.prompt, self._packet(), resumes=resumes)
+        turn = Turn(
+            self._run.id, order.turn, order.step, self._lease.token, order.role, spec.agent, session, prompt, self.now()
+        )
+        request = self._request(turn, resumes=resumes)
+        launch = self._adapter.launch(request)
+        told = (spec.agent, session) if session else None
+        fact = Fact("turn.launched", {"turn": turn.number, "argv": list(launch.argv), "resumes": resumes})
+        self._run = self._store.write(self._lease, Change(self.now(), (fact,), turn=turn, session=told))
+        self._ledger.place = (order.turn, order.step)
+        job = self._job_of(turn)
+        _write_files(launch.files)
+        job.start(self._ready_warden(), launch, {**self._env, **launch.env}, spec.workspace)
+        self._alarms.start(lambda: job.last_output)
+
+    def _job_of(self, turn: Turn) -> TurnJob:
+        crew = Crew(
+            self._store, self._lease, self._run, self._adapter, self._ledger, self.now, self._inbox.put, self.stop
+        )
+        job = TurnJob(crew, turn, self._folder)
+        self._job = job
+        return job
+
+    def _request(self, turn: Turn, *, resumes: bool) -> TurnRequest:
+        spec = self._run.spec
+        return TurnRequest(
+            run_id=turn.run_id,
+            attempt=turn.attempt,
+            turn=turn.number,
+            role=turn.role,
+            prompt=turn.prompt,
+            workspace=spec.workspace,
+            folder=os.path.join(self._folder, "agent"),
+            gate=self._ready_door().address,
+            token=self._token,
+            session=turn.session,
+            resume=resumes,
+            binary=self._settings.binaries.get(spec.agent, ""),
+            options=spec.options,
+        )
+
+    def _start_check(self, order: RunCheck) -> None:
+        check = Check(self._run.id, order.step, self._lease.token, order.command, self.now())
+        fact = Fact("check.launched", {"step": order.step, "command": order.command})
+        self._run = self._store.write(self._lease, Change(self.now(), (fact,), check=check))
+        job = CheckJob(check, self.now, self._inbox.put)
+        self._job = job
+        job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
+        self._alarms.start()
+
+    # parts that are made when first needed
+
+    def _ready_warden(self) -> Warden:
+        if self._warden is None or self._warden.exit_code is not None:  # one that was killed took its agents along
+            self._warden = Warden.start(deadline_ms=self._keeper.deadline, lock_fd=self._lock, marker=self._marker)
+            started = leftovers.start_ticks(self._warden.pid)
+            self._store.note_warden(self._lease, self._warden.pid, started or 0)
+        return self._warden
+
+    def _ready_door(self) -> Door:
+        if self._door is None:
+            self._door = Door(self._folder, self._ledger, self._token, self._inbox.put)
+            self._door.open()
+        return self._door
+
+    def _packet(self) -> str:
+        return packet(self._store.calls(self._run.id), self._store.receipts(self._run.id))
+
+    # clocks
+
+    def _renewed(self, deadline: int) -> None:
+        if self._warden is not None:
+            with contextlib.suppress(WardenLost):  # whoever waits for its agents hears that they are gone
+                self._warden.renew(deadline)
+
+
+def _write_files(files: Mapping[str, bytes]) -> None:
+    for path, content in files.items():
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)

@@ -1,0 +1,194 @@
+"""A simulated world for the real attempt loop: virtual clock, an agent with effects, and crashes at every write.
+
+The heart, the attempt loop, the gate, the ledger, the recovery and the SQLite store are the real ones. What is
+simulated is what lies outside: processes, time and the world that effects touch.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jackline.domain import ids
+from jackline.domain.outcome import Outcome, Usage
+from jackline.domain.policy import Rule
+from jackline.domain.records import Owner, Spec, Turn
+from jackline.domain.signals import (
+    CheckEnded,
+    Command,
+    Recover,
+    Recovered,
+    RunCheck,
+    StartTurn,
+    Stop,
+    StopWanted,
+    TurnEnded,
+)
+from jackline.domain.states import CallClass, Decision, Failure, Replay
+from jackline.engine import recovery
+from jackline.engine.attempt import Signal, work
+from jackline.engine.ledger import Ledger, Report, Wish
+from jackline.engine.probe import Prober
+from jackline.store.contract import Settlement
+
+if TYPE_CHECKING:
+    from jackline.domain.records import Call, Lease, Run
+    from jackline.store.contract import Store
+
+LEASE_MS = 30_000
+
+
+class Crash(BaseException):
+    """The whole machine's worth of processes is gone at this instant."""
+
+
+@dataclass
+class Outside:
+    """What survives every crash: the world, the agent's own session file, and the clock."""
+
+    rng: random.Random
+    now: int = 1_000_000
+    sent: dict[str, int] = field(default_factory=dict)
+    position: int = 0
+    remembers: bool = True
+    crashes_left: int = 0
+
+    def maybe_crash(self, chance: float = 0.08) -> None:
+        self.now += self.rng.randrange(5)
+        if self.crashes_left and self.rng.random() < chance:
+            self.crashes_left -= 1
+            raise Crash
+
+
+class CrashingStore:
+    """The real store, but any write may be the last thing that ever happens, before or after its commit."""
+
+    WRITES = frozenset({"write", "admit", "settle", "renew", "note_warden", "claim"})
+
+    def __init__(self, store: Store, outside: Outside) -> None:
+        self._store, self._outside = store, outside
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+        if name not in self.WRITES:
+            return method
+
+        def guarded(*args: Any, **named: Any) -> Any:
+            self._outside.maybe_crash()
+            result = method(*args, **named)
+            self._outside.maybe_crash()
+            return result
+
+        return guarded
+
+
+class KnowingProber(Prober):
+    """A probe that can look into the simulated world; now and then it cannot tell."""
+
+    def __init__(self, outside: Outside, *, tells: bool) -> None:
+        self._outside, self._tells = outside, tells
+
+    def judge(self, call: Call, at: int) -> Settlement | None:
+        if not self._tells:
+            return None
+        change = "happened" if self._outside.sent.get(call.target) else "did_not"
+        return Settlement(call.id, change, at, origin="probe")
+
+
+class SimulatedWorld:
+    """`carry_out` plays the agent at once; everything it leads to waits in the inbox."""
+
+    def __init__(self, store: Store, lease: Lease, run: Run, outside: Outside, *, probe: bool) -> None:
+        self._store, self._lease, self._outside = store, lease, outside
+        self._inbox: deque[Signal] = deque()
+        self._prober = KnowingProber(outside, tells=probe)
+        self.ledger = Ledger(
+            store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self._stop
+        )
+        self._stopping = False
+
+    def now(self) -> int:
+        return self._outside.now
+
+    def new_id(self) -> str:
+        return ids.make(self._outside.now, self._outside.rng.randbytes(10))
+
+    def settle(self) -> None:
+        self._store.renew(self._lease, LEASE_MS, 1)
+
+    def hear(self) -> Signal:
+        self._outside.now += self._outside.rng.randrange(100)
+        return self._inbox.popleft()
+
+    def carry_out(self, command: Command, run: Run) -> None:
+        match command:
+            case Recover():
+                doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
+                self._inbox.append(Signal(Recovered(self.now(), doubts)))
+            case StartTurn():
+                self._stopping = False
+                self.ledger.place = (command.turn, command.step)
+                self._inbox.append(self._turn(command, run))
+            case RunCheck():
+                self._inbox.append(Signal(CheckEnded(self.now(), 0)))
+
+    def _stop(self, why: Stop, detail: str) -> None:
+        self._stopping = True
+        self._inbox.append(Signal(StopWanted(self.now(), why, detail)))
+
+    def _turn(self, order: StartTurn, run: Run) -> Signal:
+        outcome = self._play(run)
+        turn = Turn(run.id, order.turn, order.step, self._lease.token, order.role, "sim", None, "", self.now())
+        unfinished = len(self._store.open_calls(run.id))
+        return Signal(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished), turn=turn)
+
+    def _play(self, run: Run) -> Outcome:
+        """The agent: one effect after the other, with whatever can go wrong in between."""
+        out = self._outside
+        start = out.position if out.remembers else 0
+        for number in range(start, int(run.spec.options["effects"])):
+            mishap = out.rng.random()
+            if mishap < 0.04:
+                return Outcome(Failure.CRASHED, "sim")
+            if mishap < 0.08:
+                return Outcome(Failure.LIMIT, "sim", resets_at=out.now + 1000)
+            if mishap < 0.11:
+                self._stop(Stop.INTERRUPT, "sim")
+                return Outcome(Failure.CRASHED, "interrupted")
+            self._effect(number)
+            if self._stopping:
+                return Outcome(Failure.CRASHED, "stopped by the gate")
+            out.position = number + 1
+        return Outcome()
+
+    def _effect(self, number: int) -> None:
+        target = f"mail:{number}"
+        answer = self.ledger.prepare(Wish("send", {"number": number}, "sim"))
+        self._outside.maybe_crash()
+        if answer.decision is not Decision.ALLOW:
+            return
+        self._outside.sent[target] = self._outside.sent.get(target, 0) + 1
+        self._outside.maybe_crash()
+        ok = self._outside.rng.random() > 0.05  # a non-zero exit after the effect happened: in doubt
+        self.ledger.finish(Report(answer.call_id, ok=ok, exit_code=0 if ok else 1))
+
+
+def spec_for(effects: int) -> Spec:
+    rule = Rule("mail", "send", CallClass.EFFECT, Replay.ASK, Decision.ALLOW, target="mail:{number}")
+    return Spec("sim", "/", rules=(rule,), options={"effects": str(effects)}, proof="true")
+
+
+def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool) -> Run:
+    """Claim and work once; the old holder is dead, or its lease has run out."""
+    run = store.run(run_id)
+    assert run is not None
+    crashing: Any = CrashingStore(store, outside)
+    dead = run.life.attempt if outside.rng.random() < 0.5 else None
+    if dead is None:
+        outside.now += LEASE_MS + 1
+    owner = Owner(f"owner-{outside.rng.random()}", "host", "boot", 1)
+    lease, claimed = crashing.claim(run_id, owner, LEASE_MS, outside.now, dead)
+    world = SimulatedWorld(crashing, lease, claimed, outside, probe=probe)
+    return work(crashing, lease, claimed, world)
