@@ -1,0 +1,1 @@
+"""What a person reads, projected from the store; never writes to it."""

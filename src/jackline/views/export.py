@@ -1,0 +1,87 @@
+"""Write every projection of a run into its folder. Reads the store; files are its only output.
+
+All of it can be lost and written again, byte for byte the same, but for the raw transcripts of the engine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from jackline.domain.records import Run
+from jackline.store.contract import Store
+from jackline.views import atomic, manifest, plain, raw, resume, summary, transcript
+
+TRANSCRIPT = "transcript.jsonl"
+METADATA = "metadata.json"
+SUMMARY = "summary.txt"
+RAW_ALL = "transcript.log"
+RAW_STDOUT = "stdout.log"
+_LONGEST_NAME = 120  # bytes; a file system's own limit is 255
+_NOT_IN_NAMES = re.compile(r"[^\w.-]|^\.")
+
+
+def export(store: Store, run: Run, home: str) -> str:
+    """Write all files of the run; gives back its folder. NotWritten names the file that could not be."""
+    home = os.path.abspath(home)
+    folder = os.path.join(home, "runs", run.id)
+    atomic.private_folder(folder)
+    atomic.sweep(folder)
+    _write_shapes(store, run, folder)
+    _write_summary(store, run, folder, home)
+    _write_raw(os.path.join(folder, RAW_STDOUT), raw.files(home, run.id, "stdout"))
+    _write_raw(os.path.join(folder, RAW_ALL), raw.files(home, run.id, "all"))
+    _link_log(run, home)
+    return folder
+
+
+def component(name: str) -> str:
+    """A name as one component of a path, whatever is in it."""
+    safe = _NOT_IN_NAMES.sub("_", name).encode("utf-8", "replace")[:_LONGEST_NAME].decode("utf-8", "ignore")
+    return safe or "_"
+
+
+def _write_shapes(store: Store, run: Run, folder: str) -> None:
+    """The two files in the shape of the predecessor."""
+    text = manifest.manifest_of(store, run).to_json()
+    atomic.write(os.path.join(folder, manifest.FILE), text.encode())
+    path = os.path.join(folder, TRANSCRIPT)
+    atomic.write_all(path, transcript.lines_of(store, run, path))
+
+
+def _write_summary(store: Store, run: Run, folder: str, home: str) -> None:
+    told = summary.summary_of(store, run)
+    atomic.write(os.path.join(folder, METADATA), plain.json_bytes(told.to_dict(), indent=2))
+    atomic.write(os.path.join(folder, SUMMARY), _encoded("\n".join(summary.lines(told)) + "\n"))
+    page = os.path.join(folder, resume.FILE)
+    if resume.is_wanted(told):
+        atomic.write(page, _encoded(resume.page(told, store.calls(run.id), home)))
+    else:
+        atomic.remove(page)
+
+
+def _write_raw(path: str, sources: list[str]) -> None:
+    """The sources one after the other. A single one gets a second name: no gigabyte need be there twice."""
+    filled = [source for source in sources if _size(source)]
+    if len(filled) == 1 and atomic.link(filled[0], path):
+        return
+    with atomic.replacing(path) as descriptor:
+        raw.copy(filled, descriptor)
+
+
+def _link_log(run: Run, home: str) -> None:
+    """The same folder where the predecessor had it; relative, so that a home can be moved."""
+    folder = os.path.join(home, "logs", component(run.spec.task), component(run.spec.agent))
+    atomic.private_folder(folder)
+    atomic.symlink(os.path.join("..", "..", "..", "runs", run.id), os.path.join(folder, run.id))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

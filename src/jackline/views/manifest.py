@@ -1,0 +1,178 @@
+"""A run in the shape of its predecessor's manifest.json: every field of it, and ours under `metadata`.
+
+The mapping of the states is documented in docs/run-folder.md. Reads the store, never writes to it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from jackline.domain.records import Run
+from jackline.domain.states import Phase, RunState, WaitReason
+from jackline.errors import UsageError
+from jackline.store.contract import Store
+from jackline.views import plain
+from jackline.views.plain import ZERO_TIME
+
+FILE = "manifest.json"
+DONE_SIGNAL = "DONE"
+SINGLE = "none"
+COMPLETE = frozenset({"completed", "failed", "cancelled"})
+_OMIT_EMPTY = frozenset(
+    {
+        "claude_session_id", "codex_session_id", "worktree_path", "tmux_session", "proof_command",
+        "completed_at", "error", "metadata",
+    }
+)  # fmt: skip
+_STATES = {
+    RunState.QUEUED: "submitted",
+    RunState.RUNNING: "working",
+    RunState.WAITING: "input-required",
+    RunState.SUCCEEDED: "completed",
+    RunState.FAILED: "failed",
+    RunState.CANCELLED: "cancelled",
+}
+# These waits end by themselves: nobody has to give any input, the work is only not going on yet.
+_PATIENT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason.DEPENDENCY})
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a manifest.json says; a field that a file leaves out has Go's zero value."""
+
+    id: int = 0
+    repo_path: str = ""
+    repo_id: str = ""
+    prompt: str = ""
+    state: str = ""
+    primary_agent: str = ""
+    review_mode: str = ""
+    max_iterations: int = 0
+    current_iteration: int = 0
+    claude_session_id: str = ""
+    codex_session_id: str = ""
+    worktree_path: str = ""
+    tmux_session: str = ""
+    proof_command: str = ""
+    done_signal: str = ""
+    created_at: datetime = ZERO_TIME
+    updated_at: datetime = ZERO_TIME
+    completed_at: datetime | None = None
+    error: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has ended, well or not."""
+        return self.state in COMPLETE
+
+    @property
+    def is_single_agent(self) -> bool:
+        """Whether nobody reviews what the agent does."""
+        return self.review_mode in {"", SINGLE}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values in the predecessor's order, without its optional fields where they are empty."""
+        return plain.to_values(self, _OMIT_EMPTY)
+
+    def to_json(self) -> str:
+        """The text of the file."""
+        return plain.json_bytes(self.to_dict(), indent=2).decode()
+
+
+def manifest_state(state: RunState, reason: WaitReason | None = None, phase: Phase | None = None) -> str:
+    """The predecessor's word for how a run stands."""
+    if state is RunState.WAITING and reason in _PATIENT:
+        return _STATES[RunState.QUEUED]
+    if state is RunState.RUNNING and phase is Phase.REVIEWING:
+        return "reviewing"
+    return _STATES[state]
+
+
+def manifest_of(store: Store, run: Run) -> Manifest:
+    """The manifest of a run as it stands."""
+    rows = store.matching_runs(run.id, None, 1)
+    return fold(run, rows[0].path if rows else run.spec.workspace, store.sessions(run.id))
+
+
+def fold(run: Run, path: str, sessions: Mapping[str, str]) -> Manifest:
+    """The manifest from a run, the path of its repository and the sessions of its agents."""
+    life, spec = run.life, run.spec
+    return Manifest(
+        id=run.number,
+        repo_path=path,
+        repo_id=run.repository,
+        prompt=spec.prompt,
+        state=manifest_state(life.state, life.reason, life.phase),
+        primary_agent=spec.agent,
+        review_mode=SINGLE,
+        max_iterations=spec.limits.iterations or 0,
+        current_iteration=life.iteration,
+        claude_session_id=sessions.get("claude", ""),
+        codex_session_id=sessions.get("codex", ""),
+        proof_command=spec.proof,
+        done_signal=DONE_SIGNAL,
+        created_at=plain.moment(run.created_at),
+        updated_at=plain.moment(run.updated_at),
+        completed_at=plain.moment_or_none(run.finished_at),
+        error=error_of(run),
+        metadata=_metadata(run, sessions),
+    )
+
+
+def error_of(run: Run) -> str:
+    """Why a run failed; empty for every other."""
+    life = run.life
+    if life.state is not RunState.FAILED:
+        return ""
+    return ": ".join(part for part in (life.failure, life.detail) if part) or "failed"
+
+
+def load_manifest(path: str) -> Manifest:
+    """A manifest from its file or from the run folder that holds it; one line of UsageError if it is none."""
+    file = os.path.join(path, FILE) if os.path.isdir(path) else path
+    try:
+        with open(file, "rb") as source:
+            return Manifest(**plain.from_values(Manifest, plain.json_object(source.read())))
+    except OSError as error:
+        message = f"{file} cannot be read ({error.strerror}): name a run's manifest.json, or its folder"
+        raise UsageError(message) from error
+    except ValueError as error:
+        why = str(error).partition("\n")[0]
+        message = f"{file} is not a manifest ({why}): `jackline export RUN` writes a run's manifest again"
+        raise UsageError(message) from error
+
+
+def _metadata(run: Run, sessions: Mapping[str, str]) -> dict[str, Any]:
+    """What jackline knows and the predecessor had no field for; what is not known is left out."""
+    life, spent = run.life, run.life.spent
+    values = {
+        "run_id": run.id,
+        "lineage": run.lineage,
+        "parent": run.parent,
+        "task": run.spec.task,
+        "workspace": run.spec.workspace,
+        "jackline_state": life.state.value,
+        "reason": life.reason,
+        "wake_at": plain.rfc3339(plain.moment(life.wake_at)) if life.wake_at is not None else None,
+        "phase": life.phase,
+        "failure": life.failure,
+        "detail": life.detail or None,
+        "proof": life.proof.value,
+        "attempt": life.attempt,
+        "step": life.step,
+        "turn": life.turn,
+        "cancel_requested": life.cancel_requested or None,
+        "sessions": dict(sessions) or None,
+        "tokens_input": spent.tokens_input,
+        "tokens_output": spent.tokens_output,
+        "tokens_cached": spent.tokens_cached,
+        "cost_usd": plain.usd(spent.usd_micros),
+        "worked_seconds": spent.wall_ms / 1000,
+        "chain_head": run.chain_head,
+    }
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,123 @@
+"""RESUME.md: what happened to a run that stopped, what is open, and the exact commands to go on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jackline.domain.records import Call
+from jackline.domain.states import CallClass, CallState, Decision, RunState
+from jackline.views import plain
+from jackline.views.summary import Summary, next_step
+
+FILE = "RESUME.md"
+_STOPPED = frozenset({RunState.WAITING.value, RunState.FAILED.value})
+_SHOWN = 500
+_MOST = 50
+_DOUBT_WORDS = (
+    ("happened", "it took effect; it is never done again"),
+    ("did-not", "it did not take effect; the agent may do it"),
+    ("retry", "it did not take effect; the agent is told to do it again"),
+    ("skip", "it did not take effect; the agent is told to leave it out"),
+)
+_ASKED_WORDS = (("allow", "the agent may do it"), ("deny", "the agent must not do it"))
+
+
+def is_wanted(summary: Summary) -> bool:
+    """Whether a person may have to do something about the run."""
+    return summary.state in _STOPPED
+
+
+def in_doubt(calls: Sequence[Call]) -> list[Call]:
+    """Effects that may have happened and nobody knows."""
+    return [
+        call for call in calls if call.state is CallState.IN_DOUBT and call.call_class is CallClass.EFFECT
+    ]
+
+
+def asked(calls: Sequence[Call]) -> list[Call]:
+    """Calls that a person was asked about and has not answered; the same question is shown once."""
+    questions = {
+        call.key: call
+        for call in calls
+        if call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
+    }
+    return list(questions.values())
+
+
+def page(summary: Summary, calls: Sequence[Call], home: str) -> str:
+    """The whole file."""
+    parts = [
+        _head(summary, home),
+        _questions("In doubt: did these take effect?", in_doubt(calls), summary.run_id, _DOUBT_WORDS),
+        _questions("Waiting for your word", asked(calls), summary.run_id, _ASKED_WORDS),
+        _last_words(summary),
+        ["## Go on", "", f"    {next_step(summary)}", ""],
+    ]
+    return "\n".join(line for part in parts for line in part)
+
+
+def _head(summary: Summary, home: str) -> list[str]:
+    why = summary.reason or summary.classified_error
+    return [
+        f"# Run {summary.run_id} {summary.state}{f': {why}' if why else ''}",
+        "",
+        *_quoted(summary.detail),
+        f"- agent: {plain.readable(summary.agent)}, task: {plain.readable(summary.task)}",
+        f"- workspace: `{plain.readable(summary.workspace)}`",
+        f"- home: `{plain.readable(home)}` (not your default one? then add `--home` with it)",
+        *([f"- wakes: {plain.rfc3339(summary.wake_time)}"] if summary.wake_time else []),
+        _so_far(summary),
+        "",
+    ]
+
+
+def _so_far(summary: Summary) -> str:
+    spent = f"tokens {summary.token_count}, {summary.cost_usd:.4f} USD"
+    return (
+        f"- so far: attempts {summary.attempts}, turns {summary.turns}, receipts {summary.receipts}, {spent}"
+    )
+
+
+def _questions(title: str, calls: list[Call], run_id: str, words: tuple[tuple[str, str], ...]) -> list[str]:
+    if not calls:
+        return []
+    more = (
+        [f"And {len(calls) - _MOST} more: `jackline show {run_id}` lists them.", ""]
+        if len(calls) > _MOST
+        else []
+    )
+    return [
+        f"## {title}",
+        "",
+        *(line for call in calls[:_MOST] for line in _question(call, run_id, words)),
+        *more,
+    ]
+
+
+def _question(call: Call, run_id: str, words: tuple[tuple[str, str], ...]) -> list[str]:
+    width = max(len(word) for word, _ in words)
+    return [
+        f"### {plain.readable(call.tool)}{f' on {plain.readable(call.target)}' if call.target else ''}",
+        "",
+        *_quoted(call.reason),
+        *_code([call.input]),
+        "Answer with one of:",
+        "",
+        *(f"    jackline answer {run_id} {call.id} {word:<{width}}  # {meaning}" for word, meaning in words),
+        "",
+    ]
+
+
+def _last_words(summary: Summary) -> list[str]:
+    if not summary.last_message:
+        return []
+    return ["## The agent's last message", "", *_code(summary.last_message.splitlines())]
+
+
+def _quoted(text: str) -> list[str]:
+    return [*(f"> {line}" for line in plain.readable(text[:_SHOWN]).splitlines()), ""] if text else []
+
+
+def _code(rows: list[str]) -> list[str]:
+    """Indented, so that nothing in it is read as Markdown."""
+    return [*(f"    {plain.readable(row[:_SHOWN])}" for row in rows[:_MOST]), ""]

@@ -1,0 +1,219 @@
+"""What a run came to, in one record: the content of metadata.json and summary.txt, and what `show` prints.
+
+The fold is pure; reading is done by `summary_of`. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jackline.domain.records import Attempt, Call, Receipt, Run, Turn
+from jackline.domain.states import CallClass, Decision, RunState, WaitReason, exit_code
+from jackline.store.contract import Store
+from jackline.views import plain
+
+_UNDER_WAY = frozenset({RunState.QUEUED, RunState.RUNNING})
+_CLASSIFIED = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # waits that the predecessor ended as errors
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a run changed in its repository."""
+
+    commits: tuple[str, ...] = ()
+    files_changed: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    requires_commit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The predecessor's metadata in its order, then ours."""
+
+    run_id: str
+    agent: str
+    task: str
+    start_time: datetime | None
+    end_time: datetime | None
+    elapsed_seconds: float
+    exit_code: int | None  # None while nobody can know it
+    token_count: int
+    last_message: str
+    commits: tuple[str, ...]
+    files_changed: int
+    insertions: int
+    deletions: int
+    requires_commit: bool
+    dry_run: bool
+    classified_error: str | None
+    number: int
+    state: str
+    reason: str | None
+    wake_time: datetime | None
+    phase: str | None
+    detail: str
+    proof: str
+    proof_command: str
+    workspace: str
+    created_time: datetime
+    worked_seconds: float
+    cost_usd: float
+    attempts: int
+    turns: int
+    iterations: int
+    calls: int
+    effects: int
+    receipts: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, the content of metadata.json."""
+        return plain.to_values(self)
+
+
+def changes_of(store: Store, run: Run) -> Changes:
+    """What the run changed: nothing collects it yet. Once commits are recorded, they are read here."""
+    del store, run
+    return Changes()
+
+
+def summary_of(store: Store, run: Run) -> Summary:
+    """The summary of a run as it stands."""
+    return fold(
+        run,
+        turns=store.turns(run.id),
+        attempts=store.attempts(run.id),
+        calls=store.calls(run.id),
+        receipts=store.receipts(run.id),
+        changes=changes_of(store, run),
+    )
+
+
+def fold(
+    run: Run,
+    *,
+    turns: Sequence[Turn] = (),
+    attempts: Sequence[Attempt] = (),
+    calls: Sequence[Call] = (),
+    receipts: Sequence[Receipt] = (),
+    changes: Changes = Changes(),  # noqa: B008 - frozen
+) -> Summary:
+    """The summary from a run and its tables."""
+    life, spec = run.life, run.spec
+    return Summary(
+        run_id=run.id,
+        agent=spec.agent,
+        task=spec.task,
+        start_time=plain.moment_or_none(run.started_at),
+        end_time=plain.moment_or_none(run.finished_at),
+        elapsed_seconds=_elapsed(run),
+        exit_code=None if life.state in _UNDER_WAY else exit_code(life.state, life.reason, life.failure),
+        token_count=life.spent.tokens,
+        last_message=next((turn.last_message for turn in reversed(turns) if turn.last_message), ""),
+        commits=changes.commits,
+        files_changed=changes.files_changed,
+        insertions=changes.insertions,
+        deletions=changes.deletions,
+        requires_commit=changes.requires_commit,
+        dry_run=False,  # a dry run writes nothing down
+        classified_error=_classified(run),
+        number=run.number,
+        state=life.state.value,
+        reason=life.reason.value if life.reason else None,
+        wake_time=plain.moment_or_none(life.wake_at),
+        phase=life.phase.value if life.phase else None,
+        detail=life.detail,
+        proof=life.proof.value,
+        proof_command=spec.proof,
+        workspace=spec.workspace,
+        created_time=plain.moment(run.created_at),
+        worked_seconds=life.spent.wall_ms / 1000,
+        cost_usd=plain.usd(life.spent.usd_micros),
+        attempts=len(attempts),
+        turns=len(turns),
+        iterations=life.iteration,
+        calls=len(calls),
+        effects=sum(_is_effect(call) for call in calls),
+        receipts=len(receipts),
+    )
+
+
+def headline(summary: Summary) -> str:
+    """How the run stands, in one line."""
+    state = f"{summary.state}: {summary.reason}" if summary.reason else summary.state
+    proof = f" ({summary.proof})" if summary.state == RunState.SUCCEEDED or summary.proof == "refuted" else ""
+    return f"run {summary.run_id} (#{summary.number}) {state}{proof}"
+
+
+def next_step(summary: Summary) -> str:
+    """The command that carries the run on; empty if nothing can, or something already does."""
+    stopped = summary.state in {RunState.WAITING, RunState.FAILED, RunState.QUEUED}
+    return f"jackline resume {summary.run_id}" if stopped else ""
+
+
+def lines(summary: Summary) -> list[str]:
+    """The summary for a person: a headline, one line a fact, the agent's last words."""
+    facts = [(label, text) for label, text in _facts(summary) if text]
+    width = max(len(label) for label, _ in facts) + 2
+    told = [headline(summary), *(f"  {label:<{width}}{plain.readable(text)}" for label, text in facts)]
+    if summary.last_message:
+        told += ["", "last message", *_indented(summary.last_message)]
+    follows = next_step(summary)
+    return [*told, "", f"next: {follows}"] if follows else told
+
+
+def _facts(summary: Summary) -> list[tuple[str, str]]:
+    return [
+        ("agent", summary.agent),
+        ("task", summary.task),
+        ("workspace", summary.workspace),
+        ("created", _when(summary.created_time)),
+        ("started", _when(summary.start_time)),
+        ("ended", _when(summary.end_time)),
+        ("elapsed", f"{summary.elapsed_seconds:.1f} s, at work {summary.worked_seconds:.1f} s"),
+        ("phase", summary.phase or ""),
+        ("detail", " ".join(summary.detail.split())),
+        ("wakes", _when(summary.wake_time)),
+        ("exit code", "" if summary.exit_code is None else str(summary.exit_code)),
+        ("error class", summary.classified_error or ""),
+        ("proof", f"{summary.proof}{f' by: {summary.proof_command}' if summary.proof_command else ''}"),
+        ("tokens", str(summary.token_count)),
+        ("cost", f"{summary.cost_usd:.4f} USD"),
+        ("attempts", f"{summary.attempts}, turns {summary.turns}, iterations {summary.iterations}"),
+        ("calls", f"{summary.calls}, effects {summary.effects}, receipts {summary.receipts}"),
+        ("commits", f"{len(summary.commits)} ({'required' if summary.requires_commit else 'not required'})"),
+        *(("", commit) for commit in summary.commits),
+        ("changes", f"{summary.files_changed} files, +{summary.insertions} -{summary.deletions}"),
+        ("dry run", "yes" if summary.dry_run else "no"),
+    ]
+
+
+def _elapsed(run: Run) -> float:
+    """From the first start to the end, or to the last thing that was written down: a view has no clock."""
+    if run.started_at is None:
+        return 0.0
+    until = run.updated_at if run.finished_at is None else run.finished_at
+    return max(0, until - run.started_at) / 1000
+
+
+def _classified(run: Run) -> str | None:
+    life = run.life
+    if life.failure is not None:
+        return life.failure.value
+    return life.reason.value if life.reason in _CLASSIFIED else None
+
+
+def _is_effect(call: Call) -> bool:
+    """Effects that the gate let through: a denied one, or a stored result, touched nothing."""
+    return call.call_class is CallClass.EFFECT and call.decision is Decision.ALLOW
+
+
+def _when(time: datetime | None) -> str:
+    return plain.rfc3339(time) if time else ""
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}".rstrip() for line in plain.readable(text).splitlines()]

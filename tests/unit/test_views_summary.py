@@ -1,0 +1,184 @@
+"""The summary and the page that says how to go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jackline.domain.budget import Spent
+from jackline.domain.records import Attempt, Call, Life, Receipt
+from jackline.domain.states import CallClass, CallState, Decision, Failure, Proof, RunState, WaitReason
+from jackline.views import resume, summary
+from jackline.views.summary import Changes, Summary, fold, lines
+from tests.support.view_records import AT, SPEC, call, run, turn
+
+PREDECESSOR = [
+    "run_id", "agent", "task", "start_time", "end_time", "elapsed_seconds", "exit_code", "token_count",
+    "last_message", "commits", "files_changed", "insertions", "deletions", "requires_commit", "dry_run",
+    "classified_error",
+]  # fmt: skip
+WAITING = Life(RunState.WAITING, WaitReason.IN_DOUBT, detail="1 effect in doubt: call-1", attempt=1)
+
+
+def told(life: Life, *calls: Call) -> Summary:
+    return fold(run(life, started_at=AT), calls=calls)
+
+
+def page(life: Life, *calls: Call) -> str:
+    return resume.page(told(life, *calls), calls, "/home/me/.local/state/jackline")
+
+
+def test_metadata_begins_with_every_field_of_the_predecessor() -> None:
+    assert list(told(Life()).to_dict())[: len(PREDECESSOR)] == PREDECESSOR
+
+
+def test_a_run_that_ended_well() -> None:
+    spent = Spent(wall_ms=2_000, tokens_input=90, tokens_output=10, usd_micros=1_234_500)
+    life = Life(RunState.SUCCEEDED, proof=Proof.PROVED, attempt=2, iteration=1, spent=spent)
+    attempt = Attempt("run-1", 1, "o", "h", "b", 1, None, None, AT, None, None)
+    found = fold(
+        run(life, started_at=AT + 1_000, finished_at=AT + 4_500),
+        turns=[turn(1), turn(2), turn(3, last_message="")],
+        attempts=[attempt, attempt],
+        calls=[call(), call("c2", decision=Decision.STORED), call("c3", call_class=CallClass.READ)],
+        receipts=[Receipt("call-1", "run-1", "k", "t", "r", "", "", "agent", AT)],
+        changes=Changes(("abc mended it",), 2, 30, 4, requires_commit=True),
+    ).to_dict()
+    assert found.items() >= {
+        "start_time": "2023-11-14T22:13:21.000Z",
+        "end_time": "2023-11-14T22:13:24.500Z",
+        "elapsed_seconds": 3.5,
+        "worked_seconds": 2.0,
+        "exit_code": 0,
+        "token_count": 100,
+        "last_message": "said in turn 2",
+        "commits": ["abc mended it"],
+        "files_changed": 2,
+        "insertions": 30,
+        "deletions": 4,
+        "requires_commit": True,
+        "dry_run": False,
+        "classified_error": None,
+        "state": "succeeded",
+        "reason": None,
+        "proof": "proved",
+        "cost_usd": 1.2345,
+        "attempts": 2,
+        "turns": 3,
+        "calls": 3,
+        "effects": 1,
+        "receipts": 1,
+    }.items()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("life", "code", "error"),
+    [
+        (Life(RunState.QUEUED), None, None),
+        (Life(RunState.RUNNING), None, None),
+        (Life(RunState.FAILED, failure=Failure.TIMEOUT), 11, "timeout"),
+        (Life(RunState.FAILED, failure=Failure.AGENT_ERROR), 1, "agent_error"),
+        (Life(RunState.WAITING, WaitReason.LIMIT), 10, "limit"),
+        (Life(RunState.WAITING, WaitReason.BUDGET), 15, "budget"),
+        (Life(RunState.WAITING, WaitReason.RETRY, failure=Failure.OVERLOADED), 12, "overloaded"),
+        (WAITING, 14, None),
+        (Life(RunState.CANCELLED), 17, None),
+    ],
+)
+def test_exit_code_and_class_of_error(life: Life, code: int | None, error: str | None) -> None:
+    found = told(life)
+    assert (found.exit_code, found.classified_error) == (code, error)
+
+
+def test_a_run_that_never_started_took_no_time() -> None:
+    assert fold(run()).elapsed_seconds == 0.0
+
+
+def test_the_lines_tell_every_fact_and_the_command_that_goes_on() -> None:
+    life = Life(RunState.FAILED, failure=Failure.PROOF, detail="proof failed\n(exit 1)", proof=Proof.REFUTED)
+    text = lines(fold(run(life, started_at=AT), turns=[turn(last_message="I am\n\ndone")]))
+    assert text[0] == "run run-1 (#12) failed (refuted)"
+    facts = {line[:15].strip(): line[15:].strip() for line in text[1:] if line.startswith("  ")}
+    assert facts["detail"] == "proof failed (exit 1)"
+    assert facts["exit code"] == "16"
+    assert facts["proof"] == "refuted by: make test"
+    assert facts["commits"] == "0 (not required)"
+    assert facts["dry run"] == "no"
+    assert text[-6:] == ["last message", "  I am", "", "  done", "", "next: jackline resume run-1"]
+
+
+def test_commits_stand_under_their_number() -> None:
+    text = lines(fold(run(), changes=Changes(("abc one", "def two"))))
+    at = next(number for number, line in enumerate(text) if line.startswith("  commits"))
+    assert [line.strip() for line in text[at + 1 : at + 3]] == ["abc one", "def two"]
+
+
+def test_nothing_that_an_agent_wrote_steers_the_terminal() -> None:
+    hostile = replace(SPEC, task="\x1b]0;title\x07")
+    text = lines(fold(run(spec=hostile), turns=[turn(last_message="\x1b[2J\x00ok")]))
+    assert not any(ord(letter) < 32 for line in text for letter in line)
+
+
+@pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.CANCELLED, RunState.RUNNING])
+def test_what_cannot_be_resumed_names_no_command(state: RunState) -> None:
+    assert summary.next_step(told(Life(state))) == ""
+
+
+# RESUME.md
+
+
+@pytest.mark.parametrize("reason", WaitReason)
+def test_every_wait_has_a_page(reason: WaitReason) -> None:
+    text = page(Life(RunState.WAITING, reason, detail="why"))
+    assert text.startswith(f"# Run run-1 waiting: {reason}\n\n> why\n")
+    assert text.endswith("## Go on\n\n    jackline resume run-1\n")
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted"),
+    [(state, state in {RunState.WAITING, RunState.FAILED}) for state in RunState],
+)
+def test_only_a_run_that_stopped_needs_a_page(state: RunState, wanted: bool) -> None:
+    assert resume.is_wanted(told(Life(state))) is wanted
+
+
+def test_a_call_in_doubt_comes_with_the_exact_commands() -> None:
+    text = page(WAITING, call(state=CallState.IN_DOUBT, reason="cut off"), call("call-2"))
+    assert '### mail on mail:bob\n\n> cut off\n\n    {"to":"bob"}\n' in text
+    commands = [
+        line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")
+    ]
+    assert commands == [
+        f"jackline answer run-1 call-1 {word}" for word in ("happened", "did-not", "retry", "skip")
+    ]
+    assert "call-2" not in text
+
+
+def test_a_call_that_was_asked_about_comes_with_the_exact_commands_once() -> None:
+    asked = call(state=CallState.DENIED, decision=Decision.ASK, key="k")
+    again = replace(asked, id="call-2")
+    answered = replace(asked, id="call-3", key="other", answer="allow")
+    text = page(Life(RunState.WAITING, WaitReason.APPROVAL), asked, again, answered)
+    commands = [
+        line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")
+    ]
+    assert commands == ["jackline answer run-1 call-2 allow", "jackline answer run-1 call-2 deny"]
+
+
+def test_an_unknown_call_that_was_cut_off_stops_nobody() -> None:
+    assert resume.in_doubt([call(state=CallState.IN_DOUBT, call_class=CallClass.UNKNOWN)]) == []
+
+
+def test_nothing_in_a_page_is_read_as_markdown_or_by_the_terminal() -> None:
+    life = replace(WAITING, detail="# not\n## a title\x1b[31m")
+    found = fold(run(life), turns=[turn(last_message="# neither\n- this")])
+    text = resume.page(found, [], "/h")
+    assert "> # not\n> ## a title\ufffd[31m" in text
+    assert "    # neither\n    - this" in text
+
+
+def test_a_thousand_questions_do_not_fill_the_page() -> None:
+    text = page(WAITING, *(call(f"call-{n}", state=CallState.IN_DOUBT) for n in range(60)))
+    assert text.count("### mail") == 50
+    assert "And 10 more: `jackline show run-1` lists them." in text
