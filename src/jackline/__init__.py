@@ -23,6 +23,6 @@ def __getattr__(name: str) -> object:
     if name not in _WHERE:
         message = f"module 'jackline' has no attribute '{name}'"
         raise AttributeError(message)
-    from importlib import import_module  # noqa: PLC0415
+    from importlib import import_module
 
     return getattr(import_module(_WHERE[name]), name)

@@ -1,0 +1,199 @@
+"""A home opened by a program: the small typed API that the command line itself uses.
+
+Reading never creates anything; starting a run makes the home. Nothing heavy is imported until it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.app import config as config_module
+from jackline.app import places
+from jackline.domain.states import ACTIVE
+from jackline.errors import Ambiguous, NotFound, UsageError
+from jackline.store.contract import RunQuery
+from jackline.store.open import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from jackline.app.config import Config
+    from jackline.app.request import Request
+    from jackline.domain.records import Call, Repository, Run
+    from jackline.store.contract import RunRow, Store
+    from jackline.views.manifest import Manifest
+    from jackline.views.transcript import TranscriptEntry
+
+    OnStart = Callable[[Callable[[], None]], None]
+
+
+def open_home(path: str | None = None, environ: Mapping[str, str] | None = None) -> Home:
+    """Open the home at `path`, or the one that the settings name."""
+    environ = os.environ if environ is None else environ
+    return Home(config_module.load(environ, os.getcwd(), {"home": path}))
+
+
+class Home:
+    """One instance: its settings, its store, its folders. Use it as a context manager, or close it."""
+
+    def __init__(self, config: Config) -> None:
+        """Nothing is opened yet."""
+        self.config = config
+        self.path = config.text("home")
+        self._store: Store | None = None
+
+    def __enter__(self) -> Home:
+        """The home itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close the store."""
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    # the store
+
+    @property
+    def database(self) -> str:
+        """The address of the store."""
+        return places.database(self.path, self.config.text("database"))
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was ever written here."""
+        return "://" not in self.database and not os.path.exists(self.database)
+
+    def store(self, *, create: bool = False) -> Store:
+        """The store, opened on first use."""
+        if self._store is None:
+            if self.is_new and not create:
+                raise NotFound(self.path, what="home", hint="jackline run --help")
+            self.make()
+            self._store = open_store(self.database, create=create)
+        return self._store
+
+    def make(self) -> None:
+        """Make the home's folder, unless it is there."""
+        try:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+        except OSError as error:
+            message = f"{self.path} cannot be a home ({error.strerror}): name another one with --home"
+            raise UsageError(message) from None
+
+    def again(self) -> Home:
+        """The same home, opened a second time: for a thread that wants a connection of its own."""
+        return Home(self.config)
+
+    # finding
+
+    def find(self, text: str) -> Run:
+        """A run by id, unique prefix of an id, or number in the current repository."""
+        rows = [] if self.is_new else self.store().matching_runs(text, self._repository_id())
+        if not rows:
+            raise NotFound(text, what="run", hint="jackline list --all-repos")
+        if len(rows) > 1:
+            some = ", ".join(row.id for row in rows[:3])
+            raise Ambiguous(text, what="run", count=len(rows), some=some)
+        run = self.store().run(rows[0].id)
+        if run is None:
+            raise NotFound(text, what="run", hint="jackline list --all-repos")
+        return run
+
+    def find_call(self, run: Run, text: str) -> Call:
+        """A call of a run by a unique prefix, or by the end of its id."""
+        calls = [call for call in self.store().calls(run.id) if call.id.startswith(text) or call.id.endswith(text)]
+        if not calls:
+            raise NotFound(text, what="call", hint=f"jackline show {run.id}")
+        if len(calls) > 1:
+            raise Ambiguous(text, what="call", count=len(calls), some=", ".join(call.id for call in calls[:3]))
+        return calls[0]
+
+    def find_by_session(self, session: str) -> Run | None:
+        """The run that an agent's session belongs to."""
+        rows = self.list_runs(RunQuery(session=session, limit=1))
+        return self.store().run(rows[0].id) if rows else None
+
+    def list_runs(self, query: RunQuery) -> list[RunRow]:
+        """Runs, newest first."""
+        return [] if self.is_new else self.store().list_runs(query)
+
+    def list_active(self) -> list[RunRow]:
+        """Every run that has not ended, in all repositories."""
+        return self.list_runs(RunQuery(states=tuple(sorted(ACTIVE)), limit=1000))
+
+    def list_repositories(self) -> list[Repository]:
+        """Every repository with runs here."""
+        return [] if self.is_new else self.store().repositories()
+
+    def _repository_id(self) -> str:
+        from jackline.domain.repository import repository_id
+
+        return repository_id(places.repository_of(os.getcwd()))
+
+    # doing
+
+    def start(self, request: Request) -> Run:
+        """Write the run down, ready to be worked on; the same --run-id and request give the same run."""
+        from jackline.app.request import new_run
+
+        new, at = new_run(request, self.config)
+        run, _ = self.store(create=True).create_run(new, at)
+        return run
+
+    def work(self, run: Run, on_start: OnStart = lambda interrupt: None) -> Run:
+        """Carry a run on until it ends or waits for something that is not just a short time."""
+        from jackline.app.worker import work
+
+        return work(self, run, on_start)
+
+    def cancel(self, run: Run) -> Run:
+        """Ask for the end of a run; one whose supervisor is dead is ended here."""
+        from jackline.app.worker import cancel
+
+        return cancel(self, run)
+
+    def answer(self, run: Run, call: Call, verdict: str) -> tuple[Call, Run]:
+        """A person's word on a call that is in doubt or was asked about."""
+        from jackline.clock import wall_ms
+
+        verdicts = ("happened", "did-not", "retry", "skip", "allow", "deny")
+        if verdict not in verdicts:
+            message = f"unknown answer '{verdict}': say one of {', '.join(verdicts)}"
+            raise UsageError(message)
+        return self.store(create=True).answer(run.id, call.id, verdict, wall_ms())
+
+    # reading
+
+    def folder(self, run_id: str) -> str:
+        """The run's folder."""
+        return os.path.join(self.path, "runs", run_id)
+
+    def load_manifest(self, run: Run) -> Manifest:
+        """The run in the shape of its predecessor's manifest."""
+        from jackline.views.manifest import manifest_of
+
+        return manifest_of(self.store(), run)
+
+    def read_transcript(self, run: Run) -> list[TranscriptEntry]:
+        """The run as a list of transcript entries."""
+        from jackline.views.transcript import entries_of
+
+        return list(entries_of(self.store(), run))
+
+    def is_archived(self, run: Run) -> bool:
+        """Whether events of the run were moved into the archive: files written now would say less than before."""
+        first = self.store().events(run.id, limit=1)
+        return run.event_seq > 0 and (not first or first[0].seq > 1)
+
+    def export(self, run: Run) -> str:
+        """Write every projection of the run again; gives back the folder."""
+        from jackline.views.export import export
+
+        return export(self.store(), run, self.path)

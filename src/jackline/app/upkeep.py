@@ -1,0 +1,156 @@
+"""Looking after the database: migrate, status, backup, and the archive of old events. It repairs nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from jackline import clock
+from jackline.domain.events import GENESIS, Event, broken_at
+from jackline.errors import NotFound, Refused, StoreError
+from jackline.store import open as store_open
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jackline.app.home import Home
+    from jackline.store.contract import Status, Store
+
+_PAGE = 1000
+
+
+@dataclass(slots=True)
+class Archived:
+    """What an archiving did: runs and events moved, and what stayed where it was, with the reason."""
+
+    folder: str
+    runs: int = 0
+    events: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def migrate(home: Home) -> list[str]:
+    """Bring the database to the schema of this jackline; the names of what was applied."""
+    home.make()
+    return store_open.migrate(home.database)
+
+
+def status(home: Home) -> Status:
+    """The state of the database, also if its schema is not ours."""
+    if home.is_new:
+        raise NotFound(home.path, what="home", hint="jackline run --help")
+    return store_open.database_status(home.database)
+
+
+def backup(home: Home, path: str) -> str:
+    """Copy the database to a new file; gives back its whole path."""
+    whole = os.path.abspath(path)
+    home.store().backup(whole)
+    return whole
+
+
+def archive(home: Home, older_than_ms: int, folder: str | None = None) -> Archived:
+    """Move the events of runs that ended long ago into one compressed file each."""
+    store = home.store()
+    done = Archived(os.path.abspath(folder or os.path.join(home.path, "archive")))
+    before = clock.wall_ms() - older_than_ms
+    kept: set[str] = set()
+    # What cannot be archived stays archivable: ask for enough to get past it.
+    while found := [one for one in store.archivable(before, 100 + len(kept)) if one not in kept]:
+        for run_id in found:
+            try:
+                done.events += _archive_run(store, run_id, done.folder)
+                done.runs += 1
+            except Refused as error:
+                kept.add(run_id)
+                done.problems.append(str(error))
+    return done
+
+
+def _archive_run(store: Store, run_id: str, folder: str) -> int:
+    """Write first, and surely, then drop; after a crash in between the same is simply done again."""
+    path = os.path.join(folder, f"{run_id}.jsonl.gz")
+    head: str | None
+    seq, head = _archived_before(path)
+    first = next(iter(store.events(run_id, seq, 1)), None)
+    if first is not None and first.seq > seq + 1:
+        if seq:
+            raise Refused(f"run {run_id}: events {seq + 1} to {first.seq - 1} are neither in {path} nor here")
+        # An earlier archive lies elsewhere: what is left begins in the middle of the chain.
+        seq, head = first.seq - 1, None
+    ended = _append(store, run_id, path, seq, head)
+    return store.drop_archived_events(run_id, ended, clock.wall_ms())
+
+
+def _archived_before(path: str) -> tuple[int, str]:
+    """Where an archive that is there already ends: a failed run may be archived, resumed, and end again."""
+    if not os.path.exists(path):
+        return 0, GENESIS
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            events = [Event(**json.loads(line)) for line in file]
+    except (OSError, EOFError, ValueError, TypeError) as error:
+        raise Refused(f"{path} cannot be read ({error}): move it away, then archive again") from None
+    start = events[0].seq - 1 if events else 0
+    if not events or _first_broken(events, None if start else GENESIS, start) is not None:
+        raise Refused(f"{path} was changed since it was written: move it away, then archive again")
+    return events[-1].seq, events[-1].hash
+
+
+def _append(store: Store, run_id: str, path: str, seq: int, head: str | None) -> str:
+    """The archive with the events that it lacks, as a new file in its place; gives back the chain's head."""
+    beside = f"{path}.{os.getpid()}.unfinished"
+    ended = head or GENESIS
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            if os.path.exists(path):
+                with open(path, "rb") as old:
+                    file.write(old.read())
+            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
+                for events in _pages(store, run_id, seq):
+                    ended = _checked(run_id, events, head, seq)
+                    seq, head = events[-1].seq, ended
+                    packed.write("".join(json.dumps(asdict(event)) + "\n" for event in events).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        _sync_folder(os.path.dirname(path))
+    except OSError as error:
+        message = f"the archive {path} cannot be written: {error.strerror}; nothing was removed"
+        raise StoreError(message) from None
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)
+    return ended
+
+
+def _pages(store: Store, run_id: str, after: int) -> Iterator[list[Event]]:
+    while events := store.events(run_id, after, _PAGE):
+        yield events
+        after = events[-1].seq
+
+
+def _checked(run_id: str, events: list[Event], head: str | None, after: int) -> str:
+    broken = _first_broken(events, head, after)
+    if broken is not None:
+        raise Refused(f"run {run_id}: its chain is broken at event {broken}; it is not archived")
+    return events[-1].hash
+
+
+def _first_broken(events: list[Event], head: str | None, after: int) -> int | None:
+    """With an unknown head the first event is taken at its word, and the rest must follow from it."""
+    if head is not None:
+        return broken_at(events, head, after)
+    return broken_at(events[1:], events[0].hash, events[0].seq)
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,77 @@
+"""Working on runs from this process: attempts one after the other, short waits in between, files written at the end."""
+
+from __future__ import annotations
+
+import os
+import queue
+from typing import TYPE_CHECKING
+
+from jackline import clock, faults
+from jackline.agents import registry
+from jackline.app import diagnostics
+from jackline.domain.states import RunState, WaitReason
+from jackline.engine.settings import Settings
+from jackline.engine.supervise import dead_attempt, supervise
+from jackline.errors import Busy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.app.home import Home
+    from jackline.domain.records import Run
+
+    OnStart = Callable[[Callable[[], None]], None]
+
+
+def settings_of(home: Home) -> Settings:
+    """What the engine needs to know of this home."""
+    return Settings(
+        home=home.path,
+        host=clock.host_name(),
+        lease_ms=round(home.config.number("lease_seconds") * 1000),
+        binaries=home.config.binaries,
+    )
+
+
+def work(home: Home, run: Run, on_start: OnStart) -> Run:
+    """Attempt after attempt until the run ends, or waits for more than the backoff of a transient failure."""
+    diagnostics.start(home.path)
+    store, settings = home.store(create=True), settings_of(home)
+    adapter = registry.load(run.spec.agent)
+    while True:
+        run = supervise(store, run, adapter, settings, on_start)
+        home.export(run)
+        faults.reach("views.written")
+        if run.life.reason is not WaitReason.RETRY or not _wait(run, on_start):
+            return run
+
+
+def _wait(run: Run, on_start: OnStart) -> bool:
+    """Sit out a backoff; False if a person interrupts it: the run then stays waiting, with its wake time."""
+    # A queue, because a signal handler may put into it at any instruction; an Event has a lock.
+    interrupted: queue.SimpleQueue[None] = queue.SimpleQueue()
+    on_start(lambda: interrupted.put(None))
+    left = (run.life.wake_at or 0) - clock.wall_ms()
+    try:
+        interrupted.get(timeout=max(0, left) / 1000)
+    except queue.Empty:
+        return True
+    return False
+
+
+def cancel(home: Home, run: Run) -> Run:
+    """Write the request down; if nobody lives who could heed it, take the run over and end it."""
+    store = home.store(create=True)
+    run = store.request_cancel(run.id, clock.wall_ms())
+    if run.life.state is RunState.RUNNING and dead_attempt(store, run, settings_of(home)) is not None:
+        run = _end_dead(home, run)
+    if run.life.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
+        home.export(run)
+    return run
+
+
+def _end_dead(home: Home, run: Run) -> Run:
+    try:
+        return supervise(home.store(), run, registry.load(run.spec.agent), settings_of(home))
+    except Busy:  # somebody else took it over meanwhile and will see the request
+        return run

@@ -1,0 +1,1 @@
+"""The command line: parses words, calls the app, prints; decides nothing itself."""

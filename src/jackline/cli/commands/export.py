@@ -1,0 +1,31 @@
+"""`jackline export`: write every file of a run's folder again, from what the store knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.cli.parser import RUN
+from jackline.errors import Refused
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+
+
+def configure(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    run = home.find(args.run)
+    if home.is_archived(run):
+        raise Refused(f"the events of run {run.id} were archived: its files stay as they were")
+    folder = home.export(run)
+    if out.json:
+        out.json_line({"id": run.id, "folder": folder})
+    else:
+        out.line(folder)
+    return 0

@@ -1,0 +1,211 @@
+"""`jackline show`: everything that is known of a run. It must stay light: no engine, no views."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jackline.cli import report, words
+from jackline.cli.output import Column, columns
+from jackline.cli.parser import RUN
+from jackline.cli.record import run_record, values
+from jackline.clock import wall_ms
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+    from jackline.domain.records import Run
+
+_MOST_CALLS = 50
+_MESSAGE = 2_000
+_LIMITS = (
+    ("time", "wall_ms", words.duration),
+    ("iterations", "iterations", str),
+    ("steps", "steps", str),
+    ("calls", "calls", str),
+    ("tokens", "tokens", words.amount),
+    ("cost", "usd_micros", words.usd),
+)
+
+
+def configure(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    run = home.find(args.run)
+    if out.json:
+        out.json_line(_record(home, run))
+        return 0
+    _header(home, run, out)
+    for title, shown, rows in _tables(home, run):
+        if rows:
+            out.line(f"\n{out.paint(title, 'bold')}")
+            out.table(shown, rows)
+    _last_message(home, run, out)
+    out.line()
+    for line in report.next_steps(home, run, out):
+        out.line(line)
+    return 0
+
+
+def _record(home: Home, run: Run) -> dict[str, Any]:
+    store = home.store()
+    lists = {
+        "attempts": store.attempts(run.id),
+        "turns": store.turns(run.id),
+        "calls": store.calls(run.id),
+        "receipts": store.receipts(run.id),
+        "checks": store.checks(run.id),
+        "notices": store.notices(run.id),
+        "checkpoints": store.checkpoints(run.id),
+    }
+    return {
+        **run_record(home, run),
+        "chain_head": run.chain_head,
+        "event_seq": run.event_seq,
+        "owner": run.owner,
+        "parent": run.parent,
+        "spec": values(run.spec),
+        "life": values(run.life),
+        "sessions": store.sessions(run.id),
+        **{name: values(records) for name, records in lists.items()},
+    }
+
+
+def _header(home: Home, run: Run, out: Output) -> None:
+    life, spec, now = run.life, run.spec, wall_ms()
+    facts = [
+        ("state", report.headline(run, out) + (", cancel requested" if life.cancel_requested else "")),
+        ("detail", words.printable(life.detail)),
+        ("wakes", words.local(life.wake_at, now) if life.wake_at else ""),
+        ("agent", f"{spec.agent}, task {spec.task}"),
+        ("prompt", words.shortened(words.printable(spec.prompt), out.width() - 12)),
+        ("proof", f"{life.proof}" + (f": {words.printable(spec.proof)}" if spec.proof else "")),
+        ("workspace", spec.workspace),
+        ("times", _times(run, now)),
+        ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
+        ("spent", _spent(run)),
+        (
+            "sessions",
+            ", ".join(f"{agent} {session}" for agent, session in home.store().sessions(run.id).items()),
+        ),
+        ("folder", home.folder(run.id)),
+    ]
+    out.line(out.paint(f"run {run.id} (#{run.number})", "bold"))
+    for name, text in facts:
+        if text:
+            out.line(f"{name:<10} {text}")
+
+
+def _times(run: Run, now: int) -> str:
+    named = (("created", run.created_at), ("started", run.started_at), ("ended", run.finished_at))
+    return ", ".join(f"{name} {words.local(at, now)}" for name, at in named if at is not None)
+
+
+def _spent(run: Run) -> str:
+    """What was spent against each limit."""
+    limits, spent = run.spec.limits, run.life.spent
+    parts = []
+    for title, name, shown in _LIMITS:
+        limit = getattr(limits, name)
+        parts.append(f"{title} {shown(getattr(spent, name))}" + ("" if limit is None else f" of {shown(limit)}"))
+    return ", ".join(parts)
+
+
+def _tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
+    store, now = home.store(), wall_ms()
+    attempts = [
+        [
+            str(one.token),
+            *_span(one.started_at, one.ended_at, now),
+            one.outcome or "-",
+            one.host,
+            str(one.pid),
+        ]
+        for one in store.attempts(run.id)
+    ]
+    yield "attempts", columns("#> STARTED ENDED OUTCOME HOST PID"), attempts
+    yield (
+        "turns",
+        columns("#> ROLE AGENT STARTED ENDED EXIT FAILURE TOKENS> COST> DETAIL~"),
+        _turns(home, run, now),
+    )
+    yield from _ledger(home, run, now)
+    checks = [
+        [str(one.step), *_span(one.started_at, one.ended_at, now), _code(one.exit_code), one.command]
+        for one in store.checks(run.id)
+    ]
+    yield "checks", columns("STEP> STARTED ENDED EXIT COMMAND~"), checks
+    notices = [
+        [words.local(one.created_at, now), one.kind, words.local(one.delivered_at, now), one.title]
+        for one in store.notices(run.id)
+    ]
+    yield "notices", columns("AT KIND DELIVERED TITLE~"), notices
+
+
+def _turns(home: Home, run: Run, now: int) -> list[list[str]]:
+    return [
+        [
+            str(one.number),
+            one.role,
+            one.agent,
+            *_span(one.started_at, one.ended_at, now),
+            _code(one.exit_code),
+            one.failure or "-",
+            words.amount(one.spent.tokens),
+            words.usd(one.spent.usd_micros),
+            one.detail,
+        ]
+        for one in home.store().turns(run.id)
+    ]
+
+
+def _ledger(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
+    calls = home.store().calls(run.id)
+    more = f" (the last {_MOST_CALLS} of {len(calls)}; all with --json)" if len(calls) > _MOST_CALLS else ""
+    made = [
+        [
+            one.id,
+            one.tool,
+            one.call_class,
+            one.state,
+            one.decision,
+            one.answer or "-",
+            _code(one.exit_code),
+            one.target or "-",
+        ]
+        for one in calls[-_MOST_CALLS:]
+    ]
+    yield f"calls{more}", columns("CALL TOOL CLASS STATE* DECISION ANSWER EXIT TARGET~"), made
+    receipts = [
+        [
+            one.call_id,
+            one.rule,
+            one.origin,
+            words.local(one.at, now),
+            one.external_id or "-",
+            one.target or "-",
+        ]
+        for one in home.store().receipts(run.id)
+    ]
+    yield "receipts", columns("CALL RULE FROM AT EXTERNAL TARGET~"), receipts
+
+
+def _last_message(home: Home, run: Run, out: Output) -> None:
+    said = [turn.last_message for turn in home.store().turns(run.id) if turn.last_message]
+    if said:
+        out.line(f"\n{out.paint('last message', 'bold')}")
+        for line in said[-1][:_MESSAGE].splitlines():
+            out.line(words.printable(line))
+
+
+def _span(started: int, ended: int | None, now: int) -> tuple[str, str]:
+    return words.local(started, now), words.local(ended, now)
+
+
+def _code(code: int | None) -> str:
+    return "-" if code is None else str(code)

@@ -1,0 +1,66 @@
+"""Events in words: one line for a person, and which of them are worth one. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jackline.cli.words import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.domain.events import Event
+
+_TEXTS = {
+    "turn.started": "turn {turn} begins",
+    "check.started": "proof: {command}",
+    "stop.wanted": "stopping: {detail}",
+    "cancel.requested": "cancel requested",
+    "agent.message": "{text}",
+    "agent.thinking": "(thinks) {text}",
+    "agent.call.started": "calls {tool}",
+    "agent.call.finished": "{tool} ended with exit code {exit_code}",
+    "agent.usage": "used {tokens_input} + {tokens_output} tokens",
+    "agent.error": "error: {text}",
+    "agent.limit": "limit: {text}",
+    "run.waiting": "waiting: {reason}",
+}
+_NOTABLE = frozenset(
+    {
+        "turn.started", "check.started", "stop.wanted", "cancel.requested", "agent.message",
+        "agent.call.started", "agent.error", "agent.limit",
+    }
+)  # fmt: skip
+_LONGEST = 300
+
+
+class _Facts(dict[str, Any]):
+    """What an event does not say is left open, never an error: a later version may say other things."""
+
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def data_of(event: Event) -> Mapping[str, Any]:
+    """What an event says."""
+    found = json.loads(event.data)
+    return found if isinstance(found, dict) else {}
+
+
+def is_notable(event: Event) -> bool:
+    """Whether it is worth a line while a run goes on."""
+    return event.kind in _NOTABLE
+
+
+def describe(event: Event) -> str:
+    """One line for a person."""
+    facts = _Facts(data_of(event))
+    pattern = _TEXTS.get(event.kind)
+    text = pattern.format_map(facts) if pattern else _plain(event.kind, facts)
+    return printable(text)[:_LONGEST]
+
+
+def _plain(kind: str, facts: Mapping[str, Any]) -> str:
+    said = " ".join(f"{name}={value}" for name, value in facts.items() if value not in (None, "", [], {}))
+    return f"{kind} {said}".rstrip()

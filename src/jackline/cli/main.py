@@ -1,0 +1,162 @@
+"""The entry: imports the command that was typed and no other; every end becomes a line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, cast
+
+from jackline.cli.output import Output, standard
+from jackline.errors import JacklineError, UsageError
+from jackline.version import __version__
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    from jackline.app.home import Home
+    from jackline.cli.parser import Parser
+
+    class Command(Protocol):
+        """What a command's module offers."""
+
+        def configure(self, parser: Parser) -> None:
+            """Name the words that it takes."""
+
+        def execute(self, args: Namespace, home: Home, out: Output) -> int:
+            """Do it; the exit code."""
+
+
+EXIT_UNEXPECTED = 1
+EXIT_INTERRUPTED = 130
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("jackline.cli.commands.run", "start a run and stay with it until it ends or waits"),
+    "resume": ("jackline.cli.commands.resume", "carry a run on that waits, failed, or lost its supervisor"),
+    "cancel": ("jackline.cli.commands.cancel", "end a run"),
+    "answer": ("jackline.cli.commands.answer", "say what became of a call in doubt, or agree to one"),
+    "list": ("jackline.cli.commands.list", "show runs, newest first"),
+    "show": ("jackline.cli.commands.show", "show everything that is known of a run"),
+    "logs": ("jackline.cli.commands.logs", "print what an agent printed"),
+    "export": ("jackline.cli.commands.export", "write the files of a run again"),
+    "db": ("jackline.cli.commands.db", "look after the database"),
+    "demo": ("jackline.cli.demo", "see an agent killed in the middle of an effect, and resumed"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is the return value."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    out = standard(json="--json" in words, colour="--no-color" not in words)
+    home: Home | None = None
+    try:
+        name, rest = _choose(words)
+        if name not in COMMANDS:
+            return _without_command(name, rest, out)
+        args = _parse(name, rest, out)
+        if args is None:
+            return 0
+        home = _open(args)
+        with home:
+            return _module(name).execute(args, home, out)
+    except JacklineError as error:
+        return out.fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return out.fail("interrupted", EXIT_INTERRUPTED)
+    except Exception as error:  # noqa: BLE001
+        # The one broad except: whatever is wrong with jackline itself, a person gets one line that says where
+        # to look, and the traceback goes where it can be found again.
+        return out.fail(_unexpected(error, home), EXIT_UNEXPECTED)
+
+
+def _choose(words: list[str]) -> tuple[str, list[str]]:
+    """The command's name and all other words; flags for every command may stand before the name."""
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] == "--home" else 1
+    return (words[index], words[:index] + words[index + 1 :]) if index < len(words) else ("", words)
+
+
+def _without_command(name: str, rest: list[str], out: Output) -> int:
+    if "--version" in rest and not name:
+        out.line(f"jackline {__version__}")
+        return 0
+    if not name and {"-h", "--help"} & set(rest):
+        out.line(_help())
+        return 0
+    if name:
+        raise UsageError(_unknown(name))
+    if rest and rest[0] not in {"--home", "--json", "--no-color"}:
+        raise UsageError(f"unknown flag {rest[0]}: `jackline --help` lists the commands")
+    raise UsageError("which command? `jackline --help` lists them")
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, n=3)
+    question = f" did you mean {' or '.join(near)}?" if near else ""
+    return f"unknown command '{name}':{question} `jackline --help` lists them"
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = (f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
+    return "\n".join(
+        (
+            "usage: jackline COMMAND ...",
+            "",
+            "Runs coding agents so that nothing they did is lost and nothing they did happens twice.",
+            "",
+            *lines,
+            "",
+            "everywhere: --home DIR, --json, --no-color; `jackline COMMAND --help` says the rest",
+        )
+    )
+
+
+def _parse(name: str, rest: list[str], out: Output) -> Namespace | None:
+    """The parsed words; None if only help was wanted, which has been shown."""
+    from jackline.cli.parser import Parser, Shown
+
+    parser = Parser(prog=f"jackline {name}", description=COMMANDS[name][1], out=out)
+    _module(name).configure(parser)
+    try:
+        args = parser.read(rest)
+    except Shown:
+        return None
+    out.follow(args, [name, *rest])
+    return args
+
+
+def _module(name: str) -> Command:
+    from importlib import import_module
+
+    return cast("Command", import_module(COMMANDS[name][0]))
+
+
+def _open(args: Namespace) -> Home:
+    """The home with the settings that flags name; a flag's destination is the setting's name."""
+    from jackline.app import config
+    from jackline.app.home import Home
+
+    try:
+        folder = os.getcwd()
+    except OSError as error:
+        raise UsageError(f"the current folder cannot be used ({error.strerror}): change to another one") from None
+    flags = {key.name: getattr(args, key.name, None) for key in config.KEYS}
+    return Home(config.load(os.environ, folder, flags))
+
+
+def _unexpected(error: Exception, home: Home | None) -> str:
+    what = f"unexpected {type(error).__name__}: {error}"
+    if home is None:
+        return what
+    from jackline.app import diagnostics
+
+    try:
+        os.makedirs(home.path, mode=0o700, exist_ok=True)
+        return f"{what}; see {diagnostics.note_unexpected(home.path, error)}"
+    except OSError as second:
+        return f"{what} (and the log cannot be written: {second.strerror})"

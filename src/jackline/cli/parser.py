@@ -1,0 +1,64 @@
+"""The parser of one command: argparse, with errors in one line and the flags that every command has."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from jackline.app.config import KEYS
+from jackline.cli.output import Output
+from jackline.errors import UsageError
+
+_HELP_WIDTH = 110
+
+
+class Shown(Exception):
+    """Help was asked for and shown; there is nothing more to do."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong by an error of jackline's own tree, never by leaving the process."""
+
+    def __init__(self, *, out: Output, **options: Any) -> None:  # noqa: ANN401 - argparse's own
+        # With a width of ours: argparse would import shutil only to ask for it.
+        options["formatter_class"] = partial(argparse.HelpFormatter, width=min(out.width(), _HELP_WIDTH))
+        super().__init__(allow_abbrev=False, **options)
+        self.out = out
+        # Suppressed defaults: a subcommand's parser must not undo what was said before its name.
+        unset = argparse.SUPPRESS
+        everywhere = self.add_argument_group("everywhere")
+        everywhere.add_argument("--home", metavar="DIR", default=unset, help="the folder of the instance")
+        everywhere.add_argument("--json", action="store_true", default=unset, help="print JSON")
+        everywhere.add_argument("--no-color", action="store_true", default=unset, help="no colours, as with NO_COLOR")
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """Parse the words; the flags for every command are always there."""
+        return self.parse_args(words, argparse.Namespace(home=None, json=False, no_color=False))
+
+    def add_setting(self, name: str, metavar: str = "N") -> None:
+        """A flag for one of the settings; its value is judged where the settings are loaded."""
+        key = next(key for key in KEYS if key.name == name)
+        described = key.help if key.default == "" else f"{key.help} (default {key.default})"
+        self.add_argument(f"--{name.replace('_', '-')}", dest=name, metavar=metavar, help=described)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; `{self.prog} --help` says what it takes")
+
+    def exit(self, _status: int = 0, _message: str | None = None) -> NoReturn:
+        raise Shown
+
+    def _print_message(self, message: str, _file: object = None) -> None:
+        self.out.line(message.rstrip("\n"))
+
+
+RUN = "an id, the beginning of one, or a number such as #12"
+
+
+def whole_number(text: str) -> int:
+    """An argparse type: a whole number from 1."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        message = f"'{text}' is not a whole number from 1"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)

@@ -1,0 +1,107 @@
+"""What is seen while a run goes on: one live line on a terminal, plain lines in a pipe, nothing with --json.
+
+It only reads, over a connection of its own; whatever goes wrong here never disturbs the run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from jackline.cli import words
+from jackline.cli.events import data_of, describe, is_notable
+from jackline.domain.states import Phase
+from jackline.errors import JacklineError
+
+if TYPE_CHECKING:
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.domain.events import Event
+    from jackline.domain.records import Run
+    from jackline.store.contract import Store
+
+_REFRESH_SECONDS = 0.2
+_PAGE = 1000
+_PHASES = {
+    "recovery.started": Phase.RECOVERING,
+    "turn.started": Phase.WORKING,
+    "check.started": Phase.PROVING,
+}
+_ERASE = "\r\x1b[2K"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What the live line shows, folded from the run's events."""
+
+    seq: int
+    tokens: int
+    usd_micros: int
+    phase: str = "starting"
+    last: str = ""
+
+    def after(self, event: Event) -> Picture:
+        """The picture with one event more."""
+        seen = replace(self, seq=event.seq, phase=_PHASES.get(event.kind, self.phase))
+        if event.kind == "agent.usage":
+            data = data_of(event)
+            tokens = int(data.get("tokens_input", 0)) + int(data.get("tokens_output", 0))
+            cost = int(data.get("usd_micros", 0))
+            return replace(seen, tokens=self.tokens + tokens, usd_micros=self.usd_micros + cost)
+        return replace(seen, last=describe(event)) if is_notable(event) else seen
+
+    def line(self, elapsed_ms: int) -> str:
+        """One line: phase, elapsed, tokens, cost, last event."""
+        parts = [self.phase, words.duration(elapsed_ms)]
+        parts += [f"{words.amount(self.tokens)} tokens", words.usd(self.usd_micros)]
+        return " · ".join((*parts, self.last) if self.last else parts)
+
+
+class Progress:
+    """A thread that follows one run while the block lasts."""
+
+    def __init__(self, home: Home, run: Run, out: Output) -> None:
+        self._home, self._run, self._out = home, run, out
+        spent = run.life.spent
+        self._picture = Picture(run.event_seq, spent.tokens, spent.usd_micros)
+        self._over = threading.Event()
+        self._began = time.monotonic()
+        self._thread = threading.Thread(target=self._follow, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        if not self._out.json:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _follow(self) -> None:
+        try:
+            with self._home.again() as home:
+                store = home.store()
+                while not self._over.wait(_REFRESH_SECONDS):
+                    self._look(store)
+                self._look(store)
+        except JacklineError:
+            pass  # the run itself meets the same trouble and tells it
+        finally:
+            self._live("")
+
+    def _look(self, store: Store) -> None:
+        while events := store.events(self._run.id, self._picture.seq, _PAGE):
+            for event in events:
+                self._picture = self._picture.after(event)
+                if is_notable(event) and not self._out.errors.terminal:
+                    self._out.note(describe(event))
+        elapsed = round((time.monotonic() - self._began) * 1000)
+        self._live(self._picture.line(elapsed))
+
+    def _live(self, text: str) -> None:
+        if self._out.errors.terminal:
+            room = self._out.width(2) - 1
+            self._out.errors.write(_ERASE + words.shortened(text, room))

@@ -1,0 +1,122 @@
+"""How a run stands, and what can be done next, in the exact words to type. It changes nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from jackline.cli import words
+from jackline.cli.record import run_record
+from jackline.domain.states import CallClass, CallState, Decision, Failure, RunState, WaitReason
+
+if TYPE_CHECKING:
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.domain.records import Call, Run
+
+DOUBT_ANSWERS = "happened|did-not|retry|skip"
+ASK_ANSWERS = "allow|deny"
+_RESUMED = frozenset({WaitReason.HUMAN, WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
+_MOST_CALLS = 10
+
+
+def tell(home: Home, run: Run, out: Output, code: int) -> int:
+    """The end of `run` and `resume`: a short summary, or exactly one JSON object. Gives the code back."""
+    if out.json:
+        out.json_line({**run_record(home, run), "exit_code": code})
+        return code
+    out.line(f"run {run.id} (#{run.number}) {headline(run, out)}")
+    if run.life.detail:
+        out.line(f"  {words.printable(run.life.detail)}")
+    out.line(f"  {_spent(run)}")
+    look = f"look: {out.command('show', run.id)}"
+    for text in (f"folder: {home.folder(run.id)}", *next_steps(home, run, out), look):
+        out.line(f"  {text}")
+    return code
+
+
+def headline(run: Run, out: Output) -> str:
+    """The state with what belongs to it."""
+    life = run.life
+    match life.state:
+        case RunState.WAITING:
+            said = f"waiting: {life.reason}"
+        case RunState.SUCCEEDED:
+            said = f"succeeded, {life.proof}"
+        case RunState.FAILED:
+            said = f"failed: {life.failure}"
+        case RunState.RUNNING:
+            said = f"running: {life.phase}"
+        case _:
+            said = str(life.state)
+    return out.paint(said, {"succeeded": "green", "failed": "red", "waiting": "yellow"}.get(life.state, "cyan"))
+
+
+def next_steps(home: Home, run: Run, out: Output) -> list[str]:
+    """What a person can do now."""
+    life, resume, read = run.life, out.command("resume", run.id), f"read: {out.command('logs', run.id)}"
+    match life.state:
+        case RunState.RUNNING:
+            return [f"follow: {out.command('logs', '-f', run.id)}", f"end: {out.command('cancel', run.id)}"]
+        case RunState.QUEUED:
+            return [f"go on: {resume}"]
+        case RunState.WAITING:
+            return _waiting(home, run, out, resume)
+        case RunState.FAILED:
+            return [*_cure(life.failure), f"try again: {resume}", read]
+        case _:
+            return [read]
+
+
+def awaiting(home: Home, run: Run) -> list[tuple[Call, str]]:
+    """The calls that wait for a person's word, with the words that fit."""
+    found = []
+    for call in home.store().calls(run.id):
+        if call.state is CallState.IN_DOUBT and call.call_class is CallClass.EFFECT:
+            found.append((call, DOUBT_ANSWERS))
+        elif call.decision is Decision.ASK and call.state is CallState.DENIED and not call.answer:
+            found.append((call, ASK_ANSWERS))
+    return found
+
+
+def _waiting(home: Home, run: Run, out: Output, resume: str) -> list[str]:
+    reason = run.life.reason
+    if reason in {WaitReason.IN_DOUBT, WaitReason.APPROVAL}:
+        calls = awaiting(home, run)
+        asked = [line for call, answers in calls[:_MOST_CALLS] for line in _asked(run, call, answers, out)]
+        more = [f"and {len(calls) - _MOST_CALLS} more: {out.command('show', run.id)}"] * (len(calls) > _MOST_CALLS)
+        return [*asked, *more, f"then go on: {resume}"]
+    if reason is WaitReason.BUDGET:
+        return ["its limits were frozen when it began: start another run with a higher --max-..."]
+    wake = f" (not before {words.local(run.life.wake_at, round(time.time() * 1000))})" if run.life.wake_at else ""
+    return [f"go on{wake if reason not in _RESUMED else ''}: {resume}"]
+
+
+def _asked(run: Run, call: Call, answers: str, out: Output) -> tuple[str, str]:
+    touched = f" → {words.printable(call.target)}" if call.target else ""
+    said = "may have happened: look, then say" if answers == DOUBT_ANSWERS else "wants your word: say"
+    command = out.command("answer", run.id, call.id)
+    return (f"call {call.id} {words.printable(call.tool)}{touched} {said}", f"  {command} {answers}")
+
+
+def _cure(failure: Failure | None) -> list[str]:
+    match failure:
+        case Failure.UNAVAILABLE:
+            return ["install the agent, or name its program with JACKLINE_<AGENT>_BINARY"]
+        case Failure.TIMEOUT | Failure.IDLE:
+            return ["a turn may take longer with a new run and --timeout-seconds or --idle-seconds"]
+        case _:
+            return []
+
+
+def _spent(run: Run) -> str:
+    life, spent = run.life, run.life.spent
+    parts = (
+        words.duration(spent.wall_ms),
+        words.plural(life.attempt, "attempt"),
+        words.plural(life.turn, "turn"),
+        words.plural(spent.calls, "call"),
+        f"{words.amount(spent.tokens)} tokens",
+        words.usd(spent.usd_micros),
+    )
+    return ", ".join(parts)

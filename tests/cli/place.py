@@ -1,0 +1,139 @@
+"""One isolated place to type jackline commands in: its own HOME, its own home, its own repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Its output, which must be exactly one JSON object."""
+        lines = self.out.splitlines()
+        assert len(lines) == 1, self
+        value: dict[str, Any] = json.loads(lines[0])
+        return value
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Its output as newline-delimited JSON."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@dataclass
+class Place:
+    """Where commands are typed."""
+
+    folder: Path
+    environ: dict[str, str] = field(default_factory=dict)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    @property
+    def repository(self) -> Path:
+        return self.folder / "repository"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def environment(self, **more: str) -> dict[str, str]:
+        isolated = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "JACKLINE_HOME": str(self.home),
+            "TZ": "UTC",
+        }
+        return {**isolated, **self.environ, **more}
+
+    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+        """A command that is left running; it is ended with the test."""
+        return self.execute([sys.executable, "-m", "jackline", *words], **more)
+
+    def python(self, program: str, *words: str, **more: Any) -> subprocess.Popen[str]:
+        """A program of the test's own, in the same place."""
+        return self.execute([sys.executable, "-c", program, *words], **more)
+
+    def execute(self, argv: list[str], **more: Any) -> subprocess.Popen[str]:
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        environment = self.environment(**options.pop("environ", {}))
+        folder = options.pop("cwd", self.repository)
+        process: subprocess.Popen[str] = subprocess.Popen(argv, cwd=folder, env=environment, text=True, **options)
+        self.started.append(process)
+        return process
+
+    def type(self, *words: str, stdin: str | None = None, **more: Any) -> Ended:
+        """A command, until it has ended."""
+        if stdin is not None:
+            more["stdin"] = subprocess.PIPE
+        return self.end_of(self.start(*words, **more), stdin)
+
+    def end_of(self, process: subprocess.Popen[str], stdin: str | None = None) -> Ended:
+        out, err = process.communicate(stdin, timeout=SECONDS)
+        return Ended(process.returncode, out, err)
+
+    def script(self, *steps: dict[str, Any], name: str = "script.json") -> str:
+        path = self.folder / name
+        path.write_text(json.dumps({"version": 1, "steps": list(steps)}))
+        return str(path)
+
+    def policy(self, text: str) -> str:
+        path = self.folder / "policy.toml"
+        path.write_text(text)
+        return str(path)
+
+    def play(self, *steps: dict[str, Any], words: tuple[str, ...] = (), **more: Any) -> Ended:
+        """`jackline run` of these steps."""
+        return self.type("run", "--agent", "scripted", "--script", self.script(*steps), *words, **more)
+
+    def start_playing(self, *steps: dict[str, Any], words: tuple[str, ...] = (), **more: Any) -> subprocess.Popen[str]:
+        return self.start("run", "--agent", "scripted", "--script", self.script(*steps), *words, **more)
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def wait_for(self, name: str) -> None:
+        """Until the file is there: the agent made it, so the run has come so far."""
+        until = time.monotonic() + SECONDS
+        while not (self.folder / name).exists():
+            assert time.monotonic() < until, f"{name} never appeared: {[one.poll() for one in self.started]}"
+            time.sleep(0.01)
+
+    def let_go(self, name: str) -> None:
+        """Make the file that an agent waits for."""
+        (self.folder / name).touch()
+
+    def close(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+SAY = {"say": "hello"}
+EFFECT_RULE = '[[rule]]\ntool = "send"\nclass = "effect"\ndecision = "allow"\nkey = ["to"]\ntarget = "mail:{to}"\n'
+SEND = {"call": {"tool": "send", "input": {"to": "ada"}, "run": "true"}}
+SEND_FAILS = {"call": {"tool": "send", "input": {"to": "ada"}, "run": "false"}}
+
+
+def is_one_line(ended: Ended) -> bool:
+    """What a person gets for a mistake: one line, and never a traceback."""
+    lines = ended.err.splitlines()
+    return len(lines) == 1 and lines[0].startswith("jackline: ") and "Traceback" not in ended.err

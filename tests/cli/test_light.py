@@ -1,0 +1,47 @@
+"""The commands that only look must start fast: what they import is pinned."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.place import SAY, Place
+
+HEAVY = (
+    "jackline.engine", "jackline.views", "jackline.agents", "jackline.app.worker", "jackline.app.request",
+    "jackline.store.postgres", "psycopg", "logging", "subprocess", "tomllib", "asyncio", "tempfile", "shutil",
+    "socket", "ssl", "pathlib", "importlib.metadata", "importlib.resources", "multiprocessing", "difflib",
+)  # fmt: skip
+PROGRAM = """
+import sys
+from jackline.cli.main import main
+code = main(sys.argv[1:])
+print("\\n" + " ".join(sorted(sys.modules)))
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("words", [("list",), ("list", "--json", "--active"), ("show", "1"), ("show", "1", "--json")])
+def test_a_state_command_imports_nothing_heavy(place: Place, words: tuple[str, ...]) -> None:
+    assert place.play(SAY).code == 0
+    ended = place.end_of(place.python(PROGRAM, *words))
+    assert ended.code == 0, ended
+    loaded = ended.out.splitlines()[-1].split()
+    assert "jackline.store.open" in loaded
+    heavy = [name for name in loaded if any(name == one or name.startswith(f"{one}.") for one in HEAVY)]
+    assert heavy == []
+
+
+def test_help_and_version_import_no_command(place: Place) -> None:
+    for words in (("--help",), ("--version",)):
+        loaded = place.end_of(place.python(PROGRAM, *words)).out.splitlines()[-1].split()
+        assert not [
+            name for name in loaded if name.startswith(("jackline.cli.commands.", "jackline.store", "argparse"))
+        ]
+
+
+def test_the_help_names_every_command(place: Place) -> None:
+    shown = place.type("--help").out
+    for name in ("run", "resume", "cancel", "answer", "list", "show", "logs", "export", "db", "demo"):
+        assert f"\n  {name} " in shown
+        assert place.type(name, "--help").code == 0
+    assert place.type("--version").out.startswith("jackline ")

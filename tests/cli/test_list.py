@@ -1,0 +1,79 @@
+"""Finding runs: by id, prefix and number; by filters; page by page."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.place import SAY, Place, is_one_line
+
+
+def ids(place: Place, *words: str) -> list[str]:
+    return [row["id"] for row in place.type("list", "--json", *words).rows]
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Four runs in two repositories, each different; the tests only read them."""
+    place = Place(tmp_path_factory.mktemp("four"))
+    other = place.folder / "other"
+    for folder in (place.repository, other):
+        folder.mkdir()
+    assert place.play(SAY, words=("first words", "--run-id", "alpha-1", "--task", "a")).code == 0
+    assert place.play({"exit": 1}, words=("--run-id", "alpha-2", "--task", "b")).code == 1
+    assert place.play({"limit": {}}, words=("--run-id", "beta-1", "--task", "b")).code == 10
+    assert place.play(SAY, words=("--run-id", "gamma-1", "--workspace", str(other))).code == 0
+    return place
+
+
+def test_filters(four: Place) -> None:
+    other = str(four.folder / "other")
+    assert ids(four) == ["beta-1", "alpha-2", "alpha-1"]
+    assert ids(four, "--all-repos") == ["gamma-1", "beta-1", "alpha-2", "alpha-1"]
+    assert ids(four, "--repo", other) == ["gamma-1"]
+    assert ids(four, "--state", "failed", "--state", "succeeded") == ["alpha-2", "alpha-1"]
+    assert ids(four, "--active") == ["beta-1"]
+    assert ids(four, "--task", "b") == ["beta-1", "alpha-2"]
+    assert ids(four, "--agent", "scripted", "--limit", "1") == ["beta-1"]
+    assert ids(four, "--agent", "nobody") == []
+    assert ids(four, "--since", "1h") == ["beta-1", "alpha-2", "alpha-1"]
+    assert ids(four, "--since", "2999-01-01") == []
+    session = four.type("show", "gamma-1", "--json").json["sessions"]["scripted"]
+    assert ids(four, "--session", session) == ["gamma-1"]
+
+
+def test_paging_prints_the_command_of_the_next_page(four: Place) -> None:
+    page = four.type("list", "--all-repos", "--limit", "2")
+    assert [line.split("\t")[0] for line in page.out.splitlines()] == ["gamma-1", "beta-1"]
+    assert page.err == "more: jackline list --all-repos --limit 2 --after beta-1\n"
+    words = page.err.removeprefix("more: jackline ").split()
+    last = four.type(*words)
+    assert [line.split("\t")[0] for line in last.out.splitlines()] == ["alpha-2", "alpha-1"]
+    assert last.err == ""
+
+
+def test_a_run_is_found_by_prefix_number_and_whole_id(four: Place) -> None:
+    for text, found in (("alpha-1", "alpha-1"), ("b", "beta-1"), ("#2", "alpha-2"), ("3", "beta-1")):
+        assert four.type("show", text, "--json").json["id"] == found
+    ambiguous = four.type("show", "alpha")
+    assert (ambiguous.code, is_one_line(ambiguous)) == (2, True)
+    assert "alpha-1" in ambiguous.err
+    assert "alpha-2" in ambiguous.err
+    for text in ("zeta", "#9", ""):
+        unknown = four.type("show", text)
+        assert (unknown.code, is_one_line(unknown)) == (2, True)
+
+
+def test_plain_rows_in_a_pipe(four: Place) -> None:
+    rows = [line.split("\t") for line in four.type("list", "--all-repos").out.splitlines()]
+    assert {len(row) for row in rows} == {10}
+    assert rows[1][2] == "waiting: limit"
+    assert rows[3][-1] == "first words"
+    assert "\x1b" not in four.type("list").out
+
+
+def test_no_runs_is_no_failure_and_says_how_to_start(place: Place) -> None:
+    ended = place.type("list")
+    assert (ended.code, ended.out) == (0, "")
+    assert "jackline run" in ended.err
+    assert place.type("list", "--json").out == ""
+    assert not place.home.exists()  # reading makes nothing

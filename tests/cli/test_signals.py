@@ -1,0 +1,85 @@
+"""Signals to `jackline run`: parked once, with the exact command to go on; nothing is left running."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.place import SAY, Place
+
+WORDS = ("--run-id", "r")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
+def test_a_signal_parks_the_run_and_names_the_command_to_go_on(place: Place, number: signal.Signals) -> None:
+    steps = ({"touch": place.path("on")}, {"hang": True, "when": {"attempt": 1}}, SAY)
+    running = place.start_playing(*steps, words=WORDS)
+    place.wait_for("on")
+    running.send_signal(number)
+    ended = place.end_of(running)
+    assert (ended.code, "waiting: paused" in ended.out) == (130, True), ended
+    command = re.search(r"go on: jackline (resume r)$", ended.out, re.MULTILINE)
+    assert command, ended.out
+    assert "Traceback" not in ended.err
+    assert "jackline resume r" in (Path(place.home) / "runs" / "r" / "RESUME.md").read_text()
+    assert place.type(*shlex.split(command[1])).code == 0
+
+
+def test_pressing_again_changes_nothing(place: Place) -> None:
+    steps = ({"ignore": ["SIGTERM", "SIGINT"]}, {"touch": place.path("on")}, {"hang": True})
+    running = place.start_playing(*steps, words=(*WORDS, "--grace-seconds", "1", "--json"))
+    place.wait_for("on")
+    for _ in range(5):
+        running.send_signal(signal.SIGINT)
+    ended = place.end_of(running)
+    assert (ended.code, ended.json["reason"]) == (130, "paused")
+    events = place.type("logs", "r", "--events", "--json").rows
+    assert [event["kind"] for event in events].count("stop.wanted") == 1
+
+
+def test_interrupted_while_it_waits_for_a_retry(place: Place) -> None:
+    step = {"error": {"class": "connectivity", "detail": "no route"}}
+    running = place.start_playing(step, words=(*WORDS, "--retry-seconds", "1000"))
+    assert running.stderr is not None
+    while "error: no route" not in running.stderr.readline():
+        pass
+    running.send_signal(signal.SIGTERM)  # at the end of the attempt, or in the wait: both lead out at once
+    ended = place.end_of(running)
+    assert (ended.code, "jackline resume r" in ended.out) == (130, True)
+
+
+def test_interrupted_before_anything_was_begun(place: Place) -> None:
+    """It waits for the prompt on standard input, which never comes."""
+    program = (
+        "import os, sys; from jackline.cli.main import main; real = sys.stdin.buffer\n"
+        "class Slow:\n"
+        "    class buffer:\n"
+        "        def read(size):\n"
+        "            print('reading', flush=True); return real.read(size)\n"
+        "sys.stdin = Slow; sys.exit(main(['run', '-', '--script', sys.argv[1]]))"
+    )
+    running = place.python(program, place.script(SAY), stdin=subprocess.PIPE)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "reading\n"
+    running.send_signal(signal.SIGINT)
+    ended = place.end_of(running)
+    assert (ended.code, ended.err) == (130, "jackline: interrupted\n")
+    assert not place.home.exists()
+
+
+def test_nohup_is_respected(place: Place) -> None:
+    program = (
+        "import signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from jackline.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    script = place.script({"touch": place.path("on")}, {"wait_for": place.path("go")})
+    running = place.python(program, "run", "--script", script)
+    place.wait_for("on")
+    running.send_signal(signal.SIGHUP)
+    place.let_go("go")
+    assert place.end_of(running).code == 0
