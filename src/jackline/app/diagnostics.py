@@ -28,5 +28,6 @@ def start(home: str) -> None:
     handler = logging.handlers.RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_FILES, delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(name)s %(levelname)s %(message)s"))
     logger.addHandler(handler)
+    logging.raiseExceptions = False  # a log that cannot be written must not print a traceback at a person
     logger.setLevel(logging.INFO)
     logger.propagate = False

@@ -6,7 +6,7 @@ Reading never creates anything; starting a run makes the home. Nothing heavy is 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from jackline.app import config as config_module
 from jackline.app import places
@@ -17,7 +17,6 @@ from jackline.store.open import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
 
     from jackline.app.config import Config
     from jackline.app.request import Request
@@ -42,14 +41,13 @@ class Home:
         """Nothing is opened yet."""
         self.config = config
         self.path = config.text("home")
+        self.warnings: list[str] = []  # what went wrong beside the point, for whoever talks to a person
         self._store: Store | None = None
 
-    def __enter__(self) -> Home:
-        """The home itself."""
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close the store."""
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -84,8 +82,7 @@ class Home:
         try:
             os.makedirs(self.path, mode=0o700, exist_ok=True)
         except OSError as error:
-            message = f"{self.path} cannot be a home ({error.strerror}): name another one with --home"
-            raise UsageError(message) from None
+            raise UsageError(f"{self.path} cannot be a home ({error.strerror}): name another one with --home") from None
 
     def again(self) -> Home:
         """The same home, opened a second time: for a thread that wants a connection of its own."""
@@ -147,7 +144,7 @@ class Home:
         run, _ = self.store(create=True).create_run(new, at)
         return run
 
-    def work(self, run: Run, on_start: OnStart = lambda interrupt: None) -> Run:
+    def work(self, run: Run, on_start: OnStart = lambda _interrupt: None) -> Run:
         """Carry a run on until it ends or waits for something that is not just a short time."""
         from jackline.app.worker import work
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jackline.domain.policy import Rule
 
 _LONGEST_PROMPT = 4 * 1024 * 1024
+_NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +47,17 @@ def new_run(request: Request, config: Config) -> tuple[NewRun, int]:
     spec = _spec(request, config)
     run_id = request.run_id or ids.make(at, os.urandom(ids.RANDOM_BYTES))
     if not ids.is_chosen(run_id):
-        message = f"'{run_id}' cannot be a run's id: use up to 64 letters, digits, '.', '_' and '-'"
-        raise UsageError(message)
+        raise UsageError(f"'{run_id}' cannot be a run's id: {_NAMES}")
     digest = hashlib.sha256(canonical(spec.to_dict()).encode()).hexdigest()
     return NewRun(run_id, places.repository_of(spec.workspace), spec, digest), at
 
 
 def _spec(request: Request, config: Config) -> Spec:
-    from jackline.agents import registry
-
-    agent = request.agent or config.text("agent")
-    if not agent:
-        message = f"which agent? say --agent NAME ({', '.join(registry.names())})"
-        raise UsageError(message)
-    registry.load(agent)
-    if not ids.is_chosen(request.task):  # it becomes a folder's name
-        message = f"'{request.task}' cannot be a task's name: use up to 64 letters, digits, '.', '_' and '-'"
-        raise UsageError(message)
-    for name, text in (("prompt", request.prompt), ("proof", request.proof)):
-        _refuse_unwritable(name, text)
-    workspace = os.path.realpath(request.workspace or os.getcwd())
-    if not os.path.isdir(workspace):
-        message = f"{workspace} is not a folder: name an existing one with --workspace"
-        raise UsageError(message)
-    if len(request.prompt) > _LONGEST_PROMPT:
-        message = f"the prompt has {len(request.prompt)} characters, {_LONGEST_PROMPT} are allowed: put it into a file of the workspace"
-        raise UsageError(message)
+    _refuse_unfit(request)
     return Spec(
         prompt=request.prompt,
-        workspace=workspace,
-        agent=agent,
+        workspace=_workspace(request),
+        agent=_agent(request, config),
         task=request.task,
         proof=request.proof,
         turn_timeout_ms=_ms(config, "timeout_seconds"),
@@ -88,16 +70,40 @@ def _spec(request: Request, config: Config) -> Spec:
     )
 
 
+def _agent(request: Request, config: Config) -> str:
+    from jackline.agents import registry
+
+    agent = request.agent or config.text("agent")
+    if not agent:
+        raise UsageError(f"which agent? say --agent NAME ({', '.join(registry.names())})")
+    registry.load(agent)
+    return agent
+
+
+def _workspace(request: Request) -> str:
+    workspace = os.path.realpath(request.workspace or os.getcwd())
+    if not os.path.isdir(workspace):
+        raise UsageError(f"{workspace} is not a folder: name an existing one with --workspace")
+    return workspace
+
+
+def _refuse_unfit(request: Request) -> None:
+    if not ids.is_chosen(request.task):  # it becomes a folder's name
+        raise UsageError(f"'{request.task}' cannot be a task's name: {_NAMES}")
+    if len(request.prompt) > _LONGEST_PROMPT:
+        raise UsageError(f"the prompt is longer than {_LONGEST_PROMPT} characters: put it into a file")
+    for name, text in (("prompt", request.prompt), ("proof", request.proof)):
+        _refuse_unwritable(name, text)
+
+
 def _refuse_unwritable(name: str, text: str) -> None:
     """What no database keeps is refused: changed silently, the agent would get another prompt than was given."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        message = f"the {name} is not text in UTF-8"
-        raise UsageError(message) from None
+        raise UsageError(f"the {name} is not text in UTF-8") from None
     if "\0" in text:
-        message = f"the {name} contains a NUL character: remove it"
-        raise UsageError(message)
+        raise UsageError(f"the {name} contains a NUL character: remove it")
 
 
 def _limits(config: Config) -> Limits:

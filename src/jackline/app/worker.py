@@ -12,7 +12,7 @@ from jackline.app import diagnostics
 from jackline.domain.states import RunState, WaitReason
 from jackline.engine.settings import Settings
 from jackline.engine.supervise import dead_attempt, supervise
-from jackline.errors import Busy
+from jackline.errors import Busy, JacklineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ def work(home: Home, run: Run, on_start: OnStart) -> Run:
     adapter = registry.load(run.spec.agent)
     while True:
         run = supervise(store, run, adapter, settings, on_start)
-        home.export(run)
+        _export(home, run)
         faults.reach("views.written")
         if run.life.reason is not WaitReason.RETRY or not _wait(run, on_start):
             return run
@@ -66,8 +66,16 @@ def cancel(home: Home, run: Run) -> Run:
     if run.life.state is RunState.RUNNING and dead_attempt(store, run, settings_of(home)) is not None:
         run = _end_dead(home, run)
     if run.life.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
-        home.export(run)
+        _export(home, run)
     return run
+
+
+def _export(home: Home, run: Run) -> None:
+    """How the run ended matters more than its files: they can be written again when there is room for them."""
+    try:
+        home.export(run)
+    except JacklineError as error:
+        home.warnings.append(f"{error}; `jackline export {run.id}` writes the files again")
 
 
 def _end_dead(home: Home, run: Run) -> Run:

@@ -20,6 +20,8 @@ def carry_on(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int:
     if not interrupts.pressed:  # else nobody has claimed it yet, and nobody should
         with Progress(home, run, out):
             run = home.work(run, interrupts.on_start)
+        for warning in home.warnings:
+            out.note(warning)
     return report.tell(home, run, out, _code(run, pressed=interrupts.pressed))
 
 

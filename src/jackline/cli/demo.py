@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from jackline.app import places
 from jackline.demo.stage import Stage, build
-from jackline.engine.process import CommandResult, run_command
+from jackline.engine.command import CommandResult, run_command
 from jackline.engine.settings import inherited
-from jackline.errors import JacklineError
+from jackline.errors import JacklineError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -47,28 +49,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, home: Home, out: Output) -> int:
-    """Play both acts in a home of their own; the user's home is not touched."""
-    del home
-    folder = os.path.abspath(args.keep) if args.keep else tempfile.mkdtemp(prefix="jackline-demo-")
-    os.makedirs(folder, exist_ok=True)
-    play = _Play(folder, out)
-    for name, crash, story, sent in _ACTS:
-        play.act(name, crash, story, sent)
-    play.close()
+    """Play both acts in a home of their own; the user's home and settings are neither touched nor followed."""
+    play = _Play(_folder(args.keep), out)
+    acts = [play.act(name, crash, story, sent) for name, crash, story, sent in _ACTS]
+    if out.json:
+        out.json_line({"folder": play.folder, "home": play.home, "acts": acts})
+    else:
+        play.close(configured=home.config.text("database"))
     return 0
+
+
+def _folder(wanted: str | None) -> str:
+    """An empty folder that can be written; the demo never mixes its files with others."""
+    folder = os.path.abspath(wanted) if wanted else tempfile.gettempdir()
+    try:
+        if not wanted:
+            return tempfile.mkdtemp(prefix="jackline-demo-")
+        os.makedirs(folder, exist_ok=True)
+        if not os.listdir(folder):
+            os.mkdir(os.path.join(folder, "home"), mode=0o700)
+            return folder
+    except OSError as error:
+        raise UsageError(f"{folder} cannot hold the demo ({error.strerror}): name another folder with --keep") from None
+    raise UsageError(f"{folder} is not empty: name a new folder with --keep")
 
 
 class _Play:
     """The two acts, told in plain words."""
 
     def __init__(self, folder: str, out: Output) -> None:
-        self._folder, self._out = folder, out
-        self._home = os.path.join(folder, "home")
-        self._env = {**inherited(os.environ), "JACKLINE_HOME": self._home}
+        self.folder, self._out = folder, out
+        self.home = os.path.join(folder, "home")
+        # Without the user's config.toml: it may name their own database, or limits that the demo would run into.
+        here = {"JACKLINE_HOME": self.home, "XDG_CONFIG_HOME": os.path.join(folder, "config")}
+        self._env = {**inherited(os.environ), **here}
 
-    def act(self, name: str, crash: str, story: str, sent: int) -> None:
+    def act(self, name: str, crash: str, story: str, sent: int) -> dict[str, Any]:
         """Kill, look, resume, look again."""
-        stage = build(os.path.join(self._folder, name))
+        stage = build(os.path.join(self.folder, name))
         self._git_init(stage)
         self._say(f"\n— {name.replace('-', ' ')} —\n{story}\n")
         self._say(f"  $ jackline run --agent scripted … --run-id {name}   (killed at {crash.partition(':')[0]})")
@@ -79,12 +97,14 @@ class _Play:
         resumed = self._jackline(stage, "resume", name)
         _expect(resumed.exit_code == 0, f"the resume should have succeeded, but: {_tail(resumed)}")
         self._count(stage, 1, "after the resume")
-        self._receipt(stage, name, sent)
+        return {"run": name, "sent_before_kill": sent, "sent": 1, "receipt": self._receipt(stage, name, sent)}
 
-    def close(self) -> None:
+    def close(self, *, configured: str) -> None:
         """What to look at next."""
         self._say("\nIn both acts the message is there exactly once. Look for yourself:\n")
-        self._say(f"  export JACKLINE_HOME={self._home}")
+        self._say(f"  export JACKLINE_HOME={shlex.quote(self.home)}")
+        if configured:
+            self._say(f"  export JACKLINE_DATABASE={shlex.quote(places.database(self.home, ''))}")
         for command in ("list --all-repos", "show act-one", "logs act-two", "db check"):
             self._say(f"  {_program()} {command}")
         self._say("")
@@ -94,7 +114,7 @@ class _Play:
         self._say(f"    {when} the outbox holds {found} message{'' if found == 1 else 's'}")
         _expect(found == expected, f"expected {expected} {when}, found {found} in {stage.outbox}")
 
-    def _receipt(self, stage: Stage, name: str, sent: int) -> None:
+    def _receipt(self, stage: Stage, name: str, sent: int) -> object:
         shown = json.loads(self._jackline(stage, "show", name, "--json").stdout_tail)
         receipts = shown["receipts"]
         _expect(len(receipts) == 1, f"expected one receipt, found {len(receipts)}")
@@ -103,6 +123,7 @@ class _Play:
         self._say(
             f"    receipt: {receipts[0]['target']} → {receipts[0]['external_id']} (from the {receipts[0]['origin']})"
         )
+        return receipts[0]
 
     def _jackline(self, stage: Stage, *words: str, crash: str = "") -> CommandResult:
         env = {**self._env, "JACKLINE_CRASH_AT": crash} if crash else self._env
@@ -121,7 +142,8 @@ class _Play:
             )
 
     def _say(self, text: str) -> None:
-        self._out.line(text)
+        if not self._out.json:
+            self._out.line(text)
 
 
 def _request(stage: Stage, name: str) -> list[str]:
@@ -129,10 +151,13 @@ def _request(stage: Stage, name: str) -> list[str]:
 
 
 def _program() -> str:
-    """How this jackline was called, so that the printed commands work when it is not on the PATH."""
-    if shutil.which("jackline") or os.path.basename(sys.argv[0]) != "jackline":
+    """How this jackline can be called again, also when it is not on the PATH."""
+    if shutil.which("jackline"):
         return "jackline"
-    return os.path.relpath(sys.argv[0])
+    if os.path.basename(sys.argv[0]) != "jackline":
+        return f"{shlex.quote(sys.executable)} -m jackline"
+    near = os.path.relpath(sys.argv[0])
+    return shlex.quote(os.path.abspath(near) if near.startswith(os.pardir) else near)
 
 
 def _tail(result: CommandResult) -> str:

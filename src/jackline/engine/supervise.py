@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 _WARDEN_TIME_S = 10.0
+log = logging.getLogger("jackline.engine")
 
 
 def supervise(
@@ -42,17 +44,21 @@ def supervise(
     except JacklineError:
         locks.release(folder, owner.name, lock)
         raise
+    log.info("run %s: attempt %d begins", run.id, lease.token)
     world = LiveWorld(store, lease, claimed, adapter, settings, lock)
     try:
         on_start(lambda: world.stop(Stop.INTERRUPT, "interrupted"))
         ended = work(store, lease, claimed, world)
-    except BaseException:
+    except BaseException as error:
+        log.warning("run %s: attempt %d breaks off: %r", run.id, lease.token, error)
         # The run is still ours in the store. The lock file stays behind, free: whoever comes next sees us dead at once.
         world.close()
         os.close(lock)
         raise
     world.close()
     locks.release(folder, owner.name, lock)
+    life = ended.life
+    log.info("run %s: attempt %d ends: %s %s", run.id, lease.token, life.state, life.reason or life.failure or "")
     return ended
 
 

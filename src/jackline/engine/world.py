@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import queue
 import secrets
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
+log = logging.getLogger("jackline.engine")
+
+
 class LiveWorld:
     """Owns every thread and process of the attempt; `close` ends them all."""
 
@@ -85,6 +89,7 @@ class LiveWorld:
     def carry_out(self, command: Command, run: Run) -> None:
         """Do what the heart orders."""
         self._run = run
+        log.info("run %s: %r", run.id, command)
         match command:
             case Recover():
                 self._recover()
@@ -152,7 +157,8 @@ class LiveWorld:
                 if one.token < self._lease.token and (one.host, one.boot) == (self._settings.host, clock.boot_id())
                 if one.warden_pid is not None and one.warden_started is not None
             ]
-            leftovers.end(self._mark, recorded=recorded)
+            ended = leftovers.end(self._mark, recorded=recorded)
+            log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
             faults.reach("leftovers.ended")
         doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
         self._inbox.put(Signal(Recovered(self.now(), doubts)))

@@ -1,0 +1,78 @@
+"""`python -m benchmarks`: measure the rows that are asked for, and show them. A missed goal is no failure.
+
+Nothing is written but temporary files, unless --write puts the tables into docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+from importlib import metadata
+
+from benchmarks import report
+
+ROWS = ("durable-call", "state-command", "many-runs")
+PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs", "benchmarks.md")
+_PEERS = {"jackline": "jackline", "DBOS": "dbos", "LangGraph SqliteSaver": "langgraph-checkpoint-sqlite"}
+
+
+def main() -> None:
+    options = _options()
+    tables = []
+    for row in options.rows or ROWS:
+        print(f"measuring {row} ...", file=sys.stderr)
+        tables.append(_measure(row, options.folder, quick=options.quick))
+        if not options.json:
+            print(report.terminal(tables[-1]), end="\n\n", flush=True)
+    if options.json:
+        print(report.as_json(tables, _versions()))
+    if options.write:
+        _write(tables)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What durability costs, as ratios.")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)}; none named: all")
+    parser.add_argument("--quick", action="store_true", help="few rounds and 10,000 runs: to see that it works")
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
+    parser.add_argument("--folder", help="where to make the temporary databases, to measure another disk")
+    options = parser.parse_args()
+    for row in options.rows:
+        if row not in ROWS:
+            parser.error(f"unknown row '{row}': choose from {', '.join(ROWS)}")
+    if options.quick and options.write:
+        parser.error("--quick is too rough to be written down")
+    return options
+
+
+def _measure(row: str, folder: str | None, *, quick: bool) -> report.Table:
+    module = importlib.import_module(f"benchmarks.rows.{row.replace('-', '_')}")
+    with tempfile.TemporaryDirectory(prefix="jackline-bench-", dir=folder) as own:
+        table = module.measure(os.path.realpath(own), quick=quick)
+    assert isinstance(table, report.Table)  # noqa: S101 - a row was found by its name, so its type is only promised
+    return table
+
+
+def _versions() -> dict[str, str]:
+    peers = {name: metadata.version(package) for name, package in _PEERS.items()}
+    return {"Python": platform.python_version(), "SQLite": sqlite3.sqlite_version, **peers}
+
+
+def _write(tables: list[report.Table]) -> None:
+    with open(PAGE, encoding="utf-8") as file:
+        page = file.read()
+    for table in tables:
+        page = report.replace(page, table.key, report.markdown(table))
+    page = report.replace(page, "versions", report.versions_text(_versions()))
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""The real command line, started and waited for, in an environment as on a user's machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+JACKLINE = os.path.join(os.path.dirname(sys.executable), "jackline")
+PYTHON_PASS = (sys.executable, "-c", "pass")
+
+
+class CommandFailed(RuntimeError):
+    """A command that is measured has to succeed; what it said is in the message."""
+
+
+def environment(home: str) -> Mapping[str, str]:
+    """This environment without its Python settings: byte code may be kept, as on a user's machine."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "JACKLINE"))}
+    return {**kept, "JACKLINE_HOME": home, "HOME": home}
+
+
+def turn(command: Sequence[str], folder: str, environ: Mapping[str, str]) -> Callable[[], float]:
+    """One start of the command from that folder, and its end."""
+
+    def start() -> float:
+        begin = time.perf_counter()
+        done = subprocess.run(
+            command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        took = time.perf_counter() - begin
+        if done.returncode != 0:
+            raise CommandFailed(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.decode().strip()}")
+        return took
+
+    return start

@@ -1,0 +1,57 @@
+"""jackline: the intent of an effect before it, outcome and receipt after it, each with a chained event."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NoReturn
+
+from benchmarks import samples
+from benchmarks.contenders import Prepared, pragmas
+from jackline import clock
+from jackline.domain.records import Lease, Run
+from jackline.domain.states import RunState
+from jackline.store.contract import Store
+from jackline.store.open import open_store
+
+
+def prepare(folder: str, variant: str) -> Prepared:
+    """`variant` is `store`, or `ledger` for what the doors call: it makes the key from the input too."""
+    store = open_store(os.path.join(folder, "jackline.db"), create=True)
+    at = clock.wall_ms()
+    lease, run = samples.claim(store, samples.create(store, samples.Wanted(RunState.RUNNING, folder), at), at)
+    work = _pair(store, lease) if variant == "store" else _gated(store, lease, run)
+    # Behind the contract, because a setting of a connection is seen on that connection only.
+    connection = store._driver._connection  # type: ignore[attr-defined]  # noqa: SLF001
+    return Prepared(work, pragmas.describe(connection), store.close)
+
+
+def _pair(store: Store, lease: Lease) -> Callable[[], None]:
+    def pair() -> None:
+        at = clock.wall_ms()
+        samples.durable_call(store, lease, samples.SEND, samples.new_id(at), at)
+
+    return pair
+
+
+def _gated(store: Store, lease: Lease, run: Run) -> Callable[[], None]:
+    from jackline.engine.ledger import Ledger, Report, Wish
+    from jackline.engine.probe import Prober
+
+    def new_id() -> str:
+        return samples.new_id(clock.wall_ms())
+
+    def stop(_why: object, detail: str) -> None:
+        raise AssertionError(f"the gate stopped the benchmark: {detail}")
+
+    def warden() -> NoReturn:
+        raise AssertionError("no call of the benchmark is in doubt, so nothing is probed")
+
+    prober = Prober(run.spec, {}, 1.0, warden)
+    ledger = Ledger(store, lease, run, prober, now=clock.wall_ms, new_id=new_id, stop=stop)
+
+    def pair() -> None:
+        answer = ledger.prepare(Wish(samples.SEND.tool, {"id": new_id(), "text": "x" * 100}, "shim"))
+        ledger.finish(Report(answer.call_id, ok=True, exit_code=0, output="sent", external_id="1"))
+
+    return pair

@@ -1,0 +1,59 @@
+"""A contender in a process of its own, told by lines on a pipe when to work. It measures; it judges nothing.
+
+Apart, because a framework's threads and garbage would otherwise be paid for by its neighbours.
+The clock is read in that process, around the work alone: the pipe is not measured.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import TracebackType
+from typing import Self
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class ContenderFailed(RuntimeError):
+    """The process ended, or said something that is no number; its own words are on standard error."""
+
+
+class Worker:
+    """One contender, ready to work; a turn is `repeat` units of work. Use it as a context manager."""
+
+    def __init__(self, module: str, variant: str, folder: str, repeat: int) -> None:
+        command = [sys.executable, "-m", "benchmarks.host", module, variant, folder, str(repeat)]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self._command = " ".join(command[1:])
+        self.note = self._read()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End of input is what it ends on; a process that does not end is killed."""
+        assert self._process.stdin is not None  # noqa: S101 - it was asked for
+        self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def turn(self) -> float:
+        """The seconds of one unit of work."""
+        assert self._process.stdin is not None  # noqa: S101 - it was asked for
+        self._process.stdin.write("go\n")
+        return float(self._read())
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None  # noqa: S101 - it was asked for
+        line = self._process.stdout.readline()
+        if not line.endswith("\n"):
+            raise ContenderFailed(f"{self._command} ended early")
+        return line.strip()

@@ -1,0 +1,121 @@
+"""Tables: on the terminal, as Markdown between the marks of a page, as JSON. It measures nothing.
+
+Ratios come first: they hold on another machine, the absolute numbers beside them do not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks.measure import Sample, Spread, ratio, spread
+
+HEAD = ("what", "ratio", "quartiles", "goal", "", "took", "against", "which took")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One comparison; without a goal it is there for information."""
+
+    name: str
+    yardstick: str
+    ratio: Spread
+    seconds: Spread
+    yardstick_seconds: Spread
+    goal: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the median keeps the goal."""
+        if self.goal is None:
+            return ""
+        return "met" if self.ratio.median <= self.goal else "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One row of the benchmark: a question, and the lines that answer it."""
+
+    key: str
+    title: str
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...] = ()
+
+
+def compare(sample: Sample, yardstick: Sample, goal: float | None = None) -> Line:
+    """A line from two samples of the same rounds."""
+    return Line(
+        name=sample.name,
+        yardstick=yardstick.name,
+        ratio=ratio(sample, yardstick),
+        seconds=spread(sample.seconds),
+        yardstick_seconds=spread(yardstick.seconds),
+        goal=goal,
+    )
+
+
+def terminal(table: Table) -> str:
+    """A table with aligned columns."""
+    rows = [HEAD, *(_cells(line) for line in table.lines)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([table.title, *(f"  {row}" for row in text), *(f"  - {note}" for note in table.notes)])
+
+
+def markdown(table: Table) -> str:
+    """A table for the page."""
+    rows = [
+        HEAD,
+        ("---", "---:", "---", "---", "---", "---:", "---", "---:"),
+        *(_cells(line) for line in table.lines),
+    ]
+    text = ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
+    return "\n".join([*text, *(["", *(f"- {note}" for note in table.notes)] if table.notes else [])])
+
+
+def as_json(tables: Iterable[Table], versions: Mapping[str, str]) -> str:
+    """Everything that was measured, in seconds."""
+    rows = [
+        {**asdict(table), "lines": [{**asdict(line), "verdict": line.verdict} for line in table.lines]}
+        for table in tables
+    ]
+    return json.dumps({"versions": dict(versions), "rows": rows}, indent=2)
+
+
+def replace(page: str, key: str, text: str) -> str:
+    """Put a text between the marks of its name; a page without the marks is a mistake of its writer."""
+    begin, end = f"<!-- {key}: begin -->", f"<!-- {key}: end -->"
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        raise ValueError(f"the page needs one '{begin}' and after it one '{end}'")
+    before, rest = page.split(begin)
+    return f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
+
+
+def versions_text(versions: Mapping[str, str]) -> str:
+    """Who was measured, in one sentence."""
+    return "Measured with " + ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
+
+
+def _cells(line: Line) -> Sequence[str]:
+    return (
+        line.name,
+        f"{line.ratio.median:.2f} ×",
+        f"{line.ratio.low:.2f} – {line.ratio.high:.2f}",
+        f"≤ {line.goal:g} ×" if line.goal is not None else "",
+        line.verdict,
+        duration(line.seconds.median),
+        line.yardstick,
+        duration(line.yardstick_seconds.median),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Milliseconds with three digits that matter."""
+    milliseconds = seconds * 1000
+    digits = 0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 2 if milliseconds >= 1 else 3
+    return f"{milliseconds:.{digits}f} ms"
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")

@@ -1,0 +1,57 @@
+"""What it costs to write a call down before and after it: jackline, the bare minimum, and two others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from benchmarks.measure import Contender, interleave
+from benchmarks.process import Worker
+from benchmarks.report import Table, compare
+
+KEY = "durable-call"
+GOAL = 1.5
+_YARDSTICK = "two raw commits"
+# name, module, variant, units of work in one turn
+_CONTENDERS = (
+    (_YARDSTICK, "raw", "FULL", 10),
+    ("jackline: intent, outcome, receipt", "jackline_store", "store", 10),
+    ("jackline: the same through the gate's ledger", "jackline_store", "ledger", 10),
+    ("LangGraph SqliteSaver: two checkpoints, as shipped", "langgraph_saver", "shipped", 10),
+    ("LangGraph SqliteSaver: two checkpoints, synchronous=FULL", "langgraph_saver", "FULL", 10),
+    ("DBOS: workflow of one step, as shipped", "dbos_step", "shipped-one", 5),
+    ("DBOS: workflow of one step, WAL", "dbos_step", "wal-one", 5),
+    ("DBOS: a step among fifty, as shipped", "dbos_step", "shipped-many", 1),
+    ("DBOS: a step among fifty, WAL", "dbos_step", "wal-many", 1),
+)
+_OURS = "jackline: intent, outcome, receipt"
+
+
+def measure(folder: str, *, quick: bool) -> Table:
+    with ExitStack() as stack:
+        workers = {name: stack.enter_context(_worker(folder, name)) for name, *_ in _CONTENDERS}
+        contenders = [Contender(name, worker.turn) for name, worker in workers.items()]
+        samples = interleave(contenders, rounds=5 if quick else 40, warm_up=1 if quick else 5)
+        notes = _notes(workers)
+    raw = samples.pop(_YARDSTICK)
+    lines = tuple(compare(sample, raw, GOAL if sample.name == _OURS else None) for sample in samples.values())
+    return Table(KEY, "A durable call against two raw SQLite commits", lines, notes)
+
+
+def _notes(workers: Mapping[str, Worker]) -> tuple[str, ...]:
+    """The settings that were really in force, each with those that had them."""
+    settings = dict.fromkeys(worker.note for worker in workers.values())
+    return tuple(
+        f"{setting}: {'; '.join(name for name, worker in workers.items() if worker.note == setting)}"
+        for setting in settings
+    )
+
+
+def _worker(folder: str, wanted: str) -> Worker:
+    number, (_, module, variant, repeat) = next(
+        (number, one) for number, one in enumerate(_CONTENDERS) if one[0] == wanted
+    )
+    own = os.path.join(folder, f"contender-{number}")
+    os.mkdir(own)
+    return Worker(module, variant, own, repeat)

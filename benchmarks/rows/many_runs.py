@@ -1,0 +1,162 @@
+"""Whether looking stays as cheap as on the first day: the same reads in a small and in a big database."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from benchmarks import bulk, command
+from benchmarks.measure import Contender, Sample, interleave
+from benchmarks.report import Line, Table, compare
+from jackline import clock
+from jackline.app import places
+from jackline.domain.repository import repository_id
+from jackline.domain.states import ACTIVE
+from jackline.store.contract import RunQuery, Store
+from jackline.store.open import open_store
+
+KEY = "many-runs"
+GOAL = 1.5
+_DAY_MS = 86_400_000
+_REPEAT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A home with its database open, and the run in the middle of it."""
+
+    label: str
+    home: str
+    store: Store
+    run_id: str
+    since: int
+
+
+Read = Callable[[Store], object]
+
+
+def measure(folder: str, *, quick: bool) -> Table:
+    repositories = tuple(os.path.join(folder, name) for name in ("importer", "website"))
+    for path in repositories:
+        os.mkdir(path)
+    sizes = (1_000, 10_000 if quick else 100_000)
+    instances = [_instance(folder, repositories, size) for size in sizes]
+    wrong = instances[0].store.check()
+    if wrong:
+        raise ValueError(f"the sample database is no valid one: {wrong[0]} (and {len(wrong) - 1} more)")
+    lines = _inside(instances, repositories[0], quick=quick) + _commands(instances, repositories[0], quick=quick)
+    notes = tuple(f"{one.label}: {_contents(one.store)}" for one in instances)
+    for one in instances:
+        one.store.close()
+    return Table(KEY, f"{sizes[1]:,} runs against {sizes[0]:,}", tuple(lines), notes)
+
+
+def _instance(folder: str, repositories: tuple[str, ...], size: int) -> Instance:
+    home = os.path.join(folder, f"home-{size}")
+    os.mkdir(home)
+    database = places.database(home, "")
+    begin = clock.wall_ms() - 30 * _DAY_MS
+    bulk.build(database, repositories, size, begin)
+    store = open_store(database, create=False)
+    newest = store.list_runs(RunQuery(limit=1))[0]
+    half = (begin + newest.created_at) // 2
+    middle = next(
+        row
+        for row in store.list_runs(RunQuery(states=("succeeded",), before=(half, ""), limit=50))
+        if row.path == repositories[0]
+    )
+    return Instance(f"{size:,} runs", home, store, middle.id, newest.created_at - 100_000)
+
+
+def _contents(store: Store) -> str:
+    counts = store.status().counts
+    return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
+
+
+# inside one process
+
+
+def _inside(instances: list[Instance], repository: str, *, quick: bool) -> list[Line]:
+    rounds = 5 if quick else 30
+    reads = [_reads(one, repository_id(repository)) for one in instances]
+    lines = []
+    for name in reads[0]:
+        contenders = [
+            Contender(one.label, _timed(one.store, read[name])) for one, read in zip(instances, reads, strict=True)
+        ]
+        lines.append(_line(name, interleave(contenders, rounds, warm_up=2)))
+    return lines
+
+
+def _reads(one: Instance, repository: str) -> Mapping[str, Read]:
+    queries = {
+        "newest": RunQuery(),
+        "of a repository": RunQuery(repository=repository),
+        "of a repository, active": RunQuery(repository=repository, states=tuple(sorted(ACTIVE))),
+        "active": RunQuery(states=tuple(sorted(ACTIVE))),
+        "failed": RunQuery(states=("failed",)),
+        "of an agent": RunQuery(agent="claude"),
+        "of a task": RunQuery(task="nightly"),
+        "of an agent and a task": RunQuery(agent="claude", task="nightly"),
+        "of a session": RunQuery(session=f"session-{one.run_id}"),
+        "since": RunQuery(since=one.since),
+        "of an agent that nobody uses": RunQuery(agent="nobody"),
+    }
+    listed: dict[str, Read] = {f"list {name}": _listing(query) for name, query in queries.items()}
+    return {
+        **listed,
+        "show": lambda store: _show(store, one.run_id, repository),
+        "events of a run": lambda store: store.events(one.run_id),
+    }
+
+
+def _listing(query: RunQuery) -> Read:
+    return lambda store: store.list_runs(query)
+
+
+def _show(store: Store, run_id: str, repository: str) -> None:
+    """What `jackline show` reads: the run by a prefix of its id, and everything that belongs to it."""
+    found = store.matching_runs(run_id[:16], repository)[0].id
+    store.run(found)
+    belongings = (store.attempts, store.turns, store.calls, store.receipts, store.checks, store.notices)
+    for read in (*belongings, store.sessions, store.open_calls):
+        read(found)
+
+
+def _timed(store: Store, read: Read) -> Callable[[], float]:
+    def turn() -> float:
+        begin = time.perf_counter()
+        for _ in range(_REPEAT):
+            read(store)
+        return (time.perf_counter() - begin) / _REPEAT
+
+    return turn
+
+
+# through the command line
+
+
+def _commands(instances: list[Instance], repository: str, *, quick: bool) -> list[Line]:
+    lines = []
+    for words in (("list",), ("list", "--all-repos"), ("list", "--active"), ("show", "RUN")):
+        contenders = [
+            Contender(
+                one.label,
+                command.turn(_command(words, one.run_id), repository, command.environment(one.home)),
+            )
+            for one in instances
+        ]
+        samples = interleave(contenders, rounds=4 if quick else 20, warm_up=2)
+        lines.append(_line(f"jackline {' '.join(words)}", samples))
+    return lines
+
+
+def _command(words: tuple[str, ...], run_id: str) -> tuple[str, ...]:
+    return (command.JACKLINE, *(run_id if word == "RUN" else word for word in words))
+
+
+def _line(name: str, samples: Mapping[str, Sample]) -> Line:
+    small, big = samples.values()
+    return compare(Sample(name, big.seconds), small, GOAL)

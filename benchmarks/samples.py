@@ -1,0 +1,111 @@
+"""Runs as the store itself writes them: to hold a lease on, and to copy a big database from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, replace
+
+from jackline import clock
+from jackline.domain import ids
+from jackline.domain.budget import Limits
+from jackline.domain.events import Fact
+from jackline.domain.gate import Intent, decide
+from jackline.domain.policy import Rule
+from jackline.domain.records import Check, Checkpoint, Lease, Life, Notice, Owner, Run, Spec, Turn
+from jackline.domain.states import CallClass, Failure, Phase, Proof, Replay, RunState, WaitReason
+from jackline.store.contract import Change, NewRun, Settlement, Store
+
+LEASE_MS = 3_600_000
+READ = Rule(name="read", tool="read", call_class=CallClass.READ, replay=Replay.EXACT)
+SEND = Rule(name="send", tool="send_mail", call_class=CallClass.EFFECT, key=("id",), target="mail:{id}")
+_PLACE = (1, 1)
+_INPUT = f'{{"text":"{"x" * 100}"}}'  # without an id: a copied run keeps the digest that its events have of it
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a sample run is to look like."""
+
+    state: RunState
+    repository: str
+    agent: str = "scripted"
+    task: str = "adhoc"
+
+
+def new_id(at: int) -> str:
+    return ids.make(at, os.urandom(ids.RANDOM_BYTES))
+
+
+def create(store: Store, wanted: Wanted, at: int) -> Run:
+    prompt = "make the flaky test of the importer pass, and say what was wrong with it"
+    spec = Spec(
+        prompt=prompt,
+        workspace=wanted.repository,
+        agent=wanted.agent,
+        task=wanted.task,
+        limits=Limits(calls=None),
+        rules=(SEND,),
+    )
+    run, _ = store.create_run(NewRun(new_id(at), wanted.repository, spec, request="sample"), at)
+    return run
+
+
+def claim(store: Store, run: Run, at: int) -> tuple[Lease, Run]:
+    owner = Owner(name=f"bench-{os.getpid()}", host=clock.host_name(), boot=clock.boot_id(), pid=os.getpid())
+    return store.claim(run.id, owner, LEASE_MS, at)
+
+
+def durable_call(store: Store, lease: Lease, rule: Rule, call_id: str, at: int) -> None:
+    """The pair that an agent waits for: its intent before the call, its outcome (and receipt) after it."""
+    key = hashlib.sha256(call_id.encode()).hexdigest()
+    target = f"mail:{call_id}" if rule.target else ""
+    intent = Intent(call_id, rule.tool, rule, key, target, _INPUT, "shim")
+    store.admit(lease, intent, decide, _PLACE, at)
+    store.settle(lease, Settlement(call_id, "succeed", at, output="sent", exit_code=0, external_id=call_id))
+
+
+def complete(store: Store, wanted: Wanted, at: int) -> Run:
+    """A whole run of one turn, three calls and a check, left in the state that is wanted."""
+    run = create(store, wanted, at)
+    if wanted.state is RunState.QUEUED:
+        return run
+    if wanted.state is RunState.CANCELLED:
+        return store.request_cancel(run.id, at + 10)
+    lease, run = claim(store, run, at + 10)
+    _turn(store, lease, run, at + 20)
+    if wanted.state is RunState.RUNNING:
+        return run
+    return _end(store, lease, run, wanted.state, at + 60)
+
+
+def _turn(store: Store, lease: Lease, run: Run, at: int) -> None:
+    session = f"session-{run.id}"
+    turn = Turn(run.id, 1, 1, lease.token, "work", run.spec.agent, session, run.spec.prompt, at)
+    life = replace(run.life, phase=Phase.WORKING, step=1, turn=1, iteration=1)
+    fact = Fact("turn.started", {"turn": 1, "role": "work", "agent": run.spec.agent})
+    store.write(lease, Change(at, (fact,), life, turn, session=(run.spec.agent, session)))
+    for rule in (READ, READ, SEND):
+        durable_call(store, lease, rule, new_id(at), at + 10)
+    ended = replace(turn, ended_at=at + 20, exit_code=0, last_message="It passes now: the fixture was shared.")
+    store.write(lease, Change(at + 20, (Fact("turn.ended", {"turn": 1, "exit_code": 0}),), turn=ended))
+
+
+def _end(store: Store, lease: Lease, run: Run, state: RunState, at: int) -> Run:
+    check = Check(run.id, 2, lease.token, "pytest -q", at, at + 10, 0, "12 passed", "0" * 40)
+    life = _life_at_end(run.life, state)
+    notice = Notice(new_id(at), run.id, f"run.{state}", f"{run.spec.task} {state}", "", "", at)
+    checkpoint = Checkpoint(run.id, 2, "step", "{}", "{}", at)
+    facts = (Fact("check.ended", {"step": 2, "exit_code": 0}), Fact(f"run.{state}", {"proof": life.proof}))
+    return store.write(lease, Change(at, facts, life, check=check, checkpoint=checkpoint, notice=notice))
+
+
+def _life_at_end(life: Life, state: RunState) -> Life:
+    ended = replace(life, state=state, phase=None, step=2, turn=1, iteration=1)
+    match state:
+        case RunState.WAITING:
+            return replace(ended, reason=WaitReason.HUMAN)
+        case RunState.FAILED:
+            return replace(ended, failure=Failure.AGENT_ERROR, detail="exit 1")
+        case _:
+            return replace(ended, proof=Proof.PROVED)

@@ -1,0 +1,152 @@
+"""The benchmark's arithmetic and its tables. Nothing is timed here: that is what `make bench` is for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from benchmarks import report
+from benchmarks.measure import Contender, Sample, Spread, interleave, ratio, spread
+
+
+def playing(name: str, seconds: list[float], heard: list[str]) -> Contender:
+    left: Iterator[float] = iter(seconds)
+
+    def turn() -> float:
+        heard.append(name)
+        return next(left)
+
+    return Contender(name, turn)
+
+
+def table(median: float, goal: float | None = 1.5) -> report.Table:
+    line = report.Line(
+        "a pair | of commits",
+        "raw",
+        Spread(median, 1.2, 1.4),
+        Spread(0.0013, 0.0012, 0.0014),
+        Spread(0.001, 0.001, 0.001),
+        goal,
+    )
+    return report.Table("durable-call", "A durable call", (line,), ("raw: synchronous=FULL",))
+
+
+# measuring
+
+
+def test_contenders_take_turns_in_every_round() -> None:
+    heard: list[str] = []
+    interleave([playing("A", [1] * 3, heard), playing("B", [1] * 3, heard)], rounds=2, warm_up=1)
+    assert "".join(heard) == "ABABAB"
+
+
+def test_the_warm_up_is_forgotten() -> None:
+    samples = interleave([playing("A", [99, 98, 1, 2], [])], rounds=2, warm_up=2)
+    assert samples == {"A": Sample("A", (1, 2))}
+
+
+def test_two_contenders_of_one_name_are_refused_before_anything_is_measured() -> None:
+    heard: list[str] = []
+    with pytest.raises(ValueError, match="one name"):
+        interleave([playing("A", [1], heard), playing("A", [1], heard)], rounds=1)
+    assert heard == []
+
+
+def test_spread_is_the_median_between_its_quartiles() -> None:
+    assert spread([5, 1, 4, 2, 3]) == Spread(median=3, low=2, high=4)
+
+
+def test_spread_of_one_value_is_that_value() -> None:
+    assert spread([7.0]) == Spread(7.0, 7.0, 7.0)
+
+
+def test_one_slow_round_does_not_move_the_median() -> None:
+    assert spread([1, 1, 1, 1, 500]).median == 1
+
+
+def test_ratio_is_made_round_by_round() -> None:
+    """A slow round hits both, so it is no difference between them; the medians alone would give 1."""
+    ours, raw = Sample("ours", (3, 30, 3)), Sample("raw", (3, 15, 1.5))
+    assert ratio(ours, raw) == Spread(median=2, low=1.5, high=2)
+
+
+def test_samples_of_different_rounds_cannot_be_compared() -> None:
+    with pytest.raises(ValueError, match="longer"):
+        ratio(Sample("ours", (1,)), Sample("raw", (1, 2)))
+
+
+# reporting
+
+
+def test_compare_keeps_ratio_and_seconds() -> None:
+    line = report.compare(Sample("ours", (3, 3)), Sample("raw", (2, 2)), goal=1.5)
+    assert (line.name, line.yardstick, line.ratio.median) == ("ours", "raw", 1.5)
+    assert (line.seconds.median, line.yardstick_seconds.median) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("median", "goal", "verdict"),
+    [(1.5, 1.5, "met"), (1.51, 1.5, "missed"), (9.0, None, "")],
+)
+def test_verdict_is_the_medians(median: float, goal: float | None, verdict: str) -> None:
+    assert table(median, goal).lines[0].verdict == verdict
+
+
+@pytest.mark.parametrize("written", [report.terminal, report.markdown])
+def test_tables_show_ratio_spread_goal_and_a_miss(written: Callable[[report.Table], str]) -> None:
+    text = written(table(1.7))
+    for part in ("1.70 ×", "1.20 – 1.40", "≤ 1.5 ×", "missed", "1.30 ms", "raw: synchronous=FULL"):
+        assert part in text
+
+
+def test_terminal_columns_are_aligned() -> None:
+    title, head, line, _ = report.terminal(table(1.3)).splitlines()
+    assert title == "A durable call"
+    assert head.index("ratio") == line.index("1.30 ×")
+
+
+def test_markdown_has_as_many_cells_in_every_row() -> None:
+    rows = [row for row in report.markdown(table(1.3)).splitlines() if row.startswith("|")]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {len(report.HEAD) + 1}
+
+
+def test_json_has_everything() -> None:
+    data = json.loads(report.as_json([table(1.3)], {"SQLite": "3"}))
+    assert data["versions"] == {"SQLite": "3"}
+    assert data["rows"][0]["key"] == "durable-call"
+    assert data["rows"][0]["lines"][0]["verdict"] == "met"
+    assert data["rows"][0]["lines"][0]["ratio"] == {"median": 1.3, "low": 1.2, "high": 1.4}
+
+
+def test_replace_touches_only_what_lies_between_its_marks() -> None:
+    page = "one\n<!-- x: begin -->\nold\n<!-- x: end -->\ntwo\n<!-- y: begin -->\nkept\n<!-- y: end -->\n"
+    new = report.replace(page, "x", "new")
+    assert new == page.replace("old", "new")
+    assert report.replace(new, "x", "new") == new
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "",
+        "<!-- x: begin -->",
+        "<!-- x: end --><!-- x: begin -->",
+        "<!-- x: begin -->" * 2 + "<!-- x: end -->",
+    ],
+)
+def test_a_page_without_its_marks_is_refused(page: str) -> None:
+    with pytest.raises(ValueError, match="x: begin"):
+        report.replace(page, "x", "new")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0004, "0.400 ms"), (0.0013, "1.30 ms"), (0.0456, "45.6 ms"), (1.5, "1500 ms")]
+)
+def test_duration_shows_three_digits_that_matter(seconds: float, text: str) -> None:
+    assert report.duration(seconds) == text
+
+
+def test_versions_are_one_sentence() -> None:
+    assert report.versions_text({"Python": "3.11", "DBOS": "2"}) == "Measured with Python 3.11, DBOS 2."
