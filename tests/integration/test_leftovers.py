@@ -31,9 +31,7 @@ def marker() -> dict[str, str]:
 @contextmanager
 def running(*argv: str, env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in a session of its own, and leave nothing of it behind."""
-    process = subprocess.Popen(
-        [*PYTHON, *argv], env=env, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
-    )
+    process = subprocess.Popen([*PYTHON, *argv], env=env, stdout=subprocess.PIPE, start_new_session=True, bufsize=0)
     with process:
         yield process
         process.kill()

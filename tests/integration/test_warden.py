@@ -18,8 +18,11 @@ import pytest
 
 from jackline.clock import boot_ms
 from jackline.domain.outcome import Exit
-from jackline.engine.process import Child, SpawnFailed, Warden, WardenLost, run_command
-from jackline.engine.warden import EXIT_DEADLINE, EXIT_QUIT, read_process
+from jackline.engine.child import Child
+from jackline.engine.command import run_command
+from jackline.engine.process import SpawnFailed, Warden, WardenLost
+from jackline.engine.warden.proc import read_process
+from jackline.engine.warden.wire import EXIT_DEADLINE, EXIT_QUIT
 from tests.programs.processes import PROGRAMS, Grip, is_readable
 
 SOURCE = os.path.abspath(os.path.join(PROGRAMS, "..", "..", "src"))
@@ -181,7 +184,7 @@ def test_a_zero_byte_in_an_argument_is_reported(warden: Warden) -> None:
 def free_descriptors(count: int) -> Iterator[None]:
     """Take all descriptors that this process may have, but for a few."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken = [os.open(os.devnull, os.O_RDONLY)]
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(count + 1)]
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 1, hard))
     try:
         with suppress(OSError):
@@ -392,9 +395,7 @@ def test_polite_signals_do_not_end_the_warden(warden: Warden) -> None:
 
 
 @contextmanager
-def supervisor(
-    tmp_path: Path, lease_ms: int
-) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, int], Grip]]:
+def supervisor(tmp_path: Path, lease_ms: int) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, int], Grip]]:
     """Start a supervisor of its own; the grip holds its warden, guard and tree."""
     program = os.path.join(PROGRAMS, "supervisor.py")
     words = [str(lease_ms), secrets.token_hex(8), str(tmp_path / "lock"), "plain"]

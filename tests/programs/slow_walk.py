@@ -9,29 +9,31 @@ import os
 import sys
 import time
 
-from jackline.engine import warden
+from jackline.engine.warden import proc
+from jackline.engine.warden.host import become_subreaper
+from jackline.engine.warden.tree import Tree
 
 RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "relay.py")
 
 
-WALK = warden.processes
+WALK = proc.processes
 
 
-def walk_slowly() -> dict[int, warden.Process]:
+def walk_slowly() -> dict[int, proc.Process]:
     table = WALK()
     time.sleep(0.02)
     return table
 
 
 def main(file: str) -> None:
-    warden.become_subreaper()
-    tree = warden.Tree()
+    become_subreaper()
+    tree = Tree()
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.dup2(writer, 1)
         os.execv(sys.executable, [sys.executable, "-I", "-S", RELAY, file])  # noqa: S606 - no shell is wanted
     os.read(reader, 6)
-    warden.processes = walk_slowly
+    proc.processes = walk_slowly
     _, survivors = tree.end(patience_ms=5_000)
     os.write(1, b"%d\n" % survivors)
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from jackline.domain.outcome import Exit
     from jackline.domain.records import Check
-    from jackline.engine.process import Child, Warden
+    from jackline.engine.child import Child
+    from jackline.engine.process import Warden
 
 _TAIL = 16_384
 

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from jackline.clock import boot_ms
-from jackline.engine.warden import FREEZE_ROUNDS, GONE, Process, descendants, processes, read_process
+from jackline.engine.warden.proc import GONE, Process, descendants, processes, read_process
+from jackline.engine.warden.tree import FREEZE_ROUNDS
 from jackline.errors import JacklineError
 
 PATIENCE_MS = 10_000

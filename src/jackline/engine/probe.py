@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jackline import faults
 from jackline.domain import policy
 from jackline.domain.states import Replay
-from jackline.engine.process import run_command
+from jackline.engine.command import run_command
 from jackline.store.contract import Settlement
 
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from jackline.domain.adapter import Adapter, Launch
     from jackline.domain.outcome import Exit, Heard
     from jackline.domain.records import Lease, Run, Turn
+    from jackline.engine.child import Child, Chunk
     from jackline.engine.ledger import Ledger
-    from jackline.engine.process import Child, Chunk, Warden
+    from jackline.engine.process import Warden
     from jackline.engine.stream import Line
     from jackline.store.contract import Store
 

@@ -1,0 +1,42 @@
+"""Nameless files, pipes and waiting on descriptors; it does not know what flows through them."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import tempfile
+from collections.abc import Sequence
+
+
+def memory_file(data: bytes) -> int:
+    """Give a nameless file: a program may read its input when it likes, and nobody has to feed it."""
+    if sys.platform == "linux":
+        fd = os.memfd_create("jackline")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def pipe(opened: list[int]) -> tuple[int, int]:
+    ends = os.pipe()
+    opened.extend(ends)
+    return ends
+
+
+def close(*fds: int) -> None:
+    for fd in fds:
+        if fd >= 0:
+            os.close(fd)
+
+
+def readable(fds: Sequence[int], timeout_s: float | None) -> list[int]:
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return [fd for fd, _ in poll.poll(None if timeout_s is None else max(0.0, timeout_s) * 1000)]

@@ -1,0 +1,15 @@
+"""Starts the warden (`python -I -S __main__.py CONTROL_FD LOCK_FD DEADLINE_MS`); must not import jackline.
+
+The program is the package around this file, loaded by its path.
+"""
+
+from __future__ import annotations
+
+import os.path
+import sys
+from importlib import import_module
+
+if __name__ == "__main__":
+    engine = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path.append(engine)  # at the end: nothing there may hide a library
+    sys.exit(import_module("warden.loop").main(*(int(word) for word in sys.argv[1:4])))

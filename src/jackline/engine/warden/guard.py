@@ -1,0 +1,165 @@
+"""The guard: parent of one agent, forked by the warden. It starts the agent, and lives until its tree is dead."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+
+from .host import (
+    LINUX,
+    PR_SET_PDEATHSIG,
+    TICK_MS,
+    become_subreaper,
+    boot_ms,
+    close_others,
+    drain,
+    prctl,
+    wait_readable,
+)
+from .proc import read_process
+from .tree import Tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+class Order:
+    """One agent to start."""
+
+    __slots__ = ("argv", "cwd", "env", "fds", "id")
+
+    def __init__(self, message: dict[str, object], fds: list[int]) -> None:
+        self.id = message["id"]
+        self.argv: list[str] = message["argv"]  # type: ignore[assignment]
+        self.env: dict[str, str] = message["env"]  # type: ignore[assignment]
+        self.cwd = str(message["cwd"])
+        self.fds = fds
+
+
+def become_agent(order: Order, report: int, guard: int) -> NoReturn:
+    """Turn this forked process into the agent, or write down why not."""
+    subject = f"folder {order.cwd}"
+    try:
+        os.setsid()
+        if LINUX:
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != guard:  # it died before the line above: the signal will never come
+                os._exit(127)
+        for target, fd in enumerate(order.fds):
+            os.dup2(fd, target)
+        close_others({0, 1, 2, report})
+        restore_signals()
+        os.chdir(order.cwd)
+        subject = order.argv[0]
+        os.execvpe(subject, order.argv, order.env)  # noqa: S606 - no shell is wanted
+    except OSError as error:
+        report_failure(report, error.errno or 0, subject, os.strerror(error.errno or 0))
+    except ValueError as error:  # a zero byte in an argument
+        report_failure(report, errno.EINVAL, subject, str(error))
+    finally:
+        os._exit(127)
+
+
+def restore_signals() -> None:
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def report_failure(report: int, number: int, subject: str, text: str) -> None:
+    failure = {"errno": number, "text": f"{subject[:200]}: {text}"}  # short: it must fit the pipe at once
+    os.write(report, json.dumps(failure).encode())
+
+
+class Guard:
+    """Parent of one agent. Lives until the agent's whole tree is dead, and tells the warden so."""
+
+    def __init__(self, order: Order, channel: int) -> None:
+        become_subreaper()
+        self.order, self.channel = order, channel
+        self.tree = Tree()
+        self.kill_at: int | None = None
+        self.report, report = os.pipe()
+        guard = os.getpid()
+        self.agent = os.fork()
+        if self.agent == 0:
+            become_agent(order, report, guard)
+        self.tree.statuses[self.agent] = None
+        self.tree.groups = set() if LINUX else {self.agent}
+        for fd in {report, *order.fds}:
+            os.close(fd)
+
+    def run(self) -> None:
+        if not self._await_start():
+            return
+        while self.tree.statuses[self.agent] is None:
+            ready = wait_readable([self.channel, self.tree.wake], self._time_left())
+            drain(self.tree.wake)
+            self.tree.reap()
+            if self.channel in ready:
+                self._obey()
+            if self.kill_at is not None and boot_ms() >= self.kill_at:
+                break
+        self._finish()
+
+    def _await_start(self) -> bool:
+        """Wait for the exec, which a hung file system may delay: orders come through all the same."""
+        while self.report not in wait_readable([self.report, self.channel], TICK_MS):
+            self._obey_if_any()
+            if self.kill_at is not None:
+                break
+        failure = b"" if self.kill_at is not None else os.read(self.report, 4096)
+        os.close(self.report)
+        if failure:
+            self.tree.end()
+            self._tell("spawn_failed", **json.loads(failure))
+        else:
+            process = read_process(self.agent)
+            self._tell("spawned", pid=self.agent, start_ticks=process.start_ticks if process else None)
+        return not failure
+
+    def _obey_if_any(self) -> None:
+        if wait_readable([self.channel], 0):
+            self._obey()
+
+    def _obey(self) -> None:
+        """Take one grace time per line; end of file means that the warden is dead, and grace is over."""
+        words = os.read(self.channel, 4096).split()
+        grace = min(int(word) for word in words) if words else 0
+        if grace:
+            self.tree.terminate()
+        kill_at = boot_ms() + grace
+        self.kill_at = kill_at if self.kill_at is None else min(self.kill_at, kill_at)
+
+    def _time_left(self) -> int:
+        return TICK_MS if self.kill_at is None else min(TICK_MS, self.kill_at - boot_ms())
+
+    def _finish(self) -> None:
+        killed, survivors = self.tree.end()
+        status = self.tree.statuses[self.agent]
+        code = None if status is None or os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
+        leftovers = len(killed - {self.agent})
+        self._tell("exited", code=code, signal=number, leftovers=leftovers, survivors=survivors)
+
+    def _tell(self, kind: str, **facts: object) -> None:
+        try:
+            os.write(self.channel, json.dumps({"type": kind, "id": self.order.id, **facts}).encode() + b"\n")
+        except BrokenPipeError:  # the warden is dead; the tree's death is what matters
+            return
+
+
+def run_guard(order: Order, channel: int, lock: int) -> NoReturn:
+    """Be the guard; the lock stays open here too, for the attempt is not over while its tree lives."""
+    try:
+        close_others({0, 1, 2, channel, lock, *order.fds})
+        Guard(order, channel).run()
+    except OSError as error:  # no descriptor or no process to be had: the agent was never started
+        line = {"type": "spawn_failed", "id": order.id, "errno": error.errno, "text": str(error)}
+        os.write(channel, json.dumps(line).encode() + b"\n")
+    finally:
+        os._exit(0)

@@ -1,0 +1,76 @@
+"""What the warden asks of the kernel besides processes: the boot clock, waiting, descriptors. It decides nothing."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from types import FrameType
+
+LINUX = sys.platform == "linux"
+BOOT_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+TICK_MS = 1_000  # poll(2) does not count suspend, the boot clock does: look at it at least this often
+
+
+def boot_ms() -> int:
+    return time.clock_gettime_ns(BOOT_CLOCK) // 1_000_000
+
+
+def prctl(option: int, value: int) -> None:
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    zero = ctypes.c_ulong(0)
+    if library.prctl(option, ctypes.c_ulong(value), zero, zero, zero) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl {option} is refused")
+
+
+def become_subreaper() -> None:
+    if LINUX:
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def on_child(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: the byte in the wake-up pipe is what counts."""
+
+
+def open_wakeup() -> int:
+    """Give a pipe that becomes readable when a child has died."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, on_child)
+    return reader
+
+
+def drain(fd: int) -> None:
+    try:
+        while os.read(fd, 4096):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def wait_readable(fds: Iterable[int], timeout_ms: int) -> set[int]:
+    poll = select.poll()  # not select(2): the supervisor's descriptor may have any number
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return {fd for fd, _ in poll.poll(max(0, timeout_ms))}
+
+
+def close_others(keep: Collection[int]) -> None:
+    for name in os.listdir("/proc/self/fd" if LINUX else "/dev/fd"):
+        if int(name) not in keep:
+            try:
+                os.close(int(name))
+            except OSError:  # the listing's own descriptor
+                continue

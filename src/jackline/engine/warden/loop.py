@@ -1,0 +1,185 @@
+"""The loop of the warden: the supervisor's orders, the guards' reports, the dead and the deadline.
+
+It never looks at an agent itself: its guard does.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import socket
+
+from .guard import Order, run_guard
+from .host import LINUX, TICK_MS, become_subreaper, boot_ms, drain, wait_readable
+from .tree import Tree
+from .wire import EXIT_ALONE, EXIT_DEADLINE, EXIT_QUIT, EXIT_SURVIVORS, STREAMS, next_message, pack
+
+IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2")
+
+
+class Ward:
+    """The warden's view of one guard."""
+
+    __slots__ = ("heard", "id", "is_over", "pid")
+
+    def __init__(self, id: object, pid: int) -> None:
+        self.id, self.pid = id, pid
+        self.heard = b""
+        self.is_over = False
+
+
+class Warden:
+    """The loop over the supervisor's orders, the guards' reports, the dead and the deadline."""
+
+    def __init__(self, control: socket.socket, lock: int, deadline_ms: int) -> None:
+        become_subreaper()
+        self.control, self.lock, self.deadline_ms = control, lock, deadline_ms
+        self.tree = Tree()
+        self.wards: dict[int, Ward] = {}  # by the descriptor of the channel
+        self.inbox = bytearray()
+        self.fds: list[int] = []
+        self.verdict: int | None = None
+
+    def run(self) -> int:
+        while self.verdict is None:
+            fds = [self.control.fileno(), self.tree.wake, *self.wards]
+            ready = wait_readable(fds, min(TICK_MS, self.deadline_ms - boot_ms()))
+            drain(self.tree.wake)
+            self.tree.reap()
+            for channel in ready & self.wards.keys():
+                self._hear(channel)
+            # Orders first: a renewal that has already arrived counts, however late we look.
+            if self.control.fileno() in ready:
+                self._receive()
+            self._look_at_deadline()
+        return self._end_everything(self.verdict)
+
+    def _look_at_deadline(self) -> None:
+        if self.verdict is None and boot_ms() >= self.deadline_ms:
+            self.verdict = EXIT_DEADLINE
+
+    def _end_everything(self, verdict: int) -> int:
+        if not LINUX:  # only the guards know the groups; end of file tells them
+            for channel in self.wards:
+                os.close(channel)
+        _, survivors = self.tree.end()
+        return EXIT_SURVIVORS if survivors else verdict
+
+    def _receive(self) -> None:
+        try:
+            data, fds, _, _ = socket.recv_fds(self.control, 1 << 18, STREAMS, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+        except ConnectionError:
+            data, fds = b"", []
+        self.fds.extend(fds)
+        self.inbox += data
+        if not data:
+            self.verdict = EXIT_ALONE
+        while (message := next_message(self.inbox)) is not None:
+            self._obey(message)
+
+    def _obey(self, message: dict[str, object]) -> None:
+        match message["type"]:
+            case "renew":
+                self.deadline_ms = int(str(message["deadline_ms"]))
+            case "spawn":
+                self._spawn(message)
+            case "stop":
+                self._tell_guard(message["id"], int(str(message["grace_ms"])))
+            case "kill":
+                self._tell_guard(message["id"], 0)
+            case "sweep":
+                killed, survivors = self._end_strays()
+                self._send(type="swept", id=message["id"], killed=killed, survivors=survivors)
+            case "quit":
+                self.verdict = EXIT_QUIT
+
+    def _spawn(self, message: dict[str, object]) -> None:
+        fds, self.fds = self.fds[:STREAMS], self.fds[STREAMS:]
+        try:
+            if len(fds) < STREAMS:  # the kernel drops what finds no free number
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))  # noqa: TRY301 - one way to fail
+            mine, theirs = (end.detach() for end in socket.socketpair())
+            pid = os.fork()
+        except OSError as error:
+            self._send(type="spawn_failed", id=message["id"], errno=error.errno, text=str(error))
+        else:
+            if pid == 0:
+                run_guard(Order(message, fds), theirs, self.lock)
+            os.close(theirs)
+            self.wards[mine] = Ward(message["id"], pid)
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    def _tell_guard(self, id: object, grace_ms: int) -> None:
+        for channel, ward in self.wards.items():
+            if ward.id == id:
+                send_order(channel, grace_ms)
+
+    def _hear(self, channel: int) -> None:
+        """Pass on what a guard reports."""
+        ward = self.wards[channel]
+        data = read_or_end(channel)
+        *lines, ward.heard = (ward.heard + data).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            ward.is_over = message["type"] != "spawned"
+            self._send(**message)
+        if not data:
+            self._bury(channel)
+
+    def _bury(self, channel: int) -> None:
+        ward = self.wards.pop(channel)
+        os.close(channel)
+        if not ward.is_over:  # killed by force: what it watched are our children now
+            killed, survivors = self._end_strays()
+            self._send(
+                type="exited",
+                id=ward.id,
+                code=None,
+                signal=None,
+                leftovers=killed,
+                survivors=survivors,
+                lost=True,
+            )
+
+    def _end_strays(self) -> tuple[int, int]:
+        # Not patient: the other agents' deadline is not looked at meanwhile.
+        killed, survivors = self.tree.end({ward.pid for ward in self.wards.values()}, TICK_MS)
+        return len(killed), survivors
+
+    def _send(self, **message: object) -> None:
+        frame = pack(message)
+        try:
+            self.control.sendall(frame)
+        except OSError:  # gone, or so frozen that it reads nothing: nobody is left to work for
+            self.verdict = EXIT_ALONE
+
+
+def send_order(channel: int, grace_ms: int) -> None:
+    try:
+        os.write(channel, b"%d\n" % grace_ms)
+    except BrokenPipeError:  # its end of file is the next thing we read
+        return
+
+
+def read_or_end(fd: int) -> bytes:
+    try:
+        return os.read(fd, 4096)
+    except ConnectionError:
+        return b""
+
+
+def main(control_fd: int, lock_fd: int, deadline_ms: int) -> int:
+    if os.getsid(0) != os.getpid():
+        os.setsid()  # the terminal's Ctrl-C is for the supervisor, never for the agent
+    for name in IGNORED:
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for fd in (control_fd, lock_fd):
+        if fd >= 0:
+            os.set_inheritable(fd, False)  # noqa: FBT003 - it has no name
+    control = socket.socket(fileno=control_fd)
+    control.settimeout(1.0)
+    return Warden(control, lock_fd, deadline_ms).run()

@@ -1,0 +1,188 @@
+"""The library of docs/library.md, as a program uses it: on both stores, and at no cost before its first use."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import jackline
+from jackline import Home, Request
+from jackline.domain.records import Run
+from jackline.domain.states import Proof, RunState
+from jackline.errors import Ambiguous, Conflict, NotFound
+from jackline.views.entry import EntryType
+from jackline.views.manifest import load_manifest
+
+HELLO = {"say": "hello"}
+LIMIT = {"limit": {"resets_in": 3600}, "when": {"attempt": 1}}
+
+
+def request(*steps: Mapping[str, object], run_id: str = "", proof: str = "", workspace: str = "") -> Request:
+    options = {"script": json.dumps({"version": 1, "steps": list(steps)})}
+    return Request("say hello", agent="scripted", options=options, run_id=run_id, proof=proof, workspace=workspace)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the program runs; its HOME is nobody's."""
+    folder = tmp_path / "repository"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return folder
+
+
+@pytest.fixture
+def quiet_log() -> Iterator[None]:
+    """A process logs to the first home it works in; the next test has another."""
+    logger = logging.getLogger("jackline")
+    yield
+    for handler in logger.handlers[:]:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+@pytest.fixture
+def environ(tmp_path: Path, database: str) -> dict[str, str]:
+    shared = {"JACKLINE_DATABASE": database} if "://" in database else {}
+    return {"HOME": str(tmp_path), "JACKLINE_HOME": str(tmp_path / "home"), **shared}
+
+
+@pytest.fixture
+def home(environ: dict[str, str], repository: Path, quiet_log: None) -> Iterator[Home]:
+    with jackline.open_home(environ=environ) as opened:
+        yield opened
+
+
+@pytest.fixture
+def done(home: Home) -> Run:
+    """A run that was started and worked on until its end."""
+    return home.work(home.start(request(HELLO, proof="true")))
+
+
+def test_a_run_from_start_to_end(home: Home, repository: Path) -> None:
+    run = home.start(request(HELLO, proof="true"))
+    assert (run.life.state, run.number) == (RunState.QUEUED, 1)
+    ended = home.work(run)
+    assert (ended.id, ended.life.state, ended.life.proof) == (run.id, RunState.SUCCEEDED, Proof.PROVED)
+    assert ended.spec.workspace == str(repository)
+
+
+def test_starting_the_same_run_id_again_gives_the_same_run(home: Home) -> None:
+    first = home.start(request(HELLO, run_id="nightly"))
+    assert home.start(request(HELLO, run_id="nightly")) == first
+    with pytest.raises(Conflict):
+        home.start(request({"say": "something else"}, run_id="nightly"))
+
+
+def test_find_by_id_prefix_and_number(home: Home, done: Run) -> None:
+    other = home.start(request(HELLO, run_id="another"))
+    for text in (done.id, done.id[:12], "1", "#1"):
+        assert home.find(text) == done
+    assert home.find("ano") == home.find("2") == other
+    with pytest.raises(NotFound):
+        home.find("no-such-run")
+    home.start(request(HELLO, run_id="another-one"))
+    with pytest.raises(Ambiguous):
+        home.find("anot")
+
+
+def test_find_by_session(home: Home, done: Run) -> None:
+    (session,) = home.store().sessions(done.id).values()
+    assert home.find_by_session(session) == done
+    assert home.find_by_session("no such session") is None
+
+
+def test_list_active_knows_every_repository(
+    home: Home, done: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued = home.start(request(HELLO))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    parked = home.work(home.start(request(LIMIT, HELLO)))
+    assert parked.life.state is RunState.WAITING
+    assert [(row.id, row.state) for row in home.list_active()] == [(parked.id, "waiting"), (queued.id, "queued")]
+
+
+def test_list_repositories(home: Home, done: Run, repository: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    home.start(request(HELLO, workspace=str(elsewhere)))
+    assert {one.path for one in home.list_repositories()} == {str(repository), str(elsewhere)}
+
+
+def test_load_manifest(home: Home, done: Run, repository: Path) -> None:
+    manifest = home.load_manifest(done)
+    assert (manifest.id, manifest.state, manifest.prompt) == (1, "completed", "say hello")
+    assert (manifest.repo_path, manifest.primary_agent) == (str(repository), "scripted")
+    assert manifest.is_complete
+    assert manifest.is_single_agent
+    assert manifest.metadata["run_id"] == done.id
+
+
+def test_the_manifest_in_the_folder_says_the_same(home: Home, done: Run) -> None:
+    assert load_manifest(home.folder(done.id)) == home.load_manifest(done)
+
+
+def test_read_transcript(home: Home, done: Run) -> None:
+    entries = home.read_transcript(done)
+    assert (entries[0].type, entries[0].content) == (EntryType.START, "say hello")
+    assert "hello" in [entry.content for entry in entries if entry.type is EntryType.MESSAGE]
+    assert [entry.signal for entry in entries if entry.type is EntryType.SIGNAL] == ["DONE", "PASS"]
+    assert (entries[-1].type, entries[-1].state) == (EntryType.END, "completed")
+
+
+def test_another_opening_of_the_home_sees_the_same(home: Home, done: Run, environ: dict[str, str]) -> None:
+    with jackline.open_home(environ=environ) as again:
+        assert again.find(done.id) == done
+        assert again.read_transcript(done) == home.read_transcript(done)
+
+
+def test_a_run_that_was_parked_is_worked_on_again(home: Home, environ: dict[str, str]) -> None:
+    parked = home.work(home.start(request(LIMIT, HELLO)))
+    with jackline.open_home(environ=environ) as tomorrow:
+        ended = tomorrow.work(tomorrow.find(parked.id))
+    assert (ended.life.state, ended.life.attempt) == (RunState.SUCCEEDED, 2)
+
+
+def test_looking_into_a_home_that_is_not_there_makes_nothing(tmp_path: Path, repository: Path) -> None:
+    with jackline.open_home(str(tmp_path / "none"), environ={"HOME": str(tmp_path)}) as home:
+        assert home.list_active() == []
+        assert home.list_repositories() == []
+        assert home.find_by_session("any") is None
+        with pytest.raises(NotFound):
+            home.find("1")
+    assert not (tmp_path / "none").exists()
+
+
+# --- what an import costs ------------------------------------------------------------------------------------
+
+
+def loaded(program: str) -> set[str]:
+    """The modules of jackline that are there after the program."""
+    tell = "import sys\nprint(*(name for name in sys.modules if name.partition('.')[0] == 'jackline'))"
+    words = [sys.executable, "-c", f"{program}\n{tell}"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=True, env={"PATH": os.environ["PATH"]})
+    return set(ended.stdout.split())
+
+
+def test_importing_jackline_costs_nothing() -> None:
+    assert loaded("import jackline") == {"jackline", "jackline.version"}
+
+
+@pytest.mark.parametrize("name", sorted(set(jackline.__all__) - {"__version__"}))
+def test_every_name_of_the_api_is_loaded_on_use(name: str) -> None:
+    assert len(loaded(f"from jackline import {name}")) > 2
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = jackline.nothing
