@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     OnStart = Callable[[Callable[[], None]], None]
 
 
+_PAGE = 500
+
+
 def open_home(path: str | None = None, environ: Mapping[str, str] | None = None) -> Home:
     """Open the home at `path`, or the one that the settings name."""
     environ = os.environ if environ is None else environ
@@ -80,7 +83,8 @@ class Home:
     def make(self) -> None:
         """Make the home's folder, unless it is there."""
         try:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            for folder in (self.path, os.path.join(self.path, "runs")):  # a mode holds for the last folder only
+                os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             raise UsageError(f"{self.path} cannot be a home ({error.strerror}): name another one with --home") from None
 
@@ -123,7 +127,12 @@ class Home:
 
     def list_active(self) -> list[RunRow]:
         """Every run that has not ended, in all repositories."""
-        return self.list_runs(RunQuery(states=tuple(sorted(ACTIVE)), limit=1000))
+        found: list[RunRow] = []
+        before = None
+        while page := self.list_runs(RunQuery(states=tuple(sorted(ACTIVE)), before=before, limit=_PAGE)):
+            found += page
+            before = (page[-1].created_at, page[-1].id)
+        return found
 
     def list_repositories(self) -> list[Repository]:
         """Every repository with runs here."""

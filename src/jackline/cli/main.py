@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     out = standard(json="--json" in words, colour="--no-color" not in words)
     home: Home | None = None
     try:
+        _refuse_windows()
         name, rest = _choose(words)
         if name not in COMMANDS:
             return _without_command(name, rest, out)
@@ -68,6 +69,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The one broad except: whatever is wrong with jackline itself, a person gets one line that says where
         # to look, and the traceback goes where it can be found again.
         return out.fail(_unexpected(error, home), EXIT_UNEXPECTED)
+
+
+def _refuse_windows() -> None:
+    if os.name == "nt":
+        raise UsageError("jackline runs on Linux and macOS, not on Windows: use it inside WSL")
 
 
 def _choose(words: list[str]) -> tuple[str, list[str]]:
