@@ -140,7 +140,8 @@ def test_archived_events_leave_and_the_chain_goes_on(store: Store) -> None:
     _worked(store)
     head = store.events("run-1")[-1].hash
     assert store.drop_archived_events("run-1", head, AT + 9) == 5
-    assert store.events("run-1") == store.archivable(AT + 99) == []
+    assert store.events("run-1") == []
+    assert store.archivable(AT + 99) == []
     assert store.check() == []
     lease = claimed(store)
     store.write(lease, Change(AT + 9, (Fact("again"),), Life(state=RunState.FAILED)))

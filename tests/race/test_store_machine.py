@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from jackline.domain.gate import decide
 from jackline.domain.records import Lease, Life
@@ -189,4 +196,4 @@ def test_postgres_does_what_the_model_does(postgres_server: str) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("backend", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_both_do_what_the_model_does_for_long(backend: str, request: pytest.FixtureRequest) -> None:
-    _run("sqlite" if backend == "sqlite" else request.getfixturevalue("postgres_server"), 1000)
+    _run("sqlite" if backend == "sqlite" else request.getfixturevalue("postgres_server"), 300)

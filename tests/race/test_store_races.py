@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -39,10 +40,10 @@ def _together(*actions: Callable[[], object]) -> list[object]:
 def test_one_of_many_threads_gets_the_run(opened: Callable[..., Store]) -> None:
     stores = [opened() for _ in range(6)]
     for number in range(10):
-        made(stores[0], f"run-{number}")
-        results = _together(*(lambda store=store: claimed(store, f"run-{number}") for store in stores))
+        run_id = made(stores[0], f"run-{number}").id
+        results = _together(*(partial(claimed, store, run_id) for store in stores))
         assert sum(isinstance(result, Busy) for result in results) == 5
-        assert len(stores[0].attempts(f"run-{number}")) == 1
+        assert len(stores[0].attempts(run_id)) == 1
 
 
 def test_one_of_many_threads_takes_over(opened: Callable[..., Store], clock: FakeClock) -> None:
@@ -50,7 +51,7 @@ def test_one_of_many_threads_takes_over(opened: Callable[..., Store], clock: Fak
     begun(stores[0])
     for token in range(2, 8):
         clock.now += LEASE_MS
-        results = _together(*(lambda store=store: claimed(store) for store in stores))
+        results = _together(*(partial(claimed, store) for store in stores))
         winners = [result for result in results if not isinstance(result, Busy)]
         assert [getattr(winner, "token", None) for winner in winners] == [token]
 
@@ -67,31 +68,30 @@ def test_one_of_many_processes_gets_the_run(store: Store, database: str, start: 
 
 def test_the_same_run_is_made_once_by_many(opened: Callable[..., Store]) -> None:
     stores = [opened() for _ in range(6)]
-    results = _together(*(lambda store=store: store.create_run(new_run(), AT)[1] for store in stores))
-    assert sorted(map(str, results)) == ["False"] * 5 + ["True"]
+    results: list[Any] = _together(*(partial(store.create_run, new_run(), AT) for store in stores))
+    assert sorted(new for _, new in results) == [False] * 5 + [True]
     assert made(stores[0], "run-2").number == 2
 
 
 def test_numbers_have_no_gap_and_no_double(opened: Callable[..., Store]) -> None:
     stores = [opened() for _ in range(4)]
-    _together(
-        *(
-            lambda store=store, place=place: [made(store, f"r-{place}-{number}") for number in range(5)]
-            for place, store in enumerate(stores)
-        )
-    )
+
+    def make(store: Store, place: int) -> None:
+        for number in range(5):
+            made(store, f"r-{place}-{number}")
+
+    _together(*(partial(make, store, place) for place, store in enumerate(stores)))
     assert sorted(row.number for row in stores[0].list_runs(RunQuery())) == list(range(1, 21))
 
 
 def test_cancel_and_finish_race_to_one_end(opened: Callable[..., Store]) -> None:
     canceller, worker = opened(), opened()
+    finish = Change(AT, life=Life(state=RunState.SUCCEEDED))
     for number in range(10):
         run_id = f"run-{number}"
         lease = begun(worker, run_id)
-        finish = Change(AT, life=Life(state=RunState.SUCCEEDED))
         cancelled, finished = _together(
-            lambda run_id=run_id: canceller.request_cancel(run_id, AT),
-            lambda lease=lease, finish=finish: worker.write(lease, finish),
+            partial(canceller.request_cancel, run_id, AT), partial(worker.write, lease, finish)
         )
         run = worker.run(run_id)
         assert run is not None
@@ -102,19 +102,19 @@ def test_cancel_and_finish_race_to_one_end(opened: Callable[..., Store]) -> None
 
 
 def test_two_doors_never_allow_the_same_effect_twice(opened: Callable[..., Store]) -> None:
-    first, second = opened(), opened()
-    lease = begun(first)
+    doors = (opened(), opened())
+    lease = begun(doors[0])
+
+    def admit(store: Store, call_id: str, key: str) -> Decision:
+        return store.admit(lease, intent(call_id, key=key, target=""), decide, (1, 1), AT)[1].decision
+
     for number in range(15):
+        key = f"key-{number}"
         results: list[Any] = _together(
-            *(
-                lambda store=store, name=name: store.admit(
-                    lease, intent(f"{name}-{number}", key=f"key-{number}", target=""), decide, (1, 1), AT
-                )[1].decision
-                for name, store in (("a", first), ("b", second))
-            )
+            partial(admit, doors[0], f"a-{number}", key), partial(admit, doors[1], f"b-{number}", key)
         )
         assert sorted(results) == [Decision.ALLOW, Decision.DENY]
-    assert first.check() == []
+    assert doors[0].check() == []
 
 
 def test_threads_share_one_store(store: Store) -> None:
@@ -126,7 +126,7 @@ def test_threads_share_one_store(store: Store) -> None:
             store.renew(lease, LEASE_MS, 1)
             assert store.run("run-1") is not None
 
-    _together(*(lambda name=name: work(name) for name in range(4)))
+    _together(*(partial(work, name) for name in range(4)))
     run = store.run("run-1")
     assert run is not None
     assert (run.life.spent.calls, run.life.spent.wall_ms, run.event_seq) == (40, 40, 42)
@@ -189,11 +189,11 @@ def test_a_stale_worker_never_wins(opened: Callable[..., Store], clock: FakeCloc
     for round_ in range(10):
         old = claimed(zombie)
         clock.now += LEASE_MS
-
-        def take_over(place: int = round_) -> object:
-            return successor.claim("run-1", owner(f"next-{place}"), LEASE_MS, AT)
-
-        _together(take_over, lambda old=old: zombie.admit(old, intent(f"z{old.token}", READ), decide, (1, 1), AT))
+        late = intent(f"late-{old.token}", READ)
+        _together(
+            partial(successor.claim, "run-1", owner(f"next-{round_}"), LEASE_MS, AT),
+            partial(zombie.admit, old, late, decide, (1, 1), AT),
+        )
         with pytest.raises(Fenced):
             zombie.write(old, Change(AT, life=Life(state=RunState.SUCCEEDED)))
         clock.now += LEASE_MS

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 
 from jackline.domain.gate import decide
 from jackline.domain.records import Life, Spec
@@ -66,5 +67,7 @@ def say(what: object) -> None:
     sys.stdout.flush()
 
 
+PROGRAMS: dict[str, Callable[..., None]] = {"hammer": hammer, "claim": claim, "hold": hold}
+
 if __name__ == "__main__":
-    {"hammer": hammer, "claim": claim, "hold": hold}[sys.argv[1]](*sys.argv[2:])
+    PROGRAMS[sys.argv[1]](*sys.argv[2:])

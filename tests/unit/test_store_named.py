@@ -88,9 +88,7 @@ def _plan(connection: sqlite3.Connection, sql: str, values: dict[str, object]) -
         (RunQuery(session="s", agent="a", states=("failed",)), "sessions_session (session=?)"),
     ],
 )
-def test_a_list_reads_one_index_and_never_all_runs(
-    connection: sqlite3.Connection, query: RunQuery, index: str
-) -> None:
+def test_a_list_reads_one_index_and_never_all_runs(connection: sqlite3.Connection, query: RunQuery, index: str) -> None:
     plan = _plan(connection, *listing(query))
     assert index in plan
     assert "SCAN runs\n" not in plan + "\n"

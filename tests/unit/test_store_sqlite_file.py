@@ -23,7 +23,7 @@ from jackline.errors import (
     StoreUnavailable,
 )
 from jackline.store import schema
-from jackline.store.contract import RunQuery
+from jackline.store.contract import RunQuery, Store
 from jackline.store.open import database_status, migrate, open_store
 from jackline.store.sqlite import translated
 from jackline.store.sqlite_file import network_type
@@ -67,6 +67,37 @@ def test_every_commit_is_on_disk_before_it_counts(path: str) -> None:
     assert settings == {"journal_mode": "wal", "synchronous": 2}
     assert by_hand(store, "PRAGMA foreign_keys") == [(1,)]
     store.close()
+
+
+@pytest.mark.parametrize("name", ["a b", "50%", "what?", "#1", "é", "a%20b"])
+def test_any_name_of_a_folder_will_do(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name / "state.sqlite")
+    _made(path)
+    assert os.path.exists(path)
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_light_command_imports_nothing_heavy(path: str) -> None:
+    _made(path)
+    program = (
+        "import sys; before = set(sys.modules)\n"
+        "from jackline.store.open import open_store\nfrom jackline.store.contract import RunQuery\n"
+        "store = open_store(sys.argv[1], create=False, read_only=True); store.list_runs(RunQuery())\n"
+        "print(' '.join(sorted(set(sys.modules) - before)))"
+    )
+    command = [sys.executable, "-c", program, path]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split()
+    heavy = {
+        "psycopg",
+        "subprocess",
+        "tempfile",
+        "logging",
+        "pathlib",
+        "urllib.parse",
+        "importlib.resources",
+        "asyncio",
+    }
+    assert not heavy & set(loaded)
 
 
 def test_nothing_is_made_unless_it_is_asked_for(path: str) -> None:
@@ -157,14 +188,19 @@ def test_a_damaged_page_is_found_and_left_as_it_is(path: str) -> None:
     assert Path(path).read_bytes() == before
 
 
+def _fill(store: Store, kept: list[str]) -> None:
+    for number in range(1000):
+        run = made(store, f"more-{number}", spec={"prompt": "x" * 20_000})
+        kept += [run.id]
+
+
 def test_a_full_disk_says_so_and_loses_nothing(path: str) -> None:
     store = open_store(path, create=True)
     made(store)
     pages = by_hand(store, "PRAGMA page_count")[0][0]
     by_hand(store, f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreFull, match="the disk is full .*: make room, then resume"):
-        for number in range(100):
-            made(store, f"more-{number}", spec={"prompt": "x" * 5000})
+    with pytest.raises(StoreFull, match=r"the disk is full .*: make room, then resume"):
+        _fill(store, [])
     by_hand(store, "PRAGMA max_page_count = 1000000")
     made(store, "after")
     assert store.check() == []
@@ -180,11 +216,9 @@ def test_a_really_full_disk_says_so_and_loses_nothing(tmp_path: Path) -> None:
         pytest.skip("this container may not mount")
     try:
         store = open_store(str(folder / "jackline.db"), create=True)
-        kept = []
+        kept: list[str] = []
         with pytest.raises((StoreFull, StoreUnavailable)):
-            for number in range(1000):
-                made(store, f"run-{number}", spec={"prompt": "x" * 20_000})
-                kept.append(f"run-{number}")
+            _fill(store, kept)
         assert kept
         assert sorted(row.id for row in store.list_runs(RunQuery(limit=1000))) == sorted(kept)
         store.close()
@@ -212,12 +246,12 @@ def _as_nobody(path: str, how: str) -> str:
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
 def test_permissions_that_do_not_suffice_are_named(path: str, tmp_path: Path) -> None:
     _made(path)
-    for folder in (tmp_path, *list(tmp_path.parents)[:-2]):
-        os.chmod(folder, os.stat(folder).st_mode | 0o011)
+    for parent in (tmp_path, *list(tmp_path.parents)[:-2]):
+        os.chmod(parent, os.stat(parent).st_mode | stat.S_IXOTH)
     folder = os.path.dirname(path)
-    os.chmod(folder, 0o755)
+    os.chmod(folder, os.stat(folder).st_mode | stat.S_IROTH | stat.S_IXOTH)
     assert _as_nobody(path, "open").startswith(f"StoreError {path} cannot be read: Permission denied")
-    os.chmod(path, 0o644)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IROTH)
     assert _as_nobody(path, "open").startswith(f"StoreReadOnly the database cannot be written ({folder})")
     assert _as_nobody(str(tmp_path / "home" / "new.db"), "create").startswith("StoreReadOnly")
 

@@ -29,9 +29,7 @@ class Answers(Base):
         reach("call.judged")
         return answered
 
-    def _answer(
-        self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int
-    ) -> tuple[Call, Run]:
+    def _answer(self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
         run = self._locked(statements, run_id)
         if run.life.state is RunState.RUNNING and not _over(statements, run_id):
             raise Refused(f"run {run_id} is being worked on by {run.owner}: answer when it waits")

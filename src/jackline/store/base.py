@@ -1,11 +1,11 @@
-"""What every part of the store leans on: the driver, the frozen specs, the fence and the chain. No SQL of its own."""
+"""What every part of the store leans on: the driver, the frozen specs, the fence and the chain. No SQL here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from jackline.domain.events import Fact, place
+from jackline.domain.events import Event, Fact, place
 from jackline.domain.records import Lease, Run, Spec
 from jackline.domain.states import RunState
 from jackline.errors import Fenced, NotFound
@@ -33,11 +33,6 @@ class Head(NamedTuple):
     chain_head: str
     calls: int
     parent: str | None
-
-    @property
-    def chain(self) -> Chain:
-        """Where the run's stream stands."""
-        return Chain(self.event_seq, self.chain_head)
 
 
 class Base:
@@ -100,28 +95,28 @@ def fenced_head(statements: Statements, lease: Lease) -> Head:
     return head
 
 
-def append(
-    statements: Statements, stream: str, after: Chain, facts: Iterable[Fact], at: int, actor: str
-) -> Chain:
-    """Write events at the end of a stream; the caller writes the chain's new end to the run, in this transaction."""
+def append(statements: Statements, stream: str, after: Chain, facts: Iterable[Fact], at: int, actor: str) -> Chain:
+    """Write events at the end of a stream; the caller writes the new end to the run in the same transaction."""
     seq, head = after
     for fact in facts:
-        seq += 1
-        event = place(fact, stream, seq, at, actor, head)
-        head = event.hash
-        statements.run(
-            "add_event",
-            {
-                "stream": stream,
-                "seq": seq,
-                "at": at,
-                "kind": event.kind,
-                "actor": actor,
-                "data": event.data,
-                "hash": head,
-            },
-        )
+        event = place(fact, stream, seq + 1, at, actor, head)
+        write_event(statements, event)
+        seq, head = event.seq, event.hash
     return Chain(seq, head)
+
+
+def write_event(statements: Statements, event: Event) -> None:
+    """Write one event down."""
+    values = {
+        "stream": event.stream,
+        "seq": event.seq,
+        "at": event.at,
+        "kind": event.kind,
+        "actor": event.actor,
+        "data": event.data,
+        "hash": event.hash,
+    }
+    statements.run("add_event", values)
 
 
 def lease_values(lease: Lease) -> dict[str, object]:

@@ -1,8 +1,8 @@
 """What a store can do: one contract, two backends, one suite of tests. Contracts and their small values only.
 
-Every write of a worker names its lease; a write whose lease is no longer the newest raises Fenced and changes nothing.
-Event and state are written in one transaction. Times are milliseconds; `at` is the caller's wall clock, leases are
-counted by the store's own clock (the boot clock on SQLite, the database's clock on PostgreSQL).
+Every write of a worker names its lease; a write whose lease is no longer the newest raises Fenced and changes
+nothing. Event and state are written in one transaction. Times are milliseconds; `at` is the caller's wall clock,
+leases are counted by the store's own clock (the boot clock on SQLite, the database's clock on PostgreSQL).
 """
 
 from __future__ import annotations
@@ -147,7 +147,10 @@ class Store(Protocol):
         ...
 
     def matching_runs(self, text: str, repository: str | None, limit: int = 10) -> list[RunRow]:
-        """Runs whose id is `text`; else whose number it is in the repository (`#12`, `12`); else whose id begins so."""
+        """Runs whose id is `text`; else whose number (`#12`) it is in the repository; else whose id begins so.
+
+        `repository` is the id of one (`rows.repository_id` of its path); without it no number is looked for.
+        """
         ...
 
     def list_runs(self, query: RunQuery) -> list[RunRow]:
@@ -164,11 +167,11 @@ class Store(Protocol):
 
     # leases
     def claim(self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None) -> tuple[Lease, Run]:
-        """Take the run as a new attempt. A running one only if its lease ran out or its attempt is `dead`; else Busy."""
+        """Take the run as a new attempt; Busy if it is running, unless its lease ran out or its attempt is `dead`."""
         ...
 
     def renew(self, lease: Lease, lease_ms: int, wall_ms: int) -> bool:
-        """Move the lease on and add `wall_ms` to what was spent; True if a cancel was requested. Fenced if lost."""
+        """Move the lease on and add `wall_ms` to what was spent; True if a cancel was requested, Fenced if lost."""
         ...
 
     def cancel_wanted(self, run_id: str) -> bool:
@@ -180,14 +183,27 @@ class Store(Protocol):
         ...
 
     def write(self, lease: Lease, change: Change) -> Run:
-        """The one fenced write of a worker; gives back the run as it now is (cancel requests and calls included)."""
+        """The one fenced write of a worker; gives back the run as it now is.
+
+        Cancel requests, calls and wall time are changed by others and never overwritten by `change.life`. A notice
+        without a chain head gets the head that this very write leads to.
+        """
         ...
 
     # ledger
     def admit(
-        self, lease: Lease, intent: Intent, decide: Callable[[Intent, History], Admission], place: tuple[int, int], at: int
+        self,
+        lease: Lease,
+        intent: Intent,
+        decide: Callable[[Intent, History], Admission],
+        place: tuple[int, int],
+        at: int,
     ) -> tuple[Call, Admission, Receipt | None]:
-        """Write the intent down with what `decide` says of it, in one transaction; `place` is (turn, step)."""
+        """Write the intent down with what `decide` says of it, in one transaction; `place` is (turn, step).
+
+        `decide` may be asked more than once, so it must be pure. The history of a read or a local has no earlier
+        calls in it: they repeat freely.
+        """
         ...
 
     def settle(self, lease: Lease, settlement: Settlement) -> Call:
@@ -197,8 +213,8 @@ class Store(Protocol):
     def answer(self, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
         """A person's word on a call: happened, did-not, retry, skip (in doubt); allow, deny (asked).
 
-        Refused while a worker holds the run, or when the call is not open to such an answer. When nothing else is open
-        the waiting run is queued again.
+        Refused while a worker holds the run, or when the call is not open to such an answer. The same question,
+        asked twice, is answered once. When nothing else is open the waiting run is queued again.
         """
         ...
 
@@ -257,7 +273,7 @@ class Store(Protocol):
         ...
 
     def backup(self, path: str) -> None:
-        """Copy everything to a new file, which appears whole or not at all; Refused where the server has its own way."""
+        """Copy everything to a new file, which appears whole or not at all; Refused by a server, with its own way."""
         ...
 
     def archivable(self, before: int, limit: int = 100) -> Sequence[str]:
@@ -265,5 +281,5 @@ class Store(Protocol):
         ...
 
     def drop_archived_events(self, run_id: str, head: str, at: int) -> int:
-        """Remove the events of a run whose archive is safely written; the chain's head stays. Refused if it moved on."""
+        """Remove the events of a run whose archive is safely written; the chain goes on. Refused if it moved on."""
         ...

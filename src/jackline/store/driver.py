@@ -1,4 +1,4 @@
-"""What the store asks of a backend: transactions and named statements. Contracts only; no SQL, no decisions."""
+"""What the store asks of a backend: transactions and named statements. Contracts only; no SQL."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Driver(Protocol):
         ...
 
     def write(self, work: Callable[[Statements], T]) -> T:
-        """Run `work` in a transaction that is committed durably; it may be run again, so it only writes here."""
+        """Run `work` in a durable transaction; it may be run again, so it changes nothing else."""
         ...
 
     def read(self, work: Callable[[Statements], T]) -> T:
@@ -65,7 +65,7 @@ class Driver(Protocol):
         ...
 
     def snapshot(self, work: Callable[[Statements], T]) -> T:
-        """Run `work` so that all its reads see the same moment; it never waits for writers either."""
+        """Run `work` so that all its reads see the same moment; it waits for no writer either."""
         ...
 
     def migrate(self, version: int, script: str, work: Callable[[Statements], None]) -> bool:

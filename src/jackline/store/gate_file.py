@@ -1,8 +1,8 @@
 """The gate file: writers of one SQLite database stand in line for it. It knows nothing of SQL.
 
-SQLite's own busy handler polls, and starves writers (measured p99 1283 ms against 4.7 ms). `flock(2)` is a queue in
-the kernel, and belongs to the open file, so that it excludes threads with descriptors of their own as well;
-`lockf` belongs to the process, and would not.
+SQLite's own busy handler polls, and starves writers (measured p99 1283 ms against 4.7 ms). `flock(2)` is a
+queue in the kernel, and belongs to the open file, so that it excludes threads with descriptors of their own as
+well; `lockf` belongs to the process, and would not.
 """
 
 from __future__ import annotations
@@ -58,9 +58,8 @@ class GateFile:
         waiter.join(self._patience)
         if waiter.is_alive() and waiter.give_up():
             self._descriptor = None  # the waiter closes it when its turn comes
-            raise StoreUnavailable(
-                f"{self.path} was held for {self._patience:g} s by a process that may be stopped"
-            )
+            held = f"{self.path} was held for {self._patience:g} s by a process that may be stopped"
+            raise StoreUnavailable(held)
 
 
 class _Waiter(threading.Thread):

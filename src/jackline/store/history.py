@@ -1,4 +1,4 @@
-"""What the ledger knows that bears on an intent: a few bounded reads inside the transaction that writes it down."""
+"""What the ledger knows that bears on an intent: a few bounded reads in the transaction that writes it down."""
 
 from __future__ import annotations
 

@@ -29,9 +29,7 @@ _LOST = "lost"  # the outcome of an attempt that never said how it ended
 class Leases(Base):
     """The part of the store that workers write through."""
 
-    def claim(
-        self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None
-    ) -> tuple[Lease, Run]:
+    def claim(self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None) -> tuple[Lease, Run]:
         """Take the run as a new attempt; a running one only if its lease ran out or its attempt is `dead`."""
         taken = self._driver.write(lambda one: self._claim(one, run_id, owner, lease_ms, at, dead))
         reach("run.claimed")
@@ -53,7 +51,7 @@ class Leases(Base):
         return lease, self._found(statements, run_id)
 
     def renew(self, lease: Lease, lease_ms: int, wall_ms: int) -> bool:
-        """Move the lease on and add `wall_ms` to what was spent; True if a cancel was requested. Fenced if lost."""
+        """Move the lease on and add `wall_ms` to what was spent; True if a cancel was requested."""
 
         def move(statements: Statements) -> bool:
             values = {**lease_values(lease), **statements.clock(), "lease_ms": lease_ms, "wall_ms": wall_ms}
@@ -80,7 +78,7 @@ class Leases(Base):
         self._driver.write(note)
 
     def write(self, lease: Lease, change: Change) -> Run:
-        """The one fenced write of a worker; gives back the run as it now is (cancel requests and calls included)."""
+        """The one fenced write of a worker; gives back the run as it now is, with what others changed."""
         run = self._driver.write(lambda statements: self._write(statements, lease, change))
         reach("advance.committed")
         return run

@@ -7,16 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from jackline.domain.events import Fact
+from jackline.domain.events import place as place_event
 from jackline.domain.gate import Admission, History, Intent
 from jackline.domain.records import Call, Lease, Receipt
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.domain.transitions import TransitionRefused, next_call
-from jackline.errors import Fenced, NotFound, Refused
+from jackline.errors import NotFound, Refused
 from jackline.faults import reach
 from jackline.store import history, rows
-from jackline.store.base import Base, Head, append, fenced_head, lease_values
+from jackline.store.base import RUNNING, Base, Head, fenced_head, write_event
 from jackline.store.contract import Settlement
-from jackline.store.driver import Row, Statements, clean
+from jackline.store.driver import Again, Driver, Row, Statements, clean
+from jackline.store.memory import Memory
 
 _PREPARED = str(CallState.PREPARED)
 _IN_DOUBT = str(CallState.IN_DOUBT)
@@ -34,13 +36,21 @@ Decide = Callable[[Intent, History], Admission]
 class Ledger(Base):
     """The part of the store that doors write through."""
 
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self._memory = Memory()
+
     def admit(
         self, lease: Lease, intent: Intent, decide: Decide, place: tuple[int, int], at: int
     ) -> tuple[Call, Admission, Receipt | None]:
-        """Write the intent down with what `decide` says of it, in one transaction; `place` is (turn, step)."""
-        admitted = self._driver.write(lambda one: self._admit(one, lease, intent, decide, place, at))
+        """Write the intent down with what `decide` says of it, in one go; `place` is (turn, step)."""
+        made = self._driver.write(lambda one: self._admit(one, lease, intent, decide, place, at))
         reach("call.intent.committed")
-        return admitted
+        head, values, call, admission, receipt = made
+        self._memory.keep_head(lease, head)
+        if call.state is CallState.PREPARED:
+            self._memory.keep_call(values)
+        return call, admission, receipt
 
     def _admit(
         self,
@@ -50,29 +60,72 @@ class Ledger(Base):
         decide: Decide,
         place: tuple[int, int],
         at: int,
-    ) -> tuple[Call, Admission, Receipt | None]:
-        head = fenced_head(statements, lease)
+    ) -> tuple[Head, dict[str, Any], Call, Admission, Receipt | None]:
+        head = self._memory.head(lease) or fenced_head(statements, lease)
         most = self._spec(statements, lease.run_id).limits.calls
         known, occurrence = history.read(statements, lease, intent, head, most)
         admission = decide(intent, known)
         values = _intent_values(lease, intent, admission, place, occurrence, at)
         values["number"] = head.calls + 1
-        if statements.run("add_call", values) == 0:
-            raise Refused(f"call {intent.call_id} is in the ledger already")
         call = rows.to_call(tuple(values.values()))
         fact = Fact(_ADMITTED[admission.decision][1], _intent_facts(call))
-        _move(statements, lease, head, fact, at, "agent", calls=head.calls + 1)
+        moved = self._move(statements, lease, head, fact, at, "agent", calls=head.calls + 1)
+        if statements.run("add_call", values) == 0:
+            raise Refused(f"call {intent.call_id} is in the ledger already")
         reach("call.intent.begun")
         stored = known.receipt if admission.decision is Decision.STORED else None
-        return call, admission, stored
+        return moved, values, call, admission, stored
 
     def settle(self, lease: Lease, settlement: Settlement) -> Call:
         """Write an outcome; an effect that succeeded or happened gets its receipt in the same transaction."""
-        call = self._driver.write(lambda statements: _settle(statements, lease, settlement))
+        head, call = self._driver.write(lambda statements: self._settle(statements, lease, settlement))
         reach("call.outcome.committed")
+        self._memory.keep_head(lease, head)
         if settlement.origin != "agent":
             reach("call.judged")
         return call
+
+    def _settle(self, statements: Statements, lease: Lease, settlement: Settlement) -> tuple[Head, Call]:
+        head = self._memory.head(lease) or fenced_head(statements, lease)
+        values = self._memory.call(lease, settlement.call_id) or _call_values(statements, lease, settlement.call_id)
+        _change(values, settlement)
+        call = rows.to_call(tuple(values.values()))
+        external, origin = clean(settlement.external_id), clean(settlement.origin)
+        proves = call.call_class is CallClass.EFFECT and call.state is CallState.DONE
+        receipt = write_receipt(statements, call, external, origin, settlement.at) if proves else None
+        fact = outcome_facts(call, external, origin, receipt=receipt)
+        moved = self._move(statements, lease, head, fact, settlement.at, origin, calls=head.calls)
+        if statements.run("settle_call", values) == 0:
+            self._memory.forget(lease.run_id)
+            raise Again
+        reach("call.outcome.begun")
+        return moved, call
+
+    def _move(
+        self, statements: Statements, lease: Lease, head: Head, fact: Fact, at: int, actor: str, *, calls: int
+    ) -> Head:
+        """Write the event and move the run's head, if it is still where we think it is and the lease still ours.
+
+        The head first: on PostgreSQL two doors of one run meet at its row, and the second one finds it changed.
+        """
+        event = place_event(fact, lease.run_id, head.event_seq + 1, at, actor, head.chain_head)
+        values = {
+            "id": lease.run_id,
+            "owner": lease.owner,
+            "token": lease.token,
+            "running": RUNNING,
+            "after": head.event_seq,
+            "event_seq": event.seq,
+            "chain_head": event.hash,
+            "calls": calls,
+            "at": at,
+        }
+        if statements.run("move_head", values) == 0:
+            self._memory.forget(lease.run_id)
+            fenced_head(statements, lease)
+            raise Again
+        write_event(statements, event)
+        return Head(head.state, head.owner, head.token, event.seq, event.hash, calls, head.parent)
 
     def open_calls(self, run_id: str) -> list[Call]:
         """Calls that were allowed and have no outcome, and those in doubt; oldest first."""
@@ -149,26 +202,13 @@ def outcome_facts(call: Call, external_id: str, origin: str, *, receipt: bool | 
     return Fact(f"call.{call.state}", data)
 
 
-def _settle(statements: Statements, lease: Lease, settlement: Settlement) -> Call:
-    head = fenced_head(statements, lease)
-    row = _call_row(statements, lease.run_id, settlement.call_id)
-    values = _outcome_values(row, settlement)
-    if statements.run("settle_call", values) == 0:
-        raise Fenced(lease.run_id)
-    call = rows.to_call(tuple(values.values()))
-    external, origin = clean(settlement.external_id), clean(settlement.origin)
-    receipt = None
-    if call.call_class is CallClass.EFFECT and call.state is CallState.DONE:
-        receipt = write_receipt(statements, call, external, origin, settlement.at)
-    fact = outcome_facts(call, external, origin, receipt=receipt)
-    _move(statements, lease, head, fact, settlement.at, origin, calls=head.calls)
-    reach("call.outcome.begun")
-    return call
+def _call_values(statements: Statements, lease: Lease, call_id: str) -> dict[str, Any]:
+    row = _call_row(statements, lease.run_id, call_id)
+    return dict(zip(rows.COLUMNS["call"], row, strict=True))
 
 
-def _outcome_values(row: Row, settlement: Settlement) -> dict[str, Any]:
-    """The call's columns in their order, as they are after the settlement; `before` is what the state is now."""
-    values = dict(zip(rows.COLUMNS["call"], row, strict=True))
+def _change(values: dict[str, Any], settlement: Settlement) -> None:
+    """Settle the columns of a call, in their order; `before` is what the state has to be in the database."""
     state = changed(values["id"], CallState(values["state"]), settlement.change)
     values["before"] = values["state"]
     values["state"] = str(state)
@@ -176,20 +216,6 @@ def _outcome_values(row: Row, settlement: Settlement) -> dict[str, Any]:
     values["exit_code"] = settlement.exit_code
     values["reason"] = clean(settlement.reason) or values["reason"]
     values["finished_at"] = None if state is CallState.IN_DOUBT else settlement.at
-    return values
-
-
-def _move(
-    statements: Statements, lease: Lease, head: Head, fact: Fact, at: int, actor: str, *, calls: int
-) -> None:
-    seq, chain_head = append(statements, lease.run_id, head.chain, (fact,), at, actor)
-    values = lease_values(lease)
-    values["event_seq"] = seq
-    values["chain_head"] = chain_head
-    values["calls"] = calls
-    values["at"] = at
-    if statements.run("count_call", values) == 0:
-        raise Fenced(lease.run_id)
 
 
 def _intent_values(

@@ -1,7 +1,7 @@
 """The list of runs, put together from what it is narrowed by. Text only: it runs nothing.
 
-Every part reads one index from its newest end and stops after a page, so that it costs the same however many runs
-there are. Several states are several parts that are merged: `state IN (...)` would sort everything that matches.
+Every part reads one index from its newest end and stops after a page, so that it costs the same however many
+runs there are. Several states are several parts that are merged: `IN (...)` would sort everything that matches.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from jackline.store.contract import RunQuery
 from jackline.store.driver import clean
 from jackline.store.rows import COLUMNS
 
+_PLACE = "runs.id AS id, runs.created_at AS created_at"
 # From the few runs of the session to their rows, never through all the newest runs until one of them fits.
 _FROM_SESSION = "sessions CROSS JOIN runs"
 
@@ -25,21 +26,23 @@ def listing(query: RunQuery) -> tuple[str, dict[str, object]]:
 
 
 def _page(found: str) -> str:
+    """The rows of one page; only the ids that stand on it are looked up."""
     return (
-        f"SELECT {', '.join(COLUMNS['listed'])} FROM ({found}) AS found "  # noqa: S608 - values are parameters
+        f"SELECT {', '.join(COLUMNS['listed'])} FROM ("  # noqa: S608 - values are parameters
+        f"SELECT id FROM ({found}) AS merged ORDER BY created_at DESC, id DESC LIMIT :limit) AS found "
         "JOIN runs ON runs.id = found.id JOIN repositories AS places ON places.id = runs.repository "
-        "ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit"
+        "ORDER BY runs.created_at DESC, runs.id DESC"
     )
 
 
 def _part(conditions: list[str]) -> str:
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     order = "ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit"
-    return f"SELECT id FROM (SELECT runs.id AS id FROM runs{where} {order}) AS part"  # noqa: S608
+    return f"SELECT id, created_at FROM (SELECT {_PLACE} FROM runs{where} {order}) AS part"  # noqa: S608
 
 
 def _part_of_session(conditions: list[str]) -> str:
-    return f"SELECT DISTINCT runs.id AS id FROM {_FROM_SESSION} WHERE {' AND '.join(conditions)}"  # noqa: S608
+    return f"SELECT DISTINCT {_PLACE} FROM {_FROM_SESSION} WHERE {' AND '.join(conditions)}"  # noqa: S608
 
 
 def _conditions(query: RunQuery, values: dict[str, object]) -> list[str]:

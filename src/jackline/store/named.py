@@ -43,6 +43,19 @@ def with_percent(sql: str, expressions: dict[str, str]) -> str:
     return _PARAMETER.sub(spell, sql.replace("%", "%%"))
 
 
+def with_marks(sql: str) -> tuple[str, tuple[str, ...]]:
+    """The query with a question mark for each parameter, and their names in order: SQLite binds these faster."""
+    names: list[str] = []
+
+    def spell(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        names.append(found[1])
+        return "?"
+
+    return _PARAMETER.sub(spell, sql), tuple(names)
+
+
 def by_bytes(script: str) -> str:
     """A migration with PostgreSQL's name for text that is compared by its bytes, as SQLite does."""
     return _TEXT.sub(r'\1 COLLATE "C"', script)

@@ -14,9 +14,7 @@ from jackline.store.upkeep import status_of
 _ADDRESSES = ("postgresql://", "postgres://")
 
 
-def open_store(
-    database: str, *, create: bool, read_only: bool = False, lease_clock: Clock | None = None
-) -> Store:
+def open_store(database: str, *, create: bool, read_only: bool = False, lease_clock: Clock | None = None) -> Store:
     """The store of a database; `create` makes and migrates a file, but never changes a server's schema."""
     driver = _driver(database, create=create and not read_only, read_only=read_only, clock=lease_clock)
     try:
@@ -30,7 +28,7 @@ def open_store(
 
 
 def migrate(database: str) -> list[str]:
-    """Bring a database to the schema that this jackline knows; the names of the migrations that were applied."""
+    """Bring a database to the schema that this jackline knows; the names of what was applied."""
     driver = _driver(database, create=True)
     try:
         return schema.migrate(driver, _now())

@@ -1,7 +1,8 @@
-"""The PostgreSQL driver: one connection, outages ridden out, nothing written twice. It knows SQL only by name.
+"""The PostgreSQL driver: one connection, outages ridden out, nothing written twice. SQL by name only.
 
-A transaction is a function that can be run again. When the connection is lost during COMMIT, the server is asked
-afterwards what became of that transaction, so that a commit whose answer was lost is not repeated.
+A transaction is a function that can be run again. When the connection is lost during COMMIT, the server is
+asked afterwards what became of that transaction and of its last event, so that a commit whose answer was lost is
+not repeated, and one that was lost itself is.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _DATABASE_CLOCK = {
     "clock_boot": "'database'",
     "clock_now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
 }
-# A frozen client must not hold a row for ever, and a server that trades durability for speed must not do so here.
+# A frozen client must not hold a row for ever; a server that trades durability for speed must not do so here.
 _SESSION = """
 SELECT set_config('lock_timeout', '15s', false),
     set_config('idle_in_transaction_session_timeout', '15s', false),
@@ -45,6 +46,8 @@ _DEFAULTS: dict[str, Any] = {
     "tcp_user_timeout": 10_000,
 }
 _FOR_UPDATE = "lock_"  # the beginning of the names of queries that lock the row they read
+_STATUS = "SELECT pg_xact_status(CAST(%s AS xid8))"
+_EVENT = "SELECT 1 FROM events WHERE stream = %(stream)s AND seq = %(seq)s AND hash = %(hash)s"
 _OUTAGES = (
     sql_errors.AdminShutdown,
     sql_errors.CrashShutdown,
@@ -59,9 +62,10 @@ _RACES = (sql_errors.SerializationFailure, sql_errors.DeadlockDetected)
 class _OutcomeUnknown(Exception):
     """The connection was lost while a commit was under way."""
 
-    def __init__(self, transaction: str, result: object, cause: psycopg.Error) -> None:
+    def __init__(self, transaction: str, event: Values | None, result: object, cause: psycopg.Error) -> None:
         super().__init__(transaction)
         self.transaction = transaction
+        self.event = event
         self.result = result
         self.cause = cause
 
@@ -87,6 +91,7 @@ class PostgresDriver:
         self._expressions = {} if clock else _DATABASE_CLOCK
         self._sql = {name: self._spelled(name, sql) for name, sql in named.load(self.backend).items()}
         self._lock = threading.RLock()
+        self._event: Values | None = None  # the last one that the transaction under way has written
         try:
             self._connection = self._connect()
         except psycopg.Error as error:
@@ -100,6 +105,8 @@ class PostgresDriver:
         return self._connection.execute(self._sql[name], values).fetchall()
 
     def run(self, name: str, values: Values) -> int:
+        if name == "add_event":
+            self._event = values
         return self._connection.execute(self._sql[name], values).rowcount
 
     def listing(self, sql: str, values: Values) -> list[Row]:
@@ -139,12 +146,13 @@ class PostgresDriver:
             self._connection.execute("COMMIT")
         except psycopg.Error as error:
             if self._lost(error):
-                raise _OutcomeUnknown(transaction, result, error) from error
+                raise _OutcomeUnknown(transaction, self._event, result, error) from error
             raise
         return result
 
     def _begin(self) -> str:
         """Begin, and learn the transaction's number in the same round trip."""
+        self._event = None
         cursor = self._connection.execute("BEGIN; SELECT CAST(pg_current_xact_id() AS TEXT)")
         cursor.nextset()
         row = cursor.fetchone()
@@ -160,7 +168,7 @@ class PostgresDriver:
 
     # outages
     def _ridden_out(self, action: Callable[[], T]) -> T:
-        """Run the action; again after a lost race, and after an outage that does not last too long."""
+        """Run the action; again after a lost race, or an outage that does not last too long."""
         with self._lock:
             patience = _Patience(self._outage)
             while True:
@@ -187,15 +195,24 @@ class PostgresDriver:
             try:
                 self._connection.close()
                 self._connection = self._connect()
-                query = "SELECT pg_xact_status(CAST(%s AS xid8))"
-                row = self._connection.execute(query, (unknown.transaction,)).fetchone()
+                status = self._status(unknown.transaction)
+                if status != "in progress":
+                    return status == "committed" and self._is_there(unknown.event)
             except psycopg.Error as error:
                 if not self._lost(error):
                     raise self._translated(error) from error
-                continue
-            if row and row[0] != "in progress":
-                return bool(row[0] == "committed")
         raise self._translated(unknown.cause) from unknown.cause
+
+    def _status(self, transaction: str) -> str | None:
+        try:
+            row = self._connection.execute(_STATUS, (transaction,)).fetchone()
+        except sql_errors.InvalidParameterValue:
+            return None  # "in the future": the server crashed before it had written down that there was one
+        return None if row is None else str(row[0])
+
+    def _is_there(self, event: Values | None) -> bool:
+        """After a crash the server gives the numbers of lost transactions out again; a hash is nobody else's."""
+        return event is None or self._connection.execute(_EVENT, event).fetchone() is not None
 
     def _lost(self, error: psycopg.Error) -> bool:
         """Whether trying again on a new connection can help."""

@@ -24,7 +24,7 @@ class Address:
 
     @classmethod
     def parse(cls, address: str) -> Address:
-        """The parts of a `postgresql://` address; an address that cannot be read is not repeated in the error."""
+        """The parts of a `postgresql://` address; one that cannot be read is not repeated in the error."""
         try:
             parts: dict[str, Any] = conninfo.conninfo_to_dict(address)
         except psycopg.ProgrammingError as error:

@@ -15,9 +15,7 @@ class Reading(Base):
     def events(self, stream: str, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a sequence above `after`."""
         values = {"stream": clean(stream), "after": after, "limit": max(0, limit)}
-        return [
-            Event(*row) for row in self._driver.read(lambda statements: statements.all("some_events", values))
-        ]
+        return [Event(*row) for row in self._driver.read(lambda statements: statements.all("some_events", values))]
 
     def turns(self, run_id: str) -> list[Turn]:
         """The turns of a run."""

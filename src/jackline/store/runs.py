@@ -1,4 +1,4 @@
-"""Runs: created once, found by a few characters, cancelled by request. Who works on them: see `store.leases`."""
+"""Runs: created once, found by a few characters, cancelled by request. Who works on them: `store.leases`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Runs(Base):
         return None if row is None else rows.to_run(row, self._spec(statements, run_id))
 
     def matching_runs(self, text: str, repository: str | None, limit: int = 10) -> list[RunRow]:
-        """Runs whose id is `text`; else whose number it is in the repository (its id); else whose id begins so."""
+        """Runs whose id is `text`; else whose number it is in the repository; else whose id begins so."""
         return self._driver.read(lambda statements: _matching(statements, clean(text), repository, limit))
 
     def list_runs(self, query: RunQuery) -> list[RunRow]:

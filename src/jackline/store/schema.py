@@ -1,4 +1,4 @@
-"""Numbered migrations: which there are, which a database has, and how it gets the rest. The SQL is in files."""
+"""Numbered migrations: which there are, which a database has, how it gets the rest. The SQL is in files."""
 
 from __future__ import annotations
 

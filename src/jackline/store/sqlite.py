@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from jackline.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
@@ -43,16 +44,14 @@ def _boot_id() -> str:
 
 
 class SqliteDriver:
-    """One connection, shared by the threads of a process; reads do not wait for a writer of another connection."""
+    """One connection, shared by the threads of a process; reads wait for no writer of another one."""
 
     backend = "sqlite"
 
-    def __init__(
-        self, path: str, *, create: bool, read_only: bool = False, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, path: str, *, create: bool, read_only: bool = False, clock: Clock | None = None) -> None:
         self.place = path
         self._clock = clock or boot_clock
-        self._sql = named.load(self.backend)
+        self._sql = {name: _spelled(sql) for name, sql in named.load(self.backend).items()}
         self._gate = GateFile(path + ".gate")
         # Two locks, so that a thread that waits for the gate file does not stop those that read.
         self._writer = threading.RLock()
@@ -61,14 +60,17 @@ class SqliteDriver:
 
     # statements
     def one(self, name: str, values: Values) -> Row | None:
-        row: Row | None = self._connection.execute(self._sql[name], values).fetchone()
+        sql, picked = self._sql[name]
+        row: Row | None = self._connection.execute(sql, picked(values)).fetchone()
         return row
 
     def all(self, name: str, values: Values) -> list[Row]:
-        return self._connection.execute(self._sql[name], values).fetchall()
+        sql, picked = self._sql[name]
+        return self._connection.execute(sql, picked(values)).fetchall()
 
     def run(self, name: str, values: Values) -> int:
-        return self._connection.execute(self._sql[name], values).rowcount
+        sql, picked = self._sql[name]
+        return self._connection.execute(sql, picked(values)).rowcount
 
     def listing(self, sql: str, values: Values) -> list[Row]:
         return self._connection.execute(sql, values).fetchall()
@@ -164,7 +166,7 @@ class SqliteDriver:
     def _open(self, *, create: bool, read_only: bool) -> sqlite3.Connection:
         address = sqlite_file.prepare(self.place, create=create, read_only=read_only)
         try:
-            connection = sqlite3.connect(address, **_CONNECTION)
+            connection: sqlite3.Connection = sqlite3.connect(address, **_CONNECTION)
         except sqlite3.Error as error:
             raise translated(error, self.place) from error
         try:
@@ -182,11 +184,22 @@ class SqliteDriver:
         if not read_only and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._gate.enter()
             try:
-                # The mark first, and by itself: it must stand in the file before the write-ahead log takes over.
+                # The mark first: it must stand in the file itself before the write-ahead log takes over.
                 connection.execute(f"PRAGMA application_id = {sqlite_file.MARK}")
                 connection.execute("PRAGMA journal_mode = WAL")
             finally:
                 self._gate.leave()
+
+
+def _spelled(sql: str) -> tuple[str, Callable[[Values], tuple[object, ...]]]:
+    """A query, and what picks its parameters from the values."""
+    marked, names = named.with_marks(sql)
+    match names:
+        case ():
+            return marked, lambda _: ()
+        case (name,):
+            return marked, lambda values: (values[name],)
+    return marked, itemgetter(*names)
 
 
 def _damage(connection: sqlite3.Connection) -> list[str]:

@@ -1,4 +1,4 @@
-"""The file under the SQLite driver: made with care, judged before SQLite may touch it, copied whole. No SQL."""
+"""The file under the SQLite driver: made private, judged before SQLite may touch it, copied whole. No SQL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator
-from urllib.parse import quote
 
 from jackline.errors import Refused, StoreCorrupt, StoreError, StoreReadOnly
 
@@ -88,7 +87,7 @@ def _make(folder: str, path: str) -> None:
 
 
 def _judge(path: str) -> None:
-    """Read the header ourselves: SQLite would write to a foreign file, or recover a damaged one, without asking."""
+    """Read the header ourselves: SQLite would write to a foreign file, or recover a damaged one, unasked."""
     try:
         with open(path, "rb") as file:
             header = file.read(_HEADER_BYTES)
@@ -111,13 +110,11 @@ def _refuse_network(folder: str) -> None:
     with open("/proc/mounts", encoding="utf-8", errors="surrogateescape") as file:
         kind = network_type(os.path.realpath(folder), file.read())
     if kind:
-        raise StoreError(
-            f"{folder} is on a network file system ({kind}), where locks fail: choose a local home"
-        )
+        raise StoreError(f"{folder} is on a network file system ({kind}), where locks fail: choose a local home")
 
 
 def _address(path: str, folder: str, *, read_only: bool) -> str:
-    uri = "file:" + quote(os.path.abspath(path))
+    uri = "file:" + os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     if not read_only:
         return uri + "?mode=rw"
     # On a medium that cannot be written SQLite finds no place for its shared memory, and needs none.

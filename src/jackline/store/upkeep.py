@@ -28,7 +28,7 @@ class Upkeep(Base):
         return [*self._migrations(), *self._driver.snapshot(audit)]
 
     def backup(self, path: str) -> None:
-        """Copy everything to a new file, which appears whole or not at all; Refused by a server with its own way."""
+        """Copy everything to a new file, which appears whole or not at all; Refused by a server."""
         self._driver.backup(path)
 
     def archivable(self, before: int, limit: int = 100) -> list[str]:

@@ -15,7 +15,7 @@ CREATE TABLE instance (
 
 CREATE TABLE repositories (
     id TEXT NOT NULL PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,
+    path TEXT NOT NULL,
     next_number BIGINT NOT NULL,
     created_at BIGINT NOT NULL
 );

@@ -31,9 +31,9 @@ CREATE TABLE calls (
     output_ref TEXT
 ) /* WITHOUT ROWID */;
 
+-- None for the open calls: it would be written twice for each call, and is asked for once a turn, of one run.
 CREATE INDEX calls_key ON calls (run_id, key, number);
 CREATE INDEX calls_target ON calls (run_id, target, number) WHERE target <> '';
-CREATE INDEX calls_open ON calls (run_id, number) WHERE finished_at IS NULL;
 
 CREATE TABLE receipts (
     call_id TEXT NOT NULL REFERENCES calls (id),

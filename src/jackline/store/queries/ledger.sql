@@ -44,9 +44,9 @@ WHERE key = :key ORDER BY distance LIMIT 1
 -- name: add_call
 INSERT INTO calls ({call}, number) VALUES ({:call}, :number) ON CONFLICT (id) DO NOTHING
 
--- name: count_call
+-- name: move_head
 UPDATE runs SET calls = :calls, event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
-WHERE id = :id AND owner = :owner AND token = :token AND state = :running
+WHERE id = :id AND owner = :owner AND token = :token AND state = :running AND event_seq = :after
 
 -- name: settle_call
 UPDATE calls SET state = :state, output = :output, exit_code = :exit_code, reason = :reason,
