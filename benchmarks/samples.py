@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from jackline import clock
 from jackline.domain import ids
@@ -82,12 +82,12 @@ def complete(store: Store, wanted: Wanted, at: int) -> Run:
 def _turn(store: Store, lease: Lease, run: Run, at: int) -> None:
     session = f"session-{run.id}"
     turn = Turn(run.id, 1, 1, lease.token, "work", run.spec.agent, session, run.spec.prompt, at)
-    life = replace(run.life, phase=Phase.WORKING, step=1, turn=1, iteration=1)
+    life = run.life._replace(phase=Phase.WORKING, step=1, turn=1, iteration=1)
     fact = Fact("turn.started", {"turn": 1, "role": "work", "agent": run.spec.agent})
     store.write(lease, Change(at, (fact,), life, turn, session=(run.spec.agent, session)))
     for rule in (READ, READ, SEND):
         durable_call(store, lease, rule, new_id(at), at + 10)
-    ended = replace(turn, ended_at=at + 20, exit_code=0, last_message="It passes now: the fixture was shared.")
+    ended = turn._replace(ended_at=at + 20, exit_code=0, last_message="It passes now: the fixture was shared.")
     store.write(lease, Change(at + 20, (Fact("turn.ended", {"turn": 1, "exit_code": 0}),), turn=ended))
 
 
@@ -101,11 +101,11 @@ def _end(store: Store, lease: Lease, run: Run, state: RunState, at: int) -> Run:
 
 
 def _life_at_end(life: Life, state: RunState) -> Life:
-    ended = replace(life, state=state, phase=None, step=2, turn=1, iteration=1)
+    ended = life._replace(state=state, phase=None, step=2, turn=1, iteration=1)
     match state:
         case RunState.WAITING:
-            return replace(ended, reason=WaitReason.HUMAN)
+            return ended._replace(reason=WaitReason.HUMAN)
         case RunState.FAILED:
-            return replace(ended, failure=Failure.AGENT_ERROR, detail="exit 1")
+            return ended._replace(failure=Failure.AGENT_ERROR, detail="exit 1")
         case _:
-            return replace(ended, proof=Proof.PROVED)
+            return ended._replace(proof=Proof.PROVED)

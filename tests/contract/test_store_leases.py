@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -133,9 +132,9 @@ def test_a_stale_lease_changes_nothing(store: Store, clock: FakeClock, name: str
         case "ended":
             store.write(lease, Change(AT, life=Life(state=RunState.FAILED)))
         case "another owner":
-            lease = replace(lease, owner="worker-9")
+            lease = lease._replace(owner="worker-9")
         case "no such run":
-            lease = replace(lease, run_id="nobody")
+            lease = lease._replace(run_id="nobody")
     before = _everything(store)
     with pytest.raises(Fenced):
         _STALE_WRITES[name](store, lease)
@@ -171,17 +170,17 @@ def test_a_write_puts_everything_down_together(store: Store) -> None:
     assert store.checks("run-1") == [_CHECK]
     assert store.sessions("run-1") == {"claude": "session-1"}
     assert store.checkpoints("run-1") == [_CHECKPOINT]
-    assert store.notices("run-1") == store.notices() == [replace(_NOTICE, chain_head=run.chain_head)]
+    assert store.notices("run-1") == store.notices() == [_NOTICE._replace(chain_head=run.chain_head)]
 
 
 def test_records_are_updated_by_their_number(store: Store) -> None:
     lease = begun(store)
     store.write(lease, Change(AT, turn=_TURN, check=_CHECK, session=("claude", "a"), checkpoint=_CHECKPOINT))
-    ended = replace(_TURN, ended_at=AT + 9, exit_code=1, failure="crashed", last_message="bye", raw_lines=3)
-    passed = replace(_CHECK, ended_at=AT + 9, exit_code=0, output="ok", tree="abc")
+    ended = _TURN._replace(ended_at=AT + 9, exit_code=1, failure="crashed", last_message="bye", raw_lines=3)
+    passed = _CHECK._replace(ended_at=AT + 9, exit_code=0, output="ok", tree="abc")
     store.write(lease, Change(AT, turn=ended, check=passed, session=("claude", "b")))
-    store.write(lease, Change(AT, turn=replace(ended, number=2)))
-    assert store.turns("run-1") == [ended, replace(ended, number=2)]
+    store.write(lease, Change(AT, turn=ended._replace(number=2)))
+    assert store.turns("run-1") == [ended, ended._replace(number=2)]
     assert store.checks("run-1") == [passed]
     assert store.sessions("run-1") == {"claude": "b"}
 
@@ -194,7 +193,7 @@ def test_what_others_change_is_never_overwritten(store: Store) -> None:
     store.request_cancel("run-1", AT)
     store.renew(lease, LEASE_MS, 250)
     store.admit(lease, intent("call-2", READ), decide, (1, 1), AT)
-    fresh = store.write(lease, Change(AT, life=replace(old, step=1, phase=Phase.WORKING)))
+    fresh = store.write(lease, Change(AT, life=old._replace(step=1, phase=Phase.WORKING)))
     assert (fresh.life.cancel_requested, fresh.life.spent.calls, fresh.life.spent.wall_ms) == (True, 2, 250)
     assert fresh == store.run("run-1")
 
@@ -233,7 +232,7 @@ def test_steps_are_numbered_over_all_attempts(store: Store, clock: FakeClock) ->
     clock.now += LEASE_MS
     second = claimed(store, name="worker-2")
     store.write(second, Change(AT + 6, life=Life(RunState.RUNNING, phase=Phase.PROVING, step=3)))
-    failed = replace(_CHECK, exit_code=1, attempt=2)
+    failed = _CHECK._replace(exit_code=1, attempt=2)
     store.write(second, Change(AT + 7, life=Life(state=RunState.FAILED, step=3), check=failed))
     rows = by_hand(store, "SELECT step, attempt, kind, started_at, ended_at, outcome FROM steps ORDER BY step")
     assert rows == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from jackline.errors import NotFound, Refused
 from jackline.store.contract import Change, Settlement, Store
 from tests.support.stores import AT, LEASE_MS, MAIL, READ, UNKNOWN, FakeClock, begun, claimed, intent, made
 
-ASKED = replace(MAIL, decision=Decision.ASK)
+ASKED = MAIL._replace(decision=Decision.ASK)
 
 
 def _admit(store: Store, lease: Lease, wanted: Intent, at: int = AT) -> tuple[Call, Admission, Receipt | None]:
@@ -192,7 +191,7 @@ def test_history_tells_what_bears_on_an_effect(store: Store, clock: FakeClock) -
     lease = begun(store)
     _admit(store, lease, intent("a", key="other"))
     _settle(store, lease, "a", "doubt")
-    _admit(store, lease, intent("b", rule=replace(MAIL, decision=Decision.DENY)))
+    _admit(store, lease, intent("b", rule=MAIL._replace(decision=Decision.DENY)))
     _admit(store, lease, intent("c", key="third", target="mail:eve"))
     clock.now += LEASE_MS
     second = claimed(store, name="worker-2")

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from jackline.domain.records import Life, Spec
+from jackline.domain.repository import repository_id
 from jackline.domain.states import RunState, WaitReason
 from jackline.errors import Conflict, NotFound, Refused
 from jackline.store.contract import Change, RunQuery, Store
-from jackline.store.rows import repository_id
 from tests.support.stores import AT, HERE, begun, claimed, made, new_run
 
 

@@ -65,6 +65,5 @@ def test_killed_at_every_occurrence_of_each_point(tmp_path: Path, database: str,
         outcome = run_until_killed(folder, place, f"{point}:{time}", session=True, run_id=f"run-{time}")
         if outcome != "killed":
             assert time > 1, outcome
-            print(f"{point}: {time - 1} occurrences")
             return
     pytest.fail(f"{point} is reached {MOST_TIMES} times and more")

@@ -8,7 +8,7 @@ import stat
 import tracemalloc
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -100,21 +100,16 @@ class Played:
     def _turn(self, order: StartTurn, run: Run, part: Part) -> Signal:
         run_id, token = self._lease.run_id, self._lease.token
         turn = Turn(run_id, order.turn, order.step, token, order.role, run.spec.agent, "s-1", "p", self.now())
-        self._write(
-            Fact("turn.launched", {"turn": turn.number, "argv": ["agent"], "resumes": False}), turn=turn
-        )
+        self._write(Fact("turn.launched", {"turn": turn.number, "argv": ["agent"], "resumes": False}), turn=turn)
         self._print(f"{order.turn:04d}-{order.role}", part)
         if part.asks:
-            self._store.admit(
-                self._lease, intent(f"call-{turn.number}"), decide, (turn.number, turn.step), self.now()
-            )
+            self._store.admit(self._lease, intent(f"call-{turn.number}"), decide, (turn.number, turn.step), self.now())
         if part.dies:
             raise Died
         self._write(Fact("agent.message", {"text": "all good", "offset": 0}), actor="agent")
         self._write(Fact("agent.end", {"reason": "done", "text": "done", "offset": 9}), actor="agent")
         usage = Usage(tokens_input=70, tokens_output=30, usd_micros=1_500)
-        ended = replace(
-            turn,
+        ended = turn._replace(
             ended_at=self.now(),
             exit_code=0,
             failure=part.outcome.failure,
@@ -123,14 +118,12 @@ class Played:
             spent=Spent(tokens_input=70, tokens_output=30, usd_micros=1_500),
         )
         open_calls = len(self._store.open_calls(run_id))
-        return Signal(
-            TurnEnded(self.now(), part.outcome, usage, open_calls), turn=ended, session=("claude", "s-1")
-        )
+        return Signal(TurnEnded(self.now(), part.outcome, usage, open_calls), turn=ended, session=("claude", "s-1"))
 
     def _check(self, order: RunCheck) -> Signal:
         check = Check(self._lease.run_id, order.step, self._lease.token, order.command, self.now())
         self._write(Fact("check.launched", {"command": order.command}), check=check)
-        ended = replace(check, ended_at=self.now(), exit_code=0, output="3 passed")
+        ended = check._replace(ended_at=self.now(), exit_code=0, output="3 passed")
         return Signal(CheckEnded(self.now(), 0), check=ended)
 
     def _print(self, name: str, part: Part) -> None:
@@ -285,9 +278,9 @@ def test_a_turn_that_died_is_told_and_the_effect_in_doubt_is_asked_about(store: 
 def test_a_call_that_was_asked_about_is_shown_with_its_answers(store: Store, home: Path) -> None:
     run = new(store)
     lease, claimed = store.claim(run.id, owner(), LEASE_MS, AT)
-    rule = replace(MAIL, decision=Decision.ASK)
+    rule = MAIL._replace(decision=Decision.ASK)
     store.admit(lease, intent("call-7", rule, target="mail:bob"), decide, (1, 1), AT)
-    waiting = replace(claimed.life, state=RunState.WAITING, reason=WaitReason.APPROVAL)
+    waiting = claimed.life._replace(state=RunState.WAITING, reason=WaitReason.APPROVAL)
     run = store.write(lease, Change(AT, (Fact("run.waiting", {"reason": "approval"}),), life=waiting))
     page = (Path(export(store, run, str(home))) / "RESUME.md").read_text()
     assert "\n    jackline answer run-1 call-7 allow" in page
@@ -304,9 +297,7 @@ def test_a_call_that_was_asked_about_is_shown_with_its_answers(store: Store, hom
         ("täsk\udcff", "é" * 200, f"täsk_/{'é' * 60}"),
     ],
 )
-def test_the_folder_is_reachable_by_task_and_agent(
-    store: Store, home: Path, task: str, agent: str, place: str
-) -> None:
+def test_the_folder_is_reachable_by_task_and_agent(store: Store, home: Path, task: str, agent: str, place: str) -> None:
     run = new(store, task=task, agent=agent)
     folder = Path(export(store, run, str(home)))
     link = home / "logs" / place / "run-1"

@@ -203,9 +203,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_it_says_thinks_and_is_done(stage: Stage) -> None:
-    played = stage.play(
-        {"say": "héllo"}, {"think": "hm"}, {"usage": {"input": 5, "usd": 0.25}}, {"sleep": 0.001}
-    )
+    played = stage.play({"say": "héllo"}, {"think": "hm"}, {"usage": {"input": 5, "usd": 0.25}}, {"sleep": 0.001})
     assert played.lines == [
         {"type": "session", "id": "s1"},
         {"type": "message", "text": "héllo"},
@@ -328,9 +326,7 @@ def test_an_input_does_not_become_a_shell_command(stage: Stage) -> None:
     ("run", "code"),
     [("exit 3", 3), (["/does/not/exist"], 127), ("kill -9 $$", 137), (["true"], 0), (None, 0)],
 )
-def test_exit_codes_of_tools_are_reported_and_the_script_goes_on(
-    stage: Stage, run: object, code: int
-) -> None:
+def test_exit_codes_of_tools_are_reported_and_the_script_goes_on(stage: Stage, run: object, code: int) -> None:
     gate = stage.gate()
     call = {"tool": "t", "external_id": "x", **({"run": run} if run else {})}
     played = stage.play({"call": call}, {"say": "on"}, gate=gate)
@@ -364,9 +360,7 @@ def test_a_tool_runs_in_its_own_session_with_the_agents_environment(stage: Stage
 def test_a_child_that_a_tool_leaves_with_its_output_is_not_waited_for(stage: Stage) -> None:
     gate = stage.gate()
     os.mkfifo(stage.workspace / "held")
-    played = stage.play(
-        {"call": {"tool": "t", "run": "(exec cat held >&1 2>/dev/null) & echo done"}}, gate=gate
-    )
+    played = stage.play({"call": {"tool": "t", "run": "(exec cat held >&1 2>/dev/null) & echo done"}}, gate=gate)
     assert gate.ops("finish")[0]["output"] == "done\n"
     assert played.code == 0
     (stage.workspace / "held").write_text("")  # opened and closed: the child reads the end, and is gone
@@ -447,9 +441,7 @@ def test_a_gate_that_is_gone(stage: Stage) -> None:
 
 
 def test_a_gate_that_hangs_up(stage: Stage) -> None:
-    assert_failed_closed(
-        stage, stage.play(TOUCH, gate=stage.gate(prepare=lambda _q: None)), "without an answer"
-    )
+    assert_failed_closed(stage, stage.play(TOUCH, gate=stage.gate(prepare=lambda _q: None)), "without an answer")
 
 
 def test_a_gate_that_never_answers(stage: Stage) -> None:
@@ -593,9 +585,7 @@ def test_hang_hangs_until_it_is_killed(stage: Stage, number: int) -> None:
 
 def test_an_ignored_signal_does_not_end_it(stage: Stage) -> None:
     os.mkfifo(stage.workspace / "go")
-    process = stage.start(
-        {"ignore": ["SIGTERM"]}, {"say": "ready"}, {"wait_for": "go"}, {"say": "still here"}
-    )
+    process = stage.start({"ignore": ["SIGTERM"]}, {"say": "ready"}, {"wait_for": "go"}, {"say": "still here"})
     before = heard(process, "ready")
     process.terminate()
     (stage.workspace / "go").write_text("x")
@@ -619,9 +609,7 @@ def test_nobody_listens_any_more(stage: Stage) -> None:
 
 
 def test_touch_and_wait_for_keep_two_in_step(stage: Stage) -> None:
-    process = stage.start(
-        {"touch": "deep/here"}, {"wait_for": {"file": "go", "seconds": SECONDS}}, {"say": "gone"}
-    )
+    process = stage.start({"touch": "deep/here"}, {"wait_for": {"file": "go", "seconds": SECONDS}}, {"say": "gone"})
     wait_until((stage.workspace / "deep/here").exists)
     assert process.poll() is None
     (stage.workspace / "go").touch()
@@ -828,8 +816,5 @@ def test_example_limit(stage: Stage) -> None:
 def test_example_crash_once(stage: Stage) -> None:
     gate = stage.gate()
     assert stage.play(script=example("crash-once.json"), gate=gate).outcome().failure is Failure.CRASHED
-    assert (
-        stage.play(script=example("crash-once.json"), gate=gate, attempt=2, resume=True).outcome()
-        == Outcome()
-    )
+    assert stage.play(script=example("crash-once.json"), gate=gate, attempt=2, resume=True).outcome() == Outcome()
     assert (stage.workspace / "notes.txt").read_text() == "one line\n"

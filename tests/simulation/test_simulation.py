@@ -106,7 +106,6 @@ def over_seeds(count: int, one: Callable[[int], None]) -> None:
         except BaseException as error:
             error.add_note(f"replay with JACKLINE_SEED={seed}")
             raise
-    print(f"{count} seeds")
 
 
 def test_every_effect_happens_once_through_any_crash(clocked: tuple[Store, Clocked]) -> None:

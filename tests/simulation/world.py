@@ -104,9 +104,7 @@ class SimulatedWorld:
         self._store, self._lease, self._outside = store, lease, outside
         self._inbox: deque[Signal] = deque()
         self._prober = KnowingProber(outside, tells=probe)
-        self.ledger = Ledger(
-            store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self._stop
-        )
+        self.ledger = Ledger(store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self._stop)
         self._stopping = False
 
     def now(self) -> int:

@@ -46,7 +46,5 @@ def events(*facts: tuple[str, Mapping[str, Any]]) -> list[Event]:
     told: list[Event] = []
     for seq, (kind, data) in enumerate(facts, 1):
         actor = "agent" if kind.startswith("agent.") else "engine"
-        told.append(
-            place(Fact(kind, data), "run-1", seq, AT + seq * 10, actor, told[-1].hash if told else "")
-        )
+        told.append(place(Fact(kind, data), "run-1", seq, AT + seq * 10, actor, told[-1].hash if told else ""))
     return told

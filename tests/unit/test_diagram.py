@@ -17,9 +17,7 @@ from jackline.domain.transitions import CALL, RUN
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROW = re.compile(r"^\| `([a-z._]+)` \| ([^|]+) \|$", re.MULTILINE)
 SOURCE = os.path.dirname(os.path.dirname(str(faults.__file__)))
-REACHED = (
-    "import sys\nfrom jackline import faults\nfor point in sys.argv[1:]: faults.reach(point)\nprint('alive')"
-)
+REACHED = "import sys\nfrom jackline import faults\nfor point in sys.argv[1:]: faults.reach(point)\nprint('alive')"
 
 
 def read(name: str) -> str:
@@ -78,8 +76,6 @@ def crash(at: str | None, *points: str) -> subprocess.CompletedProcess[str]:
         ("run.claimed:2", ("run.claimed", "run.created", "run.claimed"), True),
     ],
 )
-def test_a_crash_point_kills_only_where_it_is_asked_to(
-    at: str | None, points: tuple[str, ...], dies: bool
-) -> None:
+def test_a_crash_point_kills_only_where_it_is_asked_to(at: str | None, points: tuple[str, ...], dies: bool) -> None:
     done = crash(at, *points)
     assert (done.returncode, done.stdout) == ((-9, "") if dies else (0, "alive\n"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,11 +11,9 @@ from jackline.domain.retry import RetryPolicy, backoff_ms
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
 
-POLICIES = st.builds(
-    RetryPolicy, most=st.integers(0, 9), base_ms=st.integers(0, 10**6), cap_ms=st.integers(0, 10**8)
-)
+POLICIES = st.builds(RetryPolicy, most=st.integers(0, 9), base_ms=st.integers(0, 10**6), cap_ms=st.integers(0, 10**8))
 RETRIES = st.integers(0, 10_000)
-AMOUNTS = st.fixed_dictionaries({one.name: st.integers(0, 10**9) for one in fields(Spent)})
+AMOUNTS = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in Spent._fields})
 COUNTED = ("wall_ms", "iterations", "steps", "calls", "usd_micros")
 NO_LIMITS = Limits(wall_ms=None, iterations=None, steps=None, calls=None, tokens=None, usd_micros=None)
 
@@ -51,7 +47,7 @@ def test_parked_runs_do_not_wake_at_one_instant() -> None:
 @given(AMOUNTS, AMOUNTS)
 def test_what_is_spent_adds_up(one: dict[str, int], other: dict[str, int]) -> None:
     total = Spent(**one).plus(**other)
-    assert asdict(total) == {name: one[name] + other[name] for name in one}
+    assert total._asdict() == {name: one[name] + other[name] for name in one}
     assert total == Spent(**other).plus(**one)
 
 
@@ -62,11 +58,11 @@ def test_an_account_that_does_not_exist_is_refused() -> None:
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_limit_is_spent_exactly_at_its_number(name: str) -> None:
-    limits = Limits(**{**asdict(NO_LIMITS), name: 10})
+    limits = Limits(**{**NO_LIMITS._asdict(), name: 10})
     assert exhausted(limits, Spent(**{name: 9})) is None
     assert exhausted(limits, Spent(**{name: 10})) == f"{name} 10 of 10"
     assert exhausted(limits, Spent(**{name: 11})) == f"{name} 11 of 10"
-    assert exhausted(Limits(**{**asdict(NO_LIMITS), name: 0}), Spent()) == f"{name} 0 of 0"
+    assert exhausted(Limits(**{**NO_LIMITS._asdict(), name: 0}), Spent()) == f"{name} 0 of 0"
 
 
 def test_tokens_count_in_and_out_but_cached_ones_only_once() -> None:

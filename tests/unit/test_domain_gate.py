@@ -20,15 +20,13 @@ ALLOW, DENY, ASK, STORED = Decision.ALLOW, Decision.DENY, Decision.ASK, Decision
 READ = Rule("look", "tool", CallClass.READ)
 LOCAL = Rule("edit", "tool", CallClass.LOCAL)
 EFFECT = Rule("mail", "tool", CallClass.EFFECT, target="mail:{to}")
-ASKED = replace(EFFECT, decision=ASK)
-ASKED_READ = replace(READ, decision=ASK)
-ONCE = replace(EFFECT, most=1)
+ASKED = EFFECT._replace(decision=ASK)
+ASKED_READ = READ._replace(decision=ASK)
+ONCE = EFFECT._replace(most=1)
 NOW = 2  # the attempt in which the gate is asked
 
 
-def call(
-    state: CallState, answer: str = "", decision: Decision = ALLOW, attempt: int = 1, id: str = "c1"
-) -> Call:
+def call(state: CallState, answer: str = "", decision: Decision = ALLOW, attempt: int = 1, id: str = "c1") -> Call:
     return Call(
         id=id,
         run_id="run",
@@ -56,7 +54,7 @@ NOTHING = History(NOW, None, (), (), calls=0, of_rule=0, most_calls=None)
 
 
 def knows(*same_key: Call, **more: object) -> History:
-    return replace(NOTHING, same_key=same_key, **more)  # type: ignore[arg-type]
+    return NOTHING._replace(same_key=same_key, **more)  # type: ignore[arg-type]
 
 
 def intent(rule: Rule, target: str = "mail:a@b") -> Intent:
@@ -66,9 +64,9 @@ def intent(rule: Rule, target: str = "mail:a@b") -> Intent:
 DONE, FAILED, VOID = call(CallState.DONE), call(CallState.FAILED), call(CallState.VOID)
 PREPARED, IN_DOUBT = call(CallState.PREPARED), call(CallState.IN_DOUBT)
 WARNED = call(CallState.DENIED, decision=DENY, attempt=NOW, id="c2")
-WARNED_BEFORE = replace(WARNED, attempt=1)
+WARNED_BEFORE = WARNED._replace(attempt=1)
 UNANSWERED = call(CallState.DENIED, decision=ASK)
-AGREED, REFUSED = replace(UNANSWERED, answer="allow"), replace(UNANSWERED, answer="deny")
+AGREED, REFUSED = UNANSWERED._replace(answer="allow"), UNANSWERED._replace(answer="deny")
 
 
 class Row(NamedTuple):
@@ -83,7 +81,7 @@ ROWS = [
     Row("a read repeats freely", READ, knows(DONE, DONE), ALLOW),
     Row("a read that was cut off repeats freely", READ, knows(IN_DOUBT), ALLOW),
     Row("a local repeats freely, while the same is under way too", LOCAL, knows(PREPARED, FAILED), ALLOW),
-    Row("a read that a rule denies", replace(READ, decision=DENY), NOTHING, DENY),
+    Row("a read that a rule denies", READ._replace(decision=DENY), NOTHING, DENY),
     Row("a read that a person must agree to", ASKED_READ, NOTHING, ASK),
     Row("the same, agreed to", ASKED_READ, knows(AGREED), ALLOW, "c1"),
     Row("the same, refused", ASKED_READ, knows(REFUSED), DENY, "c1"),
@@ -95,22 +93,22 @@ ROWS = [
     Row("and then allowed", UNKNOWN, knows(WARNED, IN_DOUBT), ALLOW),
     Row("warned in an attempt that died: again", UNKNOWN, knows(WARNED_BEFORE, IN_DOUBT), DENY, "c1"),
     Row("made again since: free", UNKNOWN, knows(DONE, WARNED_BEFORE, IN_DOUBT), ALLOW),
-    Row("cut off twice: denied again", UNKNOWN, knows(replace(IN_DOUBT, id="c3"), WARNED), DENY, "c3"),
-    Row("an unknown call may be asked about", replace(UNKNOWN, decision=ASK), NOTHING, ASK),
+    Row("cut off twice: denied again", UNKNOWN, knows(IN_DOUBT._replace(id="c3"), WARNED), DENY, "c3"),
+    Row("an unknown call may be asked about", UNKNOWN._replace(decision=ASK), NOTHING, ASK),
     Row("an effect that its rule allows", EFFECT, NOTHING, ALLOW),
     Row("an effect is asked about by default", ASKED, NOTHING, ASK),
-    Row("an effect that its rule denies", replace(EFFECT, decision=DENY), knows(receipt=RECEIPT), DENY),
+    Row("an effect that its rule denies", EFFECT._replace(decision=DENY), knows(receipt=RECEIPT), DENY),
     Row("done, with a receipt: the stored result", EFFECT, knows(DONE, receipt=RECEIPT), STORED, "c0"),
     Row("the same where a person is asked", ASKED, knows(DONE, receipt=RECEIPT), STORED, "c0"),
     Row("a receipt of an ancestor", EFFECT, knows(receipt=RECEIPT), STORED, "c0"),
     Row("the same effect is under way", EFFECT, knows(PREPARED), DENY, "c1"),
     Row("in doubt", EFFECT, knows(IN_DOUBT), DENY, "c1"),
     Row("in doubt, asked again meanwhile", EFFECT, knows(WARNED, IN_DOUBT), DENY, "c1"),
-    Row("a later word does not cover a doubt", EFFECT, knows(replace(VOID, id="c2"), IN_DOUBT), DENY, "c1"),
+    Row("a later word does not cover a doubt", EFFECT, knows(VOID._replace(id="c2"), IN_DOUBT), DENY, "c1"),
     Row("void: known not to have happened", EFFECT, knows(VOID), ALLOW, "c1"),
     Row("void, and asked about by default: agreed before", ASKED, knows(VOID), ALLOW, "c1"),
     Row("failed with evidence that nothing happened", EFFECT, knows(FAILED), ALLOW, "c1"),
-    Row("a person said retry", EFFECT, knows(replace(VOID, answer="retry")), ALLOW, "c1"),
+    Row("a person said retry", EFFECT, knows(VOID._replace(answer="retry")), ALLOW, "c1"),
     Row("a person said skip", EFFECT, knows(call(CallState.ABANDONED, "skip")), DENY, "c1"),
     Row("a person said deny", ASKED, knows(REFUSED), DENY, "c1"),
     Row("a person said allow", ASKED, knows(AGREED), ALLOW, "c1"),
@@ -119,25 +117,25 @@ ROWS = [
     Row("allowed, then cut off", ASKED, knows(IN_DOUBT, AGREED), DENY, "c1"),
     Row("other content for a target of an earlier attempt", EFFECT, knows(same_target=(DONE,)), ASK, "c1"),
     Row("for a target in doubt", EFFECT, knows(same_target=(IN_DOUBT,)), ASK, "c1"),
-    Row("for a target of this attempt", EFFECT, knows(same_target=(replace(DONE, attempt=NOW),)), ALLOW),
+    Row("for a target of this attempt", EFFECT, knows(same_target=(DONE._replace(attempt=NOW),)), ALLOW),
     Row(
         "for a target of both",
         EFFECT,
-        knows(same_target=(replace(DONE, attempt=NOW, id="c9"), DONE)),
+        knows(same_target=(DONE._replace(attempt=NOW, id="c9"), DONE)),
         ASK,
         "c1",
     ),
     Row(
         "a moved target that a person agreed to",
         EFFECT,
-        knows(replace(AGREED, id="c4"), same_target=(DONE,)),
+        knows(AGREED._replace(id="c4"), same_target=(DONE,)),
         ALLOW,
         "c4",
     ),
-    Row("room under the rule's max", replace(EFFECT, most=2), knows(of_rule=1), ALLOW),
-    Row("the rule's max is reached", replace(EFFECT, most=2), knows(of_rule=2), DENY),
-    Row("max of a read", replace(READ, most=1), knows(of_rule=1), DENY),
-    Row("max of an unknown", replace(UNKNOWN, most=1), knows(of_rule=1), DENY),
+    Row("room under the rule's max", EFFECT._replace(most=2), knows(of_rule=1), ALLOW),
+    Row("the rule's max is reached", EFFECT._replace(most=2), knows(of_rule=2), DENY),
+    Row("max of a read", READ._replace(most=1), knows(of_rule=1), DENY),
+    Row("max of an unknown", UNKNOWN._replace(most=1), knows(of_rule=1), DENY),
     Row("a stored result is not one more", ONCE, knows(of_rule=1, receipt=RECEIPT), STORED, "c0"),
     Row("nor is a repeat of what did not happen", ONCE, knows(VOID, of_rule=1), ALLOW, "c1"),
 ]

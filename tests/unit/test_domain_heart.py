@@ -32,13 +32,13 @@ from jackline.domain.transitions import TransitionRefused
 AT = 1_000_000
 NO_LIMIT = Limits(wall_ms=None, iterations=None, steps=None, calls=None, tokens=None, usd_micros=None)
 SPEC = Spec("fix it", "/w", proof="make test", limits=NO_LIMIT)
-UNPROVED = replace(SPEC, proof="")
+UNPROVED = SPEC._replace(proof="")
 QUEUED = Life(attempt=1)
 SETTLED = Recovered(AT)
 
 
 def begun(spec: Spec = SPEC, **life: Any) -> State:
-    return State("run", spec, replace(QUEUED, **life))
+    return State("run", spec, QUEUED._replace(**life))
 
 
 def drive(state: State, *signals: Input) -> Step:
@@ -119,9 +119,7 @@ def test_a_red_proof_fails_the_run_and_a_resume_works_again() -> None:
     assert life.proof is Proof.REFUTED
     resumed = drive(decided.state, Claimed(AT), SETTLED)
     assert isinstance(resumed.commands[0], StartTurn)
-    assert resumed.state.life.proof is Proof.UNVERIFIED, (
-        "the tree changes: what was said of it no longer holds"
-    )
+    assert resumed.state.life.proof is Proof.UNVERIFIED, "the tree changes: what was said of it no longer holds"
 
 
 def test_a_proof_that_was_killed_refutes_nothing_and_is_tried_again() -> None:
@@ -212,7 +210,7 @@ def test_nothing_reopens_succeeded_or_cancelled(state: RunState) -> None:
         step(over, Claimed(AT))
     for signal in (SETTLED, ended(), ended(Failure.CRASHED), CheckEnded(AT, 0)):
         with pytest.raises(TransitionRefused):
-            step(replace(over, life=replace(over.life, goal=Phase.PROVING), spec=UNPROVED), signal)
+            step(replace(over, life=over.life._replace(goal=Phase.PROVING), spec=UNPROVED), signal)
 
 
 @pytest.mark.parametrize("why", Stop)
@@ -280,14 +278,14 @@ def test_a_cancel_ends_whatever_is_under_way(place: str) -> None:
 def test_a_cancel_request_in_the_store_is_enough(place: str) -> None:
     make, end = PLACES[place]
     state = make()
-    asked = replace(state, life=replace(state.life, cancel_requested=True))
+    asked = replace(state, life=state.life._replace(cancel_requested=True))
     decided = step(asked, end)
     assert decided.state.life.state is RunState.CANCELLED
     assert decided.state.life.proof is Proof.UNVERIFIED
 
 
 def test_a_cancelled_run_does_not_wait_for_a_persons_judgement() -> None:
-    crashed = State("run", SPEC, replace(working().life, cancel_requested=True))
+    crashed = State("run", SPEC, working().life._replace(cancel_requested=True))
     decided = drive(crashed, Claimed(AT), Recovered(AT, ("c1",)))
     assert decided.state.life.state is RunState.CANCELLED
 
@@ -405,7 +403,7 @@ def test_a_lasting_failure_fails_the_run_with_its_class(failure: Failure) -> Non
 
 @pytest.mark.parametrize("failure", sorted(TRANSIENT))
 def test_a_passing_failure_is_retried_up_to_the_cap_and_then_fails_with_its_class(failure: Failure) -> None:
-    spec = replace(SPEC, retry=RetryPolicy(most=2))
+    spec = SPEC._replace(retry=RetryPolicy(most=2))
     state = working(spec)
     for retry in (1, 2):
         decided = step(state, ended(failure, detail="again"))
@@ -420,7 +418,7 @@ def test_a_passing_failure_is_retried_up_to_the_cap_and_then_fails_with_its_clas
 
 
 def test_who_resumes_a_failed_run_has_all_retries_again() -> None:
-    spec = replace(SPEC, retry=RetryPolicy(most=1))
+    spec = SPEC._replace(retry=RetryPolicy(most=1))
     failed = drive(working(spec, retries=1), ended(Failure.CRASHED))
     assert failed.state.life.state is RunState.FAILED
     again = drive(failed.state, Claimed(AT), SETTLED, ended(Failure.CRASHED))
@@ -433,7 +431,7 @@ def test_retries_are_counted_in_a_row() -> None:
 
 
 def test_no_retries_at_all() -> None:
-    spec = replace(SPEC, retry=RetryPolicy(most=0))
+    spec = SPEC._replace(retry=RetryPolicy(most=0))
     assert drive(working(spec), ended(Failure.CRASHED)).state.life.state is RunState.FAILED
 
 
@@ -468,7 +466,7 @@ def test_an_agent_that_waits_parks_the_run(reason: WaitReason) -> None:
 @pytest.mark.parametrize("name", ["wall_ms", "iterations", "calls", "usd_micros"])
 def test_a_budget_that_is_spent_allows_no_first_turn(name: str) -> None:
     limited: dict[str, Any] = {name: 5}
-    spec = replace(SPEC, limits=replace(NO_LIMIT, **limited))
+    spec = SPEC._replace(limits=NO_LIMIT._replace(**limited))
     decided = drive(begun(spec, spent=Spent(**limited)), Claimed(AT), SETTLED)
     assert decided.state.life.reason is WaitReason.BUDGET
     assert decided.state.life.detail == f"budget spent: {name} 5 of 5"
@@ -476,7 +474,7 @@ def test_a_budget_that_is_spent_allows_no_first_turn(name: str) -> None:
 
 
 def test_steps_are_cumulative_over_attempts() -> None:
-    spec = replace(SPEC, limits=replace(NO_LIMIT, steps=4))
+    spec = SPEC._replace(limits=NO_LIMIT._replace(steps=4))
     second = drive(State("run", spec, working(spec).life), Claimed(AT), SETTLED)
     assert second.commands == (StartTurn(4, 2, Role.WORK),)
     third = drive(State("run", spec, second.state.life), Claimed(AT), SETTLED)
@@ -485,19 +483,19 @@ def test_steps_are_cumulative_over_attempts() -> None:
 
 def test_the_last_iteration_goes_on_after_a_crash() -> None:
     """It was counted when it began."""
-    spec = replace(SPEC, limits=replace(NO_LIMIT, iterations=1))
+    spec = SPEC._replace(limits=NO_LIMIT._replace(iterations=1))
     crashed = State("run", spec, working(spec).life)
     assert isinstance(drive(crashed, Claimed(AT), SETTLED).commands[0], StartTurn)
 
 
 def test_a_spent_budget_does_not_keep_finished_work_from_its_proof() -> None:
-    spec = replace(SPEC, limits=replace(NO_LIMIT, usd_micros=5))
+    spec = SPEC._replace(limits=NO_LIMIT._replace(usd_micros=5))
     decided = step(working(spec), TurnEnded(AT, Outcome(), Usage(usd_micros=9)))
     assert isinstance(decided.commands[0], RunCheck)
 
 
 def test_a_budget_that_runs_out_in_the_middle_parks_and_stays_spent() -> None:
-    spec = replace(SPEC, limits=replace(NO_LIMIT, usd_micros=5))
+    spec = SPEC._replace(limits=NO_LIMIT._replace(usd_micros=5))
     over = TurnEnded(AT, Outcome(Failure.CRASHED), Usage(usd_micros=6))
     parked = drive(working(spec), stop(Stop.BUDGET, "usd_micros 6 of 5"), over)
     assert (parked.state.life.reason, parked.state.life.detail) == (WaitReason.BUDGET, "usd_micros 6 of 5")

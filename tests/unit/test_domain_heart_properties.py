@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,9 +35,7 @@ SPECS = st.builds(
     workspace=st.just("/w"),
     proof=st.sampled_from(["make test", "make test", ""]),
     retry=st.builds(RetryPolicy, most=st.integers(0, 3)),
-    limits=st.builds(
-        Limits, steps=st.sampled_from([None, None, 9]), usd_micros=st.sampled_from([None, None, 5])
-    ),
+    limits=st.builds(Limits, steps=st.sampled_from([None, None, 9]), usd_micros=st.sampled_from([None, None, 5])),
 )
 OUTCOMES = st.just(Outcome()) | st.builds(
     Outcome,
@@ -72,10 +70,10 @@ def sensible(draw: st.DrawFn, state: State) -> Input | str:
 
 def follow(state: State, event: Input | str) -> Step:
     if event == CRASH:  # only the durable life is left, and another attempt claims it
-        life = replace(state.life, attempt=state.life.attempt + 1)
+        life = state.life._replace(attempt=state.life.attempt + 1)
         return step(State(state.run_id, state.spec, life), Claimed(0))
     if isinstance(event, str):
-        return Step(replace(state, life=replace(state.life, cancel_requested=True)))
+        return Step(replace(state, life=state.life._replace(cancel_requested=True)))
     return step(state, event)
 
 
@@ -108,8 +106,8 @@ def never_goes_back(before: Life, after: Life) -> None:
     assert after.step >= before.step
     assert after.turn >= before.turn
     assert after.iteration >= before.iteration
-    spent = asdict(after.spent)
-    assert all(spent[name] >= amount for name, amount in asdict(before.spent).items())
+    spent = after.spent._asdict()
+    assert all(spent[name] >= amount for name, amount in before.spent._asdict().items())
     assert after.spent.steps == after.step
 
 
@@ -165,9 +163,7 @@ def orders_fit_the_phase(before: State, event: Input | str, decided: Step) -> No
 
 @settings(max_examples=100, deadline=None)
 @given(SPECS, st.lists(st.sampled_from(Stop), min_size=1, max_size=4))
-def test_a_run_that_is_stopped_ends_with_the_next_news_unless_it_is_a_doubt(
-    spec: Spec, whys: list[Stop]
-) -> None:
+def test_a_run_that_is_stopped_ends_with_the_next_news_unless_it_is_a_doubt(spec: Spec, whys: list[Stop]) -> None:
     decided = step(step(State("run", spec, Life(attempt=1)), Claimed(0)).state, Recovered(0))
     if decided.ended:
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import asdict
 
 import pytest
 
@@ -66,7 +65,7 @@ def test_a_policy_file_becomes_rules() -> None:
 def test_rules_that_were_frozen_with_a_run_come_back_equal() -> None:
     rules = policy.from_tables(tomllib.loads(FULL)["rule"], "policy.toml")
     for rule in (*rules, *policy.BUILT_IN, policy.UNKNOWN):
-        stored = json.loads(json.dumps(asdict(rule)))
+        stored = json.loads(json.dumps(rule._asdict()))
         assert Rule.from_dict({**stored, "word of tomorrow": 1}) == rule
 
 

@@ -44,9 +44,7 @@ def test_registry_loads_the_adapter_by_name() -> None:
 
 
 def test_unknown_agent_names_the_nearest() -> None:
-    with pytest.raises(
-        errors.UsageError, match=r"no agent is called 'scriptd': did you mean scripted\?"
-    ) as caught:
+    with pytest.raises(errors.UsageError, match=r"no agent is called 'scriptd': did you mean scripted\?") as caught:
         registry.load("scriptd")
     assert caught.value.exit_code == 2
     with pytest.raises(errors.UsageError, match=r"'zzz': choose one of: scripted"):
@@ -176,9 +174,7 @@ def test_a_line_that_is_not_json_is_not_parsed_as_json(monkeypatch: pytest.Monke
 
 
 def test_text_that_no_database_takes_is_mended() -> None:
-    (one,) = scripted.ADAPTER.parse(
-        rb'{"type": "message", "text": "a\u0000\ud800\ud83d\ude00", "x": ["\ud800"]}'
-    )
+    (one,) = scripted.ADAPTER.parse(rb'{"type": "message", "text": "a\u0000\ud800\ud83d\ude00", "x": ["\ud800"]}')
     assert one.text == "a\ufffd?\U0001f600"
     assert one.data["x"] == ["?"]
 

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from jackline.engine.stream import HEAD_LIMIT, Line, LineSplitter, RawFile
 
-streams = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r", b"\0", b"\xff\xfe", b"long" * 5])).map(
-    b"".join
-)
+streams = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r", b"\0", b"\xff\xfe", b"long" * 5])).map(b"".join)
 
 
 def feed_all(splitter: LineSplitter, chunks: list[bytes]) -> list[Line]:

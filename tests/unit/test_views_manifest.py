@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def test_a_waiting_run_says_for_what_and_until_when() -> None:
 
 
 def test_no_limit_of_iterations_is_zero() -> None:
-    endless = replace(SPEC, limits=Limits(iterations=None))
+    endless = SPEC._replace(limits=Limits(iterations=None))
     assert manifest.fold(run(spec=endless), "/r", {}).max_iterations == 0
 
 
@@ -186,6 +185,6 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 
 
 def test_half_a_character_in_a_prompt_still_gives_a_file() -> None:
-    broken = replace(SPEC, prompt="a\ud800")
+    broken = SPEC._replace(prompt="a\ud800")
     text = manifest.fold(run(spec=broken), "/r", {}).to_json()
     assert json.loads(text.encode())["prompt"] == "a\ud800"

@@ -42,9 +42,7 @@ def test_a_missing_folder_has_no_turns_and_no_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stream", "expected"), [("stdout", b"o1\0\xffo2"), ("stderr", b"e1"), ("all", b"o1\0\xffe1o2")]
 )
-def test_bytes_come_in_order_and_without_decoration(
-    tmp_path: Path, turns: Path, stream: str, expected: bytes
-) -> None:
+def test_bytes_come_in_order_and_without_decoration(tmp_path: Path, turns: Path, stream: str, expected: bytes) -> None:
     (turns / "0001-work.stdout").write_bytes(b"o1\0\xff")
     (turns / "0001-work.stderr").write_bytes(b"e1")
     (turns / "0002-work.stdout").write_bytes(b"o2")
@@ -169,9 +167,7 @@ def test_where_the_kernel_stops_half_way_the_rest_is_copied_by_hand(
     assert target.read_bytes() == b"0123456789"
 
 
-def test_a_full_disk_is_not_taken_for_a_missing_feature(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_not_taken_for_a_missing_feature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "source").write_bytes(b"x")
 
     def full(*_: int) -> int:

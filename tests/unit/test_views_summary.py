@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from jackline.domain.budget import Spent
@@ -115,7 +113,7 @@ def test_commits_stand_under_their_number() -> None:
 
 
 def test_nothing_that_an_agent_wrote_steers_the_terminal() -> None:
-    hostile = replace(SPEC, task="\x1b]0;title\x07")
+    hostile = SPEC._replace(task="\x1b]0;title\x07")
     text = lines(fold(run(spec=hostile), turns=[turn(last_message="\x1b[2J\x00ok")]))
     assert not any(ord(letter) < 32 for line in text for letter in line)
 
@@ -146,23 +144,17 @@ def test_only_a_run_that_stopped_needs_a_page(state: RunState, wanted: bool) -> 
 def test_a_call_in_doubt_comes_with_the_exact_commands() -> None:
     text = page(WAITING, call(state=CallState.IN_DOUBT, reason="cut off"), call("call-2"))
     assert '### mail on mail:bob\n\n> cut off\n\n    {"to":"bob"}\n' in text
-    commands = [
-        line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")
-    ]
-    assert commands == [
-        f"jackline answer run-1 call-1 {word}" for word in ("happened", "did-not", "retry", "skip")
-    ]
+    commands = [line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")]
+    assert commands == [f"jackline answer run-1 call-1 {word}" for word in ("happened", "did-not", "retry", "skip")]
     assert "call-2" not in text
 
 
 def test_a_call_that_was_asked_about_comes_with_the_exact_commands_once() -> None:
     asked = call(state=CallState.DENIED, decision=Decision.ASK, key="k")
-    again = replace(asked, id="call-2")
-    answered = replace(asked, id="call-3", key="other", answer="allow")
+    again = asked._replace(id="call-2")
+    answered = asked._replace(id="call-3", key="other", answer="allow")
     text = page(Life(RunState.WAITING, WaitReason.APPROVAL), asked, again, answered)
-    commands = [
-        line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")
-    ]
+    commands = [line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")]
     assert commands == ["jackline answer run-1 call-2 allow", "jackline answer run-1 call-2 deny"]
 
 
@@ -171,7 +163,7 @@ def test_an_unknown_call_that_was_cut_off_stops_nobody() -> None:
 
 
 def test_nothing_in_a_page_is_read_as_markdown_or_by_the_terminal() -> None:
-    life = replace(WAITING, detail="# not\n## a title\x1b[31m")
+    life = WAITING._replace(detail="# not\n## a title\x1b[31m")
     found = fold(run(life), turns=[turn(last_message="# neither\n- this")])
     text = resume.page(found, [], "/h")
     assert "> # not\n> ## a title\ufffd[31m" in text

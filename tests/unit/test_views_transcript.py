@@ -103,9 +103,7 @@ def test_a_turn_that_died_with_its_attempt_is_an_error_before_the_next_attempt()
 
 
 def test_done_is_no_signal_when_the_turn_failed_nevertheless() -> None:
-    entries = told(
-        LAUNCHED, END, ("run.failed", {"failure": "agent_error"}), turns=[turn(failure="agent_error")]
-    )
+    entries = told(LAUNCHED, END, ("run.failed", {"failure": "agent_error"}), turns=[turn(failure="agent_error")])
     assert kinds(entries) == ["execute", "result", "error", "state", "end"]
 
 
@@ -182,9 +180,7 @@ def test_what_the_agent_complains_of_is_an_error(kind: str) -> None:
         (("a.kind.of.tomorrow", {"text": 7}), ""),
     ],
 )
-def test_everything_else_is_a_message_that_keeps_its_data(
-    fact: tuple[str, dict[str, Any]], content: str
-) -> None:
+def test_everything_else_is_a_message_that_keeps_its_data(fact: tuple[str, dict[str, Any]], content: str) -> None:
     entry = told(fact)[0]
     assert (entry.type, entry.content) == ("message", content)
     kept = {name: value for name, value in fact[1].items() if (name, value) != ("text", content)}
@@ -233,10 +229,7 @@ def test_the_fold_asks_for_one_event_at_a_time() -> None:
 
 
 def lines(count: int) -> list[bytes]:
-    return [
-        TranscriptEntry("message", run_id=12, iteration=2, content=f"text {n}").to_line()
-        for n in range(count)
-    ]
+    return [TranscriptEntry("message", run_id=12, iteration=2, content=f"text {n}").to_line() for n in range(count)]
 
 
 def test_what_was_written_is_read_back_the_same(tmp_path: Path) -> None:
@@ -260,9 +253,7 @@ def test_a_last_line_that_only_lacks_its_newline_is_read(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("bad", [b"garbage\n", b"[1]\n", b"\xff\xfe\n", b'{"timestamp": "noon"}\n'])
-def test_a_bad_line_in_the_middle_is_told_by_its_number_and_the_rest_is_read(
-    tmp_path: Path, bad: bytes
-) -> None:
+def test_a_bad_line_in_the_middle_is_told_by_its_number_and_the_rest_is_read(tmp_path: Path, bad: bytes) -> None:
     path = tmp_path / "transcript.jsonl"
     path.write_bytes(b"\n".join([lines(1)[0].strip(), b"", bad.strip(), *lines(1)]))
     entries = read_transcript(str(path))

@@ -117,9 +117,7 @@ ACTIONS: Mapping[str, tuple[Check | Shape, ...]] = {
     "sleep": (_between(0, LONGEST_SECONDS),),
     "hang": (TRUE,),
     "ignore": (_list_of(_one_of(*IGNORABLE), f"a list of {', '.join(IGNORABLE)}"),),
-    "daemon": (
-        Shape({"seconds": _between(0, LONGEST_LEFTOVER_SECONDS), "touch": WORD}, required=("seconds",)),
-    ),
+    "daemon": (Shape({"seconds": _between(0, LONGEST_LEFTOVER_SECONDS), "touch": WORD}, required=("seconds",)),),
     "garbage": (
         Shape(
             {
@@ -131,9 +129,7 @@ ACTIONS: Mapping[str, tuple[Check | Shape, ...]] = {
             required=("kind", "bytes"),
         ),
     ),
-    "usage": (
-        Shape({"input": _count(0), "output": _count(0), "cached": _count(0), "usd": _between(0, 1_000_000)}),
-    ),
+    "usage": (Shape({"input": _count(0), "output": _count(0), "cached": _count(0), "usd": _between(0, 1_000_000)}),),
     "limit": (
         Shape(
             {"resets_at": _count(0), "resets_in": _between(0, 10**9), "text": TEXT},

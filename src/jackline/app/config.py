@@ -7,8 +7,7 @@ where the home is, which database is used or which program is started.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackline.errors import ConfigError
 
@@ -21,8 +20,7 @@ USER_FILE = "config.toml"
 PROJECT_FILE = "jackline.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One setting: its type, default, and whether a project may set it."""
 
     name: str
@@ -52,8 +50,7 @@ _KEYS = {key.name: key for key in KEYS}
 _MOST = 10**12  # more fits no database's integer once it is milliseconds or millionths
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """Every setting with its source."""
 
     values: Mapping[str, Setting]

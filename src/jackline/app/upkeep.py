@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jackline import clock
@@ -114,7 +114,7 @@ def _append(store: Store, run_id: str, path: str, seq: int, head: str | None) ->
                 for events in _pages(store, run_id, seq):
                     ended = _checked(run_id, events, head, seq)
                     seq, head = events[-1].seq, ended
-                    packed.write("".join(json.dumps(asdict(event)) + "\n" for event in events).encode())
+                    packed.write("".join(json.dumps(event._asdict()) + "\n" for event in events).encode())
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

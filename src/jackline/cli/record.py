@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from jackline.cli.words import iso
@@ -61,8 +60,8 @@ def row_exit_code(row: RunRow) -> int | None:
 
 def values(record: object) -> Any:  # noqa: ANN401 - any JSON value
     """A record as JSON values, with times that programs can read."""
-    if is_dataclass(record):
-        return {one.name: _timed(one.name, getattr(record, one.name)) for one in fields(record)}
+    if isinstance(record, tuple) and hasattr(record, "_asdict"):
+        return {name: _timed(name, value) for name, value in record._asdict().items()}
     if isinstance(record, list | tuple):
         return [values(one) for one in record]
     if isinstance(record, dict):

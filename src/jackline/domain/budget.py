@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 HOUR_MS = 3_600_000
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much a run may use before it stops cleanly; None means no limit. The defaults are finite on purpose."""
 
     wall_ms: int | None = 8 * HOUR_MS
@@ -19,8 +18,7 @@ class Limits:
     usd_micros: int | None = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(NamedTuple):
     """What a run has used so far, over all its attempts."""
 
     wall_ms: int = 0
@@ -39,7 +37,7 @@ class Spent:
 
     def plus(self, **more: int) -> Spent:
         """A new account with these amounts added."""
-        values = {field.name: getattr(self, field.name) + more.pop(field.name, 0) for field in fields(self)}
+        values = {name: amount + more.pop(name, 0) for name, amount in self._asdict().items()}
         if more:
             message = f"no such account: {', '.join(more)}"
             raise TypeError(message)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackline.domain.states import CallClass, CallState, Decision
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Call, Receipt
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(NamedTuple):
     """A call that an agent wants to make, as the gate sees it."""
 
     call_id: str
@@ -26,8 +24,7 @@ class Intent:
     agent_call: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(NamedTuple):
     """What the ledger knows that bears on an intent."""
 
     attempt: int
@@ -39,8 +36,7 @@ class History:
     most_calls: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(NamedTuple):
     """The answer: what is decided, and why, in words that a model can act on."""
 
     decision: Decision

@@ -96,12 +96,12 @@ def step(state: State, signal: Input) -> Step:
 def _claimed(state: State) -> Step:
     """A new attempt: nothing of the last one's end may stick to it; `succeeded` and `cancelled` refuse."""
     claimed = next_run(state.life.state, "claim")
-    life = replace(state.life, state=claimed, reason=None, wake_at=None, failure=None, detail="")
+    life = state.life._replace(state=claimed, reason=None, wake_at=None, failure=None, detail="")
     return _recover(replace(state, life=life, stopping=None, stop_detail="", outcome=None))
 
 
 def _recover(state: State) -> Step:
-    life = _next_step(replace(state.life, phase=Phase.RECOVERING))
+    life = _next_step(state.life._replace(phase=Phase.RECOVERING))
     return Step(replace(state, life=life), (Recover(life.step),), (Fact("recovery.started"),))
 
 
@@ -122,7 +122,7 @@ def _turn_ended(state: State, signal: TurnEnded) -> Step:
         tokens_cached=usage.tokens_cached,
         usd_micros=usage.usd_micros,
     )
-    state = replace(state, life=replace(state.life, spent=spent), outcome=signal.outcome)
+    state = replace(state, life=state.life._replace(spent=spent), outcome=signal.outcome)
     # A person who presses Ctrl-C does not wait for probes: whoever resumes settles what is open.
     if (signal.open_calls or state.stopping is Stop.DOUBT) and state.stopping is not Stop.INTERRUPT:
         return _recover(state)
@@ -135,10 +135,10 @@ def _check_ended(state: State, signal: CheckEnded) -> Step:
     if state.stopping is not None:
         return _stopped(state, state.stopping)  # it had our TERM: not even an exit of 0 proves anything now
     if signal.exit_code == 0:
-        return _finish(replace(state, life=replace(state.life, proof=Proof.PROVED)), "succeed")
+        return _finish(replace(state, life=state.life._replace(proof=Proof.PROVED)), "succeed")
     if signal.exit_code is None:  # killed or lost: the host found nothing out, and a resume proves again
         return _fail(state, Failure.PROOF, signal.detail)
-    life = replace(state.life, proof=Proof.REFUTED, goal=Phase.WORKING)
+    life = state.life._replace(proof=Proof.REFUTED, goal=Phase.WORKING)
     return _fail(replace(state, life=life), Failure.PROOF, signal.detail)
 
 
@@ -174,17 +174,17 @@ def _concluded(state: State, outcome: Outcome, at: int) -> Step:
     if outcome.session_lost:  # the driver forgets the session; the next turn starts a fresh one with a packet
         return _proceed(state)
     if outcome.waits is not None:
-        return _park(replace(state, life=replace(state.life, retries=0)), outcome.waits, outcome.detail)
+        return _park(replace(state, life=state.life._replace(retries=0)), outcome.waits, outcome.detail)
     match outcome.failure:
         case None:
             goal = Phase.PROVING
-            return _proceed(replace(state, life=replace(state.life, goal=goal, retries=0)))
+            return _proceed(replace(state, life=state.life._replace(goal=goal, retries=0)))
         case Failure.LIMIT:
             return _park(state, WaitReason.LIMIT, outcome.detail, _limit_over(state, outcome, at))
         case failure if failure in TRANSIENT and state.life.retries < state.spec.retry.most:
             retries = state.life.retries + 1
             wake = at + backoff_ms(state.spec.retry, retries, state.run_id)
-            life = replace(state.life, retries=retries, failure=failure)
+            life = state.life._replace(retries=retries, failure=failure)
             return _park(replace(state, life=life), WaitReason.RETRY, outcome.detail, wake)
         case failure:
             return _fail(state, failure, outcome.detail)
@@ -194,7 +194,7 @@ def _limit_over(state: State, outcome: Outcome, at: int) -> int:
     """When to look again: at the reset; where none is named, or it is past, after the longest wait."""
     if outcome.resets_at is not None and outcome.resets_at > at:
         return outcome.resets_at
-    longest = replace(state.spec.retry, base_ms=state.spec.retry.cap_ms)
+    longest = state.spec.retry._replace(base_ms=state.spec.retry.cap_ms)
     return at + backoff_ms(longest, 1, state.run_id)
 
 
@@ -204,15 +204,15 @@ def _proceed(state: State) -> Step:
         return _prove(state)
     first = state.life.iteration == 0
     # The iteration that is under way was counted when it began: a crash in the last one must not end it.
-    limits = state.spec.limits if first else replace(state.spec.limits, iterations=None)
+    limits = state.spec.limits if first else state.spec.limits._replace(iterations=None)
     spent = exhausted(limits, state.life.spent)
     if spent is not None:
         return _park(state, WaitReason.BUDGET, f"budget spent: {spent}")
     # The tree changes from here on: what a proof said of an older one no longer holds.
-    life = replace(state.life, phase=Phase.WORKING, turn=state.life.turn + 1, proof=Proof.UNVERIFIED)
+    life = state.life._replace(phase=Phase.WORKING, turn=state.life.turn + 1, proof=Proof.UNVERIFIED)
     life = _next_step(life)
     if first:
-        life = replace(life, iteration=1, spent=life.spent.plus(iterations=1))
+        life = life._replace(iteration=1, spent=life.spent.plus(iterations=1))
     order = StartTurn(life.step, life.turn, Role.WORK)
     fact = Fact("turn.started", {"turn": life.turn, "role": Role.WORK, "iteration": life.iteration})
     return Step(replace(state, life=life, stopping=None, stop_detail="", outcome=None), (order,), (fact,))
@@ -221,7 +221,7 @@ def _proceed(state: State) -> Step:
 def _prove(state: State) -> Step:
     if not state.spec.proof:
         return _finish(state, "succeed")
-    life = _next_step(replace(state.life, phase=Phase.PROVING))
+    life = _next_step(state.life._replace(phase=Phase.PROVING))
     fact = Fact("check.started", {"command": state.spec.proof})
     return Step(replace(state, life=life), (RunCheck(life.step, state.spec.proof),), (fact,))
 
@@ -235,8 +235,7 @@ def _stopped(state: State, why: Stop) -> Step:
 
 
 def _park(state: State, reason: WaitReason, detail: str, wake_at: int | None = None) -> Step:
-    life = replace(
-        state.life,
+    life = state.life._replace(
         state=next_run(state.life.state, "park"),
         reason=reason,
         wake_at=wake_at,
@@ -249,20 +248,20 @@ def _park(state: State, reason: WaitReason, detail: str, wake_at: int | None = N
 
 def _fail(state: State, failure: Failure, detail: str) -> Step:
     # Retries are counted in a row: who resumes a failed run begins a new row.
-    life = replace(state.life, failure=failure, detail=detail, retries=0)
+    life = state.life._replace(failure=failure, detail=detail, retries=0)
     return _finish(replace(state, life=life), "fail")
 
 
 def _finish(state: State, change: str) -> Step:
-    life = replace(state.life, state=next_run(state.life.state, change), phase=None)
+    life = state.life._replace(state=next_run(state.life.state, change), phase=None)
     if life.state is RunState.SUCCEEDED:
-        life = replace(life, failure=None, detail="")
+        life = life._replace(failure=None, detail="")
     fact = Fact(f"run.{life.state}", {"failure": life.failure, "detail": life.detail, "proof": life.proof})
     return Step(replace(state, life=life), (), (fact,))
 
 
 def _next_step(life: Life) -> Life:
-    return replace(life, step=life.step + 1, spent=life.spent.plus(steps=1))
+    return life._replace(step=life.step + 1, spent=life.spent.plus(steps=1))
 
 
 def _with(fact: Fact, decided: Step) -> Step:

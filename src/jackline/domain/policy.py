@@ -5,8 +5,7 @@ A rule matches by tool name. Reading TOML is done here from text that was read e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """What the gate knows about the calls of one tool."""
 
     name: str
@@ -32,9 +30,8 @@ class Rule:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Rule:
-        """The reverse of dataclasses.asdict, for rules that were frozen with a run."""
-        known = {one.name for one in fields(cls)}
-        values = {name: value for name, value in data.items() if name in known}
+        """A rule from the JSON that was frozen with a run; names that this version does not know are passed over."""
+        values = {name: value for name, value in data.items() if name in cls._fields}
         return cls(
             **{
                 **values,

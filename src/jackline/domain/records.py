@@ -1,11 +1,14 @@
-"""The dozen records that travel between the layers: what was asked, how it stands, who holds it. Pure data."""
+"""The dozen records that travel between the layers: what was asked, how it stands, who holds it. Pure data.
+
+They are NamedTuples because every command loads them: a frozen dataclass costs four times as much to make at import.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackline.domain.budget import Limits, Spent
+from jackline.domain.events import NOTHING
 from jackline.domain.policy import Rule
 from jackline.domain.retry import RetryPolicy
 from jackline.domain.states import (
@@ -25,12 +28,10 @@ if TYPE_CHECKING:
 
 
 def _known(record: type[Limits | RetryPolicy | Spec], data: Mapping[str, Any]) -> dict[str, Any]:
-    names = {one.name for one in fields(record)}
-    return {name: value for name, value in data.items() if name in names}
+    return {name: value for name, value in data.items() if name in record._fields}
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(NamedTuple):
     """What was asked for, frozen when the run starts: a resume on another day must not see tomorrow's settings."""
 
     prompt: str
@@ -42,14 +43,20 @@ class Spec:
     turn_timeout_ms: int = 900_000
     idle_timeout_ms: int = 600_000
     grace_ms: int = 5_000
-    limits: Limits = field(default_factory=Limits)
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    limits: Limits = Limits()
+    retry: RetryPolicy = RetryPolicy()
     rules: tuple[Rule, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return asdict(self)
+        return {
+            **self._asdict(),
+            "limits": self.limits._asdict(),
+            "retry": self.retry._asdict(),
+            "rules": [rule._asdict() for rule in self.rules],
+            "options": dict(self.options),
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Spec:
@@ -61,8 +68,7 @@ class Spec:
         return cls(**values)
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(NamedTuple):
     """The part of a run that the heart changes; `goal` is where recovery leads back to after a crash."""
 
     state: RunState = RunState.QUEUED
@@ -79,11 +85,10 @@ class Life:
     iteration: int = 0
     retries: int = 0
     cancel_requested: bool = False
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = Spent()
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """One durable intent."""
 
     id: str
@@ -102,8 +107,7 @@ class Run:
     finished_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(NamedTuple):
     """A place where runs work: named by the hash of its path, as its predecessor did."""
 
     id: str
@@ -111,8 +115,7 @@ class Repository:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(NamedTuple):
     """Who holds a lease: one supervisor process on one boot of one host."""
 
     name: str
@@ -121,8 +124,7 @@ class Owner:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """The right to write for a run: every write compares owner and token."""
 
     run_id: str
@@ -130,8 +132,7 @@ class Lease:
     token: int
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One leased execution of a run; its number is the fencing token."""
 
     run_id: str
@@ -147,8 +148,7 @@ class Attempt:
     outcome: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """One invocation of an agent."""
 
     run_id: str
@@ -168,11 +168,10 @@ class Turn:
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     raw_lines: int = 0
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = Spent()
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """A command that the host executed to prove something."""
 
     run_id: str
@@ -186,8 +185,7 @@ class Check:
     tree: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One tool call in the ledger."""
 
     id: str
@@ -216,8 +214,7 @@ class Call:
     finished_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """Proof of an effect's outcome; `origin` says who gave it: the agent, a probe or a person."""
 
     call_id: str
@@ -231,8 +228,7 @@ class Receipt:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """A notification in the outbox, written in the same transaction as the state that it tells."""
 
     id: str
@@ -245,8 +241,7 @@ class Notice:
     delivered_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """What a resume needs, at a step boundary or an interrupt."""
 
     run_id: str

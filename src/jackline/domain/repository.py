@@ -7,4 +7,4 @@ import hashlib
 
 def repository_id(path: str) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of the path."""
-    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -5,7 +5,7 @@ The heart decides, the store remembers, the world acts. Nothing is carried out t
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from jackline.domain.events import canonical
@@ -95,7 +95,8 @@ def _checkpoint(decided: Step, at: int) -> Checkpoint | None:
     life = decided.state.life
     kind = "interrupt" if life.reason is WaitReason.PAUSED else "boundary"
     cursor = canonical({"turn": life.turn, "iteration": life.iteration, "goal": life.goal})
-    return Checkpoint(decided.state.run_id, life.step, kind, canonical(asdict(life)), cursor, at)
+    whole = canonical({**life._asdict(), "spent": life.spent._asdict()})
+    return Checkpoint(decided.state.run_id, life.step, kind, whole, cursor, at)
 
 
 def _notice(decided: Step, notice_id: str, at: int) -> Notice | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jackline import faults
@@ -47,6 +46,6 @@ class CheckJob:
         faults.reach("check.finished")
         code = exit_.code if exit_ else None
         at = self._now()
-        check = replace(self._check, ended_at=at, exit_code=code, output=self._tail.decode("utf-8", "replace"))
+        check = self._check._replace(ended_at=at, exit_code=code, output=self._tail.decode("utf-8", "replace"))
         detail = f"proof failed ({f'exit {code}' if code is not None else 'killed'}): {check.command}"
         self._post(Signal(CheckEnded(at, code, "" if code == 0 else detail), check=check))

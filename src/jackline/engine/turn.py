@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jackline import faults
@@ -130,9 +130,9 @@ class TurnJob:
         if heard.kind in _TELLING:
             self._telling.append(heard)
         if heard.kind == "message":
-            self._turn = replace(self._turn, last_message=heard.text[:_TEXT])
+            self._turn = self._turn._replace(last_message=heard.text[:_TEXT])
         if heard.kind == "session":
-            self._turn = replace(self._turn, session=heard.text)
+            self._turn = self._turn._replace(session=heard.text)
         if heard.usage is not None:
             self._spend(heard.usage)
         if heard.kind == "call.started" and not self._crew.ledger.knows(str(heard.data.get("call", ""))):
@@ -148,7 +148,7 @@ class TurnJob:
         )
         spec, life = self._crew.run.spec, self._crew.run.life
         # Steps and iterations are counted when they begin: only what an agent reports can run out in the middle.
-        limits = replace(spec.limits, wall_ms=None, iterations=None, steps=None, calls=None)
+        limits = spec.limits._replace(wall_ms=None, iterations=None, steps=None, calls=None)
         spent = exhausted(limits, life.spent.plus(**_amounts(self._usage)))
         if spent:
             self._crew.stop(Stop.BUDGET, f"budget spent: {spent}")
@@ -170,8 +170,7 @@ class TurnJob:
         return (self._turn.agent, self._turn.session) if self._turn.session else None
 
     def _current(self) -> Turn:
-        return replace(
-            self._turn,
+        return self._turn._replace(
             raw_lines=self._raw_lines,
             stdout_bytes=self._raw["stdout"].size,
             stderr_bytes=self._raw["stderr"].size,
@@ -181,8 +180,7 @@ class TurnJob:
     def _ended(self, exit_: Exit | None) -> Signal:
         outcome = self._crew.adapter.classify(exit_, tuple(self._telling)) if exit_ else _LOST
         at = self._crew.now()
-        turn = replace(
-            self._current(),
+        turn = self._current()._replace(
             ended_at=at,
             exit_code=exit_.code if exit_ else None,
             failure=outcome.failure,

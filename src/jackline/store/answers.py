@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jackline.domain.events import Fact
 from jackline.domain.records import Call, Run
 from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
@@ -66,7 +64,7 @@ def _judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[
 
 
 def _doubt_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
-    judged = replace(call, state=changed(call.id, call.state, _OF_DOUBT[verdict]), answer=verdict, finished_at=at)
+    judged = call._replace(state=changed(call.id, call.state, _OF_DOUBT[verdict]), answer=verdict, finished_at=at)
     values = {"id": call.id, "state": str(call.state), "to": str(judged.state), "answer": verdict, "at": at}
     statements.run("judge_call", values)
     receipt = None
@@ -87,7 +85,7 @@ def _asked_judged(statements: Statements, call: Call, verdict: str, at: int) -> 
     }
     statements.run("answer_asked", values)
     fact = Fact("call.answered", {"call": call.id, "answer": verdict})
-    return replace(call, answer=verdict, finished_at=at), fact
+    return call._replace(answer=verdict, finished_at=at), fact
 
 
 def _unanswered(statements: Statements, run_id: str) -> bool:

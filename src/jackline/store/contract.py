@@ -7,11 +7,12 @@ leases are counted by the store's own clock (the boot clock on SQLite, the datab
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from jackline.domain.events import NOTHING
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from jackline.domain.events import Event, Fact
     from jackline.domain.gate import Admission, History, Intent
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NewRun:
+class NewRun(NamedTuple):
     """A run to be created; the same id with the same request is the same run."""
 
     id: str
@@ -43,8 +43,7 @@ class NewRun:
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Everything that one fenced transaction of a worker may write together."""
 
     at: int
@@ -58,8 +57,7 @@ class Change:
     actor: str = "engine"
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(NamedTuple):
     """How a call came out. `change` is a word of the call's transition table."""
 
     call_id: str
@@ -72,8 +70,7 @@ class Settlement:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunQuery:
+class RunQuery(NamedTuple):
     """Which runs to list, newest first."""
 
     states: tuple[str, ...] = ()
@@ -112,8 +109,7 @@ class RunRow(NamedTuple):
     finished_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """The state of the database itself."""
 
     backend: str
@@ -121,7 +117,7 @@ class Status:
     schema: int
     known_schema: int
     pending: tuple[str, ...] = ()
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = NOTHING
     size: int | None = None
 
 
@@ -149,7 +145,7 @@ class Store(Protocol):
     def matching_runs(self, text: str, repository: str | None, limit: int = 10) -> list[RunRow]:
         """Runs whose id is `text`; else whose number (`#12`) it is in the repository; else whose id begins so.
 
-        `repository` is the id of one (`rows.repository_id` of its path); without it no number is looked for.
+        `repository` is the id of one (`domain.repository`); without it no number is looked for.
         """
         ...
 

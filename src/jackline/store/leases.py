@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jackline.domain.events import Fact
 from jackline.domain.records import Lease, Life, Owner, Run
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
@@ -92,7 +90,7 @@ class Leases(Base):
             raise Fenced(lease.run_id)
         actor = clean(change.actor)
         chain = append(statements, run.id, chain_of(run), change.facts, change.at, actor)
-        run = replace(run, updated_at=change.at, event_seq=chain.event_seq, chain_head=chain.chain_head)
+        run = run._replace(updated_at=change.at, event_seq=chain.event_seq, chain_head=chain.chain_head)
         _put_records(statements, run, change)
         run = _advance(statements, run, lease, change)
         reach("advance.begun")
@@ -186,18 +184,17 @@ def _advance(statements: Statements, run: Run, lease: Lease, change: Change) -> 
         raise Fenced(lease.run_id)
     _step(statements, run, life, change)
     if not ended:
-        return replace(run, life=life)
+        return run._replace(life=life)
     outcome = str(life.reason or life.state)
     statements.run("end_attempts", {"run_id": run.id, "at": change.at, "outcome": outcome})
-    return replace(run, life=life, owner=None, finished_at=finished_at)
+    return run._replace(life=life, owner=None, finished_at=finished_at)
 
 
 def _kept(before: Life, wanted: Life) -> Life:
     if wanted.state not in _AFTER_RUNNING:
         raise Refused(f"a running run cannot become {wanted.state}")
-    spent = replace(wanted.spent, calls=before.spent.calls, wall_ms=before.spent.wall_ms)
-    return replace(
-        wanted,
+    spent = wanted.spent._replace(calls=before.spent.calls, wall_ms=before.spent.wall_ms)
+    return wanted._replace(
         attempt=before.attempt,
         cancel_requested=before.cancel_requested,
         detail=clean(wanted.detail),

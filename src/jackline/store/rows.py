@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import fields
 from typing import Any
 
 from jackline.domain.budget import Spent
@@ -41,24 +39,20 @@ _LISTED = (
 )  # fmt: skip
 
 
-def _names(record: type[Any]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(record))
-
-
-_TURN = _names(Turn)[:-1]  # all but `spent`, which has columns of its own
+_TURN = Turn._fields[:-1]  # all but `spent`, which has columns of its own
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "run": (*_RUN, *_LIFE, *_SPENT, *_REST),
     "new_run": (*_RUN, *_LIFE, *_SPENT, *_REST, "agent", "task", "prompt", "request"),
     "listed": _LISTED,
-    "event": _names(Event),
-    "attempt": _names(Attempt),
+    "event": Event._fields,
+    "attempt": Attempt._fields,
     "turn": (*_TURN, *_SPENT),
-    "check": _names(Check),
-    "checkpoint": _names(Checkpoint),
-    "notice": _names(Notice),
-    "call": _names(Call),
-    "receipt": _names(Receipt),
+    "check": Check._fields,
+    "checkpoint": Checkpoint._fields,
+    "notice": Notice._fields,
+    "call": Call._fields,
+    "receipt": Receipt._fields,
 }
 
 _CALL_END = len(COLUMNS["call"])
@@ -72,21 +66,15 @@ _DECISIONS = {str(one): one for one in Decision}
 _STATES = {str(one): one for one in CallState}
 
 
-def repository_id(path: str) -> str:
-    """The name of a place: the hash of its path."""
-    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def word(value: str | None) -> str | None:
     """A word of a closed set as plain text."""
     return None if value is None else str(value)
 
 
-def plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any of the slotted records
+def plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any of the records
     """A record's fields as parameters, with storable text."""
     values = {}
-    for name in record.__slots__:
-        value = getattr(record, name)
+    for name, value in record._asdict().items():
         # str() because a word of a closed set is a subclass of it, which both drivers bind more slowly.
         values[name] = clean(str(value)) if isinstance(value, str) else value
     return values

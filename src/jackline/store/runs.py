@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jackline.domain.events import GENESIS, Fact
 from jackline.domain.ids import as_number
 from jackline.domain.records import Life, Repository, Run
+from jackline.domain.repository import repository_id
 from jackline.domain.states import TERMINAL, RunState
 from jackline.domain.transitions import next_run
 from jackline.errors import Conflict, Refused
@@ -42,12 +41,12 @@ class Runs(Base):
         chain = append(statements, run.id, chain_of(run), (_created(run),), at, "engine")
         statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
         self._specs[run.id] = new.spec
-        return replace(run, event_seq=chain.event_seq, chain_head=chain.chain_head), True
+        return run._replace(event_seq=chain.event_seq, chain_head=chain.chain_head), True
 
     def _new_run(self, statements: Statements, new: NewRun, at: int) -> Run:
         lineage = new.id if new.parent is None else self._found(statements, new.parent).lineage
         path = clean(new.repository)
-        repository = rows.repository_id(path)
+        repository = repository_id(path)
         statements.run("add_repository", {"id": repository, "path": path, "at": at})
         number = (statements.one("take_number", {"id": repository}) or (0,))[0]
         names = (new.id, number, repository, lineage, new.parent)

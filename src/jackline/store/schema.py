@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jackline.errors import MigrationChanged, SchemaTooNew, SchemaTooOld
 from jackline.store.driver import Driver, Statements
@@ -18,8 +18,7 @@ _SECRET_BYTES = 32
 _NEWER_TOLERATED = {"sqlite": 0, "postgres": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(NamedTuple):
     """One numbered change of the schema; the second part is for one backend only."""
 
     version: int

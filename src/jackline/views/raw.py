@@ -52,9 +52,7 @@ def files(home: str, run_id: str, stream: str = "all") -> list[str]:
     return [path for turn in turns for path in _of(turn, stream)]
 
 
-def chunks(
-    home: str, run_id: str, stream: str = "all", follow: Callable[[], bool] | None = None
-) -> Iterator[bytes]:
+def chunks(home: str, run_id: str, stream: str = "all", follow: Callable[[], bool] | None = None) -> Iterator[bytes]:
     """The bytes of a run, without decoration.
 
     With `follow` it goes on with what is added, turns too, as long as `follow()` says that the run is still

@@ -29,9 +29,7 @@ def is_wanted(summary: Summary) -> bool:
 
 def in_doubt(calls: Sequence[Call]) -> list[Call]:
     """Effects that may have happened and nobody knows."""
-    return [
-        call for call in calls if call.state is CallState.IN_DOUBT and call.call_class is CallClass.EFFECT
-    ]
+    return [call for call in calls if call.state is CallState.IN_DOUBT and call.call_class is CallClass.EFFECT]
 
 
 def asked(calls: Sequence[Call]) -> list[Call]:
@@ -73,19 +71,13 @@ def _head(summary: Summary, home: str) -> list[str]:
 
 def _so_far(summary: Summary) -> str:
     spent = f"tokens {summary.token_count}, {summary.cost_usd:.4f} USD"
-    return (
-        f"- so far: attempts {summary.attempts}, turns {summary.turns}, receipts {summary.receipts}, {spent}"
-    )
+    return f"- so far: attempts {summary.attempts}, turns {summary.turns}, receipts {summary.receipts}, {spent}"
 
 
 def _questions(title: str, calls: list[Call], run_id: str, words: tuple[tuple[str, str], ...]) -> list[str]:
     if not calls:
         return []
-    more = (
-        [f"And {len(calls) - _MOST} more: `jackline show {run_id}` lists them.", ""]
-        if len(calls) > _MOST
-        else []
-    )
+    more = [f"And {len(calls) - _MOST} more: `jackline show {run_id}` lists them.", ""] if len(calls) > _MOST else []
     return [
         f"## {title}",
         "",

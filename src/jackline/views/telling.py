@@ -129,9 +129,7 @@ class _Teller:
     def said(self, now: _Moment) -> Iterator[TranscriptEntry]:
         """Everything else: what the agent said, and what the ledger and the engine wrote down."""
         agent = self._run.spec.agent if now.event.kind.startswith("agent.") else ""
-        yield self._entry(
-            now, EntryType.MESSAGE, agent=agent, content=now.text("text", "detail", "reason", "tool")
-        )
+        yield self._entry(now, EntryType.MESSAGE, agent=agent, content=now.text("text", "detail", "reason", "tool"))
 
     def failed_saying(self, now: _Moment) -> Iterator[TranscriptEntry]:
         error = now.text("text", "detail", "reason") or now.event.kind
@@ -199,17 +197,13 @@ class _Teller:
         duration = max(0, ended - begun) * _NS
         return replace(entry, timestamp=plain.moment(ended), duration=duration, metadata=metadata)
 
-    def _signal(
-        self, now: _Moment, agent: str, signal: str, at: int, metadata: Mapping[str, Any]
-    ) -> TranscriptEntry:
+    def _signal(self, now: _Moment, agent: str, signal: str, at: int, metadata: Mapping[str, Any]) -> TranscriptEntry:
         entry = self._entry(now, EntryType.SIGNAL, agent=agent, signal=signal)
         return replace(entry, timestamp=plain.moment(at), metadata=metadata)
 
     def _entry(self, now: _Moment, kind: EntryType, **values: Any) -> TranscriptEntry:  # noqa: ANN401 - its fields
         told = values.get("content") or values.get("error")
-        data = {
-            name: value for name, value in now.data.items() if name != "text" or value != told
-        }  # said once
+        data = {name: value for name, value in now.data.items() if name != "text" or value != told}  # said once
         metadata = {**data, "seq": now.event.seq, "event": now.event.kind, "actor": now.event.actor}
         at = plain.moment(now.event.at)
         return TranscriptEntry(kind, at, self._run.number, self._iteration, metadata=metadata, **values)

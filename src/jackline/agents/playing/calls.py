@@ -35,9 +35,7 @@ class Call:
 
 
 def play_call(player: Player, value: Mapping[str, Any]) -> None:
-    call = Call(
-        value["tool"], value.get("input", {}), partial(run_call, value), value.get("on_denied", "continue")
-    )
+    call = Call(value["tool"], value.get("input", {}), partial(run_call, value), value.get("on_denied", "continue"))
     if value.get("ungated"):
         _perform(f"ungated-s{player.step}", call, gate=None)
     else:

@@ -26,12 +26,8 @@ class Gate:
         """The decision about a call; `allow` always names the call, for the outcome has to."""
         answer = self._ask("prepare", tool=tool, input=given, agent_call=agent_call)
         decision = answer.get("decision")
-        if decision not in ("allow", "deny", "stored", "ask") or (
-            decision == "allow" and not answer.get("call")
-        ):
-            raise failed(
-                "ungated", f"the gate gave no decision: {answer.get('reason') or json.dumps(answer)}"
-            )
+        if decision not in ("allow", "deny", "stored", "ask") or (decision == "allow" and not answer.get("call")):
+            raise failed("ungated", f"the gate gave no decision: {answer.get('reason') or json.dumps(answer)}")
         return answer
 
     def finish(self, **outcome: object) -> None:
@@ -48,11 +44,7 @@ class Gate:
             answer = json.loads(stream.readline(ANSWER_BYTES) or b"null")
         except (OSError, ValueError) as error:
             _closed(f"the gate does not answer: {error}")
-        return (
-            answer
-            if isinstance(answer, dict)
-            else _closed("the gate closed the connection without an answer")
-        )
+        return answer if isinstance(answer, dict) else _closed("the gate closed the connection without an answer")
 
     def _connect(self) -> BinaryIO:
         if not self._address:
