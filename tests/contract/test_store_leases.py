@@ -87,7 +87,7 @@ def test_nothing_reopens_what_ended_well_or_was_cancelled(store: Store, state: R
 
 def test_a_failed_run_is_reopened_without_its_cancel_request(store: Store) -> None:
     lease = begun(store)
-    store.request_cancel("run-1", AT)
+    store.request_cancel("run-1", AT, "notice-1")
     failed = Life(state=RunState.FAILED, failure=Failure.TIMEOUT, detail="too slow", step=3)
     store.write(lease, Change(AT + 2, life=failed))
     _, run = store.claim("run-1", owner(), LEASE_MS, AT + 3)
@@ -97,7 +97,7 @@ def test_a_failed_run_is_reopened_without_its_cancel_request(store: Store) -> No
 
 def test_a_waiting_run_keeps_its_cancel_request_when_claimed(store: Store) -> None:
     lease = begun(store)
-    store.request_cancel("run-1", AT)
+    store.request_cancel("run-1", AT, "notice-1")
     store.write(lease, Change(AT, life=Life(state=RunState.WAITING, reason=WaitReason.PAUSED)))
     _, run = store.claim("run-1", owner(), LEASE_MS, AT + 3)
     assert run.life.cancel_requested
@@ -190,7 +190,7 @@ def test_what_others_change_is_never_overwritten(store: Store) -> None:
     _, run = store.admit(lease, intent(rule=READ), decide, (1, 1), AT)[0], store.run("run-1")
     assert run is not None
     old = run.life
-    store.request_cancel("run-1", AT)
+    store.request_cancel("run-1", AT, "notice-1")
     store.renew(lease, LEASE_MS, 250)
     store.admit(lease, intent("call-2", READ), decide, (1, 1), AT)
     fresh = store.write(lease, Change(AT, life=old._replace(step=1, phase=Phase.WORKING)))

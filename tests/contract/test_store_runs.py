@@ -157,9 +157,11 @@ def test_a_limit_below_one_lists_nothing(store: Store) -> None:
 
 def test_cancel_ends_what_nobody_works_on(store: Store) -> None:
     made(store)
-    run = store.request_cancel("run-1", AT + 9)
+    run = store.request_cancel("run-1", AT + 9, "notice-1")
     assert (run.life.state, run.finished_at) == (RunState.CANCELLED, AT + 9)
     assert [event.kind for event in store.events("run-1")] == ["run.created", "run.cancelled"]
+    (notice,) = store.notices("run-1")
+    assert (notice.id, notice.kind, notice.chain_head) == ("notice-1", "run.cancelled", run.chain_head)
     assert run == store.run("run-1")
 
 
@@ -167,29 +169,30 @@ def test_cancel_ends_a_waiting_run(store: Store) -> None:
     lease = begun(store)
     waiting = Life(state=RunState.WAITING, reason=WaitReason.LIMIT, wake_at=AT + 99)
     store.write(lease, Change(AT, life=waiting))
-    run = store.request_cancel("run-1", AT + 9)
+    run = store.request_cancel("run-1", AT + 9, "notice-1")
     assert (run.life.state, run.life.reason, run.life.wake_at) == (RunState.CANCELLED, None, None)
 
 
 def test_cancel_of_a_running_run_is_a_request_made_once(store: Store) -> None:
     lease = begun(store)
-    assert store.request_cancel("run-1", AT + 9).life.state is RunState.RUNNING
-    store.request_cancel("run-1", AT + 10)
+    assert store.request_cancel("run-1", AT + 9, "notice-1").life.state is RunState.RUNNING
+    store.request_cancel("run-1", AT + 10, "notice-1")
     assert store.renew(lease, 1000, 0) is True
     assert [event.kind for event in store.events("run-1")].count("cancel.requested") == 1
+    assert store.notices("run-1") == [], "the worker tells when it has really ended"
 
 
 @pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED])
 def test_a_terminal_state_refuses_to_be_cancelled(store: Store, state: RunState) -> None:
     store.write(begun(store), Change(AT, life=Life(state=state)))
     with pytest.raises(Refused, match=f"run-1 is {state} already"):
-        store.request_cancel("run-1", AT)
+        store.request_cancel("run-1", AT, "notice-1")
 
 
 @pytest.mark.parametrize(
     "act",
     [
-        lambda store: store.request_cancel("nobody", AT),
+        lambda store: store.request_cancel("nobody", AT, "notice-1"),
         lambda store: store.answer("nobody", "call-1", "allow", AT),
         lambda store: store.drop_archived_events("nobody", "", AT),
         lambda store: claimed(store, "nobody"),

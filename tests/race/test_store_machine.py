@@ -117,7 +117,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def ask_to_cancel(self) -> None:
         try:
-            self.store.request_cancel(self.run_id, AT)
+            self.store.request_cancel(self.run_id, AT, "notice-1")
         except Refused:
             assert self.state in {RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED}
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -183,7 +182,7 @@ HISTORIES = st.builds(
     most_calls=st.sampled_from([None, 2]),
 )
 RULES = st.builds(
-    replace,
+    Rule._replace,
     st.sampled_from([READ, LOCAL, UNKNOWN, EFFECT]),
     decision=st.sampled_from([ALLOW, DENY, ASK]),
     most=st.sampled_from([None, 1]),

@@ -14,6 +14,7 @@ from jackline.domain.budget import Limits
 from jackline.domain.events import canonical
 from jackline.domain.records import Spec
 from jackline.domain.retry import RetryPolicy
+from jackline.engine.settings import fresh_id
 from jackline.errors import UsageError
 from jackline.store.contract import NewRun
 
@@ -45,7 +46,7 @@ def new_run(request: Request, config: Config) -> tuple[NewRun, int]:
     """The run to be created, and when."""
     at = clock.wall_ms()
     spec = _spec(request, config)
-    run_id = request.run_id or ids.make(at, os.urandom(ids.RANDOM_BYTES))
+    run_id = request.run_id or fresh_id()
     if not ids.is_chosen(run_id):
         raise UsageError(f"'{run_id}' cannot be a run's id: {_NAMES}")
     digest = hashlib.sha256(canonical(spec.to_dict()).encode()).hexdigest()

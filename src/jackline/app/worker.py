@@ -10,7 +10,7 @@ from jackline import clock, faults
 from jackline.agents import registry
 from jackline.app import diagnostics
 from jackline.domain.states import RunState, WaitReason
-from jackline.engine.settings import Settings
+from jackline.engine.settings import Settings, fresh_id
 from jackline.engine.supervise import dead_attempt, supervise
 from jackline.errors import Busy, JacklineError
 
@@ -62,7 +62,7 @@ def _wait(run: Run, on_start: OnStart) -> bool:
 def cancel(home: Home, run: Run) -> Run:
     """Write the request down; if nobody lives who could heed it, take the run over and end it."""
     store = home.store(create=True)
-    run = store.request_cancel(run.id, clock.wall_ms())
+    run = store.request_cancel(run.id, clock.wall_ms(), fresh_id())
     if run.life.state is RunState.RUNNING and dead_attempt(store, run, settings_of(home)) is not None:
         run = _end_dead(home, run)
     if run.life.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from jackline.domain.events import canonical
 from jackline.domain.heart import State, Step, step
-from jackline.domain.records import Checkpoint, Notice
+from jackline.domain.notices import notice_of
+from jackline.domain.records import Checkpoint
 from jackline.domain.signals import Claimed, RunCheck, StartTurn
-from jackline.domain.states import RunState, WaitReason
+from jackline.domain.states import WaitReason
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _change(decided: Step, signal: Signal, world: World) -> Change:
         check=signal.check,
         session=signal.session,
         checkpoint=_checkpoint(decided, at),
-        notice=_notice(decided, world.new_id(), at),
+        notice=notice_of(world.new_id(), decided.state.run_id, decided.state.spec, decided.state.life, at),
     )
 
 
@@ -97,15 +98,3 @@ def _checkpoint(decided: Step, at: int) -> Checkpoint | None:
     cursor = canonical({"turn": life.turn, "iteration": life.iteration, "goal": life.goal})
     whole = canonical({**life._asdict(), "spent": life.spent._asdict()})
     return Checkpoint(decided.state.run_id, life.step, kind, whole, cursor, at)
-
-
-def _notice(decided: Step, notice_id: str, at: int) -> Notice | None:
-    """People are told of every end and of every wait that may need them; a short retry is not news."""
-    life = decided.state.life
-    if not decided.ended or life.reason is WaitReason.RETRY:
-        return None
-    kind = f"run.{life.state}" if life.state is not RunState.WAITING else f"run.waiting.{life.reason}"
-    spec = decided.state.spec
-    title = f"{spec.agent}/{spec.task}: {life.reason or life.state}"
-    # The store puts the chain's head in, because it is known only once the last event has its place.
-    return Notice(notice_id, decided.state.run_id, kind, title, life.detail, "", at)

@@ -1,10 +1,13 @@
-"""What the engine is told about this place: folders, lease times, names. Values only."""
+"""What the engine is told about this place: folders, lease times, names, and how it names new things."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from jackline import clock
+from jackline.domain import ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +31,11 @@ class Settings:
     def folder(self, run_id: str) -> str:
         """The run's own folder."""
         return os.path.join(self.home, "runs", run_id)
+
+
+def fresh_id() -> str:
+    """A new id: time-ordered, and never the same in two processes."""
+    return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:

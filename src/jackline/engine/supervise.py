@@ -7,12 +7,12 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.domain import ids
 from jackline.domain.records import Owner
 from jackline.domain.signals import Stop
 from jackline.domain.states import RunState
 from jackline.engine import locks
 from jackline.engine.attempt import work
+from jackline.engine.settings import fresh_id
 from jackline.engine.world import LiveWorld
 from jackline.errors import JacklineError
 
@@ -100,5 +100,4 @@ def _alive(pid: int) -> bool:
 
 
 def _owner(host: str) -> Owner:
-    name = ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
-    return Owner(name, host, clock.boot_id(), os.getpid())
+    return Owner(fresh_id(), host, clock.boot_id(), os.getpid())

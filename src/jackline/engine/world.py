@@ -10,7 +10,6 @@ import secrets
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
-from jackline.domain import ids
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.events import Fact
 from jackline.domain.outcome import Outcome, Usage
@@ -37,7 +36,7 @@ from jackline.engine.keeper import Keeper
 from jackline.engine.ledger import Ledger
 from jackline.engine.probe import Prober
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
-from jackline.engine.settings import inherited
+from jackline.engine.settings import fresh_id, inherited
 from jackline.engine.turn import Crew, TurnJob
 from jackline.errors import AgentUnavailable, JacklineError
 from jackline.store.contract import Change
@@ -128,7 +127,7 @@ class LiveWorld:
 
     def new_id(self) -> str:
         """A fresh id."""
-        return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
+        return fresh_id()
 
     def stop(self, why: Stop, detail: str) -> None:
         """Ask for the end of the work, from any thread or signal handler."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from jackline.domain.events import Event, Fact, place
-from jackline.domain.records import Lease, Run, Spec
+from jackline.domain.records import Lease, Notice, Run, Spec
 from jackline.domain.states import RunState
 from jackline.errors import Fenced, NotFound
 from jackline.store import rows
@@ -127,3 +127,8 @@ def lease_values(lease: Lease) -> dict[str, object]:
 def no_run(run_id: str) -> NotFound:
     """The id is not known."""
     return NotFound(run_id, what="run", hint="jackline list")
+
+
+def add_notice(statements: Statements, notice: Notice, head: str) -> None:
+    """Put a notice into the outbox; only now is the head known that belongs to the state which it tells."""
+    statements.run("add_notice", {**rows.plain(notice), "chain_head": notice.chain_head or head})

@@ -157,8 +157,8 @@ class Store(Protocol):
         """Every place where a run was made."""
         ...
 
-    def request_cancel(self, run_id: str, at: int) -> Run:
-        """Ask a running run to stop, or end one that is queued or waiting; Refused by a terminal state."""
+    def request_cancel(self, run_id: str, at: int, notice_id: str) -> Run:
+        """Ask a running run to stop, or end one that is queued or waiting, with a notice; a terminal state refuses."""
         ...
 
     # leases

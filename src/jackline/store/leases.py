@@ -9,7 +9,7 @@ from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, Fenced, Refused
 from jackline.faults import reach
 from jackline.store import rows
-from jackline.store.base import RUNNING, Base, append, chain_of, fenced_head, lease_values
+from jackline.store.base import RUNNING, Base, add_notice, append, chain_of, fenced_head, lease_values
 from jackline.store.contract import Change
 from jackline.store.driver import Statements, clean
 
@@ -162,9 +162,7 @@ def _put_records(statements: Statements, run: Run, change: Change) -> None:
     if change.checkpoint is not None:
         statements.run("put_checkpoint", rows.plain(change.checkpoint))
     if change.notice is not None:
-        # Only here is the head of the chain known that belongs to the state which the notice tells.
-        head = change.notice.chain_head or run.chain_head
-        statements.run("add_notice", {**rows.plain(change.notice), "chain_head": head})
+        add_notice(statements, change.notice, run.chain_head)
 
 
 def _advance(statements: Statements, run: Run, lease: Lease, change: Change) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jackline.domain.events import GENESIS, Fact
 from jackline.domain.ids import as_number
+from jackline.domain.notices import notice_of
 from jackline.domain.records import Life, Repository, Run
 from jackline.domain.repository import repository_id
 from jackline.domain.states import TERMINAL, RunState
@@ -11,7 +12,7 @@ from jackline.domain.transitions import next_run
 from jackline.errors import Conflict, Refused
 from jackline.faults import reach
 from jackline.store import rows
-from jackline.store.base import Base, append, chain_of
+from jackline.store.base import Base, add_notice, append, chain_of
 from jackline.store.contract import NewRun, RunQuery, RunRow
 from jackline.store.driver import Again, Statements, clean
 from jackline.store.listing import listing
@@ -74,11 +75,11 @@ class Runs(Base):
         found = self._driver.read(lambda statements: statements.all("all_repositories", {}))
         return [Repository(*row) for row in found]
 
-    def request_cancel(self, run_id: str, at: int) -> Run:
+    def request_cancel(self, run_id: str, at: int, notice_id: str) -> Run:
         """Ask a running run to stop, or end one that is queued or waiting; Refused by a terminal state."""
-        return self._driver.write(lambda statements: self._cancel(statements, run_id, at))
+        return self._driver.write(lambda statements: self._cancel(statements, run_id, at, notice_id))
 
-    def _cancel(self, statements: Statements, run_id: str, at: int) -> Run:
+    def _cancel(self, statements: Statements, run_id: str, at: int, notice_id: str) -> Run:
         run = self._locked(statements, run_id)
         if run.life.state in TERMINAL:
             raise Refused(f"run {run_id} is {run.life.state} already: there is nothing to cancel")
@@ -90,7 +91,11 @@ class Runs(Base):
         chain = append(statements, run_id, chain_of(run), (fact,), at, "person")
         values = {"id": run_id, "state": str(run.life.state), "to": str(after), "at": at, **chain._asdict()}
         statements.run("ask_cancel" if asked else "end_idle", values)
-        return self._found(statements, run_id)
+        run = self._found(statements, run_id)
+        notice = notice_of(notice_id, run_id, run.spec, run.life, at)
+        if notice is not None:
+            add_notice(statements, notice, run.chain_head)
+        return run
 
 
 def _created(run: Run) -> Fact:

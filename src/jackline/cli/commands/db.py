@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from jackline.app import upkeep
@@ -98,7 +99,7 @@ def _archive(args: Namespace, home: Home, out: Output) -> int:
         raise UsageError(f"--older-than '{args.older_than}' is not an age: say 12h, 30d or 8w")
     done = upkeep.archive(home, age, args.to)
     if out.json:
-        out.json_line(values(done))
+        out.json_line(asdict(done))
     else:
         amount = f"{words.plural(done.runs, 'run')} with {words.plural(done.events, 'event')}"
         out.line(f"archived {amount} to {done.folder}")
