@@ -5,6 +5,7 @@ The docstring of a class is the pattern of its message; nothing here imports any
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
 
 
@@ -30,6 +31,10 @@ class UsageError(JacklineError):
 
 class NotFound(UsageError):
     """no {what} matches '{detail}': `{hint}` shows what there is"""
+
+
+class NoHome(UsageError):
+    """there is no home at {detail} yet: `jackline run` makes it, --home or JACKLINE_HOME names another"""
 
 
 class Ambiguous(UsageError):
@@ -108,3 +113,10 @@ class SchemaTooOld(StoreError):
 
 class MigrationChanged(StoreError):
     """migration {detail} was changed after it had been applied: reinstall the jackline version that made this database"""
+
+
+def disk_error(error: OSError, place: str) -> StoreError:
+    """What an error of the file system means to a person."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return StoreFull(place)
+    return StoreError(f"{place} cannot be written ({error.strerror}): check the disk and the permissions of the home")

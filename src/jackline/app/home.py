@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from jackline.app import config as config_module
 from jackline.app import places
 from jackline.domain.states import ACTIVE
-from jackline.errors import Ambiguous, NotFound, UsageError
+from jackline.errors import Ambiguous, NoHome, NotFound, UsageError
 from jackline.store.contract import RunQuery
 from jackline.store.open import open_store
 
@@ -75,7 +75,7 @@ class Home:
         """The store, opened on first use."""
         if self._store is None:
             if self.is_new and not create:
-                raise NotFound(self.path, what="home", hint="jackline run --help")
+                raise NoHome(self.path)
             self.make()
             self._store = open_store(self.database, create=create)
         return self._store

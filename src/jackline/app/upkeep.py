@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.domain.events import GENESIS, Event, broken_at
-from jackline.errors import NotFound, Refused, StoreError
+from jackline.errors import NoHome, Refused, StoreError
 from jackline.store import open as store_open
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def migrate(home: Home) -> list[str]:
 def status(home: Home) -> Status:
     """The state of the database, also if its schema is not ours."""
     if home.is_new:
-        raise NotFound(home.path, what="home", hint="jackline run --help")
+        raise NoHome(home.path)
     return store_open.database_status(home.database)
 
 

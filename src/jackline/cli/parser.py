@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
     def add_setting(self, name: str, metavar: str = "N") -> None:
         """A flag for one of the settings; its value is judged where the settings are loaded."""
         key = next(key for key in KEYS if key.name == name)
-        described = key.help if key.default == "" else f"{key.help} (default {key.default})"
+        described = key.help if key.default == "" else f"{key.help} (default {key.default:g})"
         self.add_argument(f"--{name.replace('_', '-')}", dest=name, metavar=metavar, help=described)
 
     def error(self, message: str) -> NoReturn:

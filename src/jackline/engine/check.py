@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import faults
 from jackline.domain.signals import CheckEnded
+from jackline.engine import threads
 from jackline.engine.attempt import Signal
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _TAIL = 16_384
 class CheckJob:
     """A check under way; its end is reported as a signal."""
 
-    def __init__(self, check: Check, now: Callable[[], int], post: Callable[[Signal], None]) -> None:
+    def __init__(self, check: Check, now: Callable[[], int], post: Callable[[Signal | BaseException], None]) -> None:
         """The check is written down already; nothing is started yet."""
         self._check, self._now, self._post = check, now, post
         self._tail = b""
@@ -32,7 +33,7 @@ class CheckJob:
     def start(self, warden: Warden, env: dict[str, str], workspace: str) -> None:
         """Run the command with the shell, as a person would type it."""
         self.child = warden.spawn(("/bin/sh", "-c", self._check.command), env, workspace, stdin=None)
-        threading.Thread(target=self._attend, args=(self.child,), name="check", daemon=True).start()
+        threads.start("check", partial(self._attend, self.child), self._post)
 
     def _attend(self, child: Child) -> None:
         while not child.drained:

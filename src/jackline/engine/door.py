@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import socketserver
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ _LONGEST_ADDRESS = 100  # the kernel allows 107 bytes
 class Door:
     """A listening socket of one attempt; it closes with the attempt."""
 
-    def __init__(self, folder: str, ledger: Ledger, token: str, on_error: Callable[[JacklineError], None]) -> None:
+    def __init__(self, folder: str, ledger: Ledger, token: str, on_error: Callable[[BaseException], None]) -> None:
         """Listen at once; the address is short even when the home's path is long."""
         self._place = _Place(folder)
         self.address = self._place.address
@@ -82,7 +83,14 @@ class _Server(socketserver.ThreadingUnixStreamServer):
     block_on_close = False
     ledger: Ledger
     token: str
-    on_error: Callable[[JacklineError], None]
+    on_error: Callable[[BaseException], None]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Surface in the main loop instead of on a person's terminal."""
+        del request, client_address
+        error = sys.exc_info()[1]
+        if error is not None:
+            self.on_error(error)
 
 
 class _Handler(socketserver.StreamRequestHandler):

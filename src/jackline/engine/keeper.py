@@ -6,7 +6,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from jackline.clock import boot_ms
-from jackline.errors import JacklineError, StoreUnavailable
+from jackline.engine import threads
+from jackline.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ class Keeper:
         *,
         on_renewed: Callable[[int], None],
         on_cancel: Callable[[], None],
-        on_lost: Callable[[JacklineError], None],
+        on_lost: Callable[[BaseException], None],
     ) -> None:
         """Nothing starts yet; `deadline` counts from the claim that was made just now."""
         self._store, self._lease, self._lease_ms = store, lease, lease_ms
@@ -36,7 +37,7 @@ class Keeper:
         self._accounted = boot_ms()
         self._renewed = self._accounted
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
+        self._thread: threading.Thread | None = None
 
     @property
     def deadline(self) -> int:
@@ -45,12 +46,12 @@ class Keeper:
 
     def start(self) -> None:
         """Begin to renew."""
-        self._thread.start()
+        self._thread = threads.start("keeper", self._keep, self._on_lost)
 
     def stop(self) -> None:
         """End the thread and account for the rest of the time; the lease itself stays until the last write."""
         self._stop.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        if self._thread is not None:
             self._thread.join()
 
     def renew(self) -> None:
@@ -66,13 +67,9 @@ class Keeper:
         while not self._stop.wait(pause):
             try:
                 self._tend()
-            except StoreUnavailable as error:
+            except StoreUnavailable:
                 if boot_ms() >= self.deadline:
-                    self._on_lost(error)
-                    return
-            except JacklineError as error:
-                self._on_lost(error)
-                return
+                    raise
 
     def _tend(self) -> None:
         if boot_ms() - self._renewed >= self._lease_ms // 3:

@@ -6,6 +6,8 @@ import io
 import os
 from typing import NamedTuple, Self
 
+from jackline.errors import disk_error
+
 LINE_LIMIT = 16 * 1024 * 1024
 HEAD_LIMIT = 64 * 1024
 
@@ -78,6 +80,7 @@ class RawFile:
     """A raw transcript: bytes are only ever added at its end, and only its owner may read them."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self.size = os.fstat(self._fd).st_size
 
@@ -85,10 +88,13 @@ class RawFile:
         """Append all of the data, and give the offset of its first byte."""
         offset = self.size
         rest = memoryview(data)
-        while rest:
-            written = os.write(self._fd, rest)
-            self.size += written
-            rest = rest[written:]
+        try:
+            while rest:
+                written = os.write(self._fd, rest)
+                self.size += written
+                rest = rest[written:]
+        except OSError as error:
+            raise disk_error(error, self._path) from error
         return offset
 
     def sync(self) -> None:

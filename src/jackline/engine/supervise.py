@@ -14,7 +14,7 @@ from jackline.engine import locks
 from jackline.engine.attempt import work
 from jackline.engine.settings import fresh_id
 from jackline.engine.world import LiveWorld
-from jackline.errors import JacklineError
+from jackline.errors import JacklineError, disk_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ def supervise(
     """One attempt at the run; `on_start` is given the function that interrupts it."""
     folder = settings.folder(run.id)
     owner = _owner(settings.host)
-    lock = locks.hold(folder, owner.name)
+    lock = _hold(folder, owner)
     try:
         lease, claimed = _claim(store, run, settings, owner)
     except JacklineError:
@@ -60,6 +60,13 @@ def supervise(
     life = ended.life
     log.info("run %s: attempt %d ends: %s %s", run.id, lease.token, life.state, life.reason or life.failure or "")
     return ended
+
+
+def _hold(folder: str, owner: Owner) -> int:
+    try:
+        return locks.hold(folder, owner.name)
+    except OSError as error:
+        raise disk_error(error, folder) from error
 
 
 def _claim(store: Store, run: Run, settings: Settings, owner: Owner) -> tuple[Lease, Run]:

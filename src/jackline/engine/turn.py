@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import faults
@@ -14,9 +14,9 @@ from jackline.domain.events import Fact
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.signals import Stop, TurnEnded
 from jackline.domain.states import Failure
+from jackline.engine import threads
 from jackline.engine.attempt import Signal
 from jackline.engine.stream import LineSplitter, RawFile
-from jackline.errors import JacklineError
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Crew:
     adapter: Adapter
     ledger: Ledger
     now: Callable[[], int]
-    post: Callable[[Signal | JacklineError], None]
+    post: Callable[[Signal | BaseException], None]
     stop: Callable[[Stop, str], None]
 
 
@@ -79,7 +79,7 @@ class TurnJob:
         self.child = warden.spawn(launch.argv, env, workspace, stdin=launch.stdin)
         faults.reach("turn.spawned")
         self.last_output = boot_ms()
-        threading.Thread(target=self._attend, args=(self.child,), name="turn", daemon=True).start()
+        threads.start("turn", partial(self._attend, self.child), self._crew.post)
 
     def _attend(self, child: Child) -> None:
         try:
@@ -87,8 +87,6 @@ class TurnJob:
             exit_ = child.wait()
             faults.reach("turn.exited")
             self._crew.post(self._ended(exit_))
-        except JacklineError as error:
-            self._crew.post(error)
         finally:
             child.close()
             for raw in self._raw.values():

@@ -38,7 +38,7 @@ from jackline.engine.probe import Prober
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
 from jackline.engine.settings import fresh_id, inherited
 from jackline.engine.turn import Crew, TurnJob
-from jackline.errors import AgentUnavailable, JacklineError
+from jackline.errors import AgentUnavailable, disk_error
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class LiveWorld:
         self._store, self._lease, self._run, self._adapter = store, lease, run, adapter
         self._settings, self._lock = settings, lock
         self._folder = settings.folder(run.id)
-        self._inbox: queue.SimpleQueue[Signal | JacklineError] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Signal | BaseException] = queue.SimpleQueue()
         self._mark = marks.mark_of(store.secret, run.id)
         self._marker = {**self._mark, marks.ATTEMPT: str(lease.token)}
         self._env = {**inherited(os.environ), **self._marker, "JACKLINE_RUN_ID": run.id}
@@ -103,13 +103,13 @@ class LiveWorld:
     def hear(self) -> Signal:
         """The next signal; a clock that runs out is one, too. An error of a helper thread surfaces here."""
         heard = self._next()
-        if isinstance(heard, JacklineError):
+        if isinstance(heard, BaseException):
             raise heard
         if isinstance(heard.input, TurnEnded | CheckEnded | StopWanted):
             self._alarms.clear()
         return heard
 
-    def _next(self) -> Signal | JacklineError:
+    def _next(self) -> Signal | BaseException:
         while True:
             alarm = self._alarms.next()
             try:
@@ -168,6 +168,8 @@ class LiveWorld:
         except (AgentUnavailable, SpawnFailed, WardenLost) as error:
             failure = Failure.CRASHED if isinstance(error, WardenLost) else Failure.UNAVAILABLE
             self._inbox.put(Signal(TurnEnded(self.now(), Outcome(failure, str(error)), Usage())))
+        except OSError as error:
+            raise disk_error(error, self._folder) from error
 
     def _try_check(self, order: RunCheck) -> None:
         try:
