@@ -71,7 +71,7 @@ def complete(store: Store, wanted: Wanted, at: int) -> Run:
     if wanted.state is RunState.QUEUED:
         return run
     if wanted.state is RunState.CANCELLED:
-        return store.request_cancel(run.id, at + 10, "notice-1")
+        return store.request_cancel(run.id, at + 10, new_id(at + 10))
     lease, run = claim(store, run, at + 10)
     _turn(store, lease, run, at + 20)
     if wanted.state is RunState.RUNNING:

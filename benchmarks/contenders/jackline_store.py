@@ -1,4 +1,4 @@
-"""jackline: the intent of an effect before it, outcome and receipt after it, each with a chained event."""
+"""jackline: the intent before a call, its outcome (and an effect's receipt) after it, each with a chained event."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NoReturn
 from benchmarks import samples
 from benchmarks.contenders import Prepared, pragmas
 from jackline import clock
+from jackline.domain.policy import Rule
 from jackline.domain.records import Lease, Run
 from jackline.domain.states import RunState
 from jackline.store.contract import Store
@@ -16,20 +17,21 @@ from jackline.store.open import open_store
 
 
 def prepare(folder: str, variant: str) -> Prepared:
-    """`variant` is `store`, or `ledger` for what the doors call: it makes the key from the input too."""
+    """`variant` is `read` or `effect`, or `ledger` for what the doors call: it makes an effect's key from its input."""
     store = open_store(os.path.join(folder, "jackline.db"), create=True)
     at = clock.wall_ms()
     lease, run = samples.claim(store, samples.create(store, samples.Wanted(RunState.RUNNING, folder), at), at)
-    work = _pair(store, lease) if variant == "store" else _gated(store, lease, run)
+    rules = {"read": samples.READ, "effect": samples.SEND}
+    work = _pair(store, lease, rules[variant]) if variant in rules else _gated(store, lease, run)
     # Behind the contract, because a setting of a connection is seen on that connection only.
     connection = store._driver._connection  # type: ignore[attr-defined]  # noqa: SLF001
     return Prepared(work, pragmas.describe(connection), store.close)
 
 
-def _pair(store: Store, lease: Lease) -> Callable[[], None]:
+def _pair(store: Store, lease: Lease, rule: Rule) -> Callable[[], None]:
     def pair() -> None:
         at = clock.wall_ms()
-        samples.durable_call(store, lease, samples.SEND, samples.new_id(at), at)
+        samples.durable_call(store, lease, rule, samples.new_id(at), at)
 
     return pair
 

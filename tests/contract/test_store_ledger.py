@@ -46,7 +46,7 @@ def test_an_intent_is_written_before_it_is_answered(store: Store) -> None:
     lease = begun(store)
     call, admission, receipt = _admit(store, lease, intent(agent_call="toolu-1"))
     assert (admission.decision, receipt) == (Decision.ALLOW, None)
-    assert call == store.call("call-1")
+    assert call == store.call("run-1", "call-1")
     assert store.open_calls("run-1") == store.calls("run-1") == [call]
     assert (call.state, call.turn, call.step, call.attempt) == (CallState.PREPARED, 1, 2, 1)
     assert (call.occurrence, call.finished_at, call.agent_call) == (1, None, "toolu-1")
@@ -75,7 +75,7 @@ def test_what_may_not_run_is_written_down_too(
     call, *_ = store.admit(lease, intent(), say, (1, 2), AT)
     assert (call.state, call.decision, call.reason, call.original) == (state, decision, "because", "call-0")
     assert call.finished_at == finished
-    assert call == store.call("call-1")
+    assert call == store.call("run-1", "call-1")
     assert store.open_calls("run-1") == []
     assert store.events("run-1")[-1].kind == kind
 
@@ -110,7 +110,7 @@ def test_an_outcome_is_written_once(store: Store, change: str, state: CallState,
     call = _settle(store, lease, "call-1", change, output="out", exit_code=3, reason="why")
     assert (call.state, call.output, call.exit_code, call.reason) == (state, "out", 3, "why")
     assert call.finished_at == finished
-    assert call == store.call("call-1")
+    assert call == store.call("run-1", "call-1")
     assert store.events("run-1")[-1].kind == f"call.{state}"
     with pytest.raises(Refused, match="call call-1 is settled"):
         _settle(store, lease, "call-1", change)
@@ -228,6 +228,50 @@ def test_an_unknown_call_in_doubt_is_denied_once_however_often_it_ran(store: Sto
     assert decisions == [Decision.DENY] + [Decision.ALLOW] * 29
 
 
+def test_what_repeats_freely_is_not_counted(store: Store) -> None:
+    lease = begun(store)
+    for call_id in ("a", "b"):
+        call, admission, _ = _admit(store, lease, intent(call_id, rule=READ))
+        assert (admission.decision, call.occurrence) == (Decision.ALLOW, 0)
+    assert _seen(store, lease, intent("c", rule=READ)).same_key == ()
+
+
+@pytest.mark.parametrize(("verdict", "decision"), [("allow", Decision.ALLOW), ("deny", Decision.DENY)])
+def test_a_person_who_was_asked_about_a_read_is_asked_once(store: Store, verdict: str, decision: Decision) -> None:
+    rule = READ._replace(decision=Decision.ASK)
+    lease = begun(store)
+    asked = [_admit(store, lease, intent(call_id, rule=rule))[0] for call_id in ("a", "b")]
+    assert [(call.state, call.occurrence) for call in asked] == [(CallState.DENIED, 1), (CallState.DENIED, 2)]
+    _wait(store, lease, WaitReason.APPROVAL)
+    store.answer("run-1", "a", verdict, AT)
+    lease = claimed(store)
+    assert [_admit(store, lease, intent(call_id, rule=rule))[1].decision for call_id in ("c", "d")] == [decision] * 2
+
+
+def test_what_this_attempt_did_to_a_target_is_its_own_business(store: Store, clock: FakeClock) -> None:
+    lease = begun(store)
+    for call_id in ("a", "b"):
+        _admit(store, lease, intent(call_id, key=call_id))
+        _settle(store, lease, call_id, "succeed")
+    assert _seen(store, lease, intent("c")).same_target == ()
+    clock.now += LEASE_MS
+    second = claimed(store, name="worker-2")
+    store.admit(second, intent("d", key="d"), lambda *_: Admission(Decision.ALLOW), (1, 2), AT)
+    _settle(store, second, "d", "succeed")
+    assert [call.id for call in _seen(store, second, intent("e")).same_target] == ["a", "b"]
+
+
+def test_two_runs_may_name_their_calls_alike(store: Store) -> None:
+    for run_id, change, state in (("run-1", "succeed", CallState.DONE), ("run-2", "doubt", CallState.IN_DOUBT)):
+        lease = begun(store, run_id)
+        _admit(store, lease, intent())
+        assert _settle(store, lease, "call-1", change).state is state
+    states = [call.state for run_id in ("run-1", "run-2") if (call := store.call(run_id, "call-1"))]
+    assert states == [CallState.DONE, CallState.IN_DOUBT]
+    assert store.call("run-3", "call-1") is None
+    assert store.check() == []
+
+
 def test_a_rule_s_limit_is_counted_by_the_ledger(store: Store) -> None:
     lease = begun(store)
     rule = Rule("twice", "poke", CallClass.LOCAL, most=2)
@@ -266,7 +310,7 @@ def test_a_person_judges_a_doubt(store: Store, verdict: str, state: CallState, r
     _in_doubt(store, "call-1")
     call, run = store.answer("run-1", "call-1", verdict, AT + 50)
     assert (call.state, call.answer, call.finished_at) == (state, verdict, AT + 50)
-    assert call == store.call("call-1")
+    assert call == store.call("run-1", "call-1")
     assert (run.life.state, run.life.reason, run.life.detail) == (RunState.QUEUED, None, "")
     assert run == store.run("run-1")
     assert [receipt.origin for receipt in store.receipts("run-1")] == ["person"] * receipts

@@ -171,7 +171,7 @@ def test_text_that_cannot_be_stored_is_replaced_and_nothing_fails(store: Store) 
     call, *_ = store.admit(lease, intent(input=DIRTY, target=DIRTY, agent_call=DIRTY), decide, (1, 1), AT)
     assert (call.input, call.target, call.agent_call) == (CLEAN, CLEAN, CLEAN)
     call = store.settle(lease, Settlement("call-1", "succeed", AT, DIRTY, external_id=DIRTY, reason=DIRTY))
-    assert call == store.call("call-1")
+    assert call == store.call("run-1", "call-1")
     assert (store.receipts("run-1")[0].output, store.receipts("run-1")[0].external_id) == (CLEAN, CLEAN)
     change = Change(
         AT,
@@ -197,7 +197,7 @@ def test_ten_megabytes_come_back_whole(store: Store) -> None:
     lease = begun(store)
     store.admit(lease, intent(input=big), decide, (1, 1), AT)
     store.settle(lease, Settlement("call-1", "succeed", AT, big))
-    call = store.call("call-1")
+    call = store.call("run-1", "call-1")
     assert call is not None
     assert call.input == call.output == store.receipts("run-1")[0].output == big
     assert store.check() == []

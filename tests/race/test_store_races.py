@@ -91,7 +91,7 @@ def test_cancel_and_finish_race_to_one_end(opened: Callable[..., Store]) -> None
         run_id = f"run-{number}"
         lease = begun(worker, run_id)
         cancelled, finished = _together(
-            partial(canceller.request_cancel, run_id, AT), partial(worker.write, lease, finish)
+            partial(canceller.request_cancel, run_id, AT, "notice-1"), partial(worker.write, lease, finish)
         )
         run = worker.run(run_id)
         assert run is not None

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.engine.stream import HEAD_LIMIT, Line, LineSplitter, RawFile
+from jackline.errors import StoreError, StoreFull
 
 streams = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r", b"\0", b"\xff\xfe", b"long" * 5])).map(b"".join)
 
@@ -114,12 +115,12 @@ def test_a_raw_file_may_be_closed_twice(tmp_path: Path) -> None:
     raw = RawFile(str(tmp_path / "raw"))
     raw.close()
     raw.close()
-    with pytest.raises(OSError, match="Bad file descriptor"):
+    with pytest.raises(StoreError, match="Bad file descriptor"):
         raw.write(b"late")
 
 
 def test_a_full_disk_is_an_error_and_the_size_stays_true() -> None:
     with RawFile("/dev/full") as raw:
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(StoreFull, match="/dev/full"):
             raw.write(b"x")
         assert raw.size == 0

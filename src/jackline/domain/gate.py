@@ -30,7 +30,7 @@ class History(NamedTuple):
     attempt: int
     receipt: Receipt | None  # of the same key, in this run or its ancestors
     same_key: tuple[Call, ...]  # earlier calls with the same key in this run, newest first
-    same_target: tuple[Call, ...]  # effects on the same target with another key: done or in doubt
+    same_target: tuple[Call, ...]  # effects of earlier attempts on the target with another key: done or in doubt
     calls: int  # how many calls the run has made
     of_rule: int  # how many calls of this rule were allowed
     most_calls: int | None

@@ -193,7 +193,7 @@ class Call(NamedTuple):
     attempt: int
     turn: int
     step: int
-    occurrence: int
+    occurrence: int  # which call of its key this is; 0 for reads and locals, which are not counted
     tool: str
     call_class: CallClass
     replay: Replay

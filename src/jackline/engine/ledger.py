@@ -90,7 +90,7 @@ class Ledger:
 
     def finish(self, report: Report) -> Call:
         """Write the outcome down. A failed effect is in doubt unless its rule knows better, or a probe does."""
-        call = self._store.call(report.call_id)
+        call = self._store.call(self._run.id, report.call_id)
         if call is None:
             raise NotFound(report.call_id, what="call", hint=f"jackline show {self._run.id}")
         settled = self._store.settle(

@@ -65,8 +65,8 @@ def _judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[
 
 def _doubt_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
     judged = call._replace(state=changed(call.id, call.state, _OF_DOUBT[verdict]), answer=verdict, finished_at=at)
-    values = {"id": call.id, "state": str(call.state), "to": str(judged.state), "answer": verdict, "at": at}
-    statements.run("judge_call", values)
+    words = {"state": str(call.state), "to": str(judged.state), "answer": verdict}
+    statements.run("judge_call", {"run_id": call.run_id, "id": call.id, **words, "at": at})
     receipt = None
     if judged.state is CallState.DONE and judged.call_class is CallClass.EFFECT:
         receipt = write_receipt(statements, judged, "", _PERSON, at)

@@ -197,8 +197,8 @@ class Store(Protocol):
     ) -> tuple[Call, Admission, Receipt | None]:
         """Write the intent down with what `decide` says of it, in one transaction; `place` is (turn, step).
 
-        `decide` may be asked more than once, so it must be pure. The history of a read or a local has no earlier
-        calls in it: they repeat freely.
+        `decide` may be asked more than once, so it must be pure. A read or a local repeats freely, unless its rule
+        asks a person: no earlier calls stand in its history, and its occurrence is 0, because nobody counts them.
         """
         ...
 
@@ -222,8 +222,8 @@ class Store(Protocol):
         """The whole ledger of a run, oldest first."""
         ...
 
-    def call(self, call_id: str) -> Call | None:
-        """One call."""
+    def call(self, run_id: str, call_id: str) -> Call | None:
+        """One call of a run."""
         ...
 
     def receipts(self, run_id: str) -> list[Receipt]:

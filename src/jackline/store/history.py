@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from jackline.domain.gate import History, Intent
+from jackline.domain.policy import Rule
 from jackline.domain.records import Call, Lease, Receipt
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.store import rows
 from jackline.store.base import Head
 from jackline.store.driver import Statements, clean
 
+_FIRST = 1  # the token of a run's first attempt
 _MOST = 20  # calls of one key or one target that are looked at: a loop of ten thousand must not slow the gate
-# What came of these before makes no difference, so it is not read.
+# What came of these before makes no difference, so it is not read; unless a person was asked about it.
 _REPEATS_FREELY = frozenset({CallClass.READ, CallClass.LOCAL})
+_DENIED = str(CallState.DENIED)
 
 
 def read(
     statements: Statements, lease: Lease, intent: Intent, head: Head, most_calls: int | None
 ) -> tuple[History, int]:
-    """The history of an intent, and how many times the run has seen its key, this one counted."""
-    values = {"run_id": lease.run_id, "key": intent.key, "denied": str(CallState.DENIED), "most": _MOST}
+    """The history of an intent, and how many times the run has seen its key, this one counted; 0 if nobody counts."""
+    rule = intent.rule
+    of_rule = 0 if rule.most is None else _of_rule(statements, lease, rule)
+    if rule.call_class in _REPEATS_FREELY and rule.decision is not Decision.ASK:
+        return History(lease.token, None, (), (), head.calls, of_rule, most_calls), 0
+    values = {"run_id": lease.run_id, "key": intent.key, "denied": _DENIED, "most": _MOST}
     row = statements.one("seen_of_key", values)
     seen = 0 if row is None else int(row[0])
-    kind = intent.rule.call_class
-    effect = kind is CallClass.EFFECT
+    effect = rule.call_class is CallClass.EFFECT
     known = History(
         attempt=lease.token,
         receipt=_receipt(statements, head, values, seen) if effect else None,
-        same_key=_same_key(statements, values) if seen and kind not in _REPEATS_FREELY else (),
-        same_target=_same_target(statements, intent, values) if effect and intent.target else (),
+        same_key=_same_key(statements, values) if seen else (),
+        same_target=_same_target(statements, lease, intent) if effect and intent.target else (),
         calls=head.calls,
-        of_rule=0 if intent.rule.most is None else _of_rule(statements, intent, values),
+        of_rule=of_rule,
         most_calls=most_calls,
     )
     return known, seen + 1
@@ -56,19 +62,25 @@ def _warns(telling: list[Call]) -> bool:
     return any(call.state is CallState.IN_DOUBT for call in telling)
 
 
-def _same_target(statements: Statements, intent: Intent, values: dict[str, object]) -> tuple[Call, ...]:
+def _same_target(statements: Statements, lease: Lease, intent: Intent) -> tuple[Call, ...]:
+    """Only what an earlier attempt did to it: within one attempt the agent knows what it has done."""
+    if lease.token == _FIRST:
+        return ()
     wanted = {
-        **values,
+        "run_id": lease.run_id,
+        "key": intent.key,
         "target": clean(intent.target),
+        "attempt": lease.token,
         "call_class": str(CallClass.EFFECT),
         "done": str(CallState.DONE),
         "in_doubt": str(CallState.IN_DOUBT),
+        "most": _MOST,
     }
     return tuple(rows.to_call(row) for row in statements.all("same_target", wanted))
 
 
-def _of_rule(statements: Statements, intent: Intent, values: dict[str, object]) -> int:
+def _of_rule(statements: Statements, lease: Lease, rule: Rule) -> int:
     """Only a rule that has a limit is counted, and never beyond it."""
-    words = {"rule": clean(intent.rule.name), "allow": str(Decision.ALLOW)}
-    row = statements.one("count_of_rule", {**values, **words, "most": intent.rule.most})
+    words = {"rule": clean(rule.name), "allow": str(Decision.ALLOW), "void": str(CallState.VOID)}
+    row = statements.one("count_of_rule", {"run_id": lease.run_id, **words, "most": rule.most})
     return 0 if row is None else int(row[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
 
 from jackline.domain.events import Fact
 from jackline.domain.events import place as place_event
@@ -17,7 +16,7 @@ from jackline.faults import reach
 from jackline.store import history, rows
 from jackline.store.base import RUNNING, Base, Head, fenced_head, write_event
 from jackline.store.contract import Settlement
-from jackline.store.driver import Again, Driver, Row, Statements, clean
+from jackline.store.driver import Again, Driver, Statements, clean
 from jackline.store.memory import Memory
 
 _PREPARED = str(CallState.PREPARED)
@@ -46,10 +45,10 @@ class Ledger(Base):
         """Write the intent down with what `decide` says of it, in one go; `place` is (turn, step)."""
         made = self._driver.write(lambda one: self._admit(one, lease, intent, decide, place, at))
         reach("call.intent.committed")
-        head, values, call, admission, receipt = made
+        head, call, admission, receipt = made
         self._memory.keep_head(lease, head)
         if call.state is CallState.PREPARED:
-            self._memory.keep_call(values)
+            self._memory.keep_call(call)
         return call, admission, receipt
 
     def _admit(
@@ -60,21 +59,19 @@ class Ledger(Base):
         decide: Decide,
         place: tuple[int, int],
         at: int,
-    ) -> tuple[Head, dict[str, Any], Call, Admission, Receipt | None]:
+    ) -> tuple[Head, Call, Admission, Receipt | None]:
         head = self._memory.head(lease) or fenced_head(statements, lease)
         most = self._spec(statements, lease.run_id).limits.calls
         known, occurrence = history.read(statements, lease, intent, head, most)
         admission = decide(intent, known)
-        values = _intent_values(lease, intent, admission, place, occurrence, at)
-        values["number"] = head.calls + 1
-        call = rows.to_call(tuple(values.values()))
+        call = _intended(lease, intent, admission, place, occurrence, at)
         fact = Fact(_ADMITTED[admission.decision][1], _intent_facts(call))
         moved = self._move(statements, lease, head, fact, at, "agent", calls=head.calls + 1)
-        if statements.run("add_call", values) == 0:
+        if statements.run("add_call", {**rows.call_values(call), "number": moved.calls}) == 0:
             raise Refused(f"call {intent.call_id} is in the ledger already")
         reach("call.intent.begun")
         stored = known.receipt if admission.decision is Decision.STORED else None
-        return moved, values, call, admission, stored
+        return moved, call, admission, stored
 
     def settle(self, lease: Lease, settlement: Settlement) -> Call:
         """Write an outcome; an effect that succeeded or happened gets its receipt in the same transaction."""
@@ -87,15 +84,15 @@ class Ledger(Base):
 
     def _settle(self, statements: Statements, lease: Lease, settlement: Settlement) -> tuple[Head, Call]:
         head = self._memory.head(lease) or fenced_head(statements, lease)
-        values = self._memory.call(lease, settlement.call_id) or _call_values(statements, lease, settlement.call_id)
-        _change(values, settlement)
-        call = rows.to_call(tuple(values.values()))
+        before = self._memory.call(lease, settlement.call_id)
+        before = before or known_call(statements, lease.run_id, settlement.call_id)
+        call = _settled(before, settlement)
         external, origin = clean(settlement.external_id), clean(settlement.origin)
         proves = call.call_class is CallClass.EFFECT and call.state is CallState.DONE
         receipt = write_receipt(statements, call, external, origin, settlement.at) if proves else None
         fact = outcome_facts(call, external, origin, receipt=receipt)
         moved = self._move(statements, lease, head, fact, settlement.at, origin, calls=head.calls)
-        if statements.run("settle_call", values) == 0:
+        if statements.run("settle_call", _outcome(call, before.state)) == 0:
             self._memory.forget(lease.run_id)
             raise Again
         reach("call.outcome.begun")
@@ -137,9 +134,10 @@ class Ledger(Base):
         values = {"run_id": clean(run_id)}
         return [rows.to_call(row) for row in self._driver.read(lambda one: one.all("all_calls", values))]
 
-    def call(self, call_id: str) -> Call | None:
-        """One call."""
-        row = self._driver.read(lambda statements: statements.one("get_call", {"id": clean(call_id)}))
+    def call(self, run_id: str, call_id: str) -> Call | None:
+        """One call of a run."""
+        values = {"run_id": clean(run_id), "id": clean(call_id)}
+        row = self._driver.read(lambda statements: statements.one("get_call", values))
         return None if row is None else rows.to_call(row)
 
     def receipts(self, run_id: str) -> list[Receipt]:
@@ -150,14 +148,10 @@ class Ledger(Base):
 
 def known_call(statements: Statements, run_id: str, call_id: str) -> Call:
     """The call of this run; NotFound if there is none."""
-    return rows.to_call(_call_row(statements, run_id, call_id))
-
-
-def _call_row(statements: Statements, run_id: str, call_id: str) -> Row:
-    row = statements.one("get_call", {"id": clean(call_id)})
-    if row is None or row[1] != run_id:
+    row = statements.one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
+    if row is None:
         raise NotFound(call_id, what="call", hint=f"jackline receipts {run_id}")
-    return row
+    return rows.to_call(row)
 
 
 def changed(call_id: str, state: CallState, change: str) -> CallState:
@@ -202,54 +196,60 @@ def outcome_facts(call: Call, external_id: str, origin: str, *, receipt: bool | 
     return Fact(f"call.{call.state}", data)
 
 
-def _call_values(statements: Statements, lease: Lease, call_id: str) -> dict[str, Any]:
-    row = _call_row(statements, lease.run_id, call_id)
-    return dict(zip(rows.COLUMNS["call"], row, strict=True))
+def _settled(call: Call, settlement: Settlement) -> Call:
+    state = changed(call.id, call.state, settlement.change)
+    return call._replace(
+        state=state,
+        output=clean(settlement.output),
+        exit_code=settlement.exit_code,
+        reason=clean(settlement.reason) or call.reason,
+        finished_at=None if state is CallState.IN_DOUBT else settlement.at,
+    )
 
 
-def _change(values: dict[str, Any], settlement: Settlement) -> None:
-    """Settle the columns of a call, in their order; `before` is what the state has to be in the database."""
-    state = changed(values["id"], CallState(values["state"]), settlement.change)
-    values["before"] = values["state"]
-    values["state"] = str(state)
-    values["output"] = clean(settlement.output)
-    values["exit_code"] = settlement.exit_code
-    values["reason"] = clean(settlement.reason) or values["reason"]
-    values["finished_at"] = None if state is CallState.IN_DOUBT else settlement.at
-
-
-def _intent_values(
-    lease: Lease, intent: Intent, admission: Admission, place: tuple[int, int], occurrence: int, at: int
-) -> dict[str, Any]:
-    """A new call's columns in their order."""
-    rule, decision = intent.rule, admission.decision
+def _outcome(call: Call, before: CallState) -> dict[str, object]:
+    """What settling changes; `before` is what the state has to be in the database."""
     return {
-        "id": clean(intent.call_id),
-        "run_id": lease.run_id,
-        "attempt": lease.token,
-        "turn": place[0],
-        "step": place[1],
-        "occurrence": occurrence,
-        "tool": clean(intent.tool),
-        "call_class": str(rule.call_class),
-        "replay": str(rule.replay),
-        "decision": str(decision),
-        "rule": clean(rule.name),
-        "door": clean(intent.door),
-        "key": intent.key,
-        "target": clean(intent.target),
-        "input": clean(intent.input),
-        "state": str(_ADMITTED[decision][0]),
-        "prepared_at": at,
-        "agent_call": clean(intent.agent_call),
-        "reason": clean(admission.reason),
-        "answer": "",
-        "original": admission.original,
-        "output": "",
-        "exit_code": None,
-        # An asked call stays open until a person has answered it.
-        "finished_at": at if decision in _CLOSED else None,
+        "run_id": call.run_id,
+        "id": call.id,
+        "before": str(before),
+        "state": str(call.state),
+        "output": call.output,
+        "exit_code": call.exit_code,
+        "reason": call.reason,
+        "finished_at": call.finished_at,
     }
+
+
+def _intended(
+    lease: Lease, intent: Intent, admission: Admission, place: tuple[int, int], occurrence: int, at: int
+) -> Call:
+    """A new call, with storable text."""
+    rule, decision = intent.rule, admission.decision
+    return Call(
+        id=clean(intent.call_id),
+        run_id=lease.run_id,
+        attempt=lease.token,
+        turn=place[0],
+        step=place[1],
+        occurrence=occurrence,
+        tool=clean(intent.tool),
+        call_class=rule.call_class,
+        replay=rule.replay,
+        decision=decision,
+        rule=clean(rule.name),
+        door=clean(intent.door),
+        key=intent.key,
+        target=clean(intent.target),
+        input=clean(intent.input),
+        state=_ADMITTED[decision][0],
+        prepared_at=at,
+        agent_call=clean(intent.agent_call),
+        reason=clean(admission.reason),
+        original=admission.original,
+        # An asked call stays open until a person has answered it.
+        finished_at=at if decision in _CLOSED else None,
+    )
 
 
 def _intent_facts(call: Call) -> dict[str, object]:

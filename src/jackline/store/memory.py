@@ -5,9 +5,7 @@ A hint that turns out to be old costs one more round: the transaction is rolled 
 
 from __future__ import annotations
 
-from typing import Any
-
-from jackline.domain.records import Lease
+from jackline.domain.records import Call, Lease
 from jackline.store.base import Head
 
 _CALLS_KEPT = 64
@@ -19,7 +17,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._heads: dict[str, tuple[Lease, Head]] = {}
-        self._calls: dict[str, dict[str, Any]] = {}
+        self._calls: dict[str, Call] = {}
 
     def head(self, lease: Lease) -> Head | None:
         """The head of the lease's run as we left it."""
@@ -30,17 +28,17 @@ class Memory:
         """Remember how we left it; only after the commit."""
         self._heads[lease.run_id] = (lease, head)
 
-    def call(self, lease: Lease, call_id: str) -> dict[str, Any] | None:
-        """The columns of a call of the lease's run as we wrote them; given out once."""
-        values = self._calls.pop(call_id, None)
-        return values if values is not None and values["run_id"] == lease.run_id else None
+    def call(self, lease: Lease, call_id: str) -> Call | None:
+        """A call of the lease's run as we wrote it; given out once."""
+        call = self._calls.pop(call_id, None)
+        return call if call is not None and call.run_id == lease.run_id else None
 
-    def keep_call(self, values: dict[str, Any]) -> None:
+    def keep_call(self, call: Call) -> None:
         """Remember a call that is under way; only after the commit."""
-        if len(values["input"]) <= _LONGEST_KEPT:
+        if len(call.input) <= _LONGEST_KEPT:
             if len(self._calls) >= _CALLS_KEPT:
                 self._calls.clear()
-            self._calls[values["id"]] = values
+            self._calls[call.id] = call
 
     def forget(self, run_id: str) -> None:
         """What is known of this run may be old."""

@@ -55,7 +55,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "receipt": Receipt._fields,
 }
 
-_CALL_END = len(COLUMNS["call"])
+_CALL_WORDS = ("call_class", "replay", "decision", "state")  # of closed sets
 _SPENT_AT = len(_RUN) + len(_LIFE)
 _REST_AT = _SPENT_AT + len(_SPENT)
 
@@ -169,10 +169,18 @@ def to_life(row: Row) -> Life:
     return Life(*values)
 
 
+def call_values(call: Call) -> dict[str, Any]:
+    """A call as parameters; its text is storable already."""
+    values = call._asdict()
+    for name in _CALL_WORDS:
+        values[name] = str(values[name])
+    return values
+
+
 def to_call(row: Row) -> Call:
-    """A call from the columns of `{call}`; what follows them is passed over."""
+    """A call from the columns of `{call}`."""
     kinds = (_CLASSES[row[7]], _REPLAYS[row[8]], _DECISIONS[row[9]])
-    values = [*row[:7], *kinds, *row[10:15], _STATES[row[15]], *row[16:_CALL_END]]
+    values = [*row[:7], *kinds, *row[10:15], _STATES[row[15]], *row[16:]]
     return Call(*values)
 
 

@@ -1,7 +1,8 @@
 -- `number` is the call's place among the calls of its run. An open call has no finished_at: prepared, in doubt, or
--- asked and not yet answered.
+-- asked and not yet answered. `occurrence` counts the calls of one key; it is 0 where a call repeats freely.
+-- By run first: a run's calls lie together, and are found without an index that each call would have to be written to.
 CREATE TABLE calls (
-    id TEXT NOT NULL PRIMARY KEY,
+    id TEXT NOT NULL,
     run_id TEXT NOT NULL REFERENCES runs (id),
     attempt BIGINT NOT NULL,
     turn BIGINT NOT NULL,
@@ -28,16 +29,17 @@ CREATE TABLE calls (
     number BIGINT NOT NULL,
     parent_id TEXT,
     input_ref TEXT,
-    output_ref TEXT
+    output_ref TEXT,
+    PRIMARY KEY (run_id, id)
 ) /* WITHOUT ROWID */;
 
 -- None for the open calls: it would be written twice for each call, and is asked for once a turn, of one run.
-CREATE INDEX calls_key ON calls (run_id, key, number);
+CREATE INDEX calls_key ON calls (run_id, key, number) WHERE occurrence > 0;
 CREATE INDEX calls_target ON calls (run_id, target, number) WHERE target <> '';
 
 CREATE TABLE receipts (
-    call_id TEXT NOT NULL REFERENCES calls (id),
-    run_id TEXT NOT NULL REFERENCES runs (id),
+    call_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
     key TEXT NOT NULL,
     target TEXT NOT NULL,
     rule TEXT NOT NULL,
@@ -45,5 +47,6 @@ CREATE TABLE receipts (
     external_id TEXT NOT NULL,
     origin TEXT NOT NULL,
     at BIGINT NOT NULL,
-    PRIMARY KEY (run_id, key)
+    PRIMARY KEY (run_id, key),
+    FOREIGN KEY (run_id, call_id) REFERENCES calls (run_id, id)
 ) /* WITHOUT ROWID */;

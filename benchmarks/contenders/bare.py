@@ -1,0 +1,111 @@
+"""What SQL itself costs: the statements of jackline's own call, said again by hand. Nothing is decided or hashed.
+
+They are heard from the store once, at its driver. Said again, they get ids, keys and numbers of their own, which are
+made ready before they are needed: what is measured is the statements and the two commits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from benchmarks import samples
+from benchmarks.contenders import Prepared, pragmas
+from jackline import clock
+from jackline.domain.states import RunState
+from jackline.store.driver import Statements, Values
+from jackline.store.open import open_store
+from jackline.store.sqlite import SqliteDriver
+
+_Said = list[list[tuple[str, Values]]]  # for each transaction the names of its statements, with their values
+_Ready = list[list[tuple[str, tuple[object, ...]]]]
+_COUNTED = frozenset({"seq", "event_seq", "after"})
+_EVENTS, _CALLS = 2, 1  # that one pair adds to the run
+_AHEAD = 1_000
+
+
+def prepare(folder: str, variant: str) -> Prepared:
+    """`variant` is what is called: `read` or `effect`."""
+    store = open_store(os.path.join(folder, "jackline.db"), create=True)
+    driver: SqliteDriver = store._driver  # type: ignore[attr-defined]  # noqa: SLF001 - to listen at it
+    at = clock.wall_ms()
+    lease, _ = samples.claim(store, samples.create(store, samples.Wanted(RunState.RUNNING, folder), at), at)
+    rule, call_id = samples.SEND if variant == "effect" else samples.READ, samples.new_id(at)
+    samples.durable_call(store, lease, samples.READ, samples.new_id(at), at)  # the first one reads more
+    said = _heard(driver, lambda: samples.durable_call(store, lease, rule, call_id, at))
+    units = _units(driver, said, call_id)
+    connection = driver._connection  # noqa: SLF001 - its own connection, with its own settings
+
+    def pair() -> None:
+        for transaction in next(units):
+            connection.execute("BEGIN IMMEDIATE")
+            for sql, values in transaction:
+                connection.execute(sql, values).fetchall()
+            connection.execute("COMMIT")
+
+    def close() -> None:
+        run = store.run(lease.run_id)
+        events = len(store.events(lease.run_id, limit=1_000_000))
+        store.close()
+        if run is None or run.event_seq != events or run.life.spent.calls != (events - 1) // _EVENTS:
+            raise RuntimeError("the statements did not do what they do for the store")
+
+    return Prepared(pair, pragmas.describe(connection), close)
+
+
+def _heard(driver: SqliteDriver, pair: Callable[[], None]) -> _Said:
+    """What the store says to its driver for one pair."""
+    said: _Said = []
+    write = driver.write
+
+    class Ear:
+        """Passes everything on."""
+
+        def __getattr__(self, name: str) -> Callable[[str, Values], Any]:
+            def hear(statement: str, values: Values) -> object:
+                said[-1].append((statement, dict(values)))
+                return getattr(driver, name)(statement, values)
+
+            return hear
+
+    ear: Any = Ear()
+
+    def listen(work: Callable[[Statements], Any]) -> object:
+        said.append([])
+        return write(lambda _: work(ear))
+
+    driver.write = listen  # type: ignore[method-assign, assignment]
+    pair()
+    driver.write = write  # type: ignore[method-assign]
+    return said
+
+
+def _units(driver: SqliteDriver, said: _Said, call_id: str) -> Iterator[_Ready]:
+    """Pair after pair, ready to be said."""
+    number = 0
+    while True:
+        ready = []
+        for _ in range(_AHEAD):
+            number += 1
+            ready.append([[_spelled(driver, one, number, call_id) for one in transaction] for transaction in said])
+        yield from ready
+
+
+def _spelled(
+    driver: SqliteDriver, statement: tuple[str, Values], number: int, call_id: str
+) -> tuple[str, tuple[object, ...]]:
+    name, values = statement
+    sql, picked = driver._sql[name]  # noqa: SLF001 - as the driver spells it
+    own = f"{call_id[:-8]}{number:08d}"  # in order, as ids are made: else the tables are filled another way
+    key, own_key = (hashlib.sha256(one.encode()).hexdigest() for one in (call_id, own))
+
+    def fresh(column: str, value: object) -> object:
+        if isinstance(value, str):
+            return value.replace(call_id, own).replace(key, own_key)
+        if isinstance(value, int) and column in _COUNTED:
+            return value + number * _EVENTS
+        return value + number * _CALLS if isinstance(value, int) and column in {"number", "calls"} else value
+
+    return sql, picked({column: fresh(column, value) for column, value in values.items()})
