@@ -279,6 +279,16 @@ def test_a_rule_s_limit_is_counted_by_the_ledger(store: Store) -> None:
     assert decisions == [Decision.ALLOW, Decision.ALLOW, Decision.DENY]
 
 
+def test_what_is_known_not_to_have_happened_does_not_count_against_a_rule_s_limit(store: Store) -> None:
+    lease = begun(store)
+    rule = MAIL._replace(most=1)
+    _admit(store, lease, intent("c1", rule, key="k1"))
+    store.settle(lease, Settlement("c1", "doubt", AT))
+    assert _admit(store, lease, intent("c2", rule, key="k2"))[1].decision is Decision.DENY
+    store.settle(lease, Settlement("c1", "did_not", AT, origin="probe"))
+    assert _admit(store, lease, intent("c3", rule, key="k3"))[1].decision is Decision.ALLOW
+
+
 def test_the_call_budget_is_counted_by_the_ledger(store: Store) -> None:
     from jackline.domain.budget import Limits
 
