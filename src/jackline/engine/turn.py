@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from jackline.engine.stream import Line
     from jackline.store.contract import Store
 
-_CHUNK = 1 << 18
 _FLUSH_S = 0.25
 _BATCH = 100
 _MOST_FACTS = 5_000  # per turn; what an agent says beyond that stands in the raw transcript only
 _TEXT = 4_000
 _SHORT = 200
 _TELLING = frozenset({"end", "error", "limit"})
-_AT_ONCE = frozenset({"session", "limit", "end", "error", "call.started"})
+_AT_ONCE = frozenset({"session", "limit", "end", "error"})
+_MOST_TELLING = 100  # the last ones tell how a turn ended; an agent that repeats itself must not fill our memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class TurnJob:
     def _note(self, heard: Heard) -> None:
         """What the engine itself must know of a line."""
         if heard.kind in _TELLING:
-            self._telling.append(heard)
+            self._telling = [*self._telling, heard][-_MOST_TELLING:]
         if heard.kind == "message":
             self._turn = self._turn._replace(last_message=heard.text[:_TEXT])
         if heard.kind == "session":

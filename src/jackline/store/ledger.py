@@ -150,7 +150,7 @@ def known_call(statements: Statements, run_id: str, call_id: str) -> Call:
     """The call of this run; NotFound if there is none."""
     row = statements.one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
     if row is None:
-        raise NotFound(call_id, what="call", hint=f"jackline receipts {run_id}")
+        raise NotFound(call_id, what="call", hint=f"jackline show {run_id}")
     return rows.to_call(row)
 
 
