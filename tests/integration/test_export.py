@@ -185,7 +185,7 @@ def test_a_finished_run_has_every_file_and_they_agree(store: Store, home: Path) 
     metadata = json.loads((folder / "metadata.json").read_bytes())
     assert (manifest.state, metadata["state"], metadata["exit_code"]) == ("completed", "succeeded", 0)
     assert manifest.id == run.number
-    assert manifest.repo_path == "/work/repository"
+    assert manifest.repo_path == "/srv/repository"
     assert manifest.claude_session_id == "s-1"
     assert manifest.completed_at is not None
     assert metadata["token_count"] == 100

@@ -13,7 +13,7 @@ from jackline.store.contract import NewRun, Store
 
 AT = 1_700_000_000_000
 LEASE_MS = 30_000
-HERE = "/work/repository"
+HERE = "/srv/repository"
 
 READ = Rule("reads", "read", CallClass.READ, Replay.EXACT)
 MAIL = Rule("mails", "mail", CallClass.EFFECT, Replay.ASK, Decision.ALLOW, target="mail:{to}")

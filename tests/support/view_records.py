@@ -10,7 +10,7 @@ from jackline.domain.records import Call, Life, Run, Spec, Turn
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 
 AT = 1_700_000_000_000  # 2023-11-14T22:13:20Z
-SPEC = Spec("mend it", "/work/repository", agent="claude", task="chores", proof="make test")
+SPEC = Spec("mend it", "/srv/repository", agent="claude", task="chores", proof="make test")
 
 
 def run(life: Life | None = None, **more: Any) -> Run:

@@ -46,10 +46,10 @@ def test_a_failed_run() -> None:
         spent=spent,
     )
     ended = run(life, finished_at=AT + 9_000)
-    found = manifest.fold(ended, "/work/repository", {"claude": "s-1", "codex": "s-2", "qwen": "s-3"})
+    found = manifest.fold(ended, "/srv/repository", {"claude": "s-1", "codex": "s-2", "qwen": "s-3"})
     assert found.to_dict() == {
         "id": 12,
-        "repo_path": "/work/repository",
+        "repo_path": "/srv/repository",
         "repo_id": "0123456789abcdef",
         "prompt": "mend it",
         "state": "failed",
@@ -69,7 +69,7 @@ def test_a_failed_run() -> None:
             "run_id": "run-1",
             "lineage": "run-1",
             "task": "chores",
-            "workspace": "/work/repository",
+            "workspace": "/srv/repository",
             "jackline_state": "failed",
             "failure": "timeout",
             "detail": "the turn took too long",
