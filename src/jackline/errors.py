@@ -79,6 +79,12 @@ class Fenced(JacklineError):
     permanent = True
 
 
+class CancelWanted(JacklineError):
+    """run {detail} was asked to end: it cannot be put to wait"""
+
+    permanent = False
+
+
 class StoreError(JacklineError):
     """{detail}"""
 

@@ -11,7 +11,7 @@ from jackline.domain.events import Fact
 from jackline.domain.gate import decide
 from jackline.domain.records import Check, Checkpoint, Lease, Life, Notice, Turn
 from jackline.domain.states import Failure, Phase, RunState, WaitReason
-from jackline.errors import Busy, Fenced, Refused
+from jackline.errors import Busy, CancelWanted, Fenced, Refused
 from jackline.store.contract import Change, Settlement, Store
 from tests.support.stores import AT, LEASE_MS, READ, FakeClock, begun, by_hand, claimed, intent, made, owner
 
@@ -95,11 +95,20 @@ def test_a_failed_run_is_reopened_without_its_cancel_request(store: Store) -> No
     assert (run.life.cancel_requested, run.life.step, run.finished_at) == (False, 3, None)
 
 
-def test_a_waiting_run_keeps_its_cancel_request_when_claimed(store: Store) -> None:
+def test_a_run_that_was_asked_to_end_is_not_put_to_wait(store: Store) -> None:
+    """Else the request would sleep with the run."""
     lease = begun(store)
     store.request_cancel("run-1", AT, "notice-1")
-    store.write(lease, Change(AT, life=Life(state=RunState.WAITING, reason=WaitReason.PAUSED)))
-    _, run = store.claim("run-1", owner(), LEASE_MS, AT + 3)
+    before = store.run("run-1")
+    with pytest.raises(CancelWanted):
+        store.write(lease, Change(AT, life=Life(state=RunState.WAITING, reason=WaitReason.PAUSED)))
+    assert store.run("run-1") == before
+
+
+def test_a_taken_over_run_keeps_its_cancel_request(store: Store) -> None:
+    begun(store)
+    store.request_cancel("run-1", AT, "notice-1")
+    _, run = store.claim("run-1", owner("worker-2"), LEASE_MS, AT + 3, dead=1)
     assert run.life.cancel_requested
     assert store.cancel_wanted("run-1") is True
     assert store.cancel_wanted("nobody") is False

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from jackline.domain.gate import decide
 from jackline.domain.records import Lease, Life
 from jackline.domain.states import RunState, WaitReason
-from jackline.errors import Busy, Fenced, Refused
+from jackline.errors import Busy, CancelWanted, Fenced, Refused
 from jackline.store.contract import Change, Store
 from jackline.store.open import migrate, open_store
 from tests.support.postgres import schema_of_its_own
@@ -110,7 +110,12 @@ class Machine(RuleBasedStateMachine):
     def finish(self, end: RunState) -> None:
         assert self.holder is not None
         reason = WaitReason.PAUSED if end is RunState.WAITING else None
-        self.store.write(self.holder, Change(AT, life=Life(state=end, reason=reason)))
+        change = Change(AT, life=Life(state=end, reason=reason))
+        if self.cancel and end is RunState.WAITING:
+            with pytest.raises(CancelWanted):
+                self.store.write(self.holder, change)
+            return
+        self.store.write(self.holder, change)
         self.stale.append(self.holder)
         self.state, self.holder = end, None
 

@@ -44,6 +44,9 @@ def work(home: Home, run: Run, on_start: OnStart) -> Run:
         faults.reach("views.written")
         if run.life.reason is not WaitReason.RETRY or not _wait(run, on_start):
             return run
+        run = store.run(run.id) or run
+        if run.life.reason is not WaitReason.RETRY:  # cancelled, or carried on by somebody else meanwhile
+            return run
 
 
 def _wait(run: Run, on_start: OnStart) -> bool:

@@ -14,6 +14,7 @@ from jackline.domain.notices import notice_of
 from jackline.domain.records import Checkpoint
 from jackline.domain.signals import Claimed, RunCheck, StartTurn
 from jackline.domain.states import WaitReason
+from jackline.errors import CancelWanted
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
@@ -65,7 +66,11 @@ def work(store: Store, lease: Lease, run: Run, world: World) -> Run:
         if decided.ended:
             world.settle()
         if decided.facts:
-            run = store.write(lease, _change(decided, signal, world))
+            try:
+                run = store.write(lease, _change(decided, signal, world))
+            except CancelWanted:  # asked for since we looked: decide again, knowing it
+                state = replace(state, life=state.life._replace(cancel_requested=True))
+                continue
         if decided.ended:
             return run
         for command in decided.commands:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DOOR = "socket"
 _LONGEST_REQUEST = 64 * 1024 * 1024
+_NO_EXIT_CODE = 1 << 31
 _LONGEST_ADDRESS = 100  # the kernel allows 107 bytes
 
 
@@ -108,7 +109,7 @@ class _Handler(socketserver.StreamRequestHandler):
     def _answer(self, line: bytes) -> dict[str, Any]:
         try:
             return self._dispatch(json.loads(line))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             return _denied(f"the gate could not read the request: {error!r}")
         except (NotFound, Refused) as error:
             return _denied(str(error))
@@ -141,13 +142,18 @@ class _Handler(socketserver.StreamRequestHandler):
         report = Report(
             call_id=str(request["call"]),
             ok=request["ok"] is True,
-            exit_code=request.get("exit_code"),
+            exit_code=_exit_code(request.get("exit_code")),
             output=str(request.get("output", "")),
             external_id=str(request.get("external_id", "")),
         )
         call = self.server.ledger.finish(report)
         doubtful = call.state is CallState.IN_DOUBT
         return {"ok": not doubtful, "state": call.state, "reason": "its outcome is in doubt" if doubtful else ""}
+
+
+def _exit_code(value: object) -> int | None:
+    """What an agent says may be any JSON; a code that no process can have is none."""
+    return value if type(value) is int and abs(value) < _NO_EXIT_CODE else None
 
 
 def _denied(reason: str) -> dict[str, Any]:

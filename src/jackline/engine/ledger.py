@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,7 @@ class Ledger:
         self._now, self._new_id, self._stop = now, new_id, stop
         self._known: set[str] = set()
         self.place = (0, 0)  # turn and step that calls belong to now
+        self.settling = threading.Lock()  # an agent's report and a recovery must not judge the same call at once
 
     def prepare(self, wish: Wish) -> Answer:
         """Write the intent down with the decision, then say it."""
@@ -90,6 +92,10 @@ class Ledger:
 
     def finish(self, report: Report) -> Call:
         """Write the outcome down. A failed effect is in doubt unless its rule knows better, or a probe does."""
+        with self.settling:
+            return self._finish(report)
+
+    def _finish(self, report: Report) -> Call:
         call = self._store.call(self._run.id, report.call_id)
         if call is None:
             raise NotFound(report.call_id, what="call", hint=f"jackline show {self._run.id}")

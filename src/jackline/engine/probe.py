@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from jackline import faults
 from jackline.domain import policy
 from jackline.domain.states import Replay
-from jackline.engine.command import run_command
+from jackline.engine.command import CommandResult, run_command
+from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.store.contract import Settlement
 
 if TYPE_CHECKING:
@@ -38,15 +39,9 @@ class Prober:
         return None
 
     def _probe(self, call: Call, rule: policy.Rule, at: int) -> Settlement | None:
-        result = run_command(
-            ["/bin/sh", "-c", rule.probe],
-            cwd=self._spec.workspace,
-            env={**self._env, "JACKLINE_CALL_ID": call.id, "JACKLINE_CALL_KEY": call.key},
-            stdin=_question(call),
-            timeout_s=self._timeout_s,
-            output_limit=_EVIDENCE,
-            below=self._warden(),
-        )
+        result = self._run(call, rule)
+        if result is None:
+            return None
         faults.reach("probe.finished")
         evidence = result.stdout_tail.decode("utf-8", "replace").strip()
         changes = {_HAPPENED: "happened", _DID_NOT: "did_not"}
@@ -55,6 +50,21 @@ class Prober:
             return None
         first = evidence.partition("\n")[0]
         return Settlement(call.id, change, at, output=evidence, external_id=first, origin="probe", reason=rule.probe)
+
+    def _run(self, call: Call, rule: policy.Rule) -> CommandResult | None:
+        """None if the probe cannot be run at all: then nobody knows, and a person is asked."""
+        try:
+            return run_command(
+                ["/bin/sh", "-c", rule.probe],
+                cwd=self._spec.workspace,
+                env={**self._env, "JACKLINE_CALL_ID": call.id, "JACKLINE_CALL_KEY": call.key},
+                stdin=_question(call),
+                timeout_s=self._timeout_s,
+                output_limit=_EVIDENCE,
+                below=self._warden(),
+            )
+        except (SpawnFailed, WardenLost):
+            return None
 
 
 def _question(call: Call) -> bytes:

@@ -159,7 +159,8 @@ class LiveWorld:
             ended = leftovers.end(self._mark, recorded=recorded)
             log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
             faults.reach("leftovers.ended")
-        doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
+        with self._ledger.settling:
+            doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
         self._inbox.put(Signal(Recovered(self.now(), doubts)))
 
     def _try_turn(self, order: StartTurn) -> None:

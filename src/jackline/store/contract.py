@@ -182,7 +182,8 @@ class Store(Protocol):
         """The one fenced write of a worker; gives back the run as it now is.
 
         Cancel requests, calls and wall time are changed by others and never overwritten by `change.life`. A notice
-        without a chain head gets the head that this very write leads to.
+        without a chain head gets the head that this very write leads to. A run whose end was requested meanwhile is
+        not put to wait: CancelWanted, and nothing is written.
         """
         ...
 

@@ -6,7 +6,7 @@ from jackline.domain.events import Fact
 from jackline.domain.records import Lease, Life, Owner, Run
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
-from jackline.errors import Busy, Fenced, Refused
+from jackline.errors import Busy, CancelWanted, Fenced, Refused
 from jackline.faults import reach
 from jackline.store import rows
 from jackline.store.base import RUNNING, Base, add_notice, append, chain_of, fenced_head, lease_values
@@ -167,7 +167,7 @@ def _put_records(statements: Statements, run: Run, change: Change) -> None:
 
 def _advance(statements: Statements, run: Run, lease: Lease, change: Change) -> Run:
     """Write the new life; what others change meanwhile (cancel requests, calls, wall time) stays as it is."""
-    life = run.life if change.life is None else _kept(run.life, change.life)
+    life = run.life if change.life is None else _kept(run.id, run.life, change.life)
     ended = life.state is not RunState.RUNNING
     finished_at = change.at if life.state in TERMINAL else None
     values = {
@@ -188,9 +188,11 @@ def _advance(statements: Statements, run: Run, lease: Lease, change: Change) -> 
     return run._replace(life=life, owner=None, finished_at=finished_at)
 
 
-def _kept(before: Life, wanted: Life) -> Life:
+def _kept(run_id: str, before: Life, wanted: Life) -> Life:
     if wanted.state not in _AFTER_RUNNING:
         raise Refused(f"a running run cannot become {wanted.state}")
+    if before.cancel_requested and wanted.state is RunState.WAITING:
+        raise CancelWanted(run_id)  # else the request would sleep with the run, and nobody would heed it
     spent = wanted.spent._replace(calls=before.spent.calls, wall_ms=before.spent.wall_ms)
     return wanted._replace(
         attempt=before.attempt,

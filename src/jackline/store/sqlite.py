@@ -159,20 +159,19 @@ class SqliteDriver:
 
     def close(self) -> None:
         with self._writer, self._lock:
-            self._connection.close()
+            sqlite_file.disconnect(self._connection)
             self._gate.close()
 
     # opening
     def _open(self, *, create: bool, read_only: bool) -> sqlite3.Connection:
-        address = sqlite_file.prepare(self.place, create=create, read_only=read_only)
         try:
-            connection: sqlite3.Connection = sqlite3.connect(address, **_CONNECTION)
+            connection = sqlite_file.connect(self.place, create=create, read_only=read_only, **_CONNECTION)
         except sqlite3.Error as error:
             raise translated(error, self.place) from error
         try:
             self._set_up(connection, read_only=read_only)
         except sqlite3.Error as error:
-            connection.close()
+            sqlite_file.disconnect(connection)
             raise translated(error, self.place) from error
         return connection
 

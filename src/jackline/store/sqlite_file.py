@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 from jackline.errors import Refused, StoreCorrupt, StoreError, StoreReadOnly
 
@@ -17,12 +19,40 @@ _CLUSTERED = "/* WITHOUT ROWID */"  # in the migrations that both backends read
 _NETWORK = ("nfs", "cifs", "smb", "fuse.sshfs")
 
 
-def prepare(path: str, *, create: bool, read_only: bool) -> str:
+# close(2) of any descriptor of a file drops every POSIX lock that the process holds on it, SQLite's own among them:
+# another process would then take away the log that we write to. So a database that is open here is not opened by hand.
+_one_at_a_time = threading.Lock()
+_open_here: dict[int, tuple[int, int]] = {}  # by connection: which file it has open
+
+
+def connect(path: str, *, create: bool, read_only: bool, **settings: Any) -> sqlite3.Connection:  # noqa: ANN401
+    """A connection to a file that was judged first, unless a connection of this process has it open already."""
+    with _one_at_a_time:
+        address = _prepare(path, create=create, read_only=read_only)
+        connection: sqlite3.Connection = sqlite3.connect(address, **settings)
+        _open_here[id(connection)] = _identity(path)
+        return connection
+
+
+def disconnect(connection: sqlite3.Connection) -> None:
+    """Close a connection that `connect` gave."""
+    with _one_at_a_time:
+        connection.close()
+        _open_here.pop(id(connection), None)
+
+
+def _identity(path: str) -> tuple[int, int]:
+    about = os.stat(path)
+    return about.st_dev, about.st_ino
+
+
+def _prepare(path: str, *, create: bool, read_only: bool) -> str:
     """The address under which SQLite may open the file; an error, and an untouched file, if it must not."""
     folder = os.path.dirname(os.path.abspath(path))
     if create:
         _make(folder, path)
-    _judge(path)
+    if not (os.path.exists(path) and _identity(path) in _open_here.values()):
+        _judge(path)
     if not read_only:
         _refuse_network(folder)
         if not os.access(folder, os.W_OK):
