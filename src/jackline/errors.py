@@ -38,7 +38,7 @@ class NoHome(UsageError):
 
 
 class Ambiguous(UsageError):
-    """'{detail}' fits {count} {what}s ({some}): type a longer prefix"""
+    """'{detail}' fits {count} {what}s or more ({some}, …): type a longer prefix"""
 
 
 class Conflict(UsageError):

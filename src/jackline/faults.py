@@ -33,6 +33,11 @@ _wanted, _, _count = os.environ.get("JACKLINE_CRASH_AT", "").partition(":")
 _left = int(_count) if _count.isdigit() else 1
 
 
+def unknown() -> str | None:
+    """The crash point that the environment names and that does not exist: a test with a typo must not pass."""
+    return _wanted if _wanted and _wanted not in POINTS else None
+
+
 def reach(point: str) -> None:
     """Die here if the environment asks for it; a crash point must never tidy up, so SIGKILL is the only way."""
     if point == _wanted:

@@ -27,16 +27,22 @@ class Key(NamedTuple):
     default: Setting
     help: str
     project: bool = True
+    least: float = 0
 
 
 KEYS = (
     Key("home", "", "the folder of this instance", project=False),
-    Key("database", "", "a postgresql:// address; empty: SQLite in the home", project=False),
-    Key("agent", "", "the agent to use when none is named"),
-    Key("timeout_seconds", 900.0, "how long one turn may take"),
+    Key(
+        "database",
+        "",
+        "a postgresql:// address, or the whole path of a file; empty: SQLite in the home",
+        project=False,
+    ),
+    Key("agent", "", "the agent to use"),
+    Key("timeout_seconds", 900.0, "how long one turn may take", least=0.1),
     Key("idle_seconds", 600.0, "how long an agent may print nothing; 0: any time"),
     Key("grace_seconds", 5.0, "time between SIGTERM and SIGKILL"),
-    Key("lease_seconds", 30.0, "how long a silent supervisor keeps its run", project=False),
+    Key("lease_seconds", 30.0, "how long a silent supervisor keeps its run", project=False, least=1),
     Key("retries", 2, "how often a transient failure is tried again"),
     Key("retry_seconds", 5.0, "the wait before the first retry; it doubles"),
     Key("max_usd", 20.0, "budget of a run in USD; 0: no limit"),
@@ -142,14 +148,24 @@ def _read_toml(path: str) -> dict[str, Any]:
 
 
 def _typed(name: str, value: object, where: str) -> Setting:
-    kind = type(_KEYS[name].default)
+    key = _KEYS[name]
+    kind = type(key.default)
     if kind is str:
-        return str(value)
+        return _address(str(value), where) if name == "database" else str(value)
     try:
         number = float(str(value))
     except ValueError:
         number = -1.0
-    if isinstance(value, bool) or not 0 <= number <= _MOST or (kind is int and not number.is_integer()):
-        message = f"{where}: {name} must be a {'whole ' if kind is int else ''}number of at least 0, not {value!r}"
-        raise ConfigError(message)
+    if isinstance(value, bool) or not key.least <= number <= _MOST or (kind is int and not number.is_integer()):
+        wanted = f"a {'whole ' if kind is int else ''}number of at least {key.least:g}"
+        wanted += f" and at most {_MOST}" if number > _MOST else ""
+        raise ConfigError(f"{where}: {name} must be {wanted}, not {value!r}")
     return int(number) if kind is int else number
+
+
+def _address(value: str, where: str) -> str:
+    """A mistyped address must not become a file of that name: its runs would be kept from everybody else."""
+    if value and not value.startswith(("postgresql://", "postgres://", "/")):
+        # The value is not repeated: it may hold a password.
+        raise ConfigError(f"{where}: database must be a postgresql:// address or the whole path of a SQLite file")
+    return value

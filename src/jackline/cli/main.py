@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, cast
 
+from jackline import faults
 from jackline.cli.output import Output, standard
 from jackline.errors import JacklineError, UsageError
 from jackline.version import __version__
@@ -51,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     out = standard(json="--json" in words, colour="--no-color" not in words)
     home: Home | None = None
     try:
-        _refuse_windows()
+        _refuse_strange_places()
         name, rest = _choose(words)
         if name not in COMMANDS:
             return _without_command(name, rest, out)
@@ -71,9 +72,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return out.fail(_unexpected(error, home), EXIT_UNEXPECTED)
 
 
-def _refuse_windows() -> None:
+def _refuse_strange_places() -> None:
     if os.name == "nt":
         raise UsageError("jackline runs on Linux and macOS, not on Windows: use it inside WSL")
+    point = faults.unknown()
+    if point is not None:
+        raise UsageError(f"JACKLINE_CRASH_AT: there is no crash point '{point}': see docs/crash-points.md")
 
 
 def _choose(words: list[str]) -> tuple[str, list[str]]:

@@ -12,6 +12,7 @@ from jackline.cli.output import Output
 from jackline.errors import UsageError
 
 _HELP_WIDTH = 110
+_MOST = 1_000_000
 
 
 class Shown(Exception):
@@ -57,8 +58,8 @@ RUN = "an id, the beginning of one, or a number such as #12"
 
 
 def whole_number(text: str) -> int:
-    """An argparse type: a whole number from 1."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        message = f"'{text}' is not a whole number from 1"
+    """An argparse type: a whole number from 1 to a million."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST:
+        message = f"'{text}' is not a whole number from 1 to {_MOST}"
         raise argparse.ArgumentTypeError(message)
     return int(text)

@@ -70,6 +70,8 @@ def backup(connection: sqlite3.Connection, path: str) -> None:
         copy = sqlite3.connect(unfinished)
         try:
             connection.backup(copy)
+            if copy.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+                raise StoreCorrupt("the database")  # a faithful copy of the damage is no backup
         finally:
             copy.close()
         _flush(unfinished)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +35,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument("--script", metavar="FILE", help="what the scripted agent plays")
     parser.add_argument("--workspace", metavar="DIR", default="", help="where the agent works (default: here)")
     parser.add_argument("--task", metavar="NAME", default="adhoc", help="a name to find such runs by")
-    parser.add_argument("--proof", metavar="CMD", default="", help="what must succeed on the final tree")
+    parser.add_argument("--proof", metavar="CMD", help="what must succeed on the final tree")
     parser.add_argument("--policy", metavar="FILE", help="TOML with [[rule]] tables: which calls are effects")
-    parser.add_argument("--run-id", metavar="ID", default="", help="choose the id, idempotently")
+    parser.add_argument("--run-id", metavar="ID", help="choose the id, idempotently")
     for name in _SETTINGS:
         parser.add_setting(name)
 
@@ -60,11 +59,18 @@ def _request(args: Namespace, home: Home) -> Request:
         agent=agent,
         workspace=args.workspace,
         task=args.task,
-        run_id=args.run_id,
-        proof=args.proof,
+        run_id=_said(args.run_id, "--run-id"),
+        proof=_said(args.proof, "--proof"),
         rules=_rules(args.policy),
         options=options,
     )
+
+
+def _said(text: str | None, flag: str) -> str:
+    """A flag's text; an empty one is a variable that was not set, and would silently mean something else."""
+    if text is not None and not text.strip():
+        raise UsageError(f"{flag} is empty: give it a value, or leave it out")
+    return text or ""
 
 
 def _prompt(args: Namespace) -> str:
@@ -122,12 +128,13 @@ def _rules(path: str | None) -> tuple[Rule, ...]:
 
 def _text_of(path: str) -> str:
     try:
-        if os.path.getsize(path) > _LONGEST_FILE:
-            raise UsageError(f"{path} is larger than {_LONGEST_FILE} bytes")
         with open(path, "rb") as file:
-            return _decoded(file.read(), path)
+            data = file.read(_LONGEST_FILE + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    if len(data) > _LONGEST_FILE:
+        raise UsageError(f"{path} is larger than {_LONGEST_FILE} bytes")
+    return _decoded(data, path)
 
 
 def _decoded(data: bytes, what: str) -> str:
