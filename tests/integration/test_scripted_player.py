@@ -111,7 +111,7 @@ class Played:
         """What the adapter makes of it: player and adapter must understand each other."""
         heard = [one for line in self.output.split(b"\n") for one in ADAPTER.parse(line)]
         ended = Exit(None, -self.code) if self.code < 0 else Exit(self.code)
-        return ADAPTER.classify(ended, tuple(one for one in heard if one.kind in ("end", "error", "limit")))
+        return ADAPTER.classify(ended, tuple(one for one in heard if one.kind in ("end", "error", "limit")), "")
 
 
 class Stage:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline import errors
-from jackline.agents import registry, scripted
+from jackline.agents import reading, registry, scripted
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome, Usage
 from jackline.domain.states import Failure, WaitReason
@@ -169,7 +169,7 @@ def test_empty_line_says_nothing() -> None:
 
 
 def test_a_line_that_is_not_json_is_not_parsed_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(scripted, "json")
+    monkeypatch.delattr(reading, "json")
     assert scripted.ADAPTER.parse(b"x" * 100)[0].kind == "raw"
 
 
@@ -224,4 +224,4 @@ OK = Exit(0)
     ],
 )
 def test_how_a_turn_ended(exit_: Exit, lines: tuple[Heard, ...], outcome: Outcome) -> None:
-    assert scripted.ADAPTER.classify(exit_, lines) == outcome
+    assert scripted.ADAPTER.classify(exit_, lines, "") == outcome

@@ -20,11 +20,23 @@ class Declaration:
     """What can be known of an agent without running it."""
 
     name: str
-    binary: str
+    binary: str  # what is looked for on the PATH; an absolute path where jackline brings the program itself
     gate: str  # "enforced" or "advisory"
     gate_reason: str
     chooses_session: bool  # the session id can be given before the start, so it is never lost
     resumes: bool
+    forks: bool = False
+    structured: bool = True  # it prints events, not just text
+    tokens: bool = True  # it says what it used
+    cost: bool = False  # it says what that costs
+    minimum: tuple[int, ...] = ()  # the oldest version whose behaviour is known
+    version_arguments: tuple[str, ...] = ("--version",)  # empty: there is nothing to ask
+    install: str = ""  # the command that brings it
+    passes: tuple[
+        str, ...
+    ] = ()  # environment it may see besides the common ones; a `*` at the end takes all that follows
+    model_variables: tuple[str, ...] = ()  # further names for its model, beside JACKLINE_<AGENT>_MODEL
+    efforts: tuple[str, ...] = ()  # the words for reasoning effort that it knows; empty: it takes none
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +48,24 @@ class TurnRequest:
     turn: int
     role: str
     prompt: str
-    workspace: str
+    workspace: str  # absolute
     folder: str  # a folder of the run's own where the agent may keep its state
     gate: str  # address of the gate's unix socket
     token: str  # what the gate asks for
     session: str | None = None
-    resume: bool = False
-    binary: str = ""
+    resume: bool = False  # `session` exists already and is to be gone on with
+    fork_of: str = ""  # with it, `session` is new and begins as a copy of this one
+    binary: str = ""  # where the program was found
+    model: str = ""  # empty: the CLI's own default
+    effort: str = ""  # empty: the CLI's own default
+    arguments: tuple[str, ...] = ()  # passed through as they are
+    environ: Mapping[str, str] = field(default_factory=dict)  # of ours, what `Declaration.passes` names
     options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start the agent: nothing is inherited but what stands here."""
+    """How to start the agent: nothing is inherited but the allow-list and what stands here."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +89,6 @@ class Adapter(Protocol):
         """What a line of output says; a line that cannot be read is `raw`, never an exception."""
         ...
 
-    def classify(self, exit_: Exit, heard: tuple[Heard, ...]) -> Outcome:
-        """How the turn ended, from the exit and the telling lines (end, error, limit) among what was heard."""
+    def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
+        """How the turn ended: from the telling lines (end, error, limit, session), then the exit, last stderr's tail."""
         ...

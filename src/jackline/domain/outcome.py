@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,12 +36,21 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an agent said it used; added up over the turns of a run."""
+    """What an agent said it used; added up over the turns of a run. Input includes what was read from a cache."""
 
     tokens_input: int = 0
     tokens_output: int = 0
     tokens_cached: int = 0
     usd_micros: int = 0
+
+
+class Scope(StrEnum):
+    """What a figure of usage is the sum of: CLIs differ, and adding up a running total counts it twice."""
+
+    STEP = "step"  # one more request to the model
+    MESSAGE = "message"  # the same message may be told again, by the same `Heard.of`
+    TURN = "turn"  # everything since the process started
+    SESSION = "session"  # everything since the session began, earlier turns included
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +64,5 @@ class Heard:
     text: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage | None = None
+    scope: Scope = Scope.STEP
+    of: str = ""

@@ -176,7 +176,7 @@ class TurnJob:
         )
 
     def _ended(self, exit_: Exit | None) -> Signal:
-        outcome = self._crew.adapter.classify(exit_, tuple(self._telling)) if exit_ else _LOST
+        outcome = self._crew.adapter.classify(exit_, tuple(self._telling), "") if exit_ else _LOST
         at = self._crew.now()
         turn = self._current()._replace(
             ended_at=at,
