@@ -49,6 +49,10 @@ class Refused(UsageError):
     """{detail}"""
 
 
+class SessionTaken(Refused):
+    """session {detail} belongs to run {owner}, which has not ended: resume that run, or cancel it first"""
+
+
 class ConfigError(UsageError):
     """{detail}"""
 

@@ -20,7 +20,7 @@ def test_a_run_comes_back_as_it_was_made(store: Store) -> None:
     assert new
     assert run == store.run("run-1")
     assert (run.number, run.repository, run.lineage, run.parent) == (1, repository_id(HERE), "run-1", None)
-    assert (run.life, run.owner, run.created_at) == (Life(), None, AT)
+    assert (run.life, run.owner, run.created_at) == (Life(agent="scripted"), None, AT)
     assert run.spec == Spec(prompt="mend it", workspace=HERE, proof="pytest -q", options={"a": "b"})
 
 

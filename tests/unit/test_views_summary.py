@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from jackline.domain.budget import Spent
+from jackline.domain.changes import Changes
 from jackline.domain.records import Attempt, Call, Life, Receipt
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Proof, RunState, WaitReason
 from jackline.views import resume, summary
-from jackline.views.summary import Changes, Summary, fold, lines
+from jackline.views.summary import Summary, fold, lines
 from tests.support.view_records import AT, SPEC, call, run, turn
 
 PREDECESSOR = [
@@ -36,12 +37,12 @@ def test_a_run_that_ended_well() -> None:
     life = Life(RunState.SUCCEEDED, proof=Proof.PROVED, attempt=2, iteration=1, spent=spent)
     attempt = Attempt("run-1", 1, "o", "h", "b", 1, None, None, AT, None, None)
     found = fold(
-        run(life, started_at=AT + 1_000, finished_at=AT + 4_500),
+        run(life, spec=SPEC._replace(requires_commit=True), started_at=AT + 1_000, finished_at=AT + 4_500),
         turns=[turn(1), turn(2), turn(3, last_message="")],
         attempts=[attempt, attempt],
         calls=[call(), call("c2", decision=Decision.STORED), call("c3", call_class=CallClass.READ)],
         receipts=[Receipt("call-1", "run-1", "k", "t", "r", "", "", "agent", AT)],
-        changes=Changes(("abc mended it",), 2, 30, 4, requires_commit=True),
+        changes=Changes(("abc mended it",), 2, 30, 4),
     ).to_dict()
     assert found.items() >= {
         "start_time": "2023-11-14T22:13:21.000Z",

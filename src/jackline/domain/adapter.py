@@ -90,5 +90,5 @@ class Adapter(Protocol):
         ...
 
     def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
-        """How the turn ended: from the telling lines (end, error, limit, session), then the exit, last stderr's tail."""
+        """How the turn ended: by the telling lines (end, error, limit, session), then the exit, last stderr's tail."""
         ...

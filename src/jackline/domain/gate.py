@@ -45,6 +45,14 @@ class Admission(NamedTuple):
     spent: bool = False  # the call budget is gone: the run must stop, not only this call
 
 
+def observed(intent: Intent, history: History) -> Admission:
+    """What to write of a call that runs already, because its agent has no enforced door: that nobody held it."""
+    del intent
+    spent = history.most_calls is not None and history.calls >= history.most_calls
+    reason = f"the run's budget of {history.most_calls} calls is spent" if spent else "seen in the agent's output"
+    return Admission(Decision.ALLOW, reason, spent=spent)
+
+
 def decide(intent: Intent, history: History) -> Admission:
     """Say whether the call may run. Anything but an effect repeats freely while the run lives."""
     if history.most_calls is not None and history.calls >= history.most_calls:

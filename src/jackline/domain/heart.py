@@ -5,7 +5,7 @@ The driver in `engine.attempt` writes down what is decided here before it carrie
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from jackline.domain.budget import exhausted
@@ -29,9 +29,18 @@ from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunSt
 from jackline.domain.transitions import next_run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jackline.domain.outcome import Outcome
     from jackline.domain.records import Life, Spec
 
+# Where another agent may do better: what is wrong is this one's account, provider, model or program.
+_HANDED_OVER = frozenset(
+    {
+        Failure.LIMIT, Failure.OVERLOADED, Failure.CONNECTIVITY, Failure.AUTHENTICATION, Failure.BILLING,
+        Failure.MODEL_NOT_FOUND, Failure.CONTEXT_TOO_LONG, Failure.UNAVAILABLE,
+    }
+)  # fmt: skip
 _STOP_FAILURE = {Stop.WALL: Failure.TIMEOUT, Stop.IDLE: Failure.IDLE, Stop.UNGATED: Failure.UNGATED}
 _STOP_WAIT = {
     Stop.INTERRUPT: WaitReason.PAUSED,
@@ -62,6 +71,15 @@ class State:
     stopping: Stop | None = None
     stop_detail: str = ""
     outcome: Outcome | None = None  # of a turn whose open calls are being settled
+    resting: Mapping[str, int] = field(
+        default_factory=dict
+    )  # agents that are better left alone, each with the time until when
+    given_up: frozenset[str] = frozenset()  # agents that could not go on in this attempt
+
+    @property
+    def agent(self) -> str:
+        """Who works on it now."""
+        return self.life.agent or self.spec.agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +124,7 @@ def _recover(state: State) -> Step:
 
 
 def _recovered(state: State, signal: Recovered) -> Step:
+    state = replace(state, resting={**state.resting, **signal.resting})
     settled = Fact("recovery.ended", {"doubts": list(signal.doubts)})
     if signal.doubts and not _cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(signal.doubts)
@@ -122,7 +141,8 @@ def _turn_ended(state: State, signal: TurnEnded) -> Step:
         tokens_cached=usage.tokens_cached,
         usd_micros=usage.usd_micros,
     )
-    state = replace(state, life=state.life._replace(spent=spent), outcome=signal.outcome)
+    life = state.life._replace(spent=spent)
+    state = replace(state, life=life, outcome=signal.outcome, resting=dict(signal.resting))
     # A person who presses Ctrl-C does not wait for probes: whoever resumes settles what is open.
     if (signal.open_calls or state.stopping is Stop.DOUBT) and state.stopping is not Stop.INTERRUPT:
         return _recover(state)
@@ -163,6 +183,10 @@ def _go_on(state: State, at: int) -> Step:
         return _stopped(state, state.stopping)
     if state.outcome is not None:
         return _concluded(replace(state, outcome=None), state.outcome, at)
+    if state.life.goal is Phase.WORKING and state.resting.get(state.agent, 0) > at:
+        rested = _hand_over(state, "it is resting", at)
+        if rested is not None:
+            return rested
     return _proceed(state)
 
 
@@ -172,28 +196,55 @@ def _cancelling(state: State) -> bool:
 
 def _concluded(state: State, outcome: Outcome, at: int) -> Step:
     if outcome.session_lost:  # the driver forgets the session; the next turn starts a fresh one with a packet
-        return _proceed(state)
+        return _with(Fact("session.lost", {"agent": state.agent, "detail": outcome.detail}), _proceed(state))
     if outcome.waits is not None:
         return _park(replace(state, life=state.life._replace(retries=0)), outcome.waits, outcome.detail)
     match outcome.failure:
         case None:
             goal = Phase.PROVING
             return _proceed(replace(state, life=state.life._replace(goal=goal, retries=0)))
-        case Failure.LIMIT:
-            return _park(state, WaitReason.LIMIT, outcome.detail, _limit_over(state, outcome, at))
         case failure if failure in TRANSIENT and state.life.retries < state.spec.retry.most:
             retries = state.life.retries + 1
             wake = at + backoff_ms(state.spec.retry, retries, state.run_id)
             life = state.life._replace(retries=retries, failure=failure)
             return _park(replace(state, life=life), WaitReason.RETRY, outcome.detail, wake)
         case failure:
-            return _fail(state, failure, outcome.detail)
+            return _given_up(state, failure, outcome, at)
+
+
+def _given_up(state: State, failure: Failure, outcome: Outcome, at: int) -> Step:
+    """This agent cannot go on: the next one takes over, or the run waits for a limit to end, or it fails."""
+    if failure in _HANDED_OVER:
+        taken_over = _hand_over(state, f"{failure}: {outcome.detail}", at)
+        if taken_over is not None:
+            return taken_over
+    if failure is Failure.LIMIT:
+        return _park(state, WaitReason.LIMIT, outcome.detail, _limit_over(state, outcome, at))
+    return _fail(state, failure, outcome.detail)
+
+
+def _hand_over(state: State, why: str, at: int) -> Step | None:
+    """The next agent of the list, in a circle, that has not given up in this attempt and is not resting."""
+    agents = state.spec.agents
+    given_up = state.given_up | {state.agent}
+    here = agents.index(state.agent) if state.agent in agents else 0
+    ring = (*agents[here + 1 :], *agents[:here])
+    free = (one for one in ring if one not in given_up and state.resting.get(one, 0) <= at)
+    following = next(free, None)
+    if following is None:
+        return None
+    fact = Fact("agent.switched", {"from": state.agent, "to": following, "why": why})
+    life = state.life._replace(agent=following, retries=0)
+    return _with(fact, _proceed(replace(state, life=life, given_up=given_up)))
 
 
 def _limit_over(state: State, outcome: Outcome, at: int) -> int:
-    """When to look again: at the reset; where none is named, or it is past, after the longest wait."""
-    if outcome.resets_at is not None and outcome.resets_at > at:
-        return outcome.resets_at
+    """When to look again: at the first reset; where none is named, or it is past, after the longest wait."""
+    others = (one for one in state.spec.agents if one != state.agent)
+    named = [outcome.resets_at or 0, *(state.resting.get(one, 0) for one in others)]
+    resets = [time for time in named if time > at]
+    if resets:
+        return min(resets)
     longest = state.spec.retry._replace(base_ms=state.spec.retry.cap_ms)
     return at + backoff_ms(longest, 1, state.run_id)
 

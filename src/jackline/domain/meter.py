@@ -34,7 +34,7 @@ class Meter:
             case Scope.TURN:
                 self._total = _said(usage, self._total)
             case Scope.SESSION:
-                self._total = _said(_minus(usage, self._before), self._total)
+                self._total = _said(_at_least_nothing(minus(usage, self._before)), self._total)
         return self.value
 
     @property
@@ -54,9 +54,14 @@ def plus(one: Usage, other: Usage) -> Usage:
     return Usage(*(getattr(one, name) + getattr(other, name) for name in _FIELDS))
 
 
-def _minus(one: Usage, other: Usage) -> Usage:
-    """Never below nothing: a session that was lost and begun again counts from zero."""
-    return Usage(*(max(0, getattr(one, name) - getattr(other, name)) for name in _FIELDS))
+def minus(one: Usage, other: Usage) -> Usage:
+    """The difference, which may be negative."""
+    return Usage(*(getattr(one, name) - getattr(other, name) for name in _FIELDS))
+
+
+def _at_least_nothing(usage: Usage) -> Usage:
+    """A session that was lost and begun again counts from zero."""
+    return Usage(*(max(0, getattr(usage, name)) for name in _FIELDS))
 
 
 def _said(usage: Usage, otherwise: Usage) -> Usage:

@@ -16,6 +16,6 @@ def notice_of(notice_id: str, run_id: str, spec: Spec, life: Life, at: int) -> N
     if life.state in {RunState.QUEUED, RunState.RUNNING} or life.reason is WaitReason.RETRY:
         return None
     kind = f"run.waiting.{life.reason}" if life.state is RunState.WAITING else f"run.{life.state}"
-    title = f"{spec.agent}/{spec.task}: {life.reason or life.state}"
+    title = f"{life.agent or spec.agent}/{spec.task}: {life.reason or life.state}"
     # The store puts the chain's head in, because it is known only once the last event has its place.
     return Notice(notice_id, run_id, kind, title, life.detail, "", at)

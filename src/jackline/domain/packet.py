@@ -22,9 +22,10 @@ def prompt_of(turn: int, prompt: str, packet: str, *, resumes: bool) -> str:
     return packet if resumes else f"{prompt}\n\n{packet}"
 
 
-def packet(calls: Sequence[Call], receipts: Sequence[Receipt]) -> str:
-    """The resume packet: effects that are done, calls whose outcome is unknown, and what a person decided."""
+def packet(calls: Sequence[Call], receipts: Sequence[Receipt], commits: Sequence[str] = ()) -> str:
+    """The resume packet: commits and effects that are done, calls whose outcome is unknown, what a person decided."""
     lines = [_HEAD]
+    lines += _section("Commits that you made already:", list(commits))
     lines += _section("Already done, do not do again:", [_done(one) for one in receipts])
     unknown = [call for call in calls if call.state is CallState.IN_DOUBT]
     lines += _section("Cut off, outcome unknown; look before you repeat:", [_brief(one) for one in unknown])

@@ -27,8 +27,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _known(record: type[Limits | RetryPolicy | Spec], data: Mapping[str, Any]) -> dict[str, Any]:
+def _known(record: type[Limits | RetryPolicy | Manner | Spec], data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name in record._fields}
+
+
+class Manner(NamedTuple):
+    """How one agent is to be run; what is empty is left to the CLI's own default."""
+
+    model: str = ""
+    effort: str = ""
+    arguments: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()  # names of environment variables it may see besides those that it declares
 
 
 class Spec(NamedTuple):
@@ -47,6 +56,16 @@ class Spec(NamedTuple):
     retry: RetryPolicy = RetryPolicy()
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, str] = NOTHING
+    fallback: tuple[str, ...] = ()  # who takes over, in this order, when the agent cannot go on
+    manners: Mapping[str, Manner] = NOTHING
+    session: str = ""  # of the agent, made by hand before the run
+    requires_commit: bool = False
+    job: str = ""  # the text of the job file that asked for it
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Everybody who may work on it, in their order."""
+        return (self.agent, *self.fallback)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -56,6 +75,7 @@ class Spec(NamedTuple):
             "retry": self.retry._asdict(),
             "rules": [rule._asdict() for rule in self.rules],
             "options": dict(self.options),
+            "manners": {agent: manner._asdict() for agent, manner in self.manners.items()},
         }
 
     @classmethod
@@ -65,7 +85,15 @@ class Spec(NamedTuple):
         values["limits"] = Limits(**_known(Limits, values.get("limits", {})))
         values["retry"] = RetryPolicy(**_known(RetryPolicy, values.get("retry", {})))
         values["rules"] = tuple(Rule.from_dict(rule) for rule in values.get("rules", ()))
+        values["fallback"] = tuple(values.get("fallback", ()))
+        manners = values.get("manners", {})
+        values["manners"] = {agent: _manner(_known(Manner, manner)) for agent, manner in manners.items()}
         return cls(**values)
+
+
+def _manner(values: dict[str, Any]) -> Manner:
+    lists = {name: tuple(values.get(name, ())) for name in ("arguments", "passes")}
+    return Manner(**{**values, **lists})
 
 
 class Life(NamedTuple):
@@ -86,6 +114,7 @@ class Life(NamedTuple):
     retries: int = 0
     cancel_requested: bool = False
     spent: Spent = Spent()
+    agent: str = ""  # who works on it now; empty: the first
 
 
 class Run(NamedTuple):
@@ -105,6 +134,11 @@ class Run(NamedTuple):
     updated_at: int
     started_at: int | None = None
     finished_at: int | None = None
+
+    @property
+    def agent(self) -> str:
+        """Who works on it now."""
+        return self.life.agent or self.spec.agent
 
 
 class Repository(NamedTuple):

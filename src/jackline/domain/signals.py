@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jackline.domain.outcome import Outcome, Usage
     from jackline.domain.states import Role
 
@@ -37,6 +39,9 @@ class Recovered:
 
     at: int
     doubts: tuple[str, ...] = ()
+    resting: Mapping[str, int] = field(
+        default_factory=dict
+    )  # agents that are better left alone, each with the time until when
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class TurnEnded:
     outcome: Outcome
     usage: Usage
     open_calls: int = 0
+    resting: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

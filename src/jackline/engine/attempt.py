@@ -18,6 +18,8 @@ from jackline.errors import CancelWanted
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
+    from jackline.domain.changes import Changes
+    from jackline.domain.health import Health
     from jackline.domain.records import Check, Lease, Run, Turn
     from jackline.domain.signals import Command, Input
     from jackline.store.contract import Store
@@ -31,6 +33,8 @@ class Signal:
     turn: Turn | None = None
     check: Check | None = None
     session: tuple[str, str] | None = None
+    health: Health | None = None
+    changes: Changes | None = None
 
 
 class World(Protocol):
@@ -88,6 +92,8 @@ def _change(decided: Step, signal: Signal, world: World) -> Change:
         turn=signal.turn,
         check=signal.check,
         session=signal.session,
+        health=signal.health,
+        changes=signal.changes,
         checkpoint=_checkpoint(decided, at),
         notice=notice_of(world.new_id(), decided.state.run_id, decided.state.spec, decided.state.life, at),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain import keys, policy
 from jackline.domain.events import canonical
-from jackline.domain.gate import Intent, decide
+from jackline.domain.gate import Intent, decide, observed
 from jackline.domain.signals import Stop
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.errors import NotFound
@@ -85,6 +85,14 @@ class Ledger:
         if admission.decision is Decision.ASK:
             self._stop(Stop.APPROVAL, f"call {call.id}: {admission.reason}")
         return Answer(admission.decision, call.id, admission.reason, receipt.output if receipt else "")
+
+    def observe(self, wish: Wish) -> str:
+        """Write down a call that runs already, because the agent does not ask; gives back its id."""
+        intent = self._intent(wish)
+        call, admission, _ = self._store.admit(self._lease, intent, observed, self.place, self._now())
+        if admission.spent:
+            self._stop(Stop.BUDGET, admission.reason)
+        return call.id
 
     def knows(self, call_id: str) -> bool:
         """Whether this attempt allowed the call: a tool event without an intent stops the run."""

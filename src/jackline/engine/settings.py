@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.domain import ids
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from jackline.domain.adapter import Adapter
 
 _INHERITED = (
     "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL", "NO_COLOR",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME",
+    "XDG_STATE_HOME", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
 
 
@@ -26,7 +29,7 @@ class Settings:
     host: str
     lease_ms: int = 30_000
     probe_timeout_s: float = 60.0
-    binaries: Mapping[str, str] = field(default_factory=dict)
+    find: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # AgentUnavailable if it cannot be used
 
     def folder(self, run_id: str) -> str:
         """The run's own folder."""
@@ -36,6 +39,22 @@ class Settings:
 def fresh_id() -> str:
     """A new id: time-ordered, and never the same in two processes."""
     return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
+
+
+def fresh_session() -> str:
+    """A new session id: the CLIs that let us choose one want a random UUID."""
+    random = bytearray(os.urandom(16))
+    random[6] = random[6] & 0x0F | 0x40
+    random[8] = random[8] & 0x3F | 0x80
+    digits = random.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def passed(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """What an agent may see besides: its names, and for one that ends in `*` all that begin so."""
+    whole = frozenset(names)
+    beginnings = tuple(name[:-1] for name in whole if name.endswith("*"))
+    return {name: value for name, value in environ.items() if name in whole or name.startswith(beginnings)}
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ log = logging.getLogger("jackline.engine")
 def supervise(
     store: Store,
     run: Run,
-    adapter: Adapter,
+    agents: Callable[[str], Adapter],
     settings: Settings,
     on_start: Callable[[Callable[[], None]], None] = lambda _interrupt: None,
 ) -> Run:
@@ -45,7 +45,7 @@ def supervise(
         locks.release(folder, owner.name, lock)
         raise
     log.info("run %s: attempt %d begins", run.id, lease.token)
-    world = LiveWorld(store, lease, claimed, adapter, settings, lock)
+    world = LiveWorld(store, lease, claimed, agents, settings, lock)
     try:
         on_start(lambda: world.stop(Stop.INTERRUPT, "interrupted"))
         ended = work(store, lease, claimed, world)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,14 @@ from jackline import faults
 from jackline.clock import boot_ms
 from jackline.domain.budget import Spent, exhausted
 from jackline.domain.events import Fact
-from jackline.domain.outcome import Outcome, Usage
+from jackline.domain.health import health_of, resting
+from jackline.domain.meter import Meter, minus
+from jackline.domain.outcome import Outcome
 from jackline.domain.signals import Stop, TurnEnded
 from jackline.domain.states import Failure
 from jackline.engine import threads
 from jackline.engine.attempt import Signal
+from jackline.engine.onlooker import Onlooker
 from jackline.engine.stream import LineSplitter, RawFile
 from jackline.store.contract import Change
 
@@ -23,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.domain.adapter import Adapter, Launch
-    from jackline.domain.outcome import Exit, Heard
+    from jackline.domain.changes import Changes
+    from jackline.domain.outcome import Exit, Heard, Usage
     from jackline.domain.records import Lease, Run, Turn
     from jackline.engine.child import Child, Chunk
+    from jackline.engine.launching import Plan
     from jackline.engine.ledger import Ledger
     from jackline.engine.process import Warden
     from jackline.engine.stream import Line
@@ -36,8 +41,9 @@ _BATCH = 100
 _MOST_FACTS = 5_000  # per turn; what an agent says beyond that stands in the raw transcript only
 _TEXT = 4_000
 _SHORT = 200
-_TELLING = frozenset({"end", "error", "limit"})
+_TELLING = frozenset({"end", "error", "limit", "session"})
 _AT_ONCE = frozenset({"session", "limit", "end", "error"})
+_TAIL_BYTES = 8_192  # of stderr, where a CLI writes why it ends
 _MOST_TELLING = 100  # the last ones tell how a turn ended; an agent that repeats itself must not fill our memory
 
 
@@ -53,14 +59,18 @@ class Crew:
     now: Callable[[], int]
     post: Callable[[Signal | BaseException], None]
     stop: Callable[[Stop, str], None]
+    survey: Callable[[], Changes]  # what the run has changed in its repository until now
 
 
 class TurnJob:
     """A turn under way: one thread listens to the agent until it is gone, and then reports its end."""
 
-    def __init__(self, crew: Crew, turn: Turn, folder: str) -> None:
+    def __init__(self, crew: Crew, planned: Plan, folder: str) -> None:
         """The turn is written down already; nothing is started yet."""
+        turn = planned.turn
         self._crew, self._turn = crew, turn
+        self._resumed = turn.session if planned.request.resume else None
+        self._strayed = ""  # the session that the agent began instead of the one it was told to resume
         base = os.path.join(folder, "turns", f"{turn.number:04d}-{turn.role}")
         os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
         self._raw = {name: RawFile(f"{base}.{name}") for name in ("stdout", "stderr")}
@@ -68,7 +78,9 @@ class TurnJob:
         self._facts: list[Fact] = []
         self._kept = 0
         self._telling: list[Heard] = []
-        self._usage = Usage()
+        self._tail = b""
+        self._meter = Meter(planned.before)
+        self._onlooker = None if crew.adapter.declaration.gate == "enforced" else Onlooker(crew.ledger)
         self._raw_lines = 0
         self.last_output = boot_ms()
         self.child: Child | None = None
@@ -107,6 +119,8 @@ class TurnJob:
         self._raw[chunk.source].write(chunk.data)
         if chunk.source == "stdout":
             self._hear_all(self._splitter.feed(chunk.data))
+        else:
+            self._tail = (self._tail + chunk.data)[-_TAIL_BYTES:]
 
     def _hear_all(self, lines: list[Line]) -> None:
         for line in lines:
@@ -119,6 +133,8 @@ class TurnJob:
         for heard in self._crew.adapter.parse(line):
             if heard.kind == "raw":
                 self._raw_lines += 1
+            elif heard.usage is not None:
+                self._keep(self._spend(heard), offset)
             else:
                 self._note(heard)
                 self._keep(heard, offset)
@@ -130,26 +146,32 @@ class TurnJob:
         if heard.kind == "message":
             self._turn = self._turn._replace(last_message=heard.text[:_TEXT])
         if heard.kind == "session":
-            self._turn = self._turn._replace(session=heard.text)
-        if heard.usage is not None:
-            self._spend(heard.usage)
-        if heard.kind == "call.started" and not self._crew.ledger.knows(str(heard.data.get("call", ""))):
+            self._meet(heard.text)
+        if self._onlooker is not None:
+            self._onlooker.see(heard)
+        elif heard.kind == "call.started" and not self._crew.ledger.knows(str(heard.data.get("call", ""))):
             self._crew.stop(Stop.UNGATED, f"{heard.data.get('tool')} ran without asking the gate")
 
-    def _spend(self, usage: Usage) -> None:
-        old = self._usage
-        self._usage = Usage(
-            old.tokens_input + usage.tokens_input,
-            old.tokens_output + usage.tokens_output,
-            old.tokens_cached + usage.tokens_cached,
-            old.usd_micros + usage.usd_micros,
-        )
+    def _meet(self, session: str) -> None:
+        """An agent that silently begins another session than it was told to knows nothing of the task: end it."""
+        if self._resumed is not None and session != self._resumed:
+            self._strayed = session
+            if self.child is not None:
+                self.child.kill()
+            return
+        self._turn = self._turn._replace(session=session)
+
+    def _spend(self, heard: Heard) -> Heard:
+        """Charge a figure; what is written down is by how much it moved the turn's account."""
+        before = self._meter.value
+        used = self._meter.hear(heard)
         spec, life = self._crew.run.spec, self._crew.run.life
         # Steps and iterations are counted when they begin: only what an agent reports can run out in the middle.
         limits = spec.limits._replace(wall_ms=None, iterations=None, steps=None, calls=None)
-        spent = exhausted(limits, life.spent.plus(**_amounts(self._usage)))
+        spent = exhausted(limits, life.spent.plus(**_amounts(used)))
         if spent:
             self._crew.stop(Stop.BUDGET, f"budget spent: {spent}")
+        return replace(heard, usage=minus(used, before))
 
     def _keep(self, heard: Heard, offset: int) -> None:
         self._kept += 1
@@ -172,11 +194,12 @@ class TurnJob:
             raw_lines=self._raw_lines,
             stdout_bytes=self._raw["stdout"].size,
             stderr_bytes=self._raw["stderr"].size,
-            spent=Spent(**_amounts(self._usage)),
+            spent=Spent(**_amounts(self._meter.value)),
         )
 
     def _ended(self, exit_: Exit | None) -> Signal:
-        outcome = self._crew.adapter.classify(exit_, tuple(self._telling), "") if exit_ else _LOST
+        changes = self._crew.survey()
+        outcome = self._with_commit(self._outcome(exit_), changes)
         at = self._crew.now()
         turn = self._current()._replace(
             ended_at=at,
@@ -186,7 +209,28 @@ class TurnJob:
         )
         unfinished = len(self._crew.store.open_calls(self._crew.run.id))
         session = (turn.agent, "") if outcome.session_lost else self._session()
-        return Signal(TurnEnded(at, outcome, self._usage, unfinished), turn=turn, session=session)
+        health = health_of(turn.agent, outcome, at)
+        known = [one for one in self._crew.store.health() if one.agent != turn.agent]
+        tired = resting([*known, health] if health else known, at)
+        ended = TurnEnded(at, outcome, self._meter.value, unfinished, tired)
+        return Signal(ended, turn=turn, session=session, health=health, changes=changes)
+
+    def _with_commit(self, outcome: Outcome, changes: Changes) -> Outcome:
+        ended_well = outcome.failure is None and outcome.waits is None and not outcome.session_lost
+        if not ended_well or changes.commits or not self._crew.run.spec.requires_commit:
+            return outcome
+        return Outcome(Failure.NO_COMMIT, "the agent says it is done, and this run has made no commit")
+
+    def _outcome(self, exit_: Exit | None) -> Outcome:
+        if exit_ is None:
+            return _LOST
+        if self._strayed:
+            detail = f"it began session {self._strayed} instead of {self._resumed}"
+            return Outcome(Failure.AGENT_ERROR, detail, session_lost=True)
+        tail = self._tail.decode("utf-8", "replace")
+        outcome = self._crew.adapter.classify(exit_, tuple(self._telling), tail)
+        # Only a session that was asked for can be lost: else a fresh one would follow a fresh one without end.
+        return outcome if self._resumed is not None else replace(outcome, session_lost=False)
 
 
 _LOST = Outcome(Failure.CRASHED, "the agent's end was not seen")

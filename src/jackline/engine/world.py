@@ -10,11 +10,10 @@ import secrets
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
-from jackline.domain.adapter import TurnRequest
 from jackline.domain.events import Fact
+from jackline.domain.health import resting
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.packet import packet, prompt_of
-from jackline.domain.records import Check, Turn
+from jackline.domain.records import Check
 from jackline.domain.signals import (
     CheckEnded,
     Recover,
@@ -27,9 +26,10 @@ from jackline.domain.signals import (
     TurnEnded,
 )
 from jackline.domain.states import Failure
-from jackline.engine import leftovers, marks, recovery
+from jackline.engine import launching, leftovers, marked_git, marks, recovery
 from jackline.engine.alarms import WORDS, Alarms
 from jackline.engine.attempt import Signal
+from jackline.engine.changes import changes_of
 from jackline.engine.check import CheckJob
 from jackline.engine.door import Door
 from jackline.engine.keeper import Keeper
@@ -38,13 +38,14 @@ from jackline.engine.probe import Prober
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
 from jackline.engine.settings import fresh_id, inherited
 from jackline.engine.turn import Crew, TurnJob
-from jackline.errors import AgentUnavailable, disk_error
+from jackline.errors import AgentUnavailable, SessionTaken, UsageError, disk_error
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from jackline.domain.adapter import Adapter
+    from jackline.domain.adapter import Adapter, Launch, TurnRequest
+    from jackline.domain.changes import Changes
     from jackline.domain.records import Lease, Run
     from jackline.domain.signals import Command
     from jackline.engine.settings import Settings
@@ -57,9 +58,17 @@ log = logging.getLogger("jackline.engine")
 class LiveWorld:
     """Owns every thread and process of the attempt; `close` ends them all."""
 
-    def __init__(self, store: Store, lease: Lease, run: Run, adapter: Adapter, settings: Settings, lock: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        lease: Lease,
+        run: Run,
+        agents: Callable[[str], Adapter],
+        settings: Settings,
+        lock: int,
+    ) -> None:
         """Start the keeper at once: the lease is running."""
-        self._store, self._lease, self._run, self._adapter = store, lease, run, adapter
+        self._store, self._lease, self._run, self._agents = store, lease, run, agents
         self._settings, self._lock = settings, lock
         self._folder = settings.folder(run.id)
         self._inbox: queue.SimpleQueue[Signal | BaseException] = queue.SimpleQueue()
@@ -161,11 +170,17 @@ class LiveWorld:
             faults.reach("leftovers.ended")
         with self._ledger.settling:
             doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
-        self._inbox.put(Signal(Recovered(self.now(), doubts)))
+        at = self.now()
+        signal = Recovered(at, doubts, resting(self._store.health(), at))
+        # A turn that was cut off may have made commits; the next one shall know of them.
+        self._inbox.put(Signal(signal, changes=self._survey() if self._run.life.turn else None))
 
     def _try_turn(self, order: StartTurn) -> None:
         try:
             self._start_turn(order)
+        except SessionTaken as error:
+            lost = Outcome(detail=str(error), session_lost=True)
+            self._inbox.put(Signal(TurnEnded(self.now(), lost, Usage()), session=(self._run.agent, "")))
         except (AgentUnavailable, SpawnFailed, WardenLost) as error:
             failure = Failure.CRASHED if isinstance(error, WardenLost) else Failure.UNAVAILABLE
             self._inbox.put(Signal(TurnEnded(self.now(), Outcome(failure, str(error)), Usage())))
@@ -179,50 +194,46 @@ class LiveWorld:
             self._inbox.put(Signal(CheckEnded(self.now(), None, f"the proof could not be started: {error}")))
 
     def _start_turn(self, order: StartTurn) -> None:
-        spec = self._run.spec
-        old = self._store.sessions(self._run.id).get(spec.agent) or None
-        session = old or (self.new_id() if self._adapter.declaration.chooses_session else None)
-        resumes = old is not None and self._adapter.declaration.resumes
-        prompt = prompt_of(order.turn, spec.prompt, self._packet(), resumes=resumes)
-        turn = Turn(
-            self._run.id, order.turn, order.step, self._lease.token, order.role, spec.agent, session, prompt, self.now()
-        )
-        request = self._request(turn, resumes=resumes)
-        launch = self._adapter.launch(request)
-        told = (spec.agent, session) if session else None
-        fact = Fact("turn.launched", {"turn": turn.number, "argv": list(launch.argv), "resumes": resumes})
-        self._run = self._store.write(self._lease, Change(self.now(), (fact,), turn=turn, session=told))
+        adapter = self._agents(self._run.agent)
+        planned = launching.plan(self._store, self._lease, self._run, order, adapter, self._place(adapter), self.now())
+        turn, launch = planned.turn, _launch(adapter, planned.request)
+        told = (turn.agent, turn.session) if turn.session else None
+        data = {"turn": turn.number, "agent": turn.agent, "argv": list(launch.argv), "resumes": planned.request.resume}
+        facts = (*planned.facts, Fact("turn.launched", data))
+        change = Change(self.now(), facts, turn=turn, session=told)
+        self._run = self._store.write(self._lease, change)
         self._ledger.place = (order.turn, order.step)
-        job = self._job_of(turn)
+        job = self._job_of(planned, adapter)
         _write_files(launch.files)
-        job.start(self._ready_warden(), launch, {**self._env, **launch.env}, spec.workspace)
+        mark = marked_git.environment(self._folder, self._run.id, self._env)
+        env = {**self._env, **mark, **planned.request.environ, **launch.env}
+        job.start(self._ready_warden(), launch, env, self._run.spec.workspace)
         self._alarms.start(lambda: job.last_output)
 
-    def _job_of(self, turn: Turn) -> TurnJob:
-        crew = Crew(
-            self._store, self._lease, self._run, self._adapter, self._ledger, self.now, self._inbox.put, self.stop
-        )
-        job = TurnJob(crew, turn, self._folder)
-        self._job = job
-        return job
-
-    def _request(self, turn: Turn, *, resumes: bool) -> TurnRequest:
-        spec = self._run.spec
-        return TurnRequest(
-            run_id=turn.run_id,
-            attempt=turn.attempt,
-            turn=turn.number,
-            role=turn.role,
-            prompt=turn.prompt,
-            workspace=spec.workspace,
+    def _place(self, adapter: Adapter) -> launching.Place:
+        return launching.Place(
             folder=os.path.join(self._folder, "agent"),
             gate=self._ready_door().address,
             token=self._token,
-            session=turn.session,
-            resume=resumes,
-            binary=self._settings.binaries.get(spec.agent, ""),
-            options=spec.options,
+            binary=self._settings.find(adapter),
+            environ=os.environ,
         )
+
+    def _job_of(self, planned: launching.Plan, adapter: Adapter) -> TurnJob:
+        crew = Crew(
+            self._store,
+            self._lease,
+            self._run,
+            adapter,
+            self._ledger,
+            self.now,
+            self._inbox.put,
+            self.stop,
+            self._survey,
+        )
+        job = TurnJob(crew, planned, self._folder)
+        self._job = job
+        return job
 
     def _start_check(self, order: RunCheck) -> None:
         check = Check(self._run.id, order.step, self._lease.token, order.command, self.now())
@@ -232,6 +243,10 @@ class LiveWorld:
         self._job = job
         job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
         self._alarms.start()
+
+    def _survey(self) -> Changes:
+        known = self._store.changes(self._run.id)
+        return changes_of(self._run.id, self._run.spec.workspace, self._env, self._ready_warden(), known)
 
     # parts that are made when first needed
 
@@ -248,15 +263,19 @@ class LiveWorld:
             self._door.open()
         return self._door
 
-    def _packet(self) -> str:
-        return packet(self._store.calls(self._run.id), self._store.receipts(self._run.id))
-
     # clocks
 
     def _renewed(self, deadline: int) -> None:
         if self._warden is not None:
             with contextlib.suppress(WardenLost):  # whoever waits for its agents hears that they are gone
                 self._warden.renew(deadline)
+
+
+def _launch(adapter: Adapter, request: TurnRequest) -> Launch:
+    try:
+        return adapter.launch(request)
+    except UsageError as error:  # an argument, a model or a session that this agent cannot take
+        raise AgentUnavailable(adapter.declaration.name, why=error) from None
 
 
 def _write_files(files: Mapping[str, bytes]) -> None:

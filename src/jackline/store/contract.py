@@ -14,8 +14,10 @@ from jackline.domain.events import NOTHING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from jackline.domain.changes import Changes
     from jackline.domain.events import Event, Fact
     from jackline.domain.gate import Admission, History, Intent
+    from jackline.domain.health import Health
     from jackline.domain.records import (
         Attempt,
         Call,
@@ -51,10 +53,12 @@ class Change(NamedTuple):
     life: Life | None = None
     turn: Turn | None = None  # inserted, or updated if its number exists
     check: Check | None = None  # inserted, or updated if its step exists
-    session: tuple[str, str] | None = None  # agent, session id
+    session: tuple[str, str] | None = None  # agent, session id; Refused if another run that has not ended owns it
+    health: Health | None = None
     checkpoint: Checkpoint | None = None
     notice: Notice | None = None
     actor: str = "engine"
+    changes: Changes | None = None  # in the repository, over all attempts; takes the place of what was known before
 
 
 class Settlement(NamedTuple):
@@ -250,6 +254,14 @@ class Store(Protocol):
 
     def sessions(self, run_id: str) -> dict[str, str]:
         """The provider's session of each agent of the run."""
+        ...
+
+    def health(self) -> list[Health]:
+        """How each agent's last turn left it, whichever run that was of."""
+        ...
+
+    def changes(self, run_id: str) -> Changes:
+        """What the run changed in its repository, as far as it is known."""
         ...
 
     def checkpoints(self, run_id: str) -> list[Checkpoint]:

@@ -6,7 +6,7 @@ from jackline.domain.events import Fact
 from jackline.domain.records import Lease, Life, Owner, Run
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
-from jackline.errors import Busy, CancelWanted, Fenced, Refused
+from jackline.errors import Busy, CancelWanted, Fenced, Refused, SessionTaken
 from jackline.faults import reach
 from jackline.store import rows
 from jackline.store.base import RUNNING, Base, add_notice, append, chain_of, fenced_head, lease_values
@@ -158,11 +158,23 @@ def _put_records(statements: Statements, run: Run, change: Change) -> None:
     if change.session is not None:
         agent, session = change.session
         values = {"run_id": run.id, "agent": clean(agent), "session": clean(session), "at": change.at}
+        _take_session(statements, values)
         statements.run("put_session", values)
+    if change.health is not None:
+        statements.run("put_health", rows.plain(change.health))
     if change.checkpoint is not None:
         statements.run("put_checkpoint", rows.plain(change.checkpoint))
     if change.notice is not None:
         add_notice(statements, change.notice, run.chain_head)
+    if change.changes is not None:
+        statements.run("put_changes", rows.changes_values(run.id, change.changes, change.at))
+
+
+def _take_session(statements: Statements, values: dict[str, object]) -> None:
+    if values["session"] and statements.run("take_session", values) == 0:
+        row = statements.one("owner_of_session", values)
+        owner = row[0] if row else "another run"
+        raise SessionTaken(values["session"], owner=owner)
 
 
 def _advance(statements: Statements, run: Run, lease: Lease, change: Change) -> Run:
@@ -198,6 +210,7 @@ def _kept(run_id: str, before: Life, wanted: Life) -> Life:
         attempt=before.attempt,
         cancel_requested=before.cancel_requested,
         detail=clean(wanted.detail),
+        agent=wanted.agent or before.agent,
         spent=spent,
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from jackline.domain.changes import Changes
 from jackline.domain.events import Event
+from jackline.domain.health import Health
 from jackline.domain.records import Attempt, Check, Checkpoint, Notice, Turn
 from jackline.store import rows
 from jackline.store.base import Base
@@ -32,6 +34,15 @@ class Reading(Base):
     def sessions(self, run_id: str) -> dict[str, str]:
         """The provider's session of each agent of the run."""
         return dict(self._of_run("all_sessions", run_id))
+
+    def health(self) -> list[Health]:
+        """How each agent's last turn left it."""
+        return [Health(*row) for row in self._driver.read(lambda statements: statements.all("all_health", {}))]
+
+    def changes(self, run_id: str) -> Changes:
+        """What the run changed in its repository, as far as it is known."""
+        found = self._of_run("changes_of_run", run_id)
+        return rows.to_changes(found[0]) if found else Changes()
 
     def checkpoints(self, run_id: str) -> list[Checkpoint]:
         """What a resume can start from."""

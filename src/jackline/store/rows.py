@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from jackline.domain.budget import Spent
+from jackline.domain.changes import Changes
 from jackline.domain.events import Event
+from jackline.domain.health import Health
 from jackline.domain.records import Attempt, Call, Check, Checkpoint, Life, Notice, Receipt, Run, Spec, Turn
 from jackline.domain.states import (
     CallClass,
@@ -29,7 +31,7 @@ _SPENT = (
 _RUN = ("id", "number", "repository", "lineage", "parent")
 _LIFE = (
     "state", "reason", "wake_at", "phase", "goal", "failure", "detail", "proof", "token", "step", "turn",
-    "iteration", "retries", "cancel_requested",
+    "iteration", "retries", "cancel_requested", "agent",
 )  # fmt: skip
 _REST = ("owner", "event_seq", "chain_head", "created_at", "updated_at", "started_at", "finished_at")
 _LISTED = (
@@ -43,7 +45,7 @@ _TURN = Turn._fields[:-1]  # all but `spent`, which has columns of its own
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "run": (*_RUN, *_LIFE, *_SPENT, *_REST),
-    "new_run": (*_RUN, *_LIFE, *_SPENT, *_REST, "agent", "task", "prompt", "request"),
+    "new_run": (*_RUN, *_LIFE, *_SPENT, *_REST, "task", "prompt", "request"),
     "listed": _LISTED,
     "event": Event._fields,
     "attempt": Attempt._fields,
@@ -51,6 +53,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "check": Check._fields,
     "checkpoint": Checkpoint._fields,
     "notice": Notice._fields,
+    "health": Health._fields,
+    "changes": Changes._fields,
     "call": Call._fields,
     "receipt": Receipt._fields,
 }
@@ -102,7 +106,7 @@ def run_values(run: Run, request: str) -> dict[str, Any]:
         "state": str(life.state),
         "token": life.attempt,
         "cancel_requested": int(life.cancel_requested),
-        "agent": clean(run.spec.agent),
+        "agent": clean(run.agent),
         "task": clean(run.spec.task),
         "prompt": clean(run.spec.prompt[:PROMPT_SHOWN]),
         "request": clean(request),
@@ -125,6 +129,7 @@ def life_values(life: Life) -> dict[str, Any]:
         "turn": life.turn,
         "iteration": life.iteration,
         "retries": life.retries,
+        "agent": clean(life.agent),
         "iterations": spent.iterations,
         "steps": spent.steps,
         "tokens_input": spent.tokens_input,
@@ -152,7 +157,7 @@ def to_run(row: Row, spec: Spec) -> Run:
 
 def to_life(row: Row) -> Life:
     """The part of a run that the heart changes, from the columns of `{run}`."""
-    state, reason, wake_at, phase, goal, failure, detail, proof, *counts, cancel = row[len(_RUN) : _SPENT_AT]
+    state, reason, wake_at, phase, goal, failure, detail, proof, *counts, cancel, agent = row[len(_RUN) : _SPENT_AT]
     values = [
         RunState(state),
         WaitReason(reason) if reason else None,
@@ -165,6 +170,7 @@ def to_life(row: Row) -> Life:
         *counts,
         bool(cancel),
         Spent(*row[_SPENT_AT:_REST_AT]),
+        agent,
     ]
     return Life(*values)
 
@@ -182,6 +188,16 @@ def to_call(row: Row) -> Call:
     kinds = (_CLASSES[row[7]], _REPLAYS[row[8]], _DECISIONS[row[9]])
     values = [*row[:7], *kinds, *row[10:15], _STATES[row[15]], *row[16:]]
     return Call(*values)
+
+
+def changes_values(run_id: str, changes: Changes, at: int) -> dict[str, Any]:
+    """What a run changed as parameters."""
+    return {**changes._asdict(), "commits": json.dumps(changes.commits), "run_id": run_id, "at": at}
+
+
+def to_changes(row: Row) -> Changes:
+    """What a run changed from the columns of `{changes}`."""
+    return Changes(tuple(json.loads(row[0])), *row[1:])
 
 
 def to_turn(row: Row) -> Turn:

@@ -51,7 +51,7 @@ class Runs(Base):
         statements.run("add_repository", {"id": repository, "path": path, "at": at})
         number = (statements.one("take_number", {"id": repository}) or (0,))[0]
         names = (new.id, number, repository, lineage, new.parent)
-        return Run(*names, new.spec, Life(), None, 0, GENESIS, at, at)
+        return Run(*names, new.spec, Life(agent=new.spec.agent), None, 0, GENESIS, at, at)
 
     def run(self, run_id: str) -> Run | None:
         """One run by its whole id."""

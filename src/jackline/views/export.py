@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 
+from jackline.domain.job import language
 from jackline.domain.records import Run
 from jackline.store.contract import Store
 from jackline.views import atomic, manifest, plain, raw, resume, summary, transcript
@@ -17,6 +18,7 @@ METADATA = "metadata.json"
 SUMMARY = "summary.txt"
 RAW_ALL = "transcript.log"
 RAW_STDOUT = "stdout.log"
+JOB = "job"
 _LONGEST_NAME = 120  # bytes; a file system's own limit is 255
 _NOT_IN_NAMES = re.compile(r"[^\w.-]|^\.")
 
@@ -27,6 +29,7 @@ def export(store: Store, run: Run, home: str) -> str:
     folder = os.path.join(home, "runs", run.id)
     atomic.private_folder(folder)
     atomic.sweep(folder)
+    _write_job(run, folder)
     _write_shapes(store, run, folder)
     _write_summary(store, run, folder, home)
     _write_raw(os.path.join(folder, RAW_STDOUT), raw.files(home, run.id, "stdout"))
@@ -39,6 +42,13 @@ def component(name: str) -> str:
     """A name as one component of a path, whatever is in it."""
     safe = _NOT_IN_NAMES.sub("_", name).encode("utf-8", "replace")[:_LONGEST_NAME].decode("utf-8", "ignore")
     return safe or "_"
+
+
+def _write_job(run: Run, folder: str) -> None:
+    """The job file that asked for the run, as it was then."""
+    text = run.spec.job
+    if text:
+        atomic.write(os.path.join(folder, f"{JOB}.{language(text)}"), _encoded(text))
 
 
 def _write_shapes(store: Store, run: Run, folder: str) -> None:

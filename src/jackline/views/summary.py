@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from jackline.domain.changes import UNCHANGED, Changes
 from jackline.domain.records import Attempt, Call, Receipt, Run, Turn
 from jackline.domain.states import CallClass, Decision, RunState, WaitReason, exit_code
 from jackline.store.contract import Store
@@ -17,17 +18,6 @@ from jackline.views import plain
 
 _UNDER_WAY = frozenset({RunState.QUEUED, RunState.RUNNING})
 _CLASSIFIED = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # waits that the predecessor ended as errors
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What a run changed in its repository."""
-
-    commits: tuple[str, ...] = ()
-    files_changed: int = 0
-    insertions: int = 0
-    deletions: int = 0
-    requires_commit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +64,6 @@ class Summary:
         return plain.to_values(self)
 
 
-def changes_of(store: Store, run: Run) -> Changes:
-    """What the run changed: nothing collects it yet. Once commits are recorded, they are read here."""
-    del store, run
-    return Changes()
-
-
 def summary_of(store: Store, run: Run) -> Summary:
     """The summary of a run as it stands."""
     return fold(
@@ -88,7 +72,7 @@ def summary_of(store: Store, run: Run) -> Summary:
         attempts=store.attempts(run.id),
         calls=store.calls(run.id),
         receipts=store.receipts(run.id),
-        changes=changes_of(store, run),
+        changes=store.changes(run.id),
     )
 
 
@@ -99,13 +83,13 @@ def fold(
     attempts: Sequence[Attempt] = (),
     calls: Sequence[Call] = (),
     receipts: Sequence[Receipt] = (),
-    changes: Changes = Changes(),  # noqa: B008 - frozen
+    changes: Changes = UNCHANGED,
 ) -> Summary:
     """The summary from a run and its tables."""
     life, spec = run.life, run.spec
     return Summary(
         run_id=run.id,
-        agent=spec.agent,
+        agent=run.agent,
         task=spec.task,
         start_time=plain.moment_or_none(run.started_at),
         end_time=plain.moment_or_none(run.finished_at),
@@ -117,7 +101,7 @@ def fold(
         files_changed=changes.files_changed,
         insertions=changes.insertions,
         deletions=changes.deletions,
-        requires_commit=changes.requires_commit,
+        requires_commit=spec.requires_commit,
         dry_run=False,  # a dry run writes nothing down
         classified_error=_classified(run),
         number=run.number,

@@ -33,7 +33,7 @@ UPDATE attempts SET warden_pid = :pid, warden_started = :started WHERE run_id = 
 
 -- name: go_on
 UPDATE runs SET phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
-    step = :step, turn = :turn, iteration = :iteration, retries = :retries,
+    step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent,
     iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
     tokens_cached = :tokens_cached, usd_micros = :usd_micros,
     event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
@@ -42,7 +42,7 @@ WHERE id = :id AND owner = :owner AND token = :token AND state = :running
 -- name: stand_down
 UPDATE runs SET state = :to, reason = :reason, wake_at = :wake_at,
     phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
-    step = :step, turn = :turn, iteration = :iteration, retries = :retries,
+    step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent,
     iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
     tokens_cached = :tokens_cached, usd_micros = :usd_micros,
     owner = NULL, lease_boot = NULL, lease_until = NULL, finished_at = :finished_at,
@@ -62,9 +62,26 @@ INSERT INTO checks ({check}) VALUES ({:check}) ON CONFLICT (run_id, step) DO UPD
 INSERT INTO sessions (run_id, agent, session, updated_at) VALUES (:run_id, :agent, :session, :at)
 ON CONFLICT (run_id, agent) DO UPDATE SET session = excluded.session, updated_at = excluded.updated_at
 
+-- A session belongs to the run that took it until that run has ended.
+-- name: take_session
+INSERT INTO session_owners (agent, session, run_id) VALUES (:agent, :session, :run_id)
+ON CONFLICT (agent, session) DO UPDATE SET run_id = excluded.run_id
+WHERE session_owners.run_id = excluded.run_id OR EXISTS (
+    SELECT 1 FROM runs WHERE runs.id = session_owners.run_id AND runs.finished_at IS NOT NULL)
+
+-- name: owner_of_session
+SELECT run_id FROM session_owners WHERE agent = :agent AND session = :session
+
+-- name: put_health
+INSERT INTO agent_health ({health}) VALUES ({:health}) ON CONFLICT (agent) DO UPDATE SET {health=}
+
 -- name: put_checkpoint
 INSERT INTO checkpoints ({checkpoint}) VALUES ({:checkpoint})
 ON CONFLICT (run_id, step, kind) DO UPDATE SET {checkpoint=}
 
 -- name: add_notice
 INSERT INTO notices ({notice}) VALUES ({:notice})
+
+-- name: put_changes
+INSERT INTO run_changes (run_id, {changes}, at) VALUES (:run_id, {:changes}, :at)
+ON CONFLICT (run_id) DO UPDATE SET {changes=}, at = excluded.at

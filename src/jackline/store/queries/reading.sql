@@ -13,6 +13,12 @@ SELECT {check} FROM checks WHERE run_id = :run_id ORDER BY step
 -- name: all_sessions
 SELECT agent, session FROM sessions WHERE run_id = :run_id ORDER BY agent
 
+-- name: all_health
+SELECT {health} FROM agent_health ORDER BY agent
+
+-- name: changes_of_run
+SELECT {changes} FROM run_changes WHERE run_id = :run_id
+
 -- name: all_checkpoints
 SELECT {checkpoint} FROM checkpoints WHERE run_id = :run_id ORDER BY step, at, kind
 

@@ -1,0 +1,103 @@
+"""What a turn will be, before anything is written or started: session, prompt, request. It spawns nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jackline.domain.adapter import TurnRequest
+from jackline.domain.events import Fact
+from jackline.domain.meter import plus
+from jackline.domain.outcome import Usage
+from jackline.domain.packet import packet, prompt_of
+from jackline.domain.records import Manner, Turn
+from jackline.engine.settings import fresh_session, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.domain.adapter import Adapter
+    from jackline.domain.records import Lease, Run, Spec
+    from jackline.domain.signals import StartTurn
+    from jackline.store.contract import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the turn will happen."""
+
+    folder: str  # the agent's own, in the run's folder
+    gate: str
+    token: str
+    binary: str
+    environ: Mapping[str, str]  # ours; the agent sees what it declares
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A turn that is ready to be written down."""
+
+    turn: Turn
+    request: TurnRequest
+    before: Usage  # what earlier turns of the same session were charged already
+    facts: tuple[Fact, ...] = ()  # what is to be said of it besides
+
+
+def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapter, place: Place, at: int) -> Plan:
+    """The next turn of the run, in its agent's session if it has one."""
+    agent = adapter.declaration.name
+    session, resumes = _session(store.sessions(run.id), run.spec, adapter)
+    turns = store.turns(run.id)
+    first = not any(turn.agent == agent for turn in turns)
+    told = packet(store.calls(run.id), store.receipts(run.id), store.changes(run.id).commits)
+    # An adopted session is resumed, and yet knows nothing of the task.
+    prompt = prompt_of(1 if first and resumes else order.turn, run.spec.prompt, told, resumes=resumes)
+    turn = Turn(run.id, order.turn, order.step, lease.token, order.role, agent, session, prompt, at)
+    charged = [one.spent for one in turns if resumes and (one.agent, one.session) == (agent, session)]
+    before = Usage()
+    for spent in charged:
+        before = plus(before, Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros))
+    facts = _advisory(adapter) if first else ()
+    return Plan(turn, request_of(run.spec, turn, adapter, place, resumes=resumes), before, facts)
+
+
+def request_of(spec: Spec, turn: Turn, adapter: Adapter, place: Place, *, resumes: bool) -> TurnRequest:
+    """Everything that the launch of the turn may depend on."""
+    manner = spec.manners.get(turn.agent, Manner())
+    return TurnRequest(
+        run_id=turn.run_id,
+        attempt=turn.attempt,
+        turn=turn.number,
+        role=turn.role,
+        prompt=turn.prompt,
+        workspace=spec.workspace,
+        folder=place.folder,
+        gate=place.gate,
+        token=place.token,
+        session=turn.session,
+        resume=resumes,
+        binary=place.binary,
+        model=manner.model,
+        effort=manner.effort,
+        arguments=manner.arguments,
+        environ=passed(place.environ, (*adapter.declaration.passes, *manner.passes)),
+        options=spec.options,
+    )
+
+
+def _advisory(adapter: Adapter) -> tuple[Fact, ...]:
+    """An agent whose calls nobody holds is never run without saying so."""
+    declaration = adapter.declaration
+    if declaration.gate == "enforced":
+        return ()
+    return (Fact("gate.advisory", {"agent": declaration.name, "reason": declaration.gate_reason}),)
+
+
+def _session(known: Mapping[str, str], spec: Spec, adapter: Adapter) -> tuple[str | None, bool]:
+    """The session to use and whether it exists already. One that was lost is known as an empty text."""
+    declaration = adapter.declaration
+    adopted = spec.session if declaration.name == spec.agent else ""
+    old = known.get(declaration.name, adopted)
+    if old and declaration.resumes:
+        return old, True
+    return (fresh_session() if declaration.chooses_session else None), False

@@ -1,0 +1,141 @@
+"""Who takes over when an agent cannot go on: the next that is well, in a circle; else the run waits or fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from jackline.domain.budget import Limits
+from jackline.domain.health import Health, health_of, resting
+from jackline.domain.heart import State, Step, step
+from jackline.domain.outcome import Outcome, Usage
+from jackline.domain.records import Life, Manner, Spec
+from jackline.domain.retry import RetryPolicy
+from jackline.domain.signals import Claimed, Input, Recovered, StartTurn, TurnEnded
+from jackline.domain.states import Failure, RunState, WaitReason
+
+AT = 1_000_000
+SPEC = Spec("fix it", "/w", agent="claude", fallback=("codex", "gemini"), limits=Limits(), retry=RetryPolicy(0))
+
+
+def drive(state: State, *signals: Input) -> Step:
+    decided = Step(state)
+    for signal in signals:
+        decided = step(decided.state, signal)
+    return decided
+
+
+def working(agent: str = "claude", spec: Spec = SPEC, tired: dict[str, int] | None = None) -> Step:
+    state = State("run", spec, Life(attempt=1, agent=agent))
+    return drive(state, Claimed(AT), Recovered(AT, resting=tired or {}))
+
+
+def ended(failure: Failure, tired: dict[str, int] | None = None, resets_at: int | None = None) -> TurnEnded:
+    return TurnEnded(AT, Outcome(failure, "why", resets_at), Usage(), resting=tired or {})
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Failure.LIMIT,
+        Failure.OVERLOADED,
+        Failure.CONNECTIVITY,
+        Failure.AUTHENTICATION,
+        Failure.BILLING,
+        Failure.MODEL_NOT_FOUND,
+        Failure.CONTEXT_TOO_LONG,
+        Failure.UNAVAILABLE,
+    ],
+)
+def test_the_next_agent_takes_over_in_the_middle_of_the_run(failure: Failure) -> None:
+    decided = step(working().state, ended(failure))
+    assert decided.state.life.agent == "codex"
+    assert [type(one) for one in decided.commands] == [StartTurn]
+    switched = decided.facts[0]
+    assert (switched.kind, switched.data["from"], switched.data["to"]) == ("agent.switched", "claude", "codex")
+    assert decided.state.life.state is RunState.RUNNING
+
+
+@pytest.mark.parametrize(
+    "failure", [Failure.AGENT_ERROR, Failure.NO_COMMIT, Failure.NO_TERMINAL_EVENT, Failure.CRASHED]
+)
+def test_what_another_agent_would_not_do_better_fails(failure: Failure) -> None:
+    decided = step(working().state, ended(failure))
+    assert (decided.state.life.state, decided.state.life.failure) == (RunState.FAILED, failure)
+
+
+def test_an_agent_that_rests_is_passed_over() -> None:
+    decided = step(working().state, ended(Failure.LIMIT, {"codex": AT + 1, "claude": AT + 9}))
+    assert decided.state.life.agent == "gemini"
+
+
+def test_an_agent_whose_rest_is_over_is_taken() -> None:
+    assert step(working().state, ended(Failure.LIMIT, {"codex": AT})).state.life.agent == "codex"
+
+
+def test_after_the_last_comes_the_first_again() -> None:
+    assert step(working("gemini").state, ended(Failure.LIMIT)).state.life.agent == "claude"
+
+
+def test_each_agent_gives_up_once_in_an_attempt() -> None:
+    decided = drive(working().state, ended(Failure.LIMIT), ended(Failure.BILLING), ended(Failure.AUTHENTICATION))
+    assert (decided.state.life.state, decided.state.life.failure) == (RunState.FAILED, Failure.AUTHENTICATION)
+
+
+def test_where_everybody_is_limited_the_run_waits_for_the_first_to_be_well() -> None:
+    tired = {"codex": AT + 500, "gemini": AT + 900}
+    decided = step(working().state, ended(Failure.LIMIT, tired, resets_at=AT + 7_000))
+    life = decided.state.life
+    assert (life.state, life.reason, life.wake_at) == (RunState.WAITING, WaitReason.LIMIT, AT + 500)
+
+
+def test_a_run_that_comes_back_leaves_a_resting_agent_alone() -> None:
+    decided = working(tired={"claude": AT + 1})
+    assert decided.state.life.agent == "codex"
+    assert "agent.switched" in [fact.kind for fact in decided.facts]
+
+
+def test_who_resumes_with_nobody_else_left_tries_the_resting_one() -> None:
+    alone = SPEC._replace(fallback=())
+    decided = working(spec=alone, tired={"claude": AT + 1})
+    assert decided.state.life.agent == "claude"
+    assert decided.commands
+
+
+def test_a_lost_session_is_said_and_a_fresh_one_begins() -> None:
+    decided = step(working().state, TurnEnded(AT, Outcome(detail="unknown", session_lost=True), Usage()))
+    assert decided.facts[0].kind == "session.lost"
+    assert decided.facts[0].data == {"agent": "claude", "detail": "unknown"}
+    assert isinstance(decided.commands[0], StartTurn)
+
+
+# --- health ----------------------------------------------------------------------------------------------
+
+
+def test_a_named_reset_is_honoured() -> None:
+    assert health_of("a", Outcome(Failure.LIMIT, "d", resets_at=AT + 5), AT) == Health("a", "limit", "d", AT + 5, AT)
+
+
+def test_a_reset_in_the_past_is_none() -> None:
+    known = health_of("a", Outcome(Failure.LIMIT, resets_at=AT - 5), AT)
+    assert known is not None
+    assert known.until > AT
+
+
+def test_success_ends_every_rest() -> None:
+    assert health_of("a", Outcome(), AT) == Health("a", at=AT)
+
+
+@pytest.mark.parametrize("failure", [Failure.AGENT_ERROR, Failure.TIMEOUT, Failure.MODEL_NOT_FOUND, Failure.CRASHED])
+def test_what_is_the_turns_own_affair_says_nothing_of_the_agent(failure: Failure) -> None:
+    assert health_of("a", Outcome(failure), AT) is None
+
+
+def test_only_who_is_not_well_yet_rests() -> None:
+    known = [Health("a", "limit", "", AT + 1, 0), Health("b", "limit", "", AT, 0), Health("c", at=AT)]
+    assert resting(known, AT) == {"a": AT + 1}
+
+
+def test_a_spec_with_agents_and_their_manners_comes_back_as_it_was() -> None:
+    manner = Manner("m", "high", ("--x", "1"), ("TOKEN",))
+    spec = SPEC._replace(manners={"claude": manner, "codex": Manner()}, session="s", requires_commit=True, job="{}")
+    assert Spec.from_dict(spec.to_dict()) == spec

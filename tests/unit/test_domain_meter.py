@@ -1,0 +1,68 @@
+"""The meter: what a turn used, whatever its figures are the sum of."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jackline.domain.meter import Meter
+from jackline.domain.outcome import Heard, Scope, Usage
+
+
+def told(scope: Scope, *figures: int, of: str = "") -> Heard:
+    return Heard("usage", usage=Usage(*figures), scope=scope, of=of)
+
+
+def after(*heard: Heard, before: Usage | None = None) -> Usage:
+    meter = Meter(before or Usage())
+    for one in heard:
+        meter.hear(one)
+    return meter.value
+
+
+def test_steps_are_added() -> None:
+    assert after(told(Scope.STEP, 10, 1, 4, 7), told(Scope.STEP, 20, 2, 0, 3)) == Usage(30, 3, 4, 10)
+
+
+def test_a_message_that_is_told_again_counts_once() -> None:
+    first, again = told(Scope.MESSAGE, 10, 1, of="m1"), told(Scope.MESSAGE, 10, 5, of="m1")
+    assert after(first, again, told(Scope.MESSAGE, 20, 2, of="m2")) == Usage(30, 7)
+
+
+def test_messages_without_a_name_are_different_ones() -> None:
+    assert after(told(Scope.MESSAGE, 10, 1), told(Scope.MESSAGE, 10, 1)) == Usage(20, 2)
+
+
+def test_the_turns_own_total_replaces_the_sum_of_its_messages() -> None:
+    assert after(told(Scope.MESSAGE, 10, 1, of="m"), told(Scope.TURN, 12, 3)) == Usage(12, 3)
+
+
+def test_the_last_of_two_totals_counts() -> None:
+    assert after(told(Scope.TURN, 12, 3), told(Scope.TURN, 20, 5)) == Usage(20, 5)
+
+
+def test_a_total_of_the_session_is_charged_without_what_was_charged_before() -> None:
+    assert after(told(Scope.SESSION, 100, 10, 50, 900), before=Usage(60, 4, 50, 400)) == Usage(40, 6, 0, 500)
+
+
+def test_a_session_that_counts_from_zero_again_is_never_charged_less_than_nothing() -> None:
+    assert after(told(Scope.SESSION, 5, 1), before=Usage(60, 4)) == Usage(0, 0)
+
+
+def test_tokens_and_cost_may_come_in_different_scopes() -> None:
+    cost = told(Scope.SESSION, 0, 0, 0, 900)
+    assert after(told(Scope.TURN, 12, 3), cost, before=Usage(usd_micros=400)) == Usage(12, 3, 0, 500)
+
+
+def test_a_zero_says_nothing() -> None:
+    assert after(told(Scope.STEP, 10, 1), told(Scope.TURN, 0, 0)) == Usage(10, 1)
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1))
+def test_charges_of_the_turns_of_a_session_add_up_to_its_last_total(steps: list[int]) -> None:
+    total, charged = 0, Usage()
+    for one in steps:
+        total += one
+        used = after(told(Scope.SESSION, total), before=charged)
+        charged = Usage(charged.tokens_input + used.tokens_input)
+    assert charged.tokens_input == total
