@@ -1,0 +1,1 @@
+"""A fake model on loopback that plays a script: the real CLIs talk to it in tests, canaries and the demo."""

@@ -1,0 +1,133 @@
+"""What makes each real CLI talk to the fake model: environment and settings files, dummy keys only. Starts nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_KEY = "fake-key"  # the fake model never looks at it, and a real one would refuse it
+
+
+class Pointed(NamedTuple):
+    """What the CLI is started with; `files` are absolute paths below the folder."""
+
+    env: Mapping[str, str]
+    files: Mapping[str, bytes]
+
+
+def point(agent: str, address: str, folder: str) -> Pointed:
+    """How the CLI `agent` finds the model at `address`; `folder` is its HOME, so that it never sees the user's."""
+    if agent not in _POINTING:
+        raise UsageError(f"the fake model does not know the agent '{agent}': it knows {', '.join(sorted(_POINTING))}")
+    pointed = _POINTING[agent](address, folder)
+    return pointed._replace(env={"HOME": folder, **pointed.env})
+
+
+def _claude(address: str, folder: str) -> Pointed:  # noqa: ARG001 - the variables are enough, no file is needed
+    env = {
+        "ANTHROPIC_BASE_URL": address,
+        "ANTHROPIC_API_KEY": _KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+    return Pointed(env, {})
+
+
+def _codex(address: str, folder: str) -> Pointed:
+    """A provider of its own: the built-in one takes no address from the environment, and tries websockets first."""
+    home = f"{folder}/.codex"
+    config = f"""\
+model = "fake-model"
+model_provider = "fake"
+check_for_update_on_startup = false
+
+[model_providers.fake]
+name = "Fake"
+base_url = "{address}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+supports_websockets = false
+request_max_retries = 1
+stream_max_retries = 1
+
+[analytics]
+enabled = false
+
+[features]
+plugins = false
+unbounded_connection_retries = false
+"""
+    env = {"CODEX_HOME": home, "OPENAI_API_KEY": _KEY}
+    return Pointed(env, {f"{home}/config.toml": config.encode()})
+
+
+def _opencode(address: str, folder: str) -> Pointed:
+    return _open(address, folder, "opencode", "@opencode-ai/plugin")
+
+
+def _kilo(address: str, folder: str) -> Pointed:
+    return _open(address, folder, "kilo", "@kilocode/plugin")
+
+
+def _open(address: str, folder: str, name: str, plugin: str) -> Pointed:
+    """The same for opencode and its fork: XDG folders come before HOME with them, so that the user's are hidden too."""
+    import json
+    import os.path
+
+    places = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state",
+              "XDG_CACHE_HOME": ".cache"}  # fmt: skip
+    model = {"name": "Fake", "tool_call": True, "limit": {"context": 10_000_000, "output": 32_000},
+             "cost": {"input": 1, "output": 2}}  # fmt: skip
+    provider = {"npm": "@ai-sdk/openai-compatible", "name": "Fake", "models": {"fake-model": model},
+                "options": {"baseURL": f"{address}/v1", "apiKey": _KEY}}  # fmt: skip
+    config = {"model": "fake/fake-model", "small_model": "fake/fake-model", "enabled_providers": ["fake"],
+              "provider": {"fake": provider}}  # fmt: skip
+    wants = {"dependencies": {plugin: "*"}}
+    files = {
+        f"{name}.json": config,
+        # Without these it fetches the package from the registry at every start, in the background.
+        "package.json": wants,
+        "package-lock.json": {"packages": {"": wants}},
+        "node_modules/.package-lock.json": {},
+    }
+    at = os.path.join(folder, ".config", name)
+    env = {variable: os.path.join(folder, place) for variable, place in places.items()}
+    return Pointed(env, {os.path.join(at, file): json.dumps(fields).encode() for file, fields in files.items()})
+
+
+def _ollama(address: str, folder: str) -> Pointed:  # noqa: ARG001 - the variables are enough, no file is needed
+    return Pointed({"OLLAMA_HOST": address, "OLLAMA_MODEL": "fake-model"}, {})
+
+
+def _gemini(address: str, folder: str) -> Pointed:
+    """The kind of key stands in the settings: with an address in the environment it guesses a kind it does not know."""
+    import json
+
+    general = {"enableAutoUpdate": False, "maxAttempts": 2, "retryFetchErrors": False}
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": general,
+                "privacy": {"usageStatisticsEnabled": False}}  # fmt: skip
+    # A model of its own: without one it asks another model first which it should take.
+    env = {"GEMINI_API_KEY": _KEY, "GOOGLE_GEMINI_BASE_URL": address, "GEMINI_MODEL": "fake-model"}
+    return Pointed(env, {f"{folder}/.gemini/settings.json": json.dumps(settings).encode()})
+
+
+def _qwen(address: str, folder: str) -> Pointed:
+    import json
+
+    settings = {"security": {"auth": {"selectedType": "openai"}}}
+    env = {"OPENAI_API_KEY": _KEY, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_MODEL": "fake-model"}
+    return Pointed(env, {f"{folder}/.qwen/settings.json": json.dumps(settings).encode()})
+
+
+_POINTING: dict[str, Callable[[str, str], Pointed]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "gemini": _gemini,
+    "kilo": _kilo,
+    "ollama": _ollama,
+    "opencode": _opencode,
+    "qwen": _qwen,
+}

@@ -1,0 +1,153 @@
+"""What the fake model plays: replies in their order, for the requests that carry tools. Pure but for its counter."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jackline.domain.events import NOTHING
+from jackline.errors import ScriptError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jackline.fake.wire import Asked
+
+
+class Reply(NamedTuple):
+    """One reply of the script, in neutral words.
+
+    shell: a command that the agent shall run by whatever it calls its shell tool; write: [path, content] likewise;
+    call: {"tool": exact name, "input": {…}}. A status of 400 and above is an error with `message` and `headers`.
+    drop and hang: "before" anything is sent, or in the "middle" of the answer. pad: fill the words up to so many bytes.
+    """
+
+    say: str = ""
+    thinking: str = ""
+    shell: str = ""
+    write: tuple[str, str] | None = None
+    call: Mapping[str, Any] = NOTHING
+    status: int = 200
+    message: str = ""
+    kind: str = ""
+    headers: Mapping[str, str] = NOTHING
+    drop: str = ""
+    hang: str = ""
+    pad: int = 0
+    tokens_input: int = 11
+    tokens_output: int = 7
+    tokens_cached: int = 0
+    times: int = 1  # how many requests get it
+
+
+_DONE = Reply(say="ok")
+_LAST_STATUS = 599
+
+
+class Script:
+    """The replies that are left. A request without tools (a title, a summary) gets a plain answer and uses up none."""
+
+    def __init__(self, replies: tuple[Reply, ...], otherwise: Reply = _DONE) -> None:
+        """`otherwise` answers when the replies are used up."""
+        self._replies = [reply for reply in replies for _ in range(reply.times)]
+        self._otherwise = otherwise
+        self._lock = threading.Lock()
+
+    def take(self, asked: Asked) -> Reply:
+        """The reply to this request."""
+        if not asked.tools:
+            return _DONE
+        with self._lock:
+            return self._replies.pop(0) if self._replies else self._otherwise
+
+
+def load(text: str) -> Script:
+    """A script from its JSON: {"replies": […], "otherwise": {…}}; ScriptError names what is wrong."""
+    try:
+        fields = json.loads(text)
+    except ValueError as error:
+        raise ScriptError(f"the model's script is not JSON: {error}") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("replies"), list):
+        raise ScriptError('the model\'s script must be an object with a list "replies"')
+    if unknown := fields.keys() - {"replies", "otherwise"}:
+        raise ScriptError(f"the model's script has '{min(unknown)}': it may have replies and otherwise")
+    replies = tuple(_reply(f"reply {number}", one) for number, one in enumerate(fields["replies"], 1))
+    return Script(replies, _reply("otherwise", fields["otherwise"]) if "otherwise" in fields else _DONE)
+
+
+def _reply(where: str, fields: object) -> Reply:
+    if not isinstance(fields, dict):
+        raise ScriptError(f"{where} of the model's script must be an object")
+    for name, value in fields.items():
+        if name not in _CHECKS:
+            raise ScriptError(f"{where} of the model's script has '{name}': it may have {', '.join(_CHECKS)}")
+        fits, wanted = _CHECKS[name]
+        if not fits(value):
+            raise ScriptError(f"{where} of the model's script: {name} must be {wanted}")
+    values: dict[str, Any] = {name: tuple(value) if name == "write" else value for name, value in fields.items()}
+    reply = Reply(**values)
+    if reply.tokens_cached > reply.tokens_input:
+        raise ScriptError(f"{where} of the model's script: tokens_cached are contained in tokens_input")
+    return reply
+
+
+class _Check(NamedTuple):
+    fits: Callable[[Any], bool]
+    wanted: str
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and [type(part) for part in value] == [str, str]
+
+
+def _is_call(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() <= {"tool", "input"}
+        and isinstance(value.get("tool"), str)
+        and isinstance(value.get("input", {}), dict)
+    )
+
+
+def _is_headers(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def _is_status(value: object) -> bool:
+    return isinstance(value, int) and (value == Reply().status or 400 <= value <= _LAST_STATUS)  # noqa: PLR2004 - HTTP
+
+
+def _is_moment(value: object) -> bool:
+    return value in ("before", "middle")
+
+
+_TEXT = _Check(_is_text, "text")
+_COUNT = _Check(_is_count, "a whole number, 0 or more")
+_MOMENT = _Check(_is_moment, '"before" or "middle"')
+_CHECKS = {
+    "say": _TEXT,
+    "thinking": _TEXT,
+    "shell": _TEXT,
+    "write": _Check(_is_pair, "[path, content]"),
+    "call": _Check(_is_call, '{"tool": name, "input": {…}}'),
+    "status": _Check(_is_status, "200, or 400 to 599"),
+    "message": _TEXT,
+    "kind": _TEXT,
+    "headers": _Check(_is_headers, "an object of texts"),
+    "drop": _MOMENT,
+    "hang": _MOMENT,
+    "pad": _COUNT,
+    "tokens_input": _COUNT,
+    "tokens_output": _COUNT,
+    "tokens_cached": _COUNT,
+    "times": _COUNT,
+}

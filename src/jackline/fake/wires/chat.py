@@ -1,0 +1,144 @@
+"""OpenAI's Chat Completions, which most providers and local servers speak too: reads and writes it. Never does I/O."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jackline.fake.pieces import cut
+from jackline.fake.wire import Answer, Asked, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jackline.fake.wire import ToolCall
+
+_CREATED = 1_700_000_000  # clients want a number here, and none reads it
+_MODELS = ("/v1/models", "/models")
+_SERVER_ERROR = 500
+_USUAL = {
+    401: "invalid_api_key",
+    402: "insufficient_quota",
+    403: "access_denied",
+    404: "model_not_found",
+    413: "context_length_exceeded",
+    429: "rate_limit_exceeded",
+}
+_TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error"}
+_OWN_TYPE = ("insufficient_quota", "server_error")  # words that OpenAI says in both places
+
+
+class Chat:
+    """POST /v1/chat/completions, and the page of models."""
+
+    name = "chat"
+
+    def owns(self, method: str, path: str) -> bool:
+        return method == "POST" and path.endswith("/chat/completions")
+
+    def page(self, method: str, path: str) -> Mapping[str, Any] | None:
+        if method != "GET" or path not in _MODELS:
+            return None
+        return {"object": "list", "data": [{"id": "fake-model", "object": "model", "created": _CREATED,
+                                            "owned_by": "jackline"}]}  # fmt: skip
+
+    def read(self, path: str, body: Mapping[str, Any]) -> Asked:  # noqa: ARG002 - the model stands in the body here
+        messages = [one for one in body.get("messages") or () if isinstance(one, dict)]
+        return Asked(
+            wire=self.name,
+            model=str(body.get("model", "")),
+            stream=body.get("stream") is True,
+            text="\n".join(filter(None, (_text(one.get("content")) for one in messages))),
+            tools=_tools(body.get("tools")),
+            results=sum(one.get("role") == "tool" for one in messages),
+        )
+
+    def whole(self, answer: Answer) -> Mapping[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": answer.say or None}
+        if answer.thinking:
+            message["reasoning_content"] = answer.thinking
+        if answer.calls:
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": _arguments(call)}}
+                for call in answer.calls
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": _reason(answer)}
+        return {**_head(answer, "chat.completion"), "choices": [choice], "usage": _usage(answer)}
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        yield _chunk(answer, {"role": "assistant", "content": ""})
+        for piece in cut(answer.thinking):
+            yield _chunk(answer, {"reasoning_content": piece})
+        for piece in cut(answer.say):
+            yield _chunk(answer, {"content": piece})
+        for index, call in enumerate(answer.calls):
+            yield from _call_chunks(answer, index, call)
+        yield _chunk(answer, {}, _reason(answer))
+        # Sent whether or not `stream_options.include_usage` asked for it: many servers do, and clients take it.
+        yield _event({**_head(answer, "chat.completion.chunk"), "choices": [], "usage": _usage(answer)})
+        yield b"data: [DONE]\n\n"
+
+    def stream_type(self) -> str:
+        return "text/event-stream"
+
+    def error(self, status: int, message: str, kind: str) -> Mapping[str, Any]:
+        usual = "server_error" if status >= _SERVER_ERROR else _USUAL.get(status)
+        code = kind or usual
+        kind_of = code if code in _OWN_TYPE else _TYPES.get(status, "invalid_request_error")
+        return {"error": {"message": message, "type": kind_of, "param": None, "code": code}}
+
+
+WIRE = Chat()
+
+
+def _call_chunks(answer: Answer, index: int, call: ToolCall) -> Iterator[bytes]:
+    """The name first, then the arguments bit by bit: a client that takes only one of the bits fails here."""
+    named = {"index": index, "id": call.id, "type": "function", "function": {"name": call.tool, "arguments": ""}}
+    yield _chunk(answer, {"tool_calls": [named]})
+    for piece in cut(_arguments(call)):
+        yield _chunk(answer, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+
+
+def _chunk(answer: Answer, delta: Mapping[str, Any], reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return _event({**_head(answer, "chat.completion.chunk"), "choices": [choice]})
+
+
+def _event(fields: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(fields, separators=(",", ":")).encode() + b"\n\n"
+
+
+def _head(answer: Answer, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{answer.id}", "object": kind, "created": _CREATED, "model": answer.model}
+
+
+def _usage(answer: Answer) -> Mapping[str, Any]:
+    return {
+        "prompt_tokens": answer.tokens_input,
+        "completion_tokens": answer.tokens_output,
+        "total_tokens": answer.tokens_input + answer.tokens_output,
+        "prompt_tokens_details": {"cached_tokens": answer.tokens_cached},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }
+
+
+def _reason(answer: Answer) -> str:
+    return "tool_calls" if answer.calls else "stop"
+
+
+def _arguments(call: ToolCall) -> str:
+    return json.dumps(dict(call.input))
+
+
+def _tools(value: object) -> tuple[Tool, ...]:
+    offered = value if isinstance(value, list) else []
+    functions = [one["function"] for one in offered if isinstance(one, dict) and isinstance(one.get("function"), dict)]
+    return tuple(Tool(str(one.get("name", "")), one.get("parameters") or {}) for one in functions)
+
+
+def _text(content: object) -> str:
+    """The words of a message: a text, or parts of which some are texts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part)
