@@ -15,13 +15,16 @@ export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo check lint formatted types layers unit test test-full bench \
+.PHONY: help setup agents demo check lint formatted types layers unit test test-full bench \
         requirements format diagram hooks clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev ## make .venv/ with everything for development
+
+agents: $(VENV)/.made ## the pinned real CLIs for the tests, into a cache folder outside the tree
+	@$(BIN)/python -m tools.agents.install
 
 demo: $(VENV)/.package ## see an agent killed in the middle of an effect, and resumed
 	@$(BIN)/jackline demo
@@ -67,7 +70,7 @@ diagram: $(VENV)/.package ## write docs/states.md from the transition tables
 	  { rm -f docs/states.md.new; exit 1; }
 
 requirements: $(VENV)/.dev ## compile requirements/*.in again (UPGRADE=--upgrade takes newer versions)
-	@cd requirements && for name in build dev bench; do ../$(COMPILE) $(UPGRADE) $$name.in --output-file $$name.txt || exit; done
+	@cd requirements && for name in build dev bench agents; do ../$(COMPILE) $(UPGRADE) $$name.in --output-file $$name.txt || exit; done
 
 hooks: $(VENV)/.dev ## run the quick checks before each commit
 	@$(BIN)/pre-commit install

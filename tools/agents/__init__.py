@@ -1,0 +1,1 @@
+"""The real CLIs of the agents, pinned, for the tests."""
