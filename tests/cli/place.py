@@ -94,6 +94,13 @@ class Place:
         path.write_text(json.dumps({"version": 1, "steps": list(steps)}))
         return str(path)
 
+    def task(self, name: str, text: str = "Do it.\n") -> str:
+        """A task of the repository; gives back its name."""
+        path = self.repository / ".agents" / "tasks" / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return name
+
     def policy(self, text: str) -> str:
         path = self.folder / "policy.toml"
         path.write_text(text)

@@ -12,7 +12,7 @@ STEPS = (SAY, {"usage": {"input": 100, "output": 50, "usd": 0.02}}, SEND, {"say"
 
 
 def test_one_run_told_five_times(place: Place) -> None:
-    words = ("--policy", place.policy(EFFECT_RULE), "--proof", "true", "--task", "greet", "--json")
+    words = ("--policy", place.policy(EFFECT_RULE), "--proof", "true", "--task", place.task("greet"), "--json")
     run = place.play(*STEPS, words=words).json
     listed = place.type("list", "--json").rows
     shown = place.type("show", run["id"], "--json").json

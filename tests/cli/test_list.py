@@ -18,8 +18,8 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Place:
     other = place.folder / "other"
     for folder in (place.repository, other):
         folder.mkdir()
-    assert place.play(SAY, words=("first words", "--run-id", "alpha-1", "--task", "a")).code == 0
-    assert place.play({"exit": 1}, words=("--run-id", "alpha-2", "--task", "b")).code == 1
+    assert place.play(SAY, words=("first words", "--run-id", "alpha-1", "--task", place.task("a", ""))).code == 0
+    assert place.play({"exit": 1}, words=("--run-id", "alpha-2", "--task", place.task("b"))).code == 1
     assert place.play({"limit": {}}, words=("--run-id", "beta-1", "--task", "b")).code == 10
     assert place.play(SAY, words=("--run-id", "gamma-1", "--workspace", str(other))).code == 0
     return place

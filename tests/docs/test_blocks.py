@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 
 from jackline.agents.scripted import validate
-from jackline.app import config
-from jackline.domain import policy
+from jackline.app import config, job
+from jackline.app.tasks import SETTINGS
+from jackline.domain import policy, task
 from tests.cli.place import Ended, Place
 from tests.docs.pages import NAMES, ROOT, Block, all_blocks, blocks, commands, read
 
-LANGUAGES = {"sh", "python", "toml", "json", "text", "mermaid"}
+LANGUAGES = {"sh", "python", "toml", "json", "text", "mermaid", "markdown"}
 CHECKED = {"sh", "python"}  # what a reason may stand above; the others need none to be looked at
 # A command that is meant to end otherwise says so: `jackline resume 3   # exit 14: a person is asked`
 EXPECTED = re.compile(r"\s# exit (\d+)")
@@ -83,8 +84,11 @@ def test_a_program_runs(block: Block, place: Place) -> None:
 
 
 @pytest.mark.parametrize("block", all_blocks("toml"), ids=str)
-def test_a_policy_or_a_settings_file_loads(block: Block, tmp_path: Path) -> None:
+def test_a_policy_a_job_or_a_settings_file_loads(block: Block, tmp_path: Path) -> None:
     tables = tomllib.loads(block.text)
+    if "task" in tables:
+        assert job.parse(block.text, str(block)).task == tables["task"]
+        return
     if set(tables) == {"rule"}:
         assert policy.from_tables(tables["rule"], str(block))
         return
@@ -93,6 +97,11 @@ def test_a_policy_or_a_settings_file_loads(block: Block, tmp_path: Path) -> None
     settings.write_text(block.text)
     loaded = config.load({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, str(tmp_path))
     assert str(settings) in loaded.sources.values()
+
+
+@pytest.mark.parametrize("block", all_blocks("markdown"), ids=str)
+def test_a_task_file_loads(block: Block) -> None:
+    assert task.parse("shown", block.text, str(block), SETTINGS).prompt
 
 
 @pytest.mark.parametrize("block", all_blocks("json"), ids=str)

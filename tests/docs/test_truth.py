@@ -22,7 +22,7 @@ TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 CLI = "docs/cli.md"
 ELSEWHERE = {"--help", "--version"}  # known to the whole program
 # Folders in a home, a run's folder or a user's configuration: no files of this tree.
-NOT_OURS = ("runs/", "logs/", "archive/", "turns/", "agent/", "jackline/")
+NOT_OURS = ("runs/", "logs/", "archive/", "turns/", "agent/", "jackline/", ".agents/", "tasks/NAME.md")
 
 
 @cache
@@ -39,7 +39,7 @@ def known_commands() -> frozenset[str]:
 @cache
 def flags_of(name: str) -> frozenset[str]:
     shown = help_of(name)
-    actions = re.findall(r"^    ([a-z]+) ", shown, re.MULTILINE) if name == "db" else []
+    actions = re.findall(r"^    ([a-z]+) ", shown, re.MULTILINE) if name in {"db", "tasks"} else []
     return frozenset(FLAG.findall(shown + "".join(help_of(name, action) for action in actions)))
 
 

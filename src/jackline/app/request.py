@@ -8,20 +8,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import places
+from jackline.app import agents, places
+from jackline.app.choose import choose, listed
+from jackline.app.config import beneath_flags
+from jackline.app.manner import manner_of
 from jackline.domain import ids
 from jackline.domain.budget import Limits
 from jackline.domain.events import canonical
-from jackline.domain.records import Spec
+from jackline.domain.records import Manner, Spec
 from jackline.domain.retry import RetryPolicy
 from jackline.engine.settings import fresh_id
 from jackline.errors import UsageError
 from jackline.store.contract import NewRun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from jackline.app.config import Config
+    from jackline.app.config import Config, Setting
+    from jackline.app.home import Home
     from jackline.domain.policy import Rule
 
 _LONGEST_PROMPT = 4 * 1024 * 1024
@@ -40,12 +44,21 @@ class Request:
     proof: str = ""
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    manner: Manner = Manner()  # noqa: RUF009 - frozen; of the first agent
+    fallback: tuple[str, ...] = ()
+    session: str = ""
+    mode: str = "job"
+    requires_commit: bool = False
+    requires_clean: bool = False
+    job: str = ""
+    # Those of a task and a job, each with where they stand; the later wins, and a flag wins over them all.
+    settings: tuple[tuple[str, Mapping[str, Setting]], ...] = ()
 
 
-def new_run(request: Request, config: Config) -> tuple[NewRun, int]:
+def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
     """The run to be created, and when."""
     at = clock.wall_ms()
-    spec = _spec(request, config)
+    spec = spec_of(request, home)
     run_id = request.run_id or fresh_id()
     if not ids.is_chosen(run_id):
         raise UsageError(f"'{run_id}' cannot be a run's id: {_NAMES}")
@@ -53,12 +66,15 @@ def new_run(request: Request, config: Config) -> tuple[NewRun, int]:
     return NewRun(run_id, places.repository_of(spec.workspace), spec, digest), at
 
 
-def _spec(request: Request, config: Config) -> Spec:
+def spec_of(request: Request, home: Home) -> Spec:
+    """What is asked, with every default made explicit."""
+    config = beneath_flags(home.config, request.settings)
     _refuse_unfit(request)
+    agent, *fallback = choose(home, request.agent or config.text("agent"), _fallback(request, config))
     return Spec(
         prompt=request.prompt,
         workspace=_workspace(request),
-        agent=_agent(request, config),
+        agent=agent,
         task=request.task,
         proof=request.proof,
         turn_timeout_ms=_ms(config, "timeout_seconds"),
@@ -68,17 +84,27 @@ def _spec(request: Request, config: Config) -> Spec:
         retry=RetryPolicy(config.whole("retries"), _ms(config, "retry_seconds")),
         rules=request.rules,
         options=dict(request.options),
+        fallback=tuple(fallback),
+        manners=_manners(request, config, (agent, *fallback)),
+        session=request.session,
+        mode=request.mode,
+        requires_commit=request.requires_commit,
+        job=request.job,
     )
 
 
-def _agent(request: Request, config: Config) -> str:
-    from jackline.agents import registry
+def _fallback(request: Request, config: Config) -> tuple[str, ...]:
+    return request.fallback or listed(config.text("fallback"))
 
-    agent = request.agent or config.text("agent")
-    if not agent:
-        raise UsageError(f"which agent? say --agent NAME ({', '.join(registry.names())})")
-    registry.load(agent)
-    return agent
+
+def _manners(request: Request, config: Config, chosen: Sequence[str]) -> dict[str, Manner]:
+    """A model that a flag names is the first agent's: the others would not know it."""
+    found = {}
+    for name in chosen:
+        asked = request.manner if name == chosen[0] else Manner()
+        declaration = agents.load(config, name).declaration
+        found[name] = manner_of(declaration, asked, os.environ, config.agents.get(name, {}))
+    return found
 
 
 def _workspace(request: Request) -> str:

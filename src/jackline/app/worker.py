@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import queue
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
-from jackline.agents import registry
-from jackline.app import diagnostics
+from jackline.app import agents, diagnostics
 from jackline.domain.states import RunState, WaitReason
 from jackline.engine.settings import Settings, fresh_id
 from jackline.engine.supervise import dead_attempt, supervise
@@ -29,7 +29,7 @@ def settings_of(home: Home) -> Settings:
         home=home.path,
         host=clock.host_name(),
         lease_ms=round(home.config.number("lease_seconds") * 1000),
-        binaries=home.config.binaries,
+        find=lambda adapter: agents.usable(home.path, home.config, adapter),
     )
 
 
@@ -37,9 +37,8 @@ def work(home: Home, run: Run, on_start: OnStart) -> Run:
     """Attempt after attempt until the run ends, or waits for more than the backoff of a transient failure."""
     diagnostics.start(home.path)
     store, settings = home.store(create=True), settings_of(home)
-    adapter = registry.load(run.spec.agent)
     while True:
-        run = supervise(store, run, adapter, settings, on_start)
+        run = supervise(store, run, partial(agents.load, home.config), settings, on_start)
         _export(home, run)
         faults.reach("views.written")
         if run.life.reason is not WaitReason.RETRY or not _wait(run, on_start):
@@ -83,6 +82,6 @@ def _export(home: Home, run: Run) -> None:
 
 def _end_dead(home: Home, run: Run) -> Run:
     try:
-        return supervise(home.store(), run, registry.load(run.spec.agent), settings_of(home))
+        return supervise(home.store(), run, partial(agents.load, home.config), settings_of(home))
     except Busy:  # somebody else took it over meanwhile and will see the request
         return run

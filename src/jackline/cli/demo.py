@@ -11,10 +11,11 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from jackline.app import places
+from jackline.demo.expecting import ended_so, expect
 from jackline.demo.stage import Stage, build
 from jackline.engine.command import CommandResult, run_command
 from jackline.engine.settings import inherited
-from jackline.errors import JacklineError, UsageError
+from jackline.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -39,18 +40,19 @@ _ACTS = (
 _TIMEOUT_S = 120.0
 
 
-class DemoFailed(JacklineError):
-    """the demo did not go as promised: {detail}"""  # noqa: D400 - it is the message
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     """Flags of the demo."""
     parser.add_argument("--keep", metavar="DIR", help="where to leave the demo's files (default: a temporary folder)")
+    parser.add_argument("--agent", metavar="NAME", help="show your own CLI with a played model: no key, no provider")
 
 
 def execute(args: argparse.Namespace, home: Home, out: Output) -> int:
     """Play both acts in a home of their own; the user's home and settings are neither touched nor followed."""
-    play = _Play(_folder(args.keep), out)
+    if args.agent is not None:
+        from jackline.cli import demo_agent
+
+        return demo_agent.show(args.agent, args.keep, home, out)
+    play = _Play(new_folder(args.keep), out)
     acts = [play.act(name, crash, story, sent) for name, crash, story, sent in _ACTS]
     if out.json:
         out.json_line({"folder": play.folder, "home": play.home, "acts": acts})
@@ -59,7 +61,7 @@ def execute(args: argparse.Namespace, home: Home, out: Output) -> int:
     return 0
 
 
-def _folder(wanted: str | None) -> str:
+def new_folder(wanted: str | None) -> str:
     """An empty folder that can be written; the demo never mixes its files with others."""
     folder = os.path.abspath(wanted) if wanted else tempfile.gettempdir()
     try:
@@ -91,11 +93,11 @@ class _Play:
         self._say(f"\n— {name.replace('-', ' ')} —\n{story}\n")
         self._say(f"  $ jackline run --agent scripted … --run-id {name}   (killed at {crash.partition(':')[0]})")
         killed = self._jackline(stage, "run", stage.prompt, *_request(stage, name), crash=crash)
-        _expect(killed.signal == 9, f"the run should have been killed, but: {_tail(killed)}")  # noqa: PLR2004
+        expect(killed.signal == 9, f"the run should have been killed, but: {_tail(killed)}")  # noqa: PLR2004
         self._count(stage, sent, "after the kill")
         self._say(f"  $ jackline resume {name}")
         resumed = self._jackline(stage, "resume", name)
-        _expect(resumed.exit_code == 0, f"the resume should have succeeded, but: {_tail(resumed)}")
+        expect(resumed.exit_code == 0, f"the resume should have succeeded, but: {_tail(resumed)}")
         self._count(stage, 1, "after the resume")
         return {"run": name, "sent_before_kill": sent, "sent": 1, "receipt": self._receipt(stage, name, sent)}
 
@@ -112,12 +114,12 @@ class _Play:
     def _count(self, stage: Stage, expected: int, when: str) -> None:
         found = len(stage.messages())
         self._say(f"    {when} the outbox holds {found} message{'' if found == 1 else 's'}")
-        _expect(found == expected, f"expected {expected} {when}, found {found} in {stage.outbox}")
+        expect(found == expected, f"expected {expected} {when}, found {found} in {stage.outbox}")
 
     def _receipt(self, stage: Stage, name: str, sent: int) -> object:
         shown = json.loads(self._jackline(stage, "show", name, "--json").stdout_tail)
         receipts = shown["receipts"]
-        _expect(len(receipts) == 1, f"expected one receipt, found {len(receipts)}")
+        expect(len(receipts) == 1, f"expected one receipt, found {len(receipts)}")
         said = "had been sent, so it was not sent again" if sent else "had not been sent, so the agent sent it"
         self._say(f"    the probe found that it {said}")
         self._say(
@@ -161,10 +163,4 @@ def _program() -> str:
 
 
 def _tail(result: CommandResult) -> str:
-    text = (result.stderr_tail or result.stdout_tail).decode("utf-8", "replace").strip()
-    return f"exit {result.exit_code}: {text[-500:]}"
-
-
-def _expect(truth: bool, otherwise: str) -> None:  # noqa: FBT001
-    if not truth:
-        raise DemoFailed(otherwise)
+    return ended_so(result.exit_code, result.stderr_tail, result.stdout_tail)

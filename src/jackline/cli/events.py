@@ -24,12 +24,17 @@ _TEXTS = {
     "agent.usage": "used {tokens_input} + {tokens_output} tokens",
     "agent.error": "error: {text}",
     "agent.limit": "limit: {text}",
+    "agent.retry": "it tries again: {text}",
+    "agent.switched": "{from} cannot go on ({why}): {to} takes over",
+    "session.lost": "{agent} does not know its session any more: a fresh one begins with what is written down",
+    "gate.advisory": "{agent} does not ask before its calls: they are recorded, not held",
     "run.waiting": "waiting: {reason}",
 }
 _NOTABLE = frozenset(
     {
         "turn.started", "check.started", "stop.wanted", "cancel.requested", "agent.message",
-        "agent.call.started", "agent.error", "agent.limit",
+        "agent.call.started", "agent.error", "agent.limit", "agent.retry", "agent.switched", "session.lost",
+        "gate.advisory",
     }
 )  # fmt: skip
 _LONGEST = 300

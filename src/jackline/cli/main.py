@@ -13,7 +13,7 @@ from jackline.version import __version__
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Protocol
 
     from jackline.app.home import Home
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 EXIT_UNEXPECTED = 1
 EXIT_INTERRUPTED = 130
+EVERYWHERE = ("--home", "--json", "--no-color")
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("jackline.cli.commands.run", "start a run and stay with it until it ends or waits"),
@@ -41,7 +42,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("jackline.cli.commands.show", "show everything that is known of a run"),
     "logs": ("jackline.cli.commands.logs", "print what an agent printed"),
     "export": ("jackline.cli.commands.export", "write the files of a run again"),
+    "tasks": ("jackline.cli.commands.tasks", "list, show and begin the templates of runs"),
+    "agents": ("jackline.cli.commands.agents", "list the agents: which can be used, and what each can do"),
+    "init": ("jackline.cli.commands.init", "prepare a project"),
+    "trust": ("jackline.cli.commands.trust", "let this project's files choose programs, until they change"),
+    "config": ("jackline.cli.commands.config", "show each setting and where it came from"),
+    "doctor": ("jackline.cli.commands.doctor", "look whether all is here that jackline needs"),
     "db": ("jackline.cli.commands.db", "look after the database"),
+    "completion": ("jackline.cli.commands.completion", "print what makes a shell complete jackline's words"),
+    "uninstall": ("jackline.cli.commands.uninstall", "show what jackline keeps on this machine, or remove it"),
     "demo": ("jackline.cli.demo", "see an agent killed in the middle of an effect, and resumed"),
 }
 
@@ -59,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = _parse(name, rest, out)
         if args is None:
             return 0
-        home = _open(args)
+        home = _open(args, project=getattr(_module(name), "NEEDS_PROJECT", True))
         with home:
             return _module(name).execute(args, home, out)
     except JacklineError as error:
@@ -97,17 +106,20 @@ def _without_command(name: str, rest: list[str], out: Output) -> int:
         return 0
     if name:
         raise UsageError(_unknown(name))
-    if rest and rest[0] not in {"--home", "--json", "--no-color"}:
-        raise UsageError(f"unknown flag {rest[0]}: `jackline --help` lists the commands")
+    if rest and rest[0] not in EVERYWHERE:
+        near = _nearest(rest[0], (*EVERYWHERE, "--help", "--version"))
+        raise UsageError(f"unknown flag {rest[0]}:{near} `jackline --help` lists the commands")
     raise UsageError("which command? `jackline --help` lists them")
 
 
 def _unknown(name: str) -> str:
-    from difflib import get_close_matches
+    return f"unknown command '{name}':{_nearest(name, COMMANDS)} `jackline --help` lists them"
 
-    near = get_close_matches(name, COMMANDS, n=3)
-    question = f" did you mean {' or '.join(near)}?" if near else ""
-    return f"unknown command '{name}':{question} `jackline --help` lists them"
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    from jackline.app.config import nearest
+
+    return nearest(name, known)
 
 
 def _help() -> str:
@@ -146,7 +158,7 @@ def _module(name: str) -> Command:
     return cast("Command", import_module(COMMANDS[name][0]))
 
 
-def _open(args: Namespace) -> Home:
+def _open(args: Namespace, *, project: bool) -> Home:
     """The home with the settings that flags name; a flag's destination is the setting's name."""
     from jackline.app import config
     from jackline.app.home import Home
@@ -156,7 +168,7 @@ def _open(args: Namespace) -> Home:
     except OSError as error:
         raise UsageError(f"the current folder cannot be used ({error.strerror}): change to another one") from None
     flags = {key.name: getattr(args, key.name, None) for key in config.KEYS}
-    return Home(config.load(os.environ, folder, flags))
+    return Home(config.load(os.environ, folder, flags, project=project))
 
 
 def _unexpected(error: Exception, home: Home | None) -> str:

@@ -22,6 +22,8 @@ STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 STATE_STYLES = {
     "succeeded": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "queued": "cyan",
     "cancelled": "dim", "done": "green", "in_doubt": "yellow", "denied": "red",
+    "ok": "green", "warn": "yellow", "fail": "red",
+    "ready": "green", "resting": "yellow", "unusable": "red", "missing": "dim",
 }  # fmt: skip
 _WIDTH = 100
 _LEAST_FLEXIBLE = 10

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from jackline.app.config import KEYS
+from jackline.app.config import KEYS, nearest
 from jackline.cli.output import Output
 from jackline.errors import UsageError
 
@@ -27,6 +27,7 @@ class Parser(argparse.ArgumentParser):
         options["formatter_class"] = partial(argparse.HelpFormatter, width=min(out.width(), _HELP_WIDTH))
         super().__init__(allow_abbrev=False, **options)
         self.out = out
+        self.takes_arguments = False  # whether the words after `--` are for somebody else
         # Suppressed defaults: a subcommand's parser must not undo what was said before its name.
         unset = argparse.SUPPRESS
         everywhere = self.add_argument_group("everywhere")
@@ -36,7 +37,8 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Parse the words; the flags for every command are always there."""
-        return self.parse_args(words, argparse.Namespace(home=None, json=False, no_color=False))
+        words, arguments = _split(words) if self.takes_arguments else (words, [])
+        return self.parse_args(words, argparse.Namespace(home=None, json=False, no_color=False, arguments=arguments))
 
     def add_setting(self, name: str, metavar: str = "N") -> None:
         """A flag for one of the settings; its value is judged where the settings are loaded."""
@@ -45,13 +47,33 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(f"--{name.replace('_', '-')}", dest=name, metavar=metavar, help=described)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; `{self.prog} --help` says what it takes")
+        raise UsageError(f"{message};{self._meant(message)} `{self.prog} --help` says what it takes")
+
+    def _meant(self, message: str) -> str:
+        """The words that are near the ones that nobody knows."""
+        unknown = message.partition("unrecognized arguments: ")[2].split()
+        if flags := [word.partition("=")[0] for word in unknown if word.startswith("-")]:
+            return nearest(flags[0], self._flags())
+        wrong, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
+        return nearest(wrong.strip("'"), [word.strip("'") for word in choices.rstrip(")").split(", ")]) if wrong else ""
+
+    def _flags(self) -> set[str]:
+        """Of this parser and those below it: a word for an action is refused up here."""
+        found = {flag for action in self._actions for flag in action.option_strings}
+        below = [one for action in self._actions if isinstance(action.choices, dict) for one in action.choices.values()]
+        return found.union(*(one._flags() for one in below if isinstance(one, Parser)))  # noqa: SLF001 - of its own kind
 
     def exit(self, _status: int = 0, _message: str | None = None) -> NoReturn:
         raise Shown
 
     def _print_message(self, message: str, _file: object = None) -> None:
         self.out.line(message.rstrip("\n"))
+
+
+def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What stands before `--`, and what stands after it."""
+    here = words.index("--") if "--" in words else len(words)
+    return words[:here], words[here + 1 :]
 
 
 RUN = "an id, the beginning of one, or a number such as #12"

@@ -72,6 +72,7 @@ def _record(home: Home, run: Run) -> dict[str, Any]:
         "spec": values(run.spec),
         "life": values(run.life),
         "sessions": store.sessions(run.id),
+        "changes": values(store.changes(run.id)),
         **{name: values(records) for name, records in lists.items()},
     }
 
@@ -82,13 +83,15 @@ def _header(home: Home, run: Run, out: Output) -> None:
         ("state", report.headline(run, out) + (", cancel requested" if life.cancel_requested else "")),
         ("detail", words.printable(life.detail)),
         ("wakes", words.local(life.wake_at, now) if life.wake_at else ""),
-        ("agent", f"{spec.agent}, task {spec.task}"),
+        ("agent", f"{run.agent}, task {spec.task}"),
+        ("fallback", ", ".join(spec.fallback)),
         ("prompt", words.shortened(words.printable(spec.prompt), out.width() - 12)),
         ("proof", f"{life.proof}" + (f": {words.printable(spec.proof)}" if spec.proof else "")),
         ("workspace", spec.workspace),
         ("times", _times(run, now)),
         ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
         ("spent", _spent(run)),
+        ("changes", _changed(home, run)),
         (
             "sessions",
             ", ".join(f"{agent} {session}" for agent, session in home.store().sessions(run.id).items()),
@@ -116,6 +119,14 @@ def _spent(run: Run) -> str:
     return ", ".join(parts)
 
 
+def _changed(home: Home, run: Run) -> str:
+    changes = home.store().changes(run.id)
+    if not changes.commits:
+        return "no commit, which is required" if run.spec.requires_commit else ""
+    files = words.plural(changes.files_changed, "file")
+    return f"{words.plural(len(changes.commits), 'commit')}, {files}, +{changes.insertions} -{changes.deletions}"
+
+
 def _tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
     store, now = home.store(), wall_ms()
     attempts = [
@@ -140,6 +151,8 @@ def _tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[
         for one in store.checks(run.id)
     ]
     yield "checks", columns("STEP> STARTED ENDED EXIT COMMAND~"), checks
+    commits = [list(one.partition(" ")[::2]) for one in store.changes(run.id).commits]
+    yield "commits", columns("COMMIT SUBJECT~"), commits
     notices = [
         [words.local(one.created_at, now), one.kind, words.local(one.delivered_at, now), one.title]
         for one in store.notices(run.id)

@@ -1,0 +1,163 @@
+"""The agents of this place: their adapters, where their programs are, which can be used, which are resting.
+
+It never sends a prompt: a program is only asked for its version.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline import clock
+from jackline.domain import health
+from jackline.errors import AgentUnavailable, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.agents.described import Described
+    from jackline.app.config import Config
+    from jackline.app.home import Home
+    from jackline.domain.adapter import Adapter, Declaration
+
+_NEAR = 5  # how many folders above a program may still name it: node_modules/@google/gemini-cli/bundle/gemini.js
+
+
+class Found(NamedTuple):
+    """An agent's program as it is here; `why` says what is in the way, and is empty if it can be used."""
+
+    name: str
+    binary: str = ""
+    version: str = ""
+    why: str = ""
+
+
+def load(config: Config, name: str) -> Adapter:
+    """The adapter of that name."""
+    from jackline.agents import registry
+
+    return registry.load(name, described(config))
+
+
+def names(config: Config) -> tuple[str, ...]:
+    """Every agent that can be asked for here, in order."""
+    from jackline.agents import registry
+
+    return registry.names(described(config))
+
+
+def declared(config: Config, name: str) -> tuple[Declaration, str]:
+    """What is declared of an agent, and what is wrong with its adapter: a broken one must not hide the others."""
+    try:
+        return load(config, name).declaration, ""
+    except (AgentUnavailable, UsageError) as error:
+        from jackline.domain.adapter import Declaration
+
+        unknown = "its adapter cannot be loaded"
+        return Declaration(name, "", "advisory", unknown, chooses_session=False, resumes=False), str(error)
+
+
+def described(config: Config) -> dict[str, Described]:
+    """The agents that the settings describe."""
+    if not config.agents:
+        return {}
+    from jackline.agents.described import from_tables
+
+    return from_tables(config.agents)
+
+
+def resting(home: Home) -> dict[str, int]:
+    """The agents that are better left alone now, each with the time until when."""
+    return {} if home.is_new else health.resting(home.store().health(), clock.wall_ms())
+
+
+def usable(home_path: str, config: Config, adapter: Adapter) -> str:
+    """The program to start; AgentUnavailable says what to do if there is none that can be used."""
+    found = find(home_path, config, adapter, os.environ)
+    if found.why:
+        raise AgentUnavailable(found.name, why=found.why)
+    return found.binary
+
+
+def locate(config: Config, declaration: Declaration, environ: Mapping[str, str] | None = None) -> Found:
+    """Where the program of a known agent is, its version, and whether it can be used."""
+    adapter = load(config, declaration.name)
+    return find(config.text("home"), config, adapter, os.environ if environ is None else environ)
+
+
+def find(home_path: str, config: Config, adapter: Adapter, environ: Mapping[str, str]) -> Found:
+    """The same for an adapter."""
+    declaration = adapter.declaration
+    path = program(config, adapter, environ)
+    if path is None:
+        return Found(declaration.name, why=_missing(config, declaration))
+    if not declaration.version_arguments:
+        return Found(declaration.name, path)
+    return _judged(home_path, declaration, path, environ)
+
+
+def program(config: Config, adapter: Adapter, environ: Mapping[str, str]) -> str | None:
+    """Where its program is, if it is anywhere; nothing is started to find out."""
+    declaration = adapter.declaration
+    path = which(config.binaries.get(declaration.name, "") or declaration.binary, environ)
+    return path if path is None or not declaration.version_arguments else _real(adapter, path)
+
+
+def _judged(home_path: str, declaration: Declaration, path: str, environ: Mapping[str, str]) -> Found:
+    from jackline.app.versions import is_at_least, version_of
+
+    answer = version_of(home_path, path, declaration.version_arguments, environ)
+    if answer.why:
+        return Found(declaration.name, path, why=answer.why)
+    if not is_at_least(answer.version, declaration.minimum):
+        least = ".".join(map(str, declaration.minimum))
+        why = f"{path} is {answer.version}, needs {least} or newer{_advice(declaration)}"
+        return Found(declaration.name, path, answer.version, why)
+    return Found(declaration.name, path, answer.version)
+
+
+def which(name: str, environ: Mapping[str, str]) -> str | None:
+    """The executable file of that name: on the PATH, or where it says."""
+    name = os.path.expanduser(name)
+    if os.sep in name:
+        return os.path.abspath(name) if is_program(name) else None
+    folders = (environ.get("PATH") or os.defpath).split(os.pathsep)
+    # An empty entry means the current folder: that is the workspace, where an agent may have put anything.
+    candidates = (os.path.join(folder, name) for folder in folders if os.path.isabs(folder))
+    return next((path for path in candidates if is_program(path)), None)
+
+
+def is_program(path: str) -> bool:
+    """Whether it is a file that this user may execute."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _real(adapter: Adapter, path: str) -> str:
+    """The program itself, with no launcher in between where the adapter knows the way past it.
+
+    A link to a manager of versions (volta, mise, asdf) is left alone: that program goes by the name it is called with.
+    """
+    real = os.path.realpath(path)
+    near = real.split(os.sep)[-_NEAR:]
+    if os.path.basename(path) != os.path.basename(real) and not any(adapter.declaration.name in one for one in near):
+        return path
+    return next((one for one in _native_paths(adapter, real) if is_program(one)), real)
+
+
+def _native_paths(adapter: Adapter, real: str) -> tuple[str, ...]:
+    """What the adapter, or its module, says may lie behind a launcher."""
+    of_module = getattr(sys.modules.get(type(adapter).__module__), "native_path", None)
+    native_path = getattr(adapter, "native_path", of_module)
+    return () if native_path is None else tuple(native_path(real))
+
+
+def _missing(config: Config, declaration: Declaration) -> str:
+    if named := config.binaries.get(declaration.name):
+        where = config.sources.get(f"agents.{declaration.name}.binary", "the settings")
+        return f"{named} (from {where}) is not a program that can be executed"
+    return f"'{declaration.binary}' is not on the PATH{_advice(declaration)}"
+
+
+def _advice(declaration: Declaration) -> str:
+    return f": install it with `{declaration.install}`" if declaration.install else ""

@@ -1,0 +1,143 @@
+"""A job file: everything that one run needs, in TOML or JSON. Read and checked here; it starts nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jackline.app.config import KEYS, nearest
+from jackline.app.tasks import SETTINGS
+from jackline.app.texts import text_of
+from jackline.domain import policy
+from jackline.domain.events import NOTHING
+from jackline.domain.job import JSON, language
+from jackline.domain.task import MODES
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.app.config import Setting
+    from jackline.domain.policy import Rule
+
+_TEXTS = ("task", "prompt", "mode", "agent", "model", "effort", "session", "proof", "workspace", "script")
+_LISTS = ("agents", "fallback", "arguments")
+_SWITCHES = ("requires_commit", "requires_clean")
+_TABLES = ("vars", "settings")
+_KNOWN = (*_TEXTS, *_LISTS, *_SWITCHES, *_TABLES, "rule")
+_PATHS = ("workspace", "script")
+
+
+class Job(NamedTuple):
+    """What a job file says; what is empty is left to its task and to the settings."""
+
+    text: str = ""
+    source: str = ""
+    task: str = ""
+    prompt: str = ""
+    mode: str = ""
+    agent: str = ""
+    model: str = ""
+    effort: str = ""
+    session: str = ""
+    proof: str = ""
+    workspace: str = ""
+    script: str = ""
+    fallback: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    requires_commit: bool | None = None
+    requires_clean: bool | None = None
+    variables: Mapping[str, str] = NOTHING
+    settings: Mapping[str, Setting] = NOTHING
+    rules: tuple[Rule, ...] = ()
+
+
+NO_JOB = Job()
+
+
+def load(path: str) -> Job:
+    """The job in a file; a mistake names the file and the word."""
+    text = text_of(path)
+    return parse(text, path)
+
+
+def parse(text: str, source: str) -> Job:
+    """The job in a text; paths in it are meant from where the file lies."""
+    words = _read(text, source)
+    for name, value in words.items():
+        _judge(name, value, source)
+    folder = os.path.dirname(os.path.abspath(source))
+    plain = {name: words[name] for name in (*_TEXTS, *_SWITCHES) if name in words}
+    lists = {name: tuple(words[name]) for name in _LISTS if name in words}
+    paths = {name: os.path.join(folder, os.path.expanduser(words[name])) for name in _PATHS if words.get(name)}
+    return Job(
+        text=text,
+        source=source,
+        variables={name: _as_text(value) for name, value in words.get("vars", {}).items()},
+        settings=words.get("settings", {}),
+        rules=policy.from_tables(words.get("rule", []), source),
+        **{**plain, **_agents(lists, plain, source), **paths},
+    )
+
+
+def _read(text: str, source: str) -> dict[str, Any]:
+    try:
+        return _parsed(text)
+    except ValueError as error:
+        raise UsageError(f"{source}: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{source}: it is nested too deeply") from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if language(text) == JSON:
+        import json
+
+        words: dict[str, Any] = json.loads(text.lstrip("\ufeff"))
+        return words
+    import tomllib
+
+    return tomllib.loads(text.lstrip("\ufeff").replace("\r\n", "\n"))
+
+
+def _judge(name: str, value: object, source: str) -> None:
+    where = f"{source}: {name}"
+    if name not in _KNOWN:
+        hint = " put it into the table [settings]:" if name in SETTINGS else nearest(name, _KNOWN)
+        raise UsageError(f"{source}: unknown word '{name}':{hint} known are {', '.join(_KNOWN)}")
+    if name in _TEXTS and not (isinstance(value, str) and value.strip()):
+        raise UsageError(f"{where} must be text, and not empty")
+    if name in _LISTS and not (isinstance(value, list) and all(isinstance(one, str) and one for one in value)):
+        raise UsageError(f"{where} must be a list of texts")
+    if name in _SWITCHES and not isinstance(value, bool):
+        raise UsageError(f"{where} must be true or false")
+    if name == "mode" and value not in MODES:
+        raise UsageError(f"{where} must be {' or '.join(MODES)}, not '{value}'")
+    if name in _TABLES:
+        _judge_table(name, value, where)
+
+
+def _judge_table(name: str, value: object, where: str) -> None:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} must be a table")
+    for key, one in value.items():
+        if not isinstance(one, str | int | float):
+            raise UsageError(f"{where}.{key} must be text or a number")
+        if name == "settings" and key not in SETTINGS:
+            known = any(each.name == key for each in KEYS)
+            hint = " a run may not set it:" if known else nearest(key, SETTINGS)
+            raise UsageError(f"{where}.{key} is unknown:{hint} known are {', '.join(SETTINGS)}")
+
+
+def _agents(lists: dict[str, tuple[str, ...]], plain: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """`agents` is short for an agent and its fallback."""
+    if "agents" not in lists:
+        return dict(lists)
+    if "agent" in plain or "fallback" in lists:
+        raise UsageError(f"{source}: say either 'agents', or 'agent' and 'fallback'")
+    agents = lists.pop("agents")
+    return {**lists, "agent": agents[0] if agents else "", "fallback": agents[1:]}
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

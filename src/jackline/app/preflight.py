@@ -1,0 +1,46 @@
+"""What must be true of the workspace before a run is written down. It looks, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.app import places
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from jackline.app.request import Request
+
+
+def refuse_unready(request: Request, workspace: str) -> None:
+    """UsageError if the workspace is not what the request requires."""
+    is_repository = os.path.exists(os.path.join(places.repository_of(workspace), ".git"))
+    if request.requires_commit and not is_repository:
+        raise UsageError(
+            f"task '{request.task}' requires a commit, and {workspace} is not in a git repository: {_CURE}"
+        )
+    if request.requires_clean:
+        if not is_repository:
+            raise UsageError(
+                f"task '{request.task}' requires a clean tree, and {workspace} is in no repository: {_CURE}"
+            )
+        _refuse_dirty(request, workspace)
+
+
+_CURE = "`git init` there, or name another --workspace"
+
+
+def _refuse_dirty(request: Request, workspace: str) -> None:
+    from jackline.engine.changes import Git
+    from jackline.engine.settings import inherited
+
+    changed = Git(workspace, inherited(os.environ)).ask("status", "--porcelain", "-z", "--no-renames")
+    if changed is None:
+        raise UsageError(f"git cannot say whether {workspace} is clean: try `git status` there")
+    first, *others = changed.strip("\0").split("\0")
+    if first:
+        more = f" and {len(others)} more" if others else ""
+        raise UsageError(
+            f"task '{request.task}' requires a clean tree, and {first[3:]!r}{more} is changed: "
+            "`git status` shows it; commit or stash it first"
+        )

@@ -1,0 +1,99 @@
+"""What `jackline init` puts into a project: a settings file to fill in, a folder for tasks, a line in .gitignore.
+
+It never changes what somebody wrote: what is there stays, and running it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.app import places
+from jackline.app.config import KEYS, PROJECT_FILE
+from jackline.app.trust import FOLDER, project_of
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TASKS = os.path.join(FOLDER, "tasks")
+_IGNORED = ".agents/runs/"
+_SAME = frozenset({_IGNORED, _IGNORED.rstrip("/"), f"/{_IGNORED}", f"/{_IGNORED.rstrip('/')}", ".agents/", ".agents"})
+_HEAD = """\
+# Settings of jackline for this project. Every line is optional; what is commented out shows the default.
+# `jackline config` says what counts and where it came from.
+
+"""
+_TAIL = """\
+# Which program is an agent, and how it is started. It counts once a person has said `jackline trust`.
+# [agents.claude]
+# model = ""
+# arguments = []
+"""
+
+
+class Step(NamedTuple):
+    """One thing that was to be there; `wrote` is false if it was already."""
+
+    path: str
+    wrote: bool
+    what: str
+
+
+def prepare(folder: str) -> list[Step]:
+    """Put everything there that is missing."""
+    project = project_of(folder)
+    try:
+        return [*_settings(project), *_tasks(project), *_ignore(project)]
+    except OSError as error:
+        raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
+
+
+def _settings(project: str) -> Iterator[Step]:
+    path = os.path.join(project, PROJECT_FILE)
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(settings_text())
+    except FileExistsError:
+        yield Step(path, wrote=False, what="settings")
+        return
+    yield Step(path, wrote=True, what="settings, all commented out")
+
+
+def settings_text() -> str:
+    """A settings file with everything that a project may set, commented out."""
+    lines = (f"# {key.help}\n# {key.name} = {_toml(key.default)}\n" for key in KEYS if key.project)
+    return _HEAD + "\n".join(lines) + "\n" + _TAIL
+
+
+def _toml(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _tasks(project: str) -> Iterator[Step]:
+    path = os.path.join(project, _TASKS)
+    there = os.path.isdir(path)
+    os.makedirs(path, exist_ok=True)
+    yield Step(path, wrote=not there, what="a folder for tasks (NAME.md)")
+
+
+def _ignore(project: str) -> Iterator[Step]:
+    """Only in a repository; what runs leave behind is not to be committed."""
+    root = places.repository_of(project)
+    if not os.path.exists(os.path.join(root, ".git")):
+        return
+    path = os.path.join(project, ".gitignore")
+    text = _read(path)
+    missing = not any(line.strip() in _SAME for line in text.splitlines())
+    if missing:
+        with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(("" if not text or text.endswith("\n") else "\n") + _IGNORED + "\n")
+    yield Step(path, wrote=missing, what=f"{_IGNORED} is left out of commits")
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,91 @@
+"""Which version a program says it is, asked once for each binary: the answer is kept in the home's agents.json."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline import clock
+from jackline.app import notes
+from jackline.errors import JacklineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CACHE = "agents.json"
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_TIMEOUT_S = 20.0
+# A launcher may start another program tomorrow without having changed itself.
+_FRESH_MS = 24 * 3600 * 1000
+
+
+class Answer(NamedTuple):
+    """What a program said; `why` if that was no version."""
+
+    version: str = ""
+    why: str = ""
+
+
+def version_of(home: str, path: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Answer:
+    """The version, from the cache if the file is the same one still."""
+    note, key = os.path.join(home, CACHE), _key(path)
+    known = notes.read(note).get(path, {})
+    at, version = known.get("at"), known.get("version")
+    if known.get("key") == key and isinstance(version, str) and isinstance(at, int) and _is_fresh(at):
+        return Answer(version)
+    answer = ask(path, arguments, environ)
+    if answer.version and os.path.isdir(home):  # looking must not make a home
+        entry: dict[str, object] = {"key": key, "version": answer.version, "at": clock.wall_ms()}
+        with suppress(JacklineError):  # a cache that cannot be written only costs time
+            notes.update(note, lambda others: {**_existing(others), path: entry})
+    return answer
+
+
+def ask(path: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Answer:
+    """Start it, away from the current folder and with the environment that an agent would have."""
+    from jackline.engine.command import run_command
+    from jackline.engine.settings import inherited
+
+    said = " ".join((os.path.basename(path), *arguments))
+    try:
+        ended = run_command([path, *arguments], cwd="/", env=inherited(environ), timeout_s=_TIMEOUT_S)
+    except JacklineError as error:
+        return Answer(why=str(error))
+    if ended.timed_out:
+        return Answer(why=f"`{said}` did not end within {_TIMEOUT_S:g} s")
+    text = ended.stdout_tail.decode("utf-8", "replace")
+    found = _VERSION.search(text)
+    if ended.exit_code == 0 and found:
+        return Answer(found[0])
+    words = (text + ended.stderr_tail.decode("utf-8", "replace")).split()
+    return Answer(why=f"`{said}` says no version: {' '.join(words)[-200:] or 'it prints nothing'}")
+
+
+def is_at_least(version: str, minimum: Sequence[int]) -> bool:
+    """Compare number by number; what is not there counts as 0."""
+    numbers = [int(number) for number in version.split(".")]
+    length = max(len(numbers), len(minimum))
+    return _padded(numbers, length) >= _padded(minimum, length)
+
+
+def _padded(numbers: Sequence[int], length: int) -> list[int]:
+    return [*numbers, *[0] * (length - len(numbers))]
+
+
+def _key(path: str) -> str:
+    try:
+        status = os.stat(path)
+    except OSError:  # removed this very moment; starting it will say so
+        return ""
+    return f"{os.path.realpath(path)}:{status.st_mtime_ns}:{status.st_size}"
+
+
+def _is_fresh(at: int) -> bool:
+    return 0 <= clock.wall_ms() - at < _FRESH_MS
+
+
+def _existing(known: notes.Note) -> notes.Note:
+    """Versions come and go with folders of their own; what is gone need not be remembered."""
+    return {path: entry for path, entry in known.items() if os.path.exists(path)}

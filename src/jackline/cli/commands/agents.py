@@ -1,0 +1,102 @@
+"""`jackline agents`: who there is, what each can do, and why one cannot be used. No prompt is sent to anybody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.app import agents
+from jackline.cli import words
+from jackline.cli.output import columns
+from jackline.clock import wall_ms
+from jackline.errors import StoreError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.agents import Found
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+    from jackline.domain.adapter import Declaration
+
+_COLUMNS = columns("AGENT HEALTH* VERSION RESUME FORK STRUCTURED GATE COST PROGRAM")  # or why there is none
+
+
+class _Seen(NamedTuple):
+    """One agent: what it declares, what was found, until when it rests."""
+
+    declaration: Declaration
+    found: Found
+    rests_until: int | None
+
+    @property
+    def health(self) -> str:
+        if self.found.why:
+            return "unusable" if self.found.binary else "missing"
+        return "resting" if self.rests_until else "ready"
+
+
+def configure(_parser: Parser) -> None:
+    pass
+
+
+def execute(_args: Namespace, home: Home, out: Output) -> int:
+    seen = _look(home, out)
+    if out.json:
+        out.json_line({"agents": [_record(one) for one in seen]})
+        return 0
+    out.table(_COLUMNS, [_cells(one) for one in seen])
+    return 0
+
+
+def _look(home: Home, out: Output) -> list[_Seen]:
+    try:
+        resting = agents.resting(home)
+    except StoreError as error:  # the programs can be looked at all the same
+        out.note(f"jackline: {error}")
+        resting = {}
+    seen = []
+    for name in agents.names(home.config):
+        declaration, broken = agents.declared(home.config, name)
+        found = agents.Found(name, why=broken) if broken else agents.locate(home.config, declaration)
+        seen.append(_Seen(declaration, found, resting.get(name)))
+    return seen
+
+
+def _cells(one: _Seen) -> list[str]:
+    able, until = one.declaration, words.local(one.rests_until, wall_ms())
+    return [
+        able.name,
+        f"{one.health}: until {until}" if one.health == "resting" else one.health,
+        one.found.version or "-",
+        *("yes" if can else "no" for can in (able.resumes, able.forks, able.structured)),
+        able.gate,
+        "yes" if able.cost else "no",
+        one.found.why or one.found.binary,
+    ]
+
+
+def _record(one: _Seen) -> dict[str, object]:
+    able = one.declaration
+    return {
+        "name": able.name,
+        "health": one.health,
+        "usable": not one.found.why,
+        "binary": one.found.binary or None,
+        "version": one.found.version or None,
+        "minimum": ".".join(map(str, able.minimum)) or None,
+        "why": one.found.why or None,
+        "rests_until": words.iso(one.rests_until),
+        "install": able.install or None,
+        "capabilities": {
+            "resume": able.resumes,
+            "fork": able.forks,
+            "structured": able.structured,
+            "gate": able.gate,
+            "gate_reason": able.gate_reason,
+            "tokens": able.tokens,
+            "cost": able.cost,
+            "chooses_session": able.chooses_session,
+            "efforts": list(able.efforts),
+        },
+    }

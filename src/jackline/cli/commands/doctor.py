@@ -1,0 +1,31 @@
+"""`jackline doctor`: is everything here that jackline needs? Each line says how to mend what is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.app import doctor
+from jackline.cli.output import columns
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+
+_COLUMNS = columns("STATE* PART FOUND FIX")
+
+
+def configure(_parser: Parser) -> None:
+    pass
+
+
+def execute(_args: Namespace, home: Home, out: Output) -> int:
+    found = list(doctor.examine(home))
+    failed = any(one.state == doctor.FAIL for one in found)
+    if out.json:
+        out.json_line({"ok": not failed, "findings": [one._asdict() for one in found]})
+    else:
+        out.table(_COLUMNS, [[one.state, one.part, one.found, one.fix and f"→ {one.fix}"] for one in found])
+    return 1 if failed else 0

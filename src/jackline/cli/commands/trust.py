@@ -1,0 +1,55 @@
+"""`jackline trust`: a person's word that the files of this project may choose programs; it ends when they change."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.app import trust
+from jackline.cli import words
+from jackline.clock import wall_ms
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.app.trust import Standing
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+
+# Without the project's own file: it may be the one that is refused until it is trusted.
+NEEDS_PROJECT = False
+
+
+def configure(parser: Parser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--show", action="store_true", help="only say how it stands")
+    what.add_argument("--revoke", action="store_true", help="take the word back")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    folder = os.getcwd()
+    if args.revoke:
+        trust.revoke(home.path, folder)
+    elif not args.show:
+        home.make()
+        trust.trust(home.path, folder)
+    standing = trust.standing(home.path, folder)
+    if out.json:
+        record = {**standing._asdict(), "at": words.iso(standing.at)}
+        out.json_line(record)
+        return 0
+    out.line(f"{standing.folder} is {_said(standing)}")
+    for name in standing.files:
+        out.line(f"  {words.printable(name)}")
+    return 0
+
+
+def _said(standing: Standing) -> str:
+    if standing.trusted:
+        return f"trusted since {words.local(standing.at, wall_ms())}, as long as these files stay as they are:"
+    if standing.changed:
+        return "no longer trusted: its files have changed; read them, then `jackline trust`:"
+    if not standing.files:
+        return "not trusted, and has no files that would need it"
+    return "not trusted: these files may only tighten:"

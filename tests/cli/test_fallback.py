@@ -1,0 +1,121 @@
+"""The next agent takes over in the middle of a run, with what is written down; known rests are honoured."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.place import Place
+
+FUTURE = 4_000_000_000  # seconds
+# Each prints jackline's own event lines; `good` shows its prompt, so that the test sees the packet.
+TIRED = f"""echo '{{"type":"limit","detail":"five-hour limit","resets_at":{FUTURE}}}'; exit 1"""
+GOOD = """
+echo '{"type":"usage","input":5,"output":2}'
+cat > seen.txt
+echo '{"type":"message","text":"took over"}'
+echo '{"type":"end"}'
+"""
+CUT_OFF = """
+echo '{"type":"call.started","call":"c1","tool":"deploy","input":{"to":"prod"}}'
+echo '{"type":"limit","detail":"later"}'
+"""
+ALL = {"tired": TIRED, "good": GOOD, "cutoff": CUT_OFF, "broken": "exit 3", "gone": ""}
+
+
+@pytest.fixture
+def agents(place: Place) -> Place:
+    folder = place.folder / ".config" / "jackline"
+    folder.mkdir(parents=True)
+    tables = [
+        f"[agents.{name}]\ncommand = {json.dumps(['sh', '-c', program])}\nformat = 'lines'\n"
+        for name, program in ALL.items()
+        if program
+    ]
+    tables.append("[agents.gone]\ncommand = ['no-such-program-anywhere']\ninstall = 'get it here'\n")
+    (folder / "config.toml").write_text("\n".join(tables))
+    return place
+
+
+def kinds(place: Place, run: str) -> list[str]:
+    return [row["kind"] for row in place.type("logs", run, "--events", "--json").rows]
+
+
+def test_a_limit_hands_the_run_to_the_next_agent(agents: Place) -> None:
+    ended = agents.type("run", "fix it", "--agent", "tired", "--fallback", "good", "--json")
+    assert (ended.code, ended.json["agent"], ended.json["state"]) == (0, "good", "succeeded")
+    assert "agent.switched" in kinds(agents, ended.json["id"])
+    assert (agents.repository / "seen.txt").read_text().startswith("fix it\n")
+    shown = agents.type("show", ended.json["id"], "--json").json
+    assert [turn["agent"] for turn in shown["turns"]] == ["tired", "good"]
+
+
+def test_a_known_reset_is_honoured_by_the_next_run(agents: Place) -> None:
+    agents.type("run", "one", "--agent", "tired", "--fallback", "good")
+    second = agents.type("run", "two", "--agent", "tired", "--fallback", "good", "--json").json
+    shown = agents.type("show", second["id"], "--json").json
+    assert [turn["agent"] for turn in shown["turns"]] == ["good"]
+    (tired,) = [one for one in agents.type("agents", "--json").json["agents"] if one["name"] == "tired"]
+    assert tired["health"] == "resting"
+
+
+def test_with_nobody_left_the_run_waits_for_the_reset(agents: Place) -> None:
+    ended = agents.type("run", "fix it", "--agent", "tired", "--json")
+    assert (ended.code, ended.json["reason"]) == (10, "limit")
+    assert ended.json["wake_at"] is not None
+
+
+def test_a_missing_program_hands_over_too(agents: Place) -> None:
+    ended = agents.type("run", "fix it", "--agent", "gone", "--fallback", "good", "--json")
+    assert (ended.code, ended.json["agent"]) == (0, "good")
+
+
+def test_a_missing_program_alone_is_recorded_with_the_command_that_installs_it(agents: Place) -> None:
+    ended = agents.type("run", "fix it", "--agent", "gone", "--json")
+    assert (ended.code, ended.json["failure"]) == (13, "unavailable")
+    assert "get it here" in ended.json["detail"]
+
+
+def test_what_the_first_agent_left_open_is_told_to_the_second(agents: Place) -> None:
+    ended = agents.type("run", "fix it", "--agent", "cutoff", "--fallback", "good", "--json")
+    assert ended.code == 0
+    told = (agents.repository / "seen.txt").read_text()
+    assert "Cut off, outcome unknown" in told
+    assert 'deploy {"to":"prod"}' in told
+
+
+def test_auto_takes_the_first_that_is_ready(agents: Place) -> None:
+    agents.environ["JACKLINE_AUTO"] = "gone,tired,good"
+    ended = agents.type("run", "fix it", "--agent", "auto", "--json")
+    assert (ended.code, ended.json["agent"]) == (0, "good")
+    shown = agents.type("show", ended.json["id"], "--json").json
+    assert [turn["agent"] for turn in shown["turns"]] == ["tired", "good"]
+
+
+def test_auto_leaves_a_resting_agent_for_the_end(agents: Place) -> None:
+    agents.environ["JACKLINE_AUTO"] = "tired,good"
+    agents.type("run", "one", "--agent", "auto")
+    second = agents.type("run", "two", "--agent", "auto", "--json").json
+    assert agents.type("show", second["id"], "--json").json["spec"]["agent"] == "good"
+
+
+def test_auto_with_nothing_installed_says_where_to_look(agents: Place) -> None:
+    agents.environ["JACKLINE_AUTO"] = "gone"
+    ended = agents.type("run", "fix it", "--agent", "auto")
+    assert (ended.code, ended.err.count("\n")) == (13, 1)
+    assert "jackline agents" in ended.err
+
+
+def test_an_agent_that_is_simply_wrong_is_not_replaced(agents: Place) -> None:
+    ended = agents.type("run", "fix it", "--agent", "broken", "--fallback", "good", "--json")
+    assert (ended.code, ended.json["failure"]) == (1, "agent_error")
+
+
+@pytest.mark.parametrize("words", [["--agent", "tird"], ["--agent", "tired", "--fallback", "goood"]])
+def test_an_unknown_agent_is_refused_with_the_nearest_name(agents: Place, words: list[str]) -> None:
+    ended = agents.type("run", "fix it", *words)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "did you mean" in ended.err
