@@ -29,6 +29,20 @@ def test_a_message_that_is_told_again_counts_once() -> None:
     assert after(first, again, told(Scope.MESSAGE, 20, 2, of="m2")) == Usage(30, 7)
 
 
+def test_a_message_counts_once_even_with_another_in_between() -> None:
+    first, other = told(Scope.MESSAGE, 10, 1, of="m1"), told(Scope.MESSAGE, 20, 2, of="m2")
+    assert after(first, other, told(Scope.MESSAGE, 10, 5, of="m1")) == Usage(30, 7)
+
+
+def test_the_memory_for_messages_is_bounded() -> None:
+    heard = [told(Scope.MESSAGE, 1, 1, of=str(number)) for number in range(1000)]
+    meter = Meter()
+    for one in heard:
+        meter.hear(one)
+    assert meter.value == Usage(1000, 1000)
+    assert len(meter._messages) <= 100
+
+
 def test_messages_without_a_name_are_different_ones() -> None:
     assert after(told(Scope.MESSAGE, 10, 1), told(Scope.MESSAGE, 10, 1)) == Usage(20, 2)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _FIELDS = ("tokens_input", "tokens_output", "tokens_cached", "usd_micros")
 _NOTHING = Usage()
+_MOST_MESSAGES = 100
 
 
 class Meter:
@@ -20,7 +21,7 @@ class Meter:
         """Nothing was used yet."""
         self._before = before
         self._steps = _NOTHING
-        self._message, self._of = _NOTHING, ""
+        self._messages: dict[str, Usage] = {}
         self._total = _NOTHING  # of the turn, where the agent says it itself
 
     def hear(self, heard: Heard) -> Usage:
@@ -40,13 +41,14 @@ class Meter:
     @property
     def value(self) -> Usage:
         """What the turn has used: its own total where one was said, else the sum of its steps."""
-        return _said(self._total, plus(self._steps, self._message))
+        return _said(self._total, self._steps)
 
     def _take_message(self, usage: Usage, of: str) -> None:
-        if of != self._of or not of:
-            self._steps = plus(self._steps, self._message)
-            self._message = _NOTHING
-        self._message, self._of = _said(usage, self._message), of
+        told = self._messages.pop(of, _NOTHING) if of else _NOTHING
+        self._messages[of] = _said(usage, told)
+        self._steps = plus(self._steps, minus(self._messages[of], told))
+        if len(self._messages) > _MOST_MESSAGES:  # the oldest will not be told again
+            del self._messages[next(iter(self._messages))]
 
 
 def plus(one: Usage, other: Usage) -> Usage:

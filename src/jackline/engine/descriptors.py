@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
+
+_ROOM = 1024 * 1024  # the most that Linux gives to anybody
 
 
 def memory_file(data: bytes) -> int:
@@ -24,8 +28,12 @@ def memory_file(data: bytes) -> int:
 
 
 def pipe(opened: list[int]) -> tuple[int, int]:
+    """A pipe with room: some CLIs exit without waiting until all they wrote has been taken."""
     ends = os.pipe()
     opened.extend(ends)
+    if sys.platform == "linux":
+        with suppress(OSError):  # this user has too many large ones already
+            fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _ROOM)
     return ends
 
 
