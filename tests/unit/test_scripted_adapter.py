@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline import errors
-from jackline.agents import reading, registry, scripted
+from jackline.agents import reading, scripted
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome, Usage
 from jackline.domain.states import Failure, WaitReason
@@ -33,22 +32,6 @@ def request(**changes: Any) -> TurnRequest:
 def heard(**fields: object) -> Heard:
     (one,) = scripted.ADAPTER.parse(json.dumps(fields).encode() + b"\n")
     return one
-
-
-# --- registry --------------------------------------------------------------------------------------------
-
-
-def test_registry_loads_the_adapter_by_name() -> None:
-    assert registry.names() == ("scripted",)
-    assert registry.load("scripted") is scripted.ADAPTER
-
-
-def test_unknown_agent_names_the_nearest() -> None:
-    with pytest.raises(errors.UsageError, match=r"no agent is called 'scriptd': did you mean scripted\?") as caught:
-        registry.load("scriptd")
-    assert caught.value.exit_code == 2
-    with pytest.raises(errors.UsageError, match=r"'zzz': choose one of: scripted"):
-        registry.load("zzz")
 
 
 # --- launch ----------------------------------------------------------------------------------------------

@@ -1,0 +1,55 @@
+"""The adapter of every agent that speaks ACP, the Agent Client Protocol. Pure; the client is talking/acp.py.
+
+Its command stands after `--`, or in a described agent's `acp = […]`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from jackline.agents import helper, lines
+from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
+from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.errors import UsageError
+
+GATE_REASON = "an ACP agent asks only before the calls that it thinks dangerous, and some ask for none"
+DECLARATION = Declaration(
+    name="acp",
+    binary=sys.executable,
+    gate="advisory",
+    gate_reason=GATE_REASON,
+    chooses_session=False,
+    resumes=True,
+    cost=True,
+    version_arguments=(),
+    passes=(
+        "ANTHROPIC_*", "CLAUDE_*", "CODEX_*", "COPILOT_*", "GEMINI_*", "GOOGLE_*", "KILO_*", "OLLAMA_*", "OPENAI_*",
+        "OPENCODE_*", "QWEN_*",
+    ),  # which of them it is, is only known when its command is
+)  # fmt: skip
+
+
+class Acp:
+    """Whatever agent is written after `--`."""
+
+    declaration = DECLARATION
+
+    def launch(self, request: TurnRequest) -> Launch:
+        if not request.arguments:
+            raise UsageError("which agent? write its command after --: `jackline run … --agent acp -- gemini --acp`")
+        return launch(request, request.arguments)
+
+    def parse(self, line: bytes) -> tuple[Heard, ...]:
+        return lines.parse(line)
+
+    def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
+        return lines.classify(exit_, heard, tail)
+
+
+ADAPTER: Adapter = Acp()
+
+
+def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
+    """The client, with the agent's own command line behind it."""
+    return Launch(helper.command(request, "acp", *words), helper.environment(request), stdin=helper.prompt(request))

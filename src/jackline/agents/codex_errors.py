@@ -1,0 +1,109 @@
+"""What Codex's own error lines mean: the class and the time of a reset. Pure, but for the time zone of this machine.
+
+Only ever ask about a line of the CLI itself (`error`, `turn.failed`), never about the model's words.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import NamedTuple
+
+from jackline.agents import reading, verdict
+from jackline.domain.states import Failure
+
+_CODES = {  # of a provider's error that Codex hands on as it is
+    "context_length_exceeded": Failure.CONTEXT_TOO_LONG,
+    "insufficient_quota": Failure.BILLING,
+    "invalid_api_key": Failure.AUTHENTICATION,
+    "model_not_found": Failure.MODEL_NOT_FOUND,
+    "rate_limit_exceeded": Failure.LIMIT,
+    "usage_limit_reached": Failure.LIMIT,
+}
+_STATUS = re.compile(r"^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b")
+# The words before a colon are Codex's, what follows may be anybody's: so everything is looked for at the beginning.
+_PATTERNS = tuple(
+    (re.compile(pattern), failure)
+    for pattern, failure in (
+        (r"^You.ve (?:hit|reached) your (?:usage|spend|monthly) ", Failure.LIMIT),
+        (r"^rate limit exceeded: ", Failure.LIMIT),
+        (r"^Quota exceeded\b", Failure.BILLING),
+        (r"^To use Codex with your ChatGPT plan, upgrade", Failure.BILLING),
+        (r"^Your workspace is out of credits", Failure.BILLING),
+        (r"^Selected model is at capacity", Failure.OVERLOADED),
+        (r"^We.re currently experiencing high demand", Failure.OVERLOADED),
+        (r"^Codex ran out of room in the model's context window", Failure.CONTEXT_TOO_LONG),
+        (r"^The (?:requested )?model .{1,200} does not exist\b", Failure.MODEL_NOT_FOUND),
+        (r"^The .{1,200} model is not supported\b", Failure.MODEL_NOT_FOUND),
+        (r"^The .{1,200} model requires a newer version of Codex", Failure.MODEL_NOT_FOUND),
+        (r"^Missing environment variable: ", Failure.AUTHENTICATION),
+        (r"^Your .{1,40} could not be refreshed\b", Failure.AUTHENTICATION),
+        (r"^(?:Connection failed|stream disconnected before completion): ", Failure.CONNECTIVITY),
+        (r"^(?:request timed out|timeout waiting for child process to exit)", Failure.CONNECTIVITY),
+    )
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_AT = re.compile(
+    rf"\b[Tt]ry again at (?:(?P<month>{'|'.join(_MONTHS)})[a-z]* "
+    r"(?P<day>\d{1,2})[a-z]{2}, (?P<year>\d{4}) )?"
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2}) (?P<half>[AP]M)"
+)
+_IN = re.compile(r"\b[Tt]ry again in (?P<amount>\d+(?:\.\d+)?) ?(?P<unit>ms|s|m|h)\w*")
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_MINUTE = 60_000
+
+
+class Complaint(NamedTuple):
+    """What an error line says."""
+
+    failure: Failure
+    text: str
+    resets_at: int | None = None
+
+
+def read(text: str, now: int) -> Complaint:
+    """The class of an error line, and when it is worth trying again; `now` in milliseconds."""
+    code, words = _provider_error(text)
+    failure = _CODES.get(code) or _of_status(words) or verdict.of_text(words, _PATTERNS) or Failure.AGENT_ERROR
+    return Complaint(failure, words, _resets_at(words, now) if failure is Failure.LIMIT else None)
+
+
+def status_of(text: str) -> int | None:
+    """The HTTP status that a line names."""
+    found = _STATUS.search(text)
+    return int(found[1]) if found else None
+
+
+def _of_status(text: str) -> Failure | None:
+    status = status_of(text)
+    return None if status is None else verdict.of_status(status)
+
+
+def _provider_error(text: str) -> tuple[str, str]:
+    """Code and message where the line is a provider's whole answer, as for a status of 400; else the line itself."""
+    fields = reading.fields_of(text.encode("utf-8", "replace"))
+    if fields is None:
+        return "", text
+    error = reading.table(fields.get("error"))
+    words = reading.text(error.get("message")) or reading.text(fields.get("detail"))
+    return reading.text(error.get("code")) or reading.text(error.get("type")), words or text
+
+
+def _resets_at(text: str, now: int) -> int | None:
+    if found := _IN.search(text):
+        return now + round(float(found["amount"]) * _UNITS[found["unit"]])
+    found = _AT.search(text)
+    return _local(found, now) if found else None
+
+
+def _local(found: re.Match[str], now: int) -> int | None:
+    """A time of the day in the zone of this machine, today if no date is named; the minute is rounded down by Codex."""
+    today = time.localtime(now / 1000)
+    month = _MONTHS.index(found["month"]) + 1 if found["month"] else today.tm_mon
+    year, day = int(found["year"] or today.tm_year), int(found["day"] or today.tm_mday)
+    hour = int(found["hour"]) % 12 + (12 if found["half"] == "PM" else 0)
+    try:
+        seconds = time.mktime((year, month, day, hour, int(found["minute"]), 0, 0, 0, -1))
+    except (OverflowError, ValueError):
+        return None
+    return round(seconds) * 1000 + _MINUTE

@@ -1,0 +1,48 @@
+"""The least that every real CLI must do for jackline, against a scripted model: quick enough for every run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jackline.fake.script import Reply
+from tests.agents.conftest import Play
+
+
+def test_hello(play: Play) -> None:
+    """The prompt reaches the model, and what it answers becomes the run's last message."""
+    stage = play(Reply(say="good morning from the model"))
+    ended = stage.run("say good morning, please")
+    assert ended.code == 0, ended
+    assert "say good morning, please" in stage.model.wait(1)[0].text
+    shown = stage.show()
+    assert shown["state"] == "succeeded"
+    assert shown["turns"][-1]["last_message"] == "good morning from the model"
+
+
+def test_tool_call(play: Play) -> None:
+    """A tool runs without being asked about, in the workspace, and stands in the ledger with its end."""
+    stage = play(Reply(say="looking", shell="pwd > where.txt; echo tool-output"), Reply(say="done"))
+    ended = stage.run("look around")
+    assert ended.code == 0, ended
+    assert (stage.repository / "where.txt").read_text().strip() == str(stage.repository)
+    assert "tool-output" in stage.model.wait(2)[-1].text
+    calls = stage.show()["calls"]
+    assert [call["state"] for call in calls] == ["done"]
+    assert "where.txt" in calls[0]["input"]
+    assert "tool-output" in calls[0]["output"]
+
+
+def test_edit_and_commit(play: Play, tmp_path: Path) -> None:
+    """It writes a file by its own tool and commits it; the summary has the commit and the tokens."""
+    stage = play(
+        Reply(write=(str(tmp_path / "repository" / "note.txt"), "one line\n")),
+        Reply(shell="git add note.txt && git commit --quiet --message 'Add a note'"),
+        Reply(say="committed"),
+    )
+    ended = stage.run("add a note and commit it")
+    assert ended.code == 0, ended
+    assert stage.git("log", "-1", "--format=%s") == "Add a note"
+    assert stage.git("show", "HEAD:note.txt") == "one line"
+    shown = stage.show()
+    assert [line.partition(" ")[2] for line in shown["changes"]["commits"]] == ["Add a note"]
+    assert shown["tokens"] > 0

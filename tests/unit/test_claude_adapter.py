@@ -1,0 +1,261 @@
+"""The adapter of Claude Code, against lines that the real one printed (tests/agents/recorded/claude)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jackline.agents.claude import ADAPTER, DECLARATION
+from jackline.domain.adapter import TurnRequest
+from jackline.domain.meter import Meter
+from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.states import Failure
+from jackline.engine.settings import passed
+from jackline.errors import UsageError
+
+RECORDED = Path(__file__).parent.parent / "agents" / "recorded" / "claude"
+TELLING = {"end", "error", "limit", "session"}
+OK, FAILED = Exit(0), Exit(1)
+SESSION = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
+LOST = "No conversation found with session ID: 00000000-0000-4000-8000-000000000000"
+
+
+def hear(name: str) -> tuple[Heard, ...]:
+    lines = (RECORDED / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
+    return tuple(heard for line in lines for heard in ADAPTER.parse(line))
+
+
+def outcome_of(name: str, exit_: Exit, tail: str = "") -> Outcome:
+    return ADAPTER.classify(exit_, tuple(one for one in hear(name) if one.kind in TELLING), tail)
+
+
+def used(name: str, before: Usage | None = None) -> Usage:
+    meter = Meter(before or Usage())
+    for heard in hear(name):
+        if heard.usage is not None:
+            meter.hear(heard)
+    return meter.value
+
+
+def texts(name: str, kind: str) -> list[str]:
+    return [heard.text for heard in hear(name) if heard.kind == kind]
+
+
+def request(**more: object) -> TurnRequest:
+    given = {
+        "run_id": "r", "attempt": 1, "turn": 1, "role": "work", "prompt": "hello", "workspace": "/home/ada/project",
+        "folder": "/home/ada/runs/r/agent", "gate": "", "token": "", "session": SESSION, "binary": "/opt/claude",
+    }  # fmt: skip
+    return TurnRequest(**{**given, **more})  # type: ignore[arg-type]
+
+
+# --- launch
+
+
+def test_the_prompt_goes_by_stdin_and_the_session_is_chosen_by_us() -> None:
+    launch = ADAPTER.launch(request(prompt="x" * 2**20))
+    assert launch.argv[:2] == ("/opt/claude", "-p")
+    assert launch.argv[-2:] == ("--session-id", SESSION)
+    assert launch.stdin == b"x" * 2**20
+    assert max(map(len, launch.argv)) < 1000
+
+
+def test_a_resume_names_the_session_and_a_fork_both() -> None:
+    assert ADAPTER.launch(request(resume=True)).argv[-2:] == ("--resume", SESSION)
+    fork = ADAPTER.launch(request(fork_of="old")).argv[-5:]
+    assert fork == ("--resume", "old", "--fork-session", "--session-id", SESSION)
+
+
+def test_model_effort_and_further_arguments_are_handed_on_in_this_order() -> None:
+    launch = ADAPTER.launch(request(model="m", effort="low", arguments=("--add-dir", "/srv")))
+    assert launch.argv[-6:] == ("--model", "m", "--effort", "low", "--add-dir", "/srv")
+    assert "--model" not in ADAPTER.launch(request()).argv
+
+
+@pytest.mark.parametrize("flag", ["--bare", "--safe-mode", "--output-format=json", "--resume", "-c", "--bg"])
+def test_what_would_break_the_run_is_refused(flag: str) -> None:
+    with pytest.raises(UsageError, match=f"claude cannot be given {flag.partition('=')[0]} here"):
+        ADAPTER.launch(request(arguments=(flag,)))
+
+
+def test_the_settings_stand_in_the_runs_folder_and_are_json() -> None:
+    launch = ADAPTER.launch(request())
+    ((path, content),) = launch.files.items()
+    assert path == "/home/ada/runs/r/agent/claude-settings.json"
+    assert launch.argv[launch.argv.index("--settings") + 1] == path
+    assert list(json.loads(content)["hooks"]) == ["PermissionRequest"]
+
+
+def test_the_users_own_number_of_retries_is_kept() -> None:
+    assert ADAPTER.launch(request()).env["CLAUDE_CODE_MAX_RETRIES"] == "3"
+    kept = ADAPTER.launch(request(environ={"CLAUDE_CODE_MAX_RETRIES": "7"}))
+    assert kept.env["CLAUDE_CODE_MAX_RETRIES"] == "7"
+
+
+def test_credentials_pass_and_what_belongs_to_another_session_does_not() -> None:
+    wanted = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_PROFILE")
+    unwanted = (
+        "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "CLAUDE_CODE_SIMPLE",
+        "OPENAI_API_KEY", "GOOGLE_API_KEY", "AWS_LAMBDA_FUNCTION_NAME",
+    )  # fmt: skip
+    environ = dict.fromkeys((*wanted, *unwanted), "1")
+    assert tuple(passed(environ, DECLARATION.passes)) == wanted
+
+
+# --- parse
+
+
+def test_hello_is_a_session_a_thought_a_message_and_a_good_end() -> None:
+    kinds = [heard.kind for heard in hear("hello")]
+    assert kinds == ["session", "thinking", "usage", "message", "usage", "usage", "end"]
+    assert texts("hello", "session") == ["da9c7c83-825c-4713-932a-64b2371a3c6d"]
+    assert (texts("hello", "thinking"), texts("hello", "message")) == (["hm"], ["hello there"])
+    assert used("hello") == Usage(13, 7, 3, 183)
+
+
+def test_calls_are_told_with_their_input_output_and_exit_code() -> None:
+    started = [heard.data for heard in hear("calls") if heard.kind == "call.started"]
+    finished = [heard.data for heard in hear("calls") if heard.kind == "call.finished"]
+    assert [one["tool"] for one in started] == ["Bash", "Write", "Bash"]
+    assert started[2]["input"] == {"command": "echo two"}
+    assert [one["call"] for one in finished] == [one["call"] for one in started]
+    assert finished[0] == {**finished[0], "ok": False, "exit_code": 3, "output": "Exit code 3\nhi"}
+    assert [one["ok"] for one in finished] == [False, True, True]
+    assert "exit_code" not in finished[2]
+
+
+def test_a_turn_is_charged_once_although_its_messages_were_told_block_by_block() -> None:
+    assert used("calls") == Usage(39, 21, 9, 548)
+
+
+def test_a_resumed_or_forked_turn_is_charged_for_itself_alone() -> None:
+    """The CLI's total goes on from the earlier process, also into a fork."""
+    before = Usage(39, 21, 9, 548)
+    assert used("resumed", before) == Usage(13, 7, 3, 183)
+    assert used("forked") == Usage(13, 7, 3, 183)
+
+
+def test_two_results_of_one_process_are_added() -> None:
+    assert [heard.kind for heard in hear("background")].count("end") == 2
+    assert used("background") == Usage(39, 21, 9, 548)
+    assert outcome_of("background", OK) == Outcome()
+
+
+def test_the_figures_of_an_older_version_are_read_too() -> None:
+    line = {
+        "type": "result", "subtype": "success", "is_error": False, "total_cost_usd": 0.5,
+        "usage": {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 4},
+    }  # fmt: skip
+    tokens, cost, _ = ADAPTER.parse(json.dumps(line).encode())
+    assert (tokens.usage, tokens.scope) == (Usage(5, 2, 4), Scope.TURN)
+    assert (cost.usage, cost.scope) == (Usage(usd_micros=500_000), Scope.SESSION)
+
+
+def test_a_subagents_words_are_not_the_runs_but_its_calls_and_cost_are() -> None:
+    assert texts("subagent", "message") == ["delegating", "main final"]
+    assert [one.data["tool"] for one in hear("subagent") if one.kind == "call.started"] == ["Agent", "Bash"]
+    assert used("subagent") == Usage(52, 28, 12, 730)
+
+
+def test_a_turn_that_was_killed_is_charged_what_its_messages_told() -> None:
+    assert used("killed") == Usage(13, 1, 3)
+
+
+def test_retries_are_told() -> None:
+    retries = [heard for heard in hear("429") if heard.kind == "retry"]
+    assert [one.data["attempt"] for one in retries] == [1, 2]
+    assert retries[0].text == "rate_limit"
+    assert retries[0].data == {"attempt": 1, "delay_ms": 1000, "status": 429}
+
+
+@pytest.mark.parametrize("line", [b"hello", b"[1]", b'{"type":"news"}', b'{"a":', b"{}", b'{"type":7}'])
+def test_what_is_not_known_is_raw(line: bytes) -> None:
+    assert [heard.kind for heard in ADAPTER.parse(line)] == ["raw"]
+
+
+@pytest.mark.parametrize("kind", ["system", "assistant", "user", "result", "rate_limit_event"])
+def test_fields_of_the_wrong_kind_do_no_harm(kind: str) -> None:
+    for value in (None, 1, "x", [1, None], {"content": 3}, {"content": [4, {"type": "tool_use"}]}):
+        names = ("subtype", "message", "usage", "errors", "rate_limit_info", "model_usage_since_last_result")
+        line = {"type": kind, **dict.fromkeys(names, value)}
+        assert all(heard.kind != "raw" for heard in ADAPTER.parse(json.dumps(line).encode()))
+
+
+def test_an_empty_line_says_nothing() -> None:
+    assert ADAPTER.parse(b"\n") == ()
+
+
+# --- classify
+
+
+@pytest.mark.parametrize(
+    ("name", "failure"),
+    [
+        ("401", Failure.AUTHENTICATION),
+        ("not_logged_in", Failure.AUTHENTICATION),
+        ("404", Failure.MODEL_NOT_FOUND),
+        ("429", Failure.LIMIT),
+        ("500", Failure.OVERLOADED),
+        ("529", Failure.OVERLOADED),
+        ("400", Failure.AGENT_ERROR),
+        ("413", Failure.CONTEXT_TOO_LONG),
+        ("prompt_too_long", Failure.CONTEXT_TOO_LONG),
+        ("billing", Failure.BILLING),
+        ("refused", Failure.CONNECTIVITY),
+    ],
+)
+def test_the_provider_s_refusals(name: str, failure: Failure) -> None:
+    outcome = outcome_of(name, FAILED)
+    assert outcome.failure is failure
+    assert outcome.detail
+    assert texts(name, "message") == []  # it is the CLI's own line, not the model's
+
+
+def test_a_usage_limit_knows_when_it_ends() -> None:
+    line = json.loads((RECORDED / "usage_limit.jsonl").read_text().splitlines()[1])
+    outcome = outcome_of("usage_limit", FAILED)
+    assert outcome.failure is Failure.LIMIT
+    assert outcome.resets_at == line["rate_limit_info"]["resetsAt"] * 1000
+
+
+def test_a_mere_warning_is_no_limit() -> None:
+    assert "rate_limit_event" in (RECORDED / "limit_warning.jsonl").read_text()
+    assert texts("limit_warning", "limit") == []
+    assert outcome_of("limit_warning", OK) == Outcome()
+
+
+def test_the_models_words_are_never_an_error() -> None:
+    assert texts("calls", "message")[-1] == "done 429 rate limit"
+    assert outcome_of("calls", OK) == Outcome()
+
+
+def test_an_unknown_session_is_lost() -> None:
+    outcome = outcome_of("unknown_session", FAILED, LOST)
+    assert (outcome.session_lost, outcome.detail) == (True, LOST)
+    assert ADAPTER.classify(FAILED, (), f"{LOST}\n").session_lost  # an older version says it on stderr only
+
+
+def test_other_complaints_on_stderr_are_told_and_lose_nothing() -> None:
+    outcome = ADAPTER.classify(FAILED, (), "Error: Session ID x is already in use.\n")
+    assert (outcome.failure, outcome.session_lost) == (Failure.AGENT_ERROR, False)
+    assert "already in use" in outcome.detail
+
+
+def test_an_error_that_was_got_over_does_not_count() -> None:
+    error, end = Heard("error", "x", {"class": "overloaded"}), Heard("end", data={"ok": True})
+    assert ADAPTER.classify(OK, (error, end), "") == Outcome()
+
+
+def test_an_interrupted_turn_exits_with_0_and_did_not_end_well() -> None:
+    assert outcome_of("interrupted", OK).failure is Failure.CRASHED
+
+
+def test_signals() -> None:
+    assert outcome_of("terminated", Exit(143)) == Outcome(Failure.CRASHED, "killed by SIGTERM")
+    assert outcome_of("killed", Exit(None, 9)) == Outcome(Failure.CRASHED, "killed by SIGKILL")
+
+
+def test_a_zero_without_a_result_is_not_believed() -> None:
+    assert outcome_of("killed", OK).failure is Failure.NO_TERMINAL_EVENT
