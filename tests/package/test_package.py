@@ -82,6 +82,7 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(built: Built) -> N
         "py.typed",
         "agents/scripted.schema.json",
         "agents/scripted_player.py",
+        "agents/talking/start.py",
         "agents/playing/turn.py",
         "demo/outbox.py",
         "store/migrations/0001_runs.sql",

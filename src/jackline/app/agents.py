@@ -6,7 +6,6 @@ It never sends a prompt: a program is only asked for its version.
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from jackline import clock
@@ -146,9 +145,8 @@ def _real(adapter: Adapter, path: str) -> str:
 
 
 def _native_paths(adapter: Adapter, real: str) -> tuple[str, ...]:
-    """What the adapter, or its module, says may lie behind a launcher."""
-    of_module = getattr(sys.modules.get(type(adapter).__module__), "native_path", None)
-    native_path = getattr(adapter, "native_path", of_module)
+    """What the adapter says may lie behind a launcher; most have none."""
+    native_path = getattr(adapter, "native_path", None)
     return () if native_path is None else tuple(native_path(real))
 
 

@@ -147,12 +147,13 @@ class Home:
 
     def start(self, request: Request) -> Run:
         """Write the run down, ready to be worked on; the same --run-id and request give the same run."""
-        from jackline.app.preflight import refuse_unready
+        from jackline.app.preflight import refuse_taken, refuse_unready
         from jackline.app.request import new_run
 
         new, at = new_run(request, self)
         if self.is_new or self.store().run(new.id) is None:  # one that has begun has changed its workspace already
             refuse_unready(request, new.spec.workspace)
+            refuse_taken(self, new.spec)
         run, _ = self.store(create=True).create_run(new, at)
         return run
 

@@ -27,6 +27,8 @@ def manner_of(
         passes=_texts(name, settings, "env"),
     )
     _refuse_unknown_effort(declaration, manner.effort)
+    if declaration.is_named_by_arguments and not manner.arguments:
+        raise UsageError(f"which program? name it after --: jackline run PROMPT --agent {name} -- PROGRAM ARGUMENT...")
     return manner
 
 

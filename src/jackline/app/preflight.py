@@ -5,11 +5,26 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import places
-from jackline.errors import UsageError
+from jackline.app import agents, places
+from jackline.domain.states import ACTIVE
+from jackline.errors import SessionTaken, UsageError
+from jackline.store.contract import RunQuery
 
 if TYPE_CHECKING:
+    from jackline.app.home import Home
     from jackline.app.request import Request
+    from jackline.domain.records import Spec
+
+
+def refuse_taken(home: Home, spec: Spec) -> None:
+    """UsageError if the session that shall be adopted cannot be, or belongs to a run that has not ended."""
+    if not spec.session:
+        return
+    if not agents.load(home.config, spec.agent).declaration.resumes:
+        raise UsageError(f"{spec.agent} cannot go on with a session: leave --session out")
+    wanted = RunQuery(states=tuple(sorted(ACTIVE)), agent=spec.agent, session=spec.session, limit=1)
+    for row in home.list_runs(wanted):
+        raise SessionTaken(spec.session, owner=row.id)
 
 
 def refuse_unready(request: Request, workspace: str) -> None:

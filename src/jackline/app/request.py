@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import agents, places
-from jackline.app.choose import choose, listed
+from jackline.app.choose import AUTO, choose, listed
 from jackline.app.config import beneath_flags
 from jackline.app.manner import manner_of
 from jackline.domain import ids
@@ -62,8 +62,14 @@ def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
     run_id = request.run_id or fresh_id()
     if not ids.is_chosen(run_id):
         raise UsageError(f"'{run_id}' cannot be a run's id: {_NAMES}")
-    digest = hashlib.sha256(canonical(spec.to_dict()).encode()).hexdigest()
-    return NewRun(run_id, places.repository_of(spec.workspace), spec, digest), at
+    return NewRun(run_id, places.repository_of(spec.workspace), spec, _digest(spec, request, home.config)), at
+
+
+def _digest(spec: Spec, request: Request, config: Config) -> str:
+    """What was asked for. Who is ready may differ when it is asked again; `auto` is still the same wish."""
+    if (request.agent or config.text("agent")) == AUTO:
+        spec = spec._replace(agent=AUTO, fallback=_fallback(request, config), manners={})
+    return hashlib.sha256(canonical(spec.to_dict()).encode()).hexdigest()
 
 
 def spec_of(request: Request, home: Home) -> Spec:

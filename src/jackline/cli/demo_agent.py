@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def show(name: str, keep: str | None, home: Home, out: Output) -> int:
     """Play it; the files stay only where --keep says."""
     cast = _cast(name, home)  # before there is a folder: a CLI that is missing costs nothing
-    with _interruptible(), _folder(keep) as folder:
-        play = RealPlay(cast, folder, (lambda _text: None) if out.json else out.line)
+    with _interruptible(), _folder(keep) as folder, _folder(None) as temporary:
+        play = RealPlay(cast, folder, temporary, (lambda _text: None) if out.json else out.line)
         acts = play.play()
         if out.json:
             kept = {"folder": folder, "home": play.home} if keep else {}
@@ -50,6 +50,7 @@ def _cast(name: str, home: Home) -> Cast:
 
 @contextmanager
 def _folder(keep: str | None) -> Iterator[str]:
+    """One that goes with the demo, unless it is to be kept."""
     folder = new_folder(keep)
     try:
         yield folder

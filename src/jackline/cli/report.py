@@ -102,7 +102,7 @@ def _asked(run: Run, call: Call, answers: str, out: Output) -> tuple[str, str]:
 def _cure(failure: Failure | None) -> list[str]:
     match failure:
         case Failure.UNAVAILABLE:
-            return ["install the agent, or name its program with JACKLINE_<AGENT>_BINARY"]
+            return ["see what is missing: jackline agents"]
         case Failure.TIMEOUT | Failure.IDLE:
             return ["a turn may take longer with a new run and --timeout-seconds or --idle-seconds"]
         case _:

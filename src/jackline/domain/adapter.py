@@ -36,6 +36,7 @@ class Declaration:
         str, ...
     ] = ()  # environment it may see besides the common ones; a `*` at the end takes all that follows
     model_variables: tuple[str, ...] = ()  # further names for its model, beside JACKLINE_<AGENT>_MODEL
+    is_named_by_arguments: bool = False  # the words after `--` are the program and its arguments
     efforts: tuple[str, ...] = ()  # the words for reasoning effort that it knows; empty: it takes none
 
 

@@ -1,0 +1,48 @@
+"""A session that was begun by hand, or by another run: adopted once its owner has ended, else refused in one line."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.cli.place import SAY
+
+if TYPE_CHECKING:
+    from tests.cli.place import Place
+
+WAITS = {"limit": {"resets_in": 3600}}
+TELLS = """echo $0 $1 >> told.txt; echo '{"type":"end"}'"""  # with which session it was started, and how
+
+
+def talker() -> str:
+    """An agent that has sessions, described in a few lines."""
+    command, resume = (json.dumps(["sh", "-c", TELLS, how, "{session}"]) for how in ("new", "again"))
+    return f"[agents.talker]\ncommand = {command}\nresume = {resume}\nformat = 'lines'\n"
+
+
+def test_the_session_of_a_run_that_waits_is_refused(place: Place) -> None:
+    first = place.play(WAITS, words=("--json",))
+    assert first.code == 10
+    session = place.type("show", first.json["id"], "--json").json["sessions"]["scripted"]
+    second = place.play(SAY, words=("--session", session))
+    assert (second.code, second.err.count("\n")) == (2, 1)
+    assert first.json["id"] in second.err
+    assert len(place.type("list", "--json").rows) == 1
+
+
+def test_the_session_of_a_run_that_ended_is_adopted(place: Place) -> None:
+    folder = place.folder / ".config" / "jackline"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text(talker())
+    assert place.type("run", "x", "--agent", "talker").code == 0
+    session = (place.repository / "told.txt").read_text().split()[1]
+    second = place.type("run", "y", "--agent", "talker", "--session", session, "--json")
+    assert second.code == 0
+    assert (place.repository / "told.txt").read_text().splitlines() == [f"new {session}", f"again {session}"]
+    assert place.type("show", second.json["id"], "--json").json["sessions"] == {"talker": session}
+
+
+def test_an_agent_without_sessions_cannot_adopt_one(place: Place) -> None:
+    ended = place.type("run", "x", "--agent", "command", "--session", "s", "--", "true")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "command cannot go on with a session" in ended.err
