@@ -79,6 +79,7 @@ class TurnJob:
         self._kept = 0
         self._telling: list[Heard] = []
         self._tail = b""
+        self._in_pieces = False
         self._meter = Meter(planned.before)
         self._onlooker = None if crew.adapter.declaration.gate == "enforced" else Onlooker(crew.ledger)
         self._raw_lines = 0
@@ -143,14 +144,21 @@ class TurnJob:
         """What the engine itself must know of a line."""
         if heard.kind in _TELLING:
             self._telling = [*self._telling, heard][-_MOST_TELLING:]
-        if heard.kind == "message":
-            self._turn = self._turn._replace(last_message=heard.text[:_TEXT])
+        self._read(heard)
         if heard.kind == "session":
             self._meet(heard.text)
         if self._onlooker is not None:
             self._onlooker.see(heard)
         elif heard.kind == "call.started" and not self._crew.ledger.knows(str(heard.data.get("call", ""))):
             self._crew.stop(Stop.UNGATED, f"{heard.data.get('tool')} ran without asking the gate")
+
+    def _read(self, heard: Heard) -> None:
+        """Keep the last message; some agents tell it in pieces, one line after the other."""
+        is_piece = heard.kind == "message" and heard.data.get("delta") is True
+        if heard.kind == "message":
+            before = self._turn.last_message if is_piece and self._in_pieces else ""
+            self._turn = self._turn._replace(last_message=(before + heard.text)[:_TEXT])
+        self._in_pieces = is_piece
 
     def _meet(self, session: str) -> None:
         """An agent that silently begins another session than it was told to knows nothing of the task: end it."""
