@@ -77,8 +77,52 @@ def test_after_the_last_comes_the_first_again() -> None:
 
 
 def test_each_agent_gives_up_once_in_an_attempt() -> None:
-    decided = drive(working().state, ended(Failure.LIMIT), ended(Failure.BILLING), ended(Failure.AUTHENTICATION))
+    decided = drive(working().state, ended(Failure.UNAVAILABLE), ended(Failure.BILLING), ended(Failure.AUTHENTICATION))
     assert (decided.state.life.state, decided.state.life.failure) == (RunState.FAILED, Failure.AUTHENTICATION)
+
+
+def test_a_broken_fallback_does_not_turn_a_limit_into_a_failure() -> None:
+    """Without the other two the run would wait for the limit to end; with them it must not do worse."""
+    limited = ended(Failure.LIMIT, resets_at=AT + 9_000)
+    decided = drive(working().state, limited, ended(Failure.UNAVAILABLE), ended(Failure.AUTHENTICATION))
+    life = decided.state.life
+    assert (life.state, life.reason, life.wake_at) == (RunState.WAITING, WaitReason.LIMIT, AT + 9_000)
+
+
+def test_an_agent_whose_limit_has_ended_takes_over_again() -> None:
+    first = step(working().state, ended(Failure.LIMIT, resets_at=AT + 1_000))
+    gone = drive(first.state, ended(Failure.UNAVAILABLE))
+    later = TurnEnded(AT + 100_000, Outcome(Failure.LIMIT, "why", AT + 10**7), Usage())
+    assert step(gone.state, later).state.life.agent == "claude"
+
+
+def test_an_agent_whose_limit_ended_just_now_is_not_handed_the_run_at_once() -> None:
+    first = step(working().state, ended(Failure.LIMIT, resets_at=AT + 1_000))
+    gone = drive(first.state, ended(Failure.UNAVAILABLE))
+    later = TurnEnded(AT + 2_000, Outcome(Failure.LIMIT, "why", AT + 10**7), Usage())
+    assert step(gone.state, later).state.life.state is RunState.WAITING
+
+
+def test_who_only_rested_may_take_over_later_in_the_same_attempt() -> None:
+    spec = SPEC._replace(fallback=("codex",))
+    begun = working(spec=spec, tired={"claude": AT + 1})
+    assert begun.state.life.agent == "codex"
+    later = TurnEnded(AT + 5, Outcome(Failure.LIMIT, "why"), Usage())
+    assert step(begun.state, later).state.life.agent == "claude"
+
+
+def test_two_agents_do_not_hand_a_failure_to_and_fro_without_end() -> None:
+    """The network is down: as many retries as one agent would have, however many there are."""
+    spec = SPEC._replace(fallback=("codex",), retry=RetryPolicy(2))
+    state, attempts = State("run", spec, Life(attempt=1, agent="claude")), 0
+    while state.life.state is not RunState.FAILED:
+        attempts += 1
+        assert attempts < 10
+        decided = drive(state, Claimed(AT), Recovered(AT))
+        while decided.state.life.state is RunState.RUNNING:
+            decided = step(decided.state, ended(Failure.CONNECTIVITY, {decided.state.agent: AT + 1}))
+        state = State("run", spec, decided.state.life)
+    assert attempts == 3
 
 
 def test_where_everybody_is_limited_the_run_waits_for_the_first_to_be_well() -> None:

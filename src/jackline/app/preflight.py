@@ -22,9 +22,9 @@ def refuse_taken(home: Home, spec: Spec) -> None:
         return
     if not agents.load(home.config, spec.agent).declaration.resumes:
         raise UsageError(f"{spec.agent} cannot go on with a session: leave --session out")
-    wanted = RunQuery(states=tuple(sorted(ACTIVE)), agent=spec.agent, session=spec.session, limit=1)
-    for row in home.list_runs(wanted):
-        raise SessionTaken(spec.session, owner=row.id)
+    for row in home.list_runs(RunQuery(states=tuple(sorted(ACTIVE)), session=spec.session)):
+        if home.store().sessions(row.id).get(spec.agent) == spec.session:  # whoever works on that run now
+            raise SessionTaken(spec.session, owner=row.id)
 
 
 def refuse_unready(request: Request, workspace: str) -> None:

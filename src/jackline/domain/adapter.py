@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from jackline.domain.outcome import Exit, Heard, Outcome
 
+_OFF = frozenset({"", "0", "false", "no", "off"})
+
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
@@ -35,9 +37,15 @@ class Declaration:
     passes: tuple[
         str, ...
     ] = ()  # environment it may see besides the common ones; a `*` at the end takes all that follows
+    passes_if: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # when this one is set, these too
     model_variables: tuple[str, ...] = ()  # further names for its model, beside JACKLINE_<AGENT>_MODEL
     is_named_by_arguments: bool = False  # the words after `--` are the program and its arguments
     efforts: tuple[str, ...] = ()  # the words for reasoning effort that it knows; empty: it takes none
+
+    def seen(self, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """The names that it may see of such an environment; what is switched off by 0 or false is not set."""
+        more = (names for one, names in self.passes_if.items() if environ.get(one, "").lower() not in _OFF)
+        return (*self.passes, *(name for names in more for name in names))
 
 
 @dataclass(frozen=True, slots=True)

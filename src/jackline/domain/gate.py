@@ -47,10 +47,18 @@ class Admission(NamedTuple):
 
 def observed(intent: Intent, history: History) -> Admission:
     """What to write of a call that runs already, because its agent has no enforced door: that nobody held it."""
-    del intent
-    spent = history.most_calls is not None and history.calls >= history.most_calls
-    reason = f"the run's budget of {history.most_calls} calls is spent" if spent else "seen in the agent's output"
-    return Admission(Decision.ALLOW, reason, spent=spent)
+    if history.most_calls is not None and history.calls >= history.most_calls:
+        return Admission(Decision.ALLOW, f"the run's budget of {history.most_calls} calls is spent", spent=True)
+    rule = intent.rule
+    if must_be_held(rule):
+        wanted = "denies" if rule.decision is Decision.DENY else "wants a person to agree to"
+        return Admission(Decision.ALLOW, f"rule '{rule.name}' {wanted} {intent.tool}, and nobody held it")
+    return Admission(Decision.ALLOW, "seen in the agent's output")
+
+
+def must_be_held(rule: Rule) -> bool:
+    """Whether somebody must be able to stop a call of this rule."""
+    return rule.decision in {Decision.DENY, Decision.ASK}
 
 
 def decide(intent: Intent, history: History) -> Admission:

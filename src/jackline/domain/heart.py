@@ -31,7 +31,7 @@ from jackline.domain.transitions import next_run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.domain.outcome import Outcome
+    from jackline.domain.outcome import Outcome, Usage
     from jackline.domain.records import Life, Spec
 
 # Where another agent may do better: what is wrong is this one's account, provider, model or program.
@@ -41,6 +41,7 @@ _HANDED_OVER = frozenset(
         Failure.MODEL_NOT_FOUND, Failure.CONTEXT_TOO_LONG, Failure.UNAVAILABLE,
     }
 )  # fmt: skip
+_AFTER_LIMIT_MS = 60_000  # agents whose limits end in a second must not hand a run to and fro
 _STOP_FAILURE = {Stop.WALL: Failure.TIMEOUT, Stop.IDLE: Failure.IDLE, Stop.UNGATED: Failure.UNGATED}
 _STOP_WAIT = {
     Stop.INTERRUPT: WaitReason.PAUSED,
@@ -71,10 +72,11 @@ class State:
     stopping: Stop | None = None
     stop_detail: str = ""
     outcome: Outcome | None = None  # of a turn whose open calls are being settled
-    resting: Mapping[str, int] = field(
-        default_factory=dict
-    )  # agents that are better left alone, each with the time until when
-    given_up: frozenset[str] = frozenset()  # agents that could not go on in this attempt
+    # Of agents: who is better left alone, until when; who gave up at a limit in this attempt, and when that ends;
+    # who could not go on at all.
+    resting: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+    given_up: frozenset[str] = frozenset()
 
     @property
     def agent(self) -> str:
@@ -124,7 +126,8 @@ def _recover(state: State) -> Step:
 
 
 def _recovered(state: State, signal: Recovered) -> Step:
-    state = replace(state, resting={**state.resting, **signal.resting})
+    life = _charged(state.life, signal.usage) if signal.usage else state.life
+    state = replace(state, life=life, resting={**state.resting, **signal.resting})
     settled = Fact("recovery.ended", {"doubts": list(signal.doubts)})
     if signal.doubts and not _cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(signal.doubts)
@@ -134,19 +137,23 @@ def _recovered(state: State, signal: Recovered) -> Step:
 
 
 def _turn_ended(state: State, signal: TurnEnded) -> Step:
-    usage = signal.usage
-    spent = state.life.spent.plus(
-        tokens_input=usage.tokens_input,
-        tokens_output=usage.tokens_output,
-        tokens_cached=usage.tokens_cached,
-        usd_micros=usage.usd_micros,
-    )
-    life = state.life._replace(spent=spent)
+    life = _charged(state.life, signal.usage)
     state = replace(state, life=life, outcome=signal.outcome, resting=dict(signal.resting))
     # A person who presses Ctrl-C does not wait for probes: whoever resumes settles what is open.
     if (signal.open_calls or state.stopping is Stop.DOUBT) and state.stopping is not Stop.INTERRUPT:
         return _recover(state)
     return _go_on(state, signal.at)
+
+
+def _charged(life: Life, usage: Usage) -> Life:
+    return life._replace(
+        spent=life.spent.plus(
+            tokens_input=usage.tokens_input,
+            tokens_output=usage.tokens_output,
+            tokens_cached=usage.tokens_cached,
+            usd_micros=usage.usd_micros,
+        )
+    )
 
 
 def _check_ended(state: State, signal: CheckEnded) -> Step:
@@ -184,7 +191,7 @@ def _go_on(state: State, at: int) -> Step:
     if state.outcome is not None:
         return _concluded(replace(state, outcome=None), state.outcome, at)
     if state.life.goal is Phase.WORKING and state.resting.get(state.agent, 0) > at:
-        rested = _hand_over(state, "it is resting", at)
+        rested = _hand_over(state, "it is resting", at, tried=False)
         if rested is not None:
             return rested
     return _proceed(state)
@@ -214,19 +221,22 @@ def _concluded(state: State, outcome: Outcome, at: int) -> Step:
 
 def _given_up(state: State, failure: Failure, outcome: Outcome, at: int) -> Step:
     """This agent cannot go on: the next one takes over, or the run waits for a limit to end, or it fails."""
+    if failure is Failure.LIMIT:
+        state = replace(state, limits={**state.limits, state.agent: outcome.resets_at or 0})
     if failure in _HANDED_OVER:
         taken_over = _hand_over(state, f"{failure}: {outcome.detail}", at)
         if taken_over is not None:
             return taken_over
-    if failure is Failure.LIMIT:
-        return _park(state, WaitReason.LIMIT, outcome.detail, _limit_over(state, outcome, at))
+    if state.limits and failure in _HANDED_OVER:
+        return _park(state, WaitReason.LIMIT, outcome.detail, _limit_over(state, at))
     return _fail(state, failure, outcome.detail)
 
 
-def _hand_over(state: State, why: str, at: int) -> Step | None:
+def _hand_over(state: State, why: str, at: int, *, tried: bool = True) -> Step | None:
     """The next agent of the list, in a circle, that has not given up in this attempt and is not resting."""
     agents = state.spec.agents
-    given_up = state.given_up | {state.agent}
+    well_again = {one for one, ends in state.limits.items() if 0 < ends <= at - _AFTER_LIMIT_MS}
+    given_up = (state.given_up - well_again) | {state.agent}
     here = agents.index(state.agent) if state.agent in agents else 0
     ring = (*agents[here + 1 :], *agents[:here])
     free = (one for one in ring if one not in given_up and state.resting.get(one, 0) <= at)
@@ -234,14 +244,16 @@ def _hand_over(state: State, why: str, at: int) -> Step | None:
     if following is None:
         return None
     fact = Fact("agent.switched", {"from": state.agent, "to": following, "why": why})
-    life = state.life._replace(agent=following, retries=0)
-    return _with(fact, _proceed(replace(state, life=life, given_up=given_up)))
+    life = state.life._replace(agent=following)  # retries are kept: two agents must not hand a failure to and fro
+    # Who only rests has not given up: it may be well again before the others are done.
+    kept = given_up if tried else state.given_up
+    return _with(fact, _proceed(replace(state, life=life, given_up=kept)))
 
 
-def _limit_over(state: State, outcome: Outcome, at: int) -> int:
+def _limit_over(state: State, at: int) -> int:
     """When to look again: at the first reset; where none is named, or it is past, after the longest wait."""
     others = (one for one in state.spec.agents if one != state.agent)
-    named = [outcome.resets_at or 0, *(state.resting.get(one, 0) for one in others)]
+    named = [*state.limits.values(), *(state.resting.get(one, 0) for one in others)]
     resets = [time for time in named if time > at]
     if resets:
         return min(resets)

@@ -38,6 +38,7 @@ class Manner(NamedTuple):
     effort: str = ""
     arguments: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()  # names of environment variables it may see besides those that it declares
+    tells_cost: bool = True  # a cost of 0 from one that does not is one that nobody knows
 
 
 class Spec(NamedTuple):

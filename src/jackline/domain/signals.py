@@ -39,9 +39,8 @@ class Recovered:
 
     at: int
     doubts: tuple[str, ...] = ()
-    resting: Mapping[str, int] = field(
-        default_factory=dict
-    )  # agents that are better left alone, each with the time until when
+    resting: Mapping[str, int] = field(default_factory=dict)  # agents better left alone, with the time until when
+    usage: Usage | None = None  # of a turn that was cut off and never charged
 
 
 @dataclass(frozen=True, slots=True)

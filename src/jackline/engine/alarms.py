@@ -29,11 +29,12 @@ class Alarms:
         self._budget_until = None if limit is None else boot_ms() + max(0, limit - spent_wall_ms)
         self._until: int | None = None
         self._last_output: Callable[[], int] | None = None
+        self._is_over: Callable[[], bool] = lambda: False
 
-    def start(self, last_output: Callable[[], int] | None = None) -> None:
+    def start(self, last_output: Callable[[], int] | None = None, is_over: Callable[[], bool] = lambda: False) -> None:
         """Something is under way from now on; only an agent can be silent for too long."""
         self._until = boot_ms() + self._spec.turn_timeout_ms
-        self._last_output = last_output
+        self._last_output, self._is_over = last_output, is_over
 
     def clear(self) -> None:
         """Nothing is under way any more, or it is being stopped already."""
@@ -41,7 +42,7 @@ class Alarms:
 
     def next(self) -> tuple[float, Stop] | None:
         """How many seconds until which clock runs out; None while none is running."""
-        if self._until is None:
+        if self._until is None or self._is_over():  # what only remains to be written down cannot be late
             return None
         ends = [(self._until, Stop.WALL)]
         if self._budget_until is not None:

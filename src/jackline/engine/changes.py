@@ -60,8 +60,8 @@ class Git(NamedTuple):
 
 def changes_of(
     run_id: str, workspace: str, env: Mapping[str, str], warden: Warden | None, known: Changes = UNCHANGED
-) -> Changes:
-    """What the run changed in the repository around its workspace; `known` if git cannot say.
+) -> Changes | None:
+    """What the run changed in the repository around its workspace; None if git cannot say.
 
     `known` is what was found before: a commit of it stays while it is there, even when its reflog has gone.
     """
@@ -71,16 +71,16 @@ def changes_of(
         f"--format=tformat:{ENTRY_FORMAT}", "--no-patch", "--",
     )  # fmt: skip
     if listed is None:
-        return known
+        return None
     earlier = (commit.partition(" ") for commit in known.commits)
     commits = {**{one: subject for one, _, subject in earlier}, **made_by(run_id, entries(listed))}
-    return _told(git, commits, known) if commits else UNCHANGED
+    return _told(git, commits) if commits else UNCHANGED
 
 
-def _told(git: Git, commits: dict[str, str], known: Changes) -> Changes:
+def _told(git: Git, commits: dict[str, str]) -> Changes | None:
     lost = _lost(git, commits)
     if lost is None:
-        return known
+        return None
     kept = {commit: subject for commit, subject in commits.items() if commit not in lost}
     numstat = git.ask(
         "diff-tree", "--stdin", "--root", "-r", "-M", "--numstat", "-z", "--no-commit-id", "--no-ext-diff",

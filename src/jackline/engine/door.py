@@ -51,6 +51,8 @@ class Door:
     def close(self) -> None:
         """Stop answering: a call that comes later finds no gate and must not run."""
         if self._thread.is_alive():
+            with contextlib.suppress(OSError):  # wakes it where that is possible: it looks up only twice a second
+                self._server.socket.shutdown(socket.SHUT_RDWR)
             self._server.shutdown()
         self._server.server_close()
         self._place.remove()

@@ -14,7 +14,7 @@ from jackline.domain.records import Manner, Turn
 from jackline.engine.settings import fresh_session, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jackline.domain.adapter import Adapter
     from jackline.domain.records import Lease, Run, Spec
@@ -51,7 +51,8 @@ def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapte
     first = not any(turn.agent == agent for turn in turns)
     told = packet(store.calls(run.id), store.receipts(run.id), store.changes(run.id).commits)
     # An adopted session is resumed, and yet knows nothing of the task.
-    prompt = prompt_of(1 if first and resumes else order.turn, run.spec.prompt, told, resumes=resumes)
+    knows = resumes and _was_told(turns, agent, session)
+    prompt = prompt_of(1 if first and resumes else order.turn, run.spec.prompt, told, resumes=knows)
     turn = Turn(run.id, order.turn, order.step, lease.token, order.role, agent, session, prompt, at)
     charged = [one.spent for one in turns if resumes and (one.agent, one.session) == (agent, session)]
     before = Usage()
@@ -59,6 +60,11 @@ def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapte
         before = plus(before, Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros))
     facts = _advisory(adapter) if first else ()
     return Plan(turn, request_of(run.spec, turn, adapter, place, resumes=resumes), before, facts)
+
+
+def _was_told(turns: Sequence[Turn], agent: str, session: str | None) -> bool:
+    """Whether a turn of this run has said anything in the session; one that was cut off before may know nothing."""
+    return any((one.agent, one.session) == (agent, session) and one.stdout_bytes for one in turns)
 
 
 def request_of(spec: Spec, turn: Turn, adapter: Adapter, place: Place, *, resumes: bool) -> TurnRequest:
@@ -80,7 +86,7 @@ def request_of(spec: Spec, turn: Turn, adapter: Adapter, place: Place, *, resume
         model=manner.model,
         effort=manner.effort,
         arguments=manner.arguments,
-        environ=passed(place.environ, (*adapter.declaration.passes, *manner.passes)),
+        environ=passed(place.environ, (*adapter.declaration.seen(place.environ), *manner.passes)),
         options=spec.options,
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain import keys, policy
 from jackline.domain.events import canonical
-from jackline.domain.gate import Intent, decide, observed
+from jackline.domain.gate import Intent, decide, must_be_held, observed
 from jackline.domain.signals import Stop
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.errors import NotFound
@@ -92,6 +92,8 @@ class Ledger:
         call, admission, _ = self._store.admit(self._lease, intent, observed, self.place, self._now())
         if admission.spent:
             self._stop(Stop.BUDGET, admission.reason)
+        elif must_be_held(intent.rule):
+            self._stop(Stop.UNGATED, admission.reason)
         return call.id
 
     def knows(self, call_id: str) -> bool:

@@ -11,23 +11,22 @@ if TYPE_CHECKING:
     from jackline.engine.ledger import Ledger
 
 DOOR = "stream"
+_NO_EXIT_CODE = 1 << 31
 _OUTPUT = 20_000  # characters; the transcript has them all
 
 
 class Onlooker:
-    """Knows which calls of this turn have begun, by the names that the agent gives them."""
+    """Knows which calls of this turn are open, by the names that the agent gives them."""
 
     def __init__(self, ledger: Ledger) -> None:
         """Nothing was seen yet."""
         self._ledger = ledger
         self._open: dict[str, str] = {}
-        self._seen: set[str] = set()
 
     def see(self, heard: Heard) -> None:
         """Write down what a line tells of a call."""
         name = str(heard.data.get("call", ""))
-        if heard.kind == "call.started" and name not in self._seen and not self._ledger.knows(name):
-            self._seen.add(name)
+        if heard.kind == "call.started" and name not in self._open and not self._ledger.knows(name):
             wish = Wish(str(heard.data.get("tool", "")), heard.data.get("input"), DOOR, name)
             self._open[name] = self._ledger.observe(wish)
         if heard.kind == "call.finished" and name in self._open:
@@ -39,6 +38,6 @@ def _report(call_id: str, heard: Heard) -> Report:
     return Report(
         call_id=call_id,
         ok=heard.data.get("ok") is True,
-        exit_code=code if type(code) is int else None,
+        exit_code=code if type(code) is int and abs(code) < _NO_EXIT_CODE else None,
         output=str(heard.data.get("output", ""))[:_OUTPUT],
     )

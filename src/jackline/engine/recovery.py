@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.domain.outcome import Usage
 from jackline.domain.states import CallClass, CallState
 from jackline.store.contract import Settlement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jackline.domain.records import Call, Lease
+    from jackline.domain.records import Call, Lease, Turn
     from jackline.engine.probe import Prober
     from jackline.store.contract import Store
 
@@ -25,6 +26,20 @@ def settle_open_calls(store: Store, lease: Lease, prober: Prober, now: Callable[
             if settled.state is CallState.IN_DOUBT:
                 doubts.append(settled.id)
     return tuple(doubts)
+
+
+def cut_off(store: Store, run_id: str) -> Turn | None:
+    """The last turn, if nobody wrote its end down. Only the last can be so."""
+    turns = store.turns(run_id)
+    return turns[-1] if turns and turns[-1].ended_at is None else None
+
+
+def uncharged(turn: Turn | None) -> Usage | None:
+    """What a turn that was cut off had used: it is charged where a turn ends, which this one never did."""
+    if turn is None:
+        return None
+    spent = turn.spent
+    return Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros)
 
 
 def _classified(store: Store, lease: Lease, call: Call, at: int) -> Call:

@@ -20,6 +20,7 @@ from jackline.engine import threads
 from jackline.engine.attempt import Signal
 from jackline.engine.onlooker import Onlooker
 from jackline.engine.stream import LineSplitter, RawFile
+from jackline.errors import SessionTaken
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Crew:
     now: Callable[[], int]
     post: Callable[[Signal | BaseException], None]
     stop: Callable[[Stop, str], None]
-    survey: Callable[[], Changes]  # what the run has changed in its repository until now
+    survey: Callable[[], Changes | None]  # what the run has changed in its repository; None: git cannot say
 
 
 class TurnJob:
@@ -79,11 +80,13 @@ class TurnJob:
         self._kept = 0
         self._telling: list[Heard] = []
         self._tail = b""
-        self._in_pieces = False
         self._meter = Meter(planned.before)
         self._onlooker = None if crew.adapter.declaration.gate == "enforced" else Onlooker(crew.ledger)
         self._raw_lines = 0
+        self._in_pieces = False
+        self._owns = True  # the session that it names
         self.last_output = boot_ms()
+        self.over = False  # the agent is gone: no clock runs while its end is looked into
         self.child: Child | None = None
 
     def start(self, warden: Warden, launch: Launch, env: dict[str, str], workspace: str) -> None:
@@ -94,16 +97,21 @@ class TurnJob:
         self.last_output = boot_ms()
         threads.start("turn", partial(self._attend, self.child), self._crew.post)
 
+    def give_up(self) -> None:
+        """Nothing was started, and nothing will be."""
+        for raw in self._raw.values():
+            raw.close()
+
     def _attend(self, child: Child) -> None:
         try:
             self._listen(child)
             exit_ = child.wait()
+            self.over = True
             faults.reach("turn.exited")
             self._crew.post(self._ended(exit_))
         finally:
             child.close()
-            for raw in self._raw.values():
-                raw.close()
+            self.give_up()
 
     def _listen(self, child: Child) -> None:
         while not child.drained:
@@ -164,6 +172,7 @@ class TurnJob:
         """An agent that silently begins another session than it was told to knows nothing of the task: end it."""
         if self._resumed is not None and session != self._resumed:
             self._strayed = session
+            self._meter = Meter()  # its totals are not those of the session that was asked for
             if self.child is not None:
                 self.child.kill()
             return
@@ -183,19 +192,26 @@ class TurnJob:
 
     def _keep(self, heard: Heard, offset: int) -> None:
         self._kept += 1
-        if self._kept <= _MOST_FACTS:
+        full = self._kept > _MOST_FACTS
+        if not full:
             self._facts.append(_fact(heard, offset))
-        if heard.kind in _AT_ONCE or len(self._facts) >= _BATCH:
-            self._flush()
+        # What was used and which session it is must not wait for the turn's end, however much was said before.
+        due = heard.kind == "session" or self._kept % _BATCH == 0
+        if heard.kind in _AT_ONCE or len(self._facts) >= _BATCH or (full and due):
+            self._flush(always=full and due)
 
-    def _flush(self) -> None:
+    def _flush(self, *, always: bool = False) -> None:
         facts, self._facts = tuple(self._facts), []
-        if facts:
+        if facts or always:
             change = Change(self._crew.now(), facts, turn=self._current(), session=self._session(), actor="agent")
-            self._crew.store.write(self._crew.lease, change)
+            try:
+                self._crew.store.write(self._crew.lease, change)
+            except SessionTaken:  # an agent that counts its sessions from one: this one is not ours to go on with
+                self._owns = False
+                self._crew.store.write(self._crew.lease, change._replace(session=None))
 
     def _session(self) -> tuple[str, str] | None:
-        return (self._turn.agent, self._turn.session) if self._turn.session else None
+        return (self._turn.agent, self._turn.session) if self._turn.session and self._owns else None
 
     def _current(self) -> Turn:
         return self._turn._replace(
@@ -223,9 +239,13 @@ class TurnJob:
         ended = TurnEnded(at, outcome, self._meter.value, unfinished, tired)
         return Signal(ended, turn=turn, session=session, health=health, changes=changes)
 
-    def _with_commit(self, outcome: Outcome, changes: Changes) -> Outcome:
+    def _with_commit(self, outcome: Outcome, changes: Changes | None) -> Outcome:
         ended_well = outcome.failure is None and outcome.waits is None and not outcome.session_lost
-        if not ended_well or changes.commits or not self._crew.run.spec.requires_commit:
+        if not ended_well or not self._crew.run.spec.requires_commit:
+            return outcome
+        if changes is None:
+            return Outcome(Failure.NO_COMMIT, "git could not say whether this run has made a commit")
+        if changes.commits:
             return outcome
         return Outcome(Failure.NO_COMMIT, "the agent says it is done, and this run has made no commit")
 

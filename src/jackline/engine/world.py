@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("jackline.engine")
+_LONGEST_WORD = 200
 
 
 class LiveWorld:
@@ -79,6 +80,7 @@ class LiveWorld:
         self._ledger = Ledger(store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self.stop)
         self._token = secrets.token_hex(16)
         self._door: Door | None = None
+        self._closed = False
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
         self._alarms = Alarms(run.spec, run.life.spent.wall_ms)
@@ -149,6 +151,7 @@ class LiveWorld:
 
     def close(self) -> None:
         """End everything that this attempt started."""
+        self._closed = True  # a helper thread that is late must not start anything any more
         self._keeper.stop()
         if self._door is not None:
             self._door.close()
@@ -171,9 +174,11 @@ class LiveWorld:
         with self._ledger.settling:
             doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
         at = self.now()
-        signal = Recovered(at, doubts, resting(self._store.health(), at))
+        turn = recovery.cut_off(self._store, self._run.id)
+        signal = Recovered(at, doubts, resting(self._store.health(), at), recovery.uncharged(turn))
+        turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
         # A turn that was cut off may have made commits; the next one shall know of them.
-        self._inbox.put(Signal(signal, changes=self._survey() if self._run.life.turn else None))
+        self._inbox.put(Signal(signal, turn=turn, changes=self._survey() if self._run.life.turn else None))
 
     def _try_turn(self, order: StartTurn) -> None:
         try:
@@ -183,7 +188,10 @@ class LiveWorld:
             self._inbox.put(Signal(TurnEnded(self.now(), lost, Usage()), session=(self._run.agent, "")))
         except (AgentUnavailable, SpawnFailed, WardenLost) as error:
             failure = Failure.CRASHED if isinstance(error, WardenLost) else Failure.UNAVAILABLE
-            self._inbox.put(Signal(TurnEnded(self.now(), Outcome(failure, str(error)), Usage())))
+            outcome = Outcome(failure, str(error))
+            turn = recovery.cut_off(self._store, self._run.id)  # if it was written down already
+            ended = turn._replace(ended_at=self.now(), failure=failure, detail=str(error)) if turn else None
+            self._inbox.put(Signal(TurnEnded(self.now(), outcome, Usage()), turn=ended))
         except OSError as error:
             raise disk_error(error, self._folder) from error
 
@@ -194,11 +202,16 @@ class LiveWorld:
             self._inbox.put(Signal(CheckEnded(self.now(), None, f"the proof could not be started: {error}")))
 
     def _start_turn(self, order: StartTurn) -> None:
-        adapter = self._agents(self._run.agent)
+        adapter = self._adapter()
         planned = launching.plan(self._store, self._lease, self._run, order, adapter, self._place(adapter), self.now())
         turn, launch = planned.turn, _launch(adapter, planned.request)
         told = (turn.agent, turn.session) if turn.session else None
-        data = {"turn": turn.number, "agent": turn.agent, "argv": list(launch.argv), "resumes": planned.request.resume}
+        data = {
+            "turn": turn.number,
+            "agent": turn.agent,
+            "argv": _shown(launch.argv),
+            "resumes": planned.request.resume,
+        }
         facts = (*planned.facts, Fact("turn.launched", data))
         change = Change(self.now(), facts, turn=turn, session=told)
         self._run = self._store.write(self._lease, change)
@@ -207,8 +220,18 @@ class LiveWorld:
         _write_files(launch.files)
         mark = marked_git.environment(self._folder, self._run.id, self._env)
         env = {**self._env, **mark, **planned.request.environ, **launch.env}
-        job.start(self._ready_warden(), launch, env, self._run.spec.workspace)
-        self._alarms.start(lambda: job.last_output)
+        try:
+            job.start(self._ready_warden(), launch, env, self._run.spec.workspace)
+        except (SpawnFailed, WardenLost):
+            job.give_up()
+            raise
+        self._alarms.start(lambda: job.last_output, lambda: job.over)
+
+    def _adapter(self) -> Adapter:
+        try:
+            return self._agents(self._run.agent)
+        except UsageError as error:  # described in settings that are gone, or of a package that was removed
+            raise AgentUnavailable(self._run.agent, why=error) from None
 
     def _place(self, adapter: Adapter) -> launching.Place:
         return launching.Place(
@@ -244,13 +267,19 @@ class LiveWorld:
         job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
         self._alarms.start()
 
-    def _survey(self) -> Changes:
+    def _survey(self) -> Changes | None:
         known = self._store.changes(self._run.id)
-        return changes_of(self._run.id, self._run.spec.workspace, self._env, self._ready_warden(), known)
+        try:
+            warden = self._ready_warden()
+        except (SpawnFailed, WardenLost):
+            return None
+        return changes_of(self._run.id, self._run.spec.workspace, self._env, warden, known)
 
     # parts that are made when first needed
 
     def _ready_warden(self) -> Warden:
+        if self._closed:
+            raise WardenLost("the attempt is over")
         if self._warden is None or self._warden.exit_code is not None:  # one that was killed took its agents along
             self._warden = Warden.start(deadline_ms=self._keeper.deadline, lock_fd=self._lock, marker=self._marker)
             started = leftovers.start_ticks(self._warden.pid)
@@ -269,6 +298,11 @@ class LiveWorld:
         if self._warden is not None:
             with contextlib.suppress(WardenLost):  # whoever waits for its agents hears that they are gone
                 self._warden.renew(deadline)
+
+
+def _shown(argv: tuple[str, ...]) -> list[str]:
+    """A prompt may be a word of it; an event only points to things."""
+    return [word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…" for word in argv]
 
 
 def _launch(adapter: Adapter, request: TurnRequest) -> Launch:

@@ -14,3 +14,9 @@ CREATE TABLE session_owners (
     run_id TEXT NOT NULL REFERENCES runs (id),
     PRIMARY KEY (agent, session)
 );
+
+INSERT INTO session_owners (agent, session, run_id)
+SELECT sessions.agent, sessions.session, MAX(sessions.run_id)
+FROM sessions JOIN runs ON runs.id = sessions.run_id
+WHERE runs.finished_at IS NULL AND sessions.session <> ''
+GROUP BY sessions.agent, sessions.session;
