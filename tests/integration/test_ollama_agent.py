@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +22,7 @@ from jackline.domain.states import Failure, WaitReason
 from jackline.fake.script import Reply, Script
 from jackline.fake.server import FakeModel
 from jackline.fake.wires.ollama import WIRE
-from tests.support.helpers import Json, Stage, ask, deny, heard_until, is_alive, wait_until
+from tests.support.helpers import SECONDS, Json, Stage, ask, deny, heard_until, is_alive, wait_until
 
 SESSION = "7a4f9c1e-0000-4000-8000-000000000001"
 
@@ -301,3 +303,44 @@ def test_endless_loops_end(stage: Stage) -> None:
     assert done.outcome.failure is Failure.AGENT_ERROR
     assert "200 steps" in done.outcome.detail
     assert len(fake.asked) == 200
+
+
+# --- through jackline -----------------------------------------------------------------------------------------
+
+
+def jackline(stage: Stage, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {**stage.env, "JACKLINE_HOME": str(stage.home / "jackline")}
+    argv = (sys.executable, "-m", "jackline", *words)
+    return subprocess.run(
+        argv, cwd=stage.workspace, env=env, capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+
+
+def shown(stage: Stage) -> Json:
+    found: Json = json.loads(jackline(stage, "show", "r1", "--json").stdout)
+    return found
+
+
+def test_a_run_with_its_calls_in_the_ledger(stage: Stage) -> None:
+    with model(stage, Reply(shell="echo hi > hi.txt"), Reply(write=("b.txt", "hello")), Reply(say="done")) as fake:
+        done = jackline(
+            stage, "run", "do it", "--agent", "ollama", "--run-id", "r1", "--model", "m", "--", "num_ctx=99"
+        )
+    assert done.returncode == 0, done.stderr
+    calls = shown(stage)["calls"]
+    assert [(one["tool"], one["state"], one["call_class"]) for one in calls] == [
+        ("shell", "done", "unknown"),
+        ("write", "done", "local"),
+    ]
+    assert {one.model for one in fake.asked} == {"m"}
+
+
+def test_at_the_timeout_the_shell_dies_too_and_a_resume_is_warned(stage: Stage) -> None:
+    detached = "setsid sh -c 'echo $$ > new; mv new pid; sleep 600'"
+    with model(stage, Reply(shell=detached), Reply(say="looked")) as fake:
+        words = ("--agent", "ollama", "--run-id", "r1", "--timeout-seconds", "3")
+        assert jackline(stage, "run", "do it", *words).returncode == 11
+        assert not is_alive(int((stage.workspace / "pid").read_text()))
+        assert jackline(stage, "resume", "r1").returncode == 0
+    assert "denied: shell was cut off by a crash, outcome unknown" in fake.asked[1].text
+    assert [one["state"] for one in shown(stage)["calls"]] == ["in_doubt", "denied"]

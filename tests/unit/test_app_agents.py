@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from jackline.agents import registry
 from jackline.app import agents, config, versions
 from jackline.domain.adapter import Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
@@ -181,6 +182,23 @@ def test_no_launcher_stays_in_between(machine: Machine) -> None:
     assert machine.find().binary == str(launcher)
     native = machine.program("echo 2.1.500", name="native", folder=package)
     assert machine.find(Nimble(native=("gone", "native"))) == agents.Found("nimble", str(native), "2.1.500")
+
+
+@pytest.mark.parametrize(
+    ("name", "launcher", "program"),
+    [
+        ("kilo", "@kilocode/cli/bin", "@kilocode/cli-linux-x64/bin"),
+        ("opencode", "opencode-ai/bin", "opencode-linux-x64/bin"),
+    ],
+)
+def test_a_fork_knows_the_way_past_its_own_launcher(machine: Machine, name: str, launcher: str, program: str) -> None:
+    modules = machine.folder / "node_modules"
+    for folder in (launcher, program):
+        (modules / folder).mkdir(parents=True)
+        machine.program("echo 9.9.9", name=name, folder=modules / folder)
+    (machine.bin / name).symlink_to(modules / launcher / name)
+    loaded = config.load(machine.environ, str(machine.folder))
+    assert agents.program(loaded, registry.load(name), machine.environ) == str(modules / program / name)
 
 
 def test_a_manager_of_versions_keeps_the_name_it_is_called_by(machine: Machine) -> None:

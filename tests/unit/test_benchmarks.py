@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from benchmarks import report
-from benchmarks.measure import Contender, Sample, Spread, interleave, ratio, spread
+from benchmarks.measure import Contender, Sample, Spread, difference, interleave, ratio, spread
 
 
 def playing(name: str, seconds: list[float], heard: list[str]) -> Contender:
@@ -72,9 +72,15 @@ def test_ratio_is_made_round_by_round() -> None:
     assert ratio(ours, raw) == Spread(median=2, low=1.5, high=2)
 
 
-def test_samples_of_different_rounds_cannot_be_compared() -> None:
+def test_difference_is_made_round_by_round() -> None:
+    ours, raw = Sample("ours", (3, 30, 3)), Sample("raw", (3, 15, 1.5))
+    assert difference(ours, raw) == Spread(median=1.5, low=0.75, high=8.25)
+
+
+@pytest.mark.parametrize("compared", [ratio, difference])
+def test_samples_of_different_rounds_cannot_be_compared(compared: Callable[[Sample, Sample], Spread]) -> None:
     with pytest.raises(ValueError, match="longer"):
-        ratio(Sample("ours", (1,)), Sample("raw", (1, 2)))
+        compared(Sample("ours", (1,)), Sample("raw", (1, 2)))
 
 
 # reporting
@@ -92,6 +98,17 @@ def test_compare_keeps_ratio_and_seconds() -> None:
 )
 def test_verdict_is_the_medians(median: float, goal: float | None, verdict: str) -> None:
     assert table(median, goal).lines[0].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [(11.1, "met"), (1.1, "met"), (11.6, "missed")],
+)
+def test_of_two_goals_one_is_enough(ours: float, verdict: str) -> None:
+    """Ten seconds and a little; and one second of which a little is more than the ratio allows."""
+    raw = 10.0 if ours > 10 else 0.9
+    line = report.compare(Sample("ours", (ours,)), Sample("raw", (raw,)), goal=1.15, goal_seconds=0.25)
+    assert (line.verdict, line.goal_text) == (verdict, "≤ 1.15 × or 250 ms more")
 
 
 @pytest.mark.parametrize("written", [report.terminal, report.markdown])

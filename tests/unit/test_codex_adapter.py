@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.agents import registry
-from jackline.agents.codex import ADAPTER, DECLARATION, Codex, native_path
+from jackline.agents.codex import ADAPTER, DECLARATION, Codex
 from jackline.agents.codex_errors import read
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.meter import Meter
@@ -145,7 +145,7 @@ def test_model_effort_and_arguments_come_before_what_ends_a_list_of_images() -> 
 
 @pytest.mark.parametrize("argument", ["--ephemeral", "--worktree", "-C", "--cd=/elsewhere", "--last"])
 def test_arguments_that_would_lose_the_session_or_the_workspace_are_refused(argument: str) -> None:
-    with pytest.raises(UsageError, match=f"codex cannot be started with {argument.partition('=')[0]}: "):
+    with pytest.raises(UsageError, match=f"codex cannot be given {argument.partition('=')[0]} here: "):
         ADAPTER.launch(request(arguments=(argument,)))
 
 
@@ -178,7 +178,7 @@ def test_the_program_is_found_beside_the_launcher_inside_it_or_in_an_old_package
     }[os.uname().machine]
     openai = "/usr/lib/node_modules/@openai"
     program = f"vendor/{triple}/bin/codex"
-    assert native_path(f"{openai}/codex/bin/codex.js") == (
+    assert Codex().native_path(f"{openai}/codex/bin/codex.js") == (
         f"{openai}/{package}/{program}",
         f"{openai}/codex/node_modules/@openai/{package}/{program}",
         f"{openai}/codex/{program}",
@@ -187,7 +187,7 @@ def test_the_program_is_found_beside_the_launcher_inside_it_or_in_an_old_package
 
 @pytest.mark.parametrize("path", ["/usr/bin/codex", "/opt/codex/bin/codex.js", "/usr/lib/@openai/codex/bin/codex", ""])
 def test_what_is_no_launcher_stays_as_it_is(path: str) -> None:
-    assert native_path(path) == ()
+    assert Codex().native_path(path) == ()
 
 
 # --- parse

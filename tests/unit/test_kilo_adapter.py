@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from jackline.agents import kilo, registry
+from jackline.agents import registry
 from jackline.agents.kilo import ADAPTER, DECLARATION
+from jackline.agents.opencode import Opencode
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.meter import Meter
 from jackline.domain.outcome import Exit, Heard, Outcome, Usage
@@ -70,12 +71,13 @@ def test_it_sees_its_own_variables_and_not_those_of_a_kilo_around_it() -> None:
 
 
 def test_its_launcher_of_npm_stays_so_the_program_behind_it_is_found() -> None:
+    assert isinstance(ADAPTER, Opencode)
     root = "/usr/lib/node_modules/@kilocode"
-    found = kilo.native_path(f"{root}/cli/bin/kilo")
+    found = ADAPTER.native_path(f"{root}/cli/bin/kilo")
     assert found[0] == f"{root}/cli/bin/.kilo"
     assert f"{root}/cli/node_modules/@kilocode/cli-linux-x64/bin/kilo" in found
     assert f"{root}/cli-linux-arm64/bin/kilo" in found
-    assert kilo.native_path(f"{root}/cli-linux-x64/bin/kilo") == ()
+    assert ADAPTER.native_path(f"{root}/cli-linux-x64/bin/kilo") == ()
 
 
 def test_calls_tokens_and_the_end_are_heard() -> None:

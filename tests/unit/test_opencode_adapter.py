@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import opencode, reading, registry
-from jackline.agents.opencode import ADAPTER, DECLARATION
+from jackline.agents import reading, registry
+from jackline.agents.opencode import ADAPTER, DECLARATION, Opencode
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.meter import Meter
 from jackline.domain.outcome import Exit, Heard, Outcome, Usage
@@ -127,7 +127,8 @@ def test_it_sees_its_own_variables_and_keys_and_nothing_of_another_opencode_arou
 
 
 def test_before_the_program_itself_was_linked_a_launcher_stayed_in_between() -> None:
-    found = opencode.native_path("/usr/lib/node_modules/opencode-ai/bin/opencode")
+    assert isinstance(ADAPTER, Opencode)
+    found = ADAPTER.native_path("/usr/lib/node_modules/opencode-ai/bin/opencode")
     assert found[:2] == (
         "/usr/lib/node_modules/opencode-ai/bin/.opencode",
         "/usr/lib/node_modules/opencode-ai/node_modules/opencode-linux-x64/bin/opencode",
@@ -144,7 +145,8 @@ def test_before_the_program_itself_was_linked_a_launcher_stayed_in_between() -> 
     ],
 )
 def test_the_program_itself_has_no_other_place(path: str) -> None:
-    assert opencode.native_path(path) == ()
+    assert isinstance(ADAPTER, Opencode)
+    assert ADAPTER.native_path(path) == ()
 
 
 # --- lines

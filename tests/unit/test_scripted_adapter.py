@@ -54,6 +54,9 @@ def test_launch_starts_the_player_isolated_with_the_script_in_the_agents_folder(
         "JACKLINE_RESUME": "1",
         "JACKLINE_SCRIPT": "/home/runs/r1/agent/script.json",
         "JACKLINE_AGENT_FOLDER": "/home/runs/r1/agent",
+        "JACKLINE_WORKSPACE": "/w",
+        "JACKLINE_MODEL": "",
+        "JACKLINE_EFFORT": "",
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from jackline.agents import helper, lines
+from jackline.agents import helper, launching, lines
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.errors import UsageError
@@ -23,10 +23,14 @@ DECLARATION = Declaration(
     resumes=True,
     cost=True,
     version_arguments=(),
+    is_named_by_arguments=True,
     passes=(
-        "ANTHROPIC_*", "CLAUDE_*", "CODEX_*", "COPILOT_*", "GEMINI_*", "GOOGLE_*", "KILO_*", "OLLAMA_*", "OPENAI_*",
-        "OPENCODE_*", "QWEN_*",
+        "ANTHROPIC_*", "CLAUDE_*", "CODEX_*", "COPILOT_*", "GEMINI_*", "KILO_*", "OLLAMA_*", "OPENCODE_*", "QWEN_*",
+        "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_GENAI_USE_GCA", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL",
+        "OPENAI_MODEL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
     ),  # which of them it is, is only known when its command is
+    passes_if={"GOOGLE_GENAI_USE_VERTEXAI": ("GOOGLE_APPLICATION_CREDENTIALS",)},
 )  # fmt: skip
 
 
@@ -52,4 +56,4 @@ ADAPTER: Adapter = Acp()
 
 def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
     """The client, with the agent's own command line behind it."""
-    return Launch(helper.command(request, "acp", *words), helper.environment(request), stdin=helper.prompt(request))
+    return Launch(helper.command(request, "acp", *words), helper.environment(request), stdin=launching.prompt(request))

@@ -1,4 +1,4 @@
-"""What Codex's own error lines mean: the class and the time of a reset. Pure, but for the time zone of this machine.
+"""How a turn of Codex ended, and what its own error lines mean. Pure, but for the time zone of this machine.
 
 Only ever ask about a line of the CLI itself (`error`, `turn.failed`), never about the model's words.
 """
@@ -10,6 +10,7 @@ import time
 from typing import NamedTuple
 
 from jackline.agents import reading, verdict
+from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.domain.states import Failure
 
 _CODES = {  # of a provider's error that Codex hands on as it is
@@ -48,9 +49,11 @@ _AT = re.compile(
     r"(?P<day>\d{1,2})[a-z]{2}, (?P<year>\d{4}) )?"
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2}) (?P<half>[AP]M)"
 )
-_IN = re.compile(r"\b[Tt]ry again in (?P<amount>\d+(?:\.\d+)?) ?(?P<unit>ms|s|m|h)\w*")
-_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_IN = re.compile(r"\b[Tt]ry again in (\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|m|h))")
 _MINUTE = 60_000
+_OWN_LINE = re.compile(r"[Ee]rror\b")
+_LOST = re.compile(r"^Error: thread/(?:resume|fork): .*no rollout found for thread id")
+_TOO_LARGE = '"input_error_code":"input_too_large"'
 
 
 class Complaint(NamedTuple):
@@ -68,10 +71,33 @@ def read(text: str, now: int) -> Complaint:
     return Complaint(failure, words, _resets_at(words, now) if failure is Failure.LIMIT else None)
 
 
+def classify(exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
+    """The end decides; without one what it complained about, and at the very start what stderr says."""
+    end = verdict.last(heard, "end")
+    if end is not None:
+        is_ok = end.data.get("ok") is True
+        return verdict.of_exit(exit_, ended=True, tail=tail) if is_ok else verdict.complained(end)
+    said = verdict.said([one for one in heard if not one.data.get("notice")])
+    if said is not None:
+        return said
+    return _without_end(exit_, tail, begun=verdict.last(heard, "session") is not None)
+
+
 def status_of(text: str) -> int | None:
     """The HTTP status that a line names."""
     found = _STATUS.search(text)
     return int(found[1]) if found else None
+
+
+def _without_end(exit_: Exit, tail: str, *, begun: bool) -> Outcome:
+    """It ended before the turn did: then its own error line is on stderr, below what it logs."""
+    lines = [line for line in tail.splitlines() if _OWN_LINE.match(line)]
+    words = lines[-1] if lines and exit_.code else ""
+    if not begun and _LOST.search(words):
+        return Outcome(Failure.AGENT_ERROR, words, session_lost=True)
+    if _TOO_LARGE in words:
+        return Outcome(Failure.CONTEXT_TOO_LONG, words)
+    return verdict.of_exit(exit_, ended=False, tail=words or tail)
 
 
 def _of_status(text: str) -> Failure | None:
@@ -91,7 +117,7 @@ def _provider_error(text: str) -> tuple[str, str]:
 
 def _resets_at(text: str, now: int) -> int | None:
     if found := _IN.search(text):
-        return now + round(float(found["amount"]) * _UNITS[found["unit"]])
+        return now + reading.duration(found[1])
     found = _AT.search(text)
     return _local(found, now) if found else None
 

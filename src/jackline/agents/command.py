@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from jackline.agents import helper, lines, reading
+from jackline.agents import helper, launching, lines, reading
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.domain.states import Failure
@@ -24,6 +24,7 @@ DECLARATION = Declaration(
     structured=False,
     tokens=False,
     version_arguments=(),
+    is_named_by_arguments=True,
 )
 _TEXT = 4_000
 
@@ -51,7 +52,7 @@ ADAPTER: Adapter = Command()
 def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
     """The words with their placeholders filled; the prompt goes to standard input unless a word asks for it."""
     taken = any("{prompt}" in word for word in words)
-    stdin = None if taken else helper.prompt(request)
+    stdin = None if taken else launching.prompt(request)
     return Launch(tuple(_filled(word, request) for word in words), helper.environment(request), stdin=stdin)
 
 

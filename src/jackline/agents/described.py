@@ -94,9 +94,11 @@ class _SpeaksAcp:
             name=described.name,
             binary=described.acp[0],
             passes=described.env,
+            passes_if={},
             install=described.install,
             minimum=described.minimum,
             version_arguments=described.version,
+            is_named_by_arguments=False,
         )
 
     def launch(self, request: TurnRequest) -> Launch:

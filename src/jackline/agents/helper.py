@@ -30,8 +30,3 @@ def environment(request: TurnRequest) -> dict[str, str]:
         "JACKLINE_MODEL": request.model,
         "JACKLINE_EFFORT": request.effort,
     }
-
-
-def prompt(request: TurnRequest) -> bytes:
-    """The prompt as it goes to standard input, of whatever length."""
-    return request.prompt.encode("utf-8", "replace")

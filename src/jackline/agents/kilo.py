@@ -28,11 +28,7 @@ DECLARATION = Declaration(
     minimum=(7, 7),
     install="npm install -g @kilocode/cli",
     passes=(*opencode.passes("KILO"), "KILO_API_URL", "KILO_ORG_ID"),
+    passes_if=opencode.KEYS_IF,
     efforts=opencode.EFFORTS,
 )
-ADAPTER: Adapter = opencode.Opencode(DECLARATION, "KILO", _SWITCHES, _REFUSED)
-
-
-def native_path(realpath: str) -> tuple[str, ...]:
-    """Where the program may lie whose npm launcher this is: `bin/kilo` is a script of Node that stays in between."""
-    return opencode.native_paths(realpath, "@kilocode/cli", "@kilocode/cli", "kilo")
+ADAPTER: Adapter = opencode.Opencode(DECLARATION, "KILO", "@kilocode/cli", "@kilocode/cli", _SWITCHES, _REFUSED)

@@ -29,11 +29,7 @@ _SCOPES = {str(one): one for one in Scope}
 
 def parse(line: bytes) -> tuple[Heard, ...]:
     """What a line says; `raw` if it is none of ours."""
-    if not line.strip():
-        return ()
-    fields = reading.fields_of(line)
-    heard = _heard(fields) if fields is not None else None
-    return (heard,) if heard else reading.RAW
+    return reading.parsed(line, _heard)
 
 
 def classify(exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
@@ -41,23 +37,23 @@ def classify(exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
     complaint = verdict.said(heard)
     if complaint is not None:
         return complaint
-    ends = [one for one in heard if one.kind == "end"]
-    if ends and ends[-1].text == "deferred":
+    end = verdict.last(heard, "end")
+    if end is not None and end.text == "deferred":
         return Outcome(waits=WaitReason.APPROVAL)
-    return verdict.of_exit(exit_, ended=bool(ends), tail=tail)
+    return verdict.of_exit(exit_, ended=end is not None, tail=tail)
 
 
-def _heard(fields: dict[str, Any]) -> Heard | None:
+def _heard(fields: dict[str, Any]) -> tuple[Heard, ...]:
     kind = fields.pop("type", None)
     if not isinstance(kind, str) or kind not in _KINDS:
-        return None
+        return reading.RAW
     text = next((fields[name] for name in _TEXT_NAMES if isinstance(fields.get(name), str)), "")
-    if kind == "limit":
+    if "resets_at" in fields or kind == "limit":
         fields["resets_at"] = reading.milliseconds(fields.get("resets_at"))
     if kind != "usage":
-        return Heard(kind, text, fields)
+        return (Heard(kind, text, fields),)
     scope = _SCOPES.get(reading.text(fields.get("scope")), Scope.STEP)
-    return Heard(kind, text, fields, _usage(fields), scope, reading.text(fields.get("of")))
+    return (Heard(kind, text, fields, _usage(fields), scope, reading.text(fields.get("of"))),)
 
 
 def _usage(fields: Mapping[str, Any]) -> Usage:

@@ -7,14 +7,15 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from jackline.agents import verdict
+from jackline.agents import launching, reading, verdict
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from jackline.domain.adapter import TurnRequest
+
 _SCRIPTS = (".js", ".mjs", ".cjs")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COMPLAINT = re.compile(r"^(?:Error|Unknown argument|Invalid ).*", re.MULTILINE)
 _LONGEST = 500
 _MOST_STDIN = 8 * 1024 * 1024  # both cut off what comes after it, one of them without a word
@@ -41,17 +42,9 @@ def program(binary: str, launchers: Mapping[str, str], *options: str) -> tuple[s
     return ("node", *options, os.path.join(folder, launchers.get(name, name)))
 
 
-def refuse(agent: str, arguments: tuple[str, ...], unfit: Mapping[str, str]) -> None:
-    """Raise UsageError for an extra argument that would take from jackline what it must choose itself."""
-    for argument in arguments:
-        flag = argument.partition("=")[0]
-        if flag in unfit:
-            raise UsageError(f"{agent} cannot be given {flag} here: {unfit[flag]}; leave it out")
-
-
-def prompt(agent: str, text: str) -> bytes:
+def prompt(agent: str, request: TurnRequest) -> bytes:
     """The prompt for stdin; UsageError where the CLI would read only its beginning."""
-    data = text.encode("utf-8", "replace")
+    data = launching.prompt(request)
     if len(data) > _MOST_STDIN:
         raise UsageError(f"{agent} reads 8 MiB of prompt and this one has {len(data)} bytes: put the rest into a file")
     return data
@@ -59,6 +52,6 @@ def prompt(agent: str, text: str) -> bytes:
 
 def complaint(tail: str) -> str:
     """The line of stderr that says what is wrong: below it may stand a stack trace or a page of help."""
-    plain = _COLOUR.sub("", tail)
+    plain = reading.colourless(tail)
     found = _COMPLAINT.search(plain)
     return found[0].strip()[:_LONGEST] if found else verdict.last_line(plain)

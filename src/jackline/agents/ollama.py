@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from jackline.agents import helper, lines
+from jackline.agents import helper, launching, lines
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
 
@@ -34,7 +34,7 @@ class Ollama:
         return Launch(
             argv=helper.command(request, "ollama", *request.arguments),
             env=helper.environment(request),
-            stdin=helper.prompt(request),
+            stdin=launching.prompt(request),
         )
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import os.path
-import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.agents import node, reading, verdict
+from jackline.agents import launching, node, qwen_errors, qwen_lines, reading
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
-from jackline.domain.states import Failure
+from jackline.domain.outcome import Exit, Heard, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 DECLARATION = Declaration(
     name="qwen",
@@ -29,13 +27,18 @@ DECLARATION = Declaration(
     minimum=(0, 24, 4),
     install="npm install -g @qwen-code/qwen-code  (needs Node 22)",
     passes=(
-        "OPENAI_*", "DASHSCOPE_*", "BAILIAN_*", "MODELSCOPE_*", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
-        "ANTHROPIC_MODEL", "GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_*", "QWEN_API_KEY", "OPENROUTER_API_KEY",
-        "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY", "MINIMAX_API_KEY", "ZAI_API_KEY", "XAI_API_KEY", "REQUESTY_API_KEY",
+        "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY", "DASHSCOPE_PROXY_BASE_URL",
+        "BAILIAN_CODING_PLAN_API_KEY", "BAILIAN_TOKEN_PLAN_API_KEY", "MODELSCOPE_API_KEY", "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_MODEL",
+        "GOOGLE_GENAI_USE_VERTEXAI", "QWEN_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY",
+        "MINIMAX_API_KEY", "ZAI_API_KEY", "XAI_API_KEY", "REQUESTY_API_KEY",
         "QWEN_HOME", "QWEN_RUNTIME_DIR", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_TLS_INSECURE", "QWEN_SYSTEM_MD",
         "QWEN_CODE_MAX_OUTPUT_TOKENS", "QWEN_STREAM_IDLE_TIMEOUT_MS", "QWEN_STREAM_MAX_LIFETIME_MS",
         "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH",
     ),
+    passes_if={
+        "GOOGLE_GENAI_USE_VERTEXAI": ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"),
+    },
     model_variables=("QWEN_MODEL",),
     efforts=("none", "low", "medium", "high", "xhigh", "max"),
 )  # fmt: skip
@@ -49,7 +52,6 @@ _DEFAULTS = {
     # Three layers of retries multiply; this switches two of them off, and the third cannot be told.
     "model": {"generationConfig": {"maxRetries": 0}},
 }
-_OWN_SESSION = "name the session with jackline's own --session"
 _OWN_PROMPT = "the prompt comes on stdin"
 _REFUSED = {
     "-o": "jackline reads stream-json",
@@ -61,31 +63,14 @@ _REFUSED = {
     "-i": _OWN_PROMPT,
     "--prompt-interactive": _OWN_PROMPT,
     "--acp": "use the agent acp for it",
-    "-r": _OWN_SESSION,
-    "--resume": _OWN_SESSION,
-    "-c": _OWN_SESSION,
-    "--continue": _OWN_SESSION,
-    "--session-id": _OWN_SESSION,
-    "--fork-session": _OWN_SESSION,
+    "-r": launching.OWN_SESSION,
+    "--resume": launching.OWN_SESSION,
+    "-c": launching.OWN_SESSION,
+    "--continue": launching.OWN_SESSION,
+    "--session-id": launching.OWN_SESSION,
+    "--fork-session": launching.OWN_SESSION,
     "--worktree": "it would go on in a folder that nobody looks into",
 }
-_SIGNALS = {130: 2, 143: 15}  # it catches them, tidies up and says so like a shell
-_LOST = re.compile(r"^No saved session found with ", re.MULTILINE)
-_EXIT_CODE = re.compile(r"^Exit Code: (\d{1,3})$", re.MULTILINE)
-_STATUS = re.compile(r"^\[API Error: (\d{3})\b|\(HTTP (\d{3})\)")
-_BAD_REQUESTS = {400, 403}  # providers use these for more than one thing, and only their words tell
-_CONTEXT = (
-    r"context[_ ]length|context window|maximum context|context is too large|input length|too many tokens|"
-    r"prompt is too long"
-)
-_TEXTS = (
-    (re.compile(_CONTEXT, re.IGNORECASE), Failure.CONTEXT_TOO_LONG),
-    (re.compile(r"insufficient[_ ](?:balance|quota)|arrearage|overdue|billing", re.IGNORECASE), Failure.BILLING),
-    (re.compile(r"quota|rate.?limit", re.IGNORECASE), Failure.LIMIT),
-    (re.compile(r"API key|auth type|credential", re.IGNORECASE), Failure.AUTHENTICATION),
-    (re.compile(r"Connection error|fetch failed|terminated|socket|ECONN|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|UND_ERR|"
-                r"stream activity|timed? ?out", re.IGNORECASE), Failure.CONNECTIVITY),
-)  # fmt: skip
 
 
 class Qwen:
@@ -94,7 +79,7 @@ class Qwen:
     declaration = DECLARATION
 
     def launch(self, request: TurnRequest) -> Launch:
-        node.refuse(DECLARATION.name, request.arguments, _REFUSED)
+        launching.refuse(DECLARATION.name, request.arguments, _REFUSED)
         # Its launcher lets it collect garbage when memory runs short, by this option of node.
         start = node.program(request.binary or DECLARATION.binary, _LAUNCHERS, "--expose-gc")
         named = _files(request)
@@ -109,45 +94,17 @@ class Qwen:
                 **{variable: file for variable, (file, _) in named.items()},
             },
             files=dict(named.values()),
-            stdin=node.prompt(DECLARATION.name, request.prompt),
+            stdin=node.prompt(DECLARATION.name, request),
         )
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
-        if not line.strip():
-            return ()
-        fields = reading.fields_of(line)
-        if fields is None:
-            return reading.RAW
-        match fields.get("type"):
-            case "system":
-                return _system(fields)
-            case "assistant":
-                return tuple(_assistant(fields))
-            case "user":
-                return tuple(_results(fields))
-            case "result":
-                return tuple(_result(fields))
-            case "stream_event":
-                return ()  # the state of its goals, and pieces of what comes whole
-            case _:
-                return reading.RAW
+        return reading.parsed(line, qwen_lines.heard)
 
     def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
-        """The last result decides: what was complained about before a good one was got over."""
-        end = next((one for one in reversed(heard) if one.kind == "end"), None)
-        if end is not None and end.data.get("ok") is not True:
-            return verdict.said([one for one in heard if one.kind == "error"]) or Outcome(Failure.AGENT_ERROR)
-        if end is None and _LOST.search(tail):
-            return Outcome(Failure.AGENT_ERROR, verdict.last_line(tail), session_lost=True)
-        if exit_.code in _SIGNALS:
-            return verdict.of_exit(Exit(None, _SIGNALS[exit_.code]), ended=end is not None)
-        return verdict.of_exit(exit_, ended=end is not None, tail=node.complaint(tail))
+        return qwen_errors.classify(exit_, heard, tail)
 
 
 ADAPTER: Adapter = Qwen()
-
-
-# --- launch
 
 
 def _choices(request: TurnRequest) -> Iterator[str]:
@@ -158,7 +115,7 @@ def _choices(request: TurnRequest) -> Iterator[str]:
     elif request.session:
         yield from ("--resume" if request.resume else "--session-id", request.session)
     if request.model:
-        yield from ("--model", request.model)
+        yield launching.model(request)
 
 
 def _files(request: TurnRequest) -> dict[str, tuple[str, bytes]]:
@@ -175,85 +132,3 @@ def _files(request: TurnRequest) -> dict[str, tuple[str, bytes]]:
         variable: (os.path.join(request.folder, name), json.dumps(fields).encode())
         for variable, (name, fields) in wanted.items()
     }
-
-
-# --- parse
-
-
-def _system(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
-    match fields.get("subtype"):
-        case "init":
-            session = reading.text(fields.get("session_id"))
-            return (Heard("session", session),) if session else ()
-        case "retry":
-            told = reading.table(fields.get("data"))
-            data = {"attempt": reading.whole(told.get("attempt")), "delay_ms": reading.whole(told.get("delayMs"))}
-            return (Heard("retry", reading.text(told.get("reason")), {**data, "status": 0}),)
-        case _:
-            return ()
-
-
-def _assistant(fields: Mapping[str, Any]) -> Iterator[Heard]:
-    message = reading.table(fields.get("message"))
-    is_subagent = bool(fields.get("parent_tool_use_id"))
-    for block in map(reading.table, reading.items(message.get("content"))):
-        yield from _block(block, is_subagent=is_subagent)
-    # The result's sum is that of the session since it began, so the messages are added up.
-    yield Heard("usage", usage=_usage(message), scope=Scope.MESSAGE, of=reading.text(message.get("id")))
-
-
-def _block(block: Mapping[str, Any], *, is_subagent: bool) -> Iterator[Heard]:
-    match block.get("type"):
-        case "text" if not is_subagent:
-            yield Heard("message", reading.text(block.get("text")))
-        case "thinking" if not is_subagent:
-            yield Heard("thinking", reading.text(block.get("thinking")))
-        case "tool_use":
-            call, tool = reading.text(block.get("id")), reading.text(block.get("name"))
-            yield Heard("call.started", data={"call": call, "tool": tool, "input": block.get("input")})
-
-
-def _usage(message: Mapping[str, Any]) -> Usage:
-    """What was read from a cache is contained in the input."""
-    counts = reading.table(message.get("usage"))
-    names = ("input_tokens", "output_tokens", "cache_read_input_tokens")
-    return Usage(*(reading.whole(counts.get(name)) for name in names))
-
-
-def _results(fields: Mapping[str, Any]) -> Iterator[Heard]:
-    message = reading.table(fields.get("message"))
-    for block in map(reading.table, reading.items(message.get("content"))):
-        if block.get("type") == "tool_result":
-            yield _finished(block)
-
-
-def _finished(block: Mapping[str, Any]) -> Heard:
-    output, is_error = _words(block.get("content")), block.get("is_error") is True
-    data: dict[str, Any] = {"call": reading.text(block.get("tool_use_id")), "ok": not is_error, "output": output}
-    codes = _EXIT_CODE.findall(output) if is_error else []  # the command's own output comes before it
-    return Heard("call.finished", data={**data, "exit_code": int(codes[-1])} if codes else data)
-
-
-def _words(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(reading.text(reading.table(part).get("text")) for part in reading.items(content))
-
-
-def _result(fields: Mapping[str, Any]) -> Iterator[Heard]:
-    is_ok = fields.get("is_error") is False
-    if not is_ok:
-        words = reading.text(reading.table(fields.get("error")).get("message")) or "it failed and did not say why"
-        yield Heard("error", " ".join(words.split()), {"class": str(_failure(words))})
-    yield Heard("end", data={"ok": is_ok})
-
-
-def _failure(words: str) -> Failure:
-    """Of the CLI's own error line, which is all that it tells: `[API Error: 401 …]`."""
-    found = _STATUS.search(words)
-    status = int(found[1] or found[2]) if found else 0
-    if not status or status in _BAD_REQUESTS:
-        told = verdict.of_text(words, _TEXTS)
-        if told is not None:
-            return told
-    return verdict.of_status(status)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os.path
 import sys
 
-from jackline.agents import lines
+from jackline.agents import helper, launching, lines
 from jackline.agents.scripted_format import validate
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
@@ -37,9 +37,9 @@ class Scripted:
         script = os.path.join(request.folder, "script.json")
         return Launch(
             argv=(request.binary or sys.executable, "-I", PLAYER),
-            env=_environment(request, script),
+            env={**helper.environment(request), "JACKLINE_SCRIPT": script},
             files={script: request.options.get("script", "").encode("utf-8", "surrogatepass")},
-            stdin=request.prompt.encode("utf-8", "replace"),
+            stdin=launching.prompt(request),
         )
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
@@ -50,17 +50,3 @@ class Scripted:
 
 
 ADAPTER: Adapter = Scripted()
-
-
-def _environment(request: TurnRequest, script: str) -> dict[str, str]:
-    return {
-        "JACKLINE_GATE": request.gate,
-        "JACKLINE_GATE_TOKEN": request.token,
-        "JACKLINE_RUN_ID": request.run_id,
-        "JACKLINE_ATTEMPT": str(request.attempt),
-        "JACKLINE_TURN": str(request.turn),
-        "JACKLINE_SESSION": request.session or "",
-        "JACKLINE_RESUME": "1" if request.resume else "0",
-        "JACKLINE_SCRIPT": script,
-        "JACKLINE_AGENT_FOLDER": request.folder,
-    }

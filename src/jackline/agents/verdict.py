@@ -6,13 +6,13 @@ import re
 import signal
 from typing import TYPE_CHECKING
 
-from jackline.domain.outcome import Outcome
+from jackline.domain.outcome import Exit, Outcome
 from jackline.domain.states import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jackline.domain.outcome import Exit, Heard
+    from jackline.domain.outcome import Heard
 
 _STATUS = {
     400: Failure.AGENT_ERROR,
@@ -26,6 +26,7 @@ _STATUS = {
 }
 _SERVER_ERROR = 500
 _DETAIL = 500
+_SHELL = 128
 
 
 def of_status(status: int) -> Failure:
@@ -38,15 +39,25 @@ def of_text(text: str, patterns: Sequence[tuple[re.Pattern[str], Failure]]) -> F
     return next((failure for pattern, failure in patterns if pattern.search(text)), None)
 
 
+def last(heard: Sequence[Heard], *kinds: str) -> Heard | None:
+    """The last thing of these kinds that was heard."""
+    return next((one for one in reversed(heard) if one.kind in kinds), None)
+
+
 def said(heard: Sequence[Heard]) -> Outcome | None:
     """What the agent said in so many words: a limit, then an error; None if it complained about nothing."""
-    last = {one.kind: one for one in heard}
-    if "limit" in last:
-        limit = last["limit"]
+    limit, error = last(heard, "limit"), last(heard, "error")
+    if limit is not None:
         return Outcome(Failure.LIMIT, limit.text[:_DETAIL], resets_at=limit.data.get("resets_at"))
-    if "error" in last:
-        return _error(last["error"])
-    return None
+    return None if error is None else complained(error)
+
+
+def complained(heard: Heard) -> Outcome:
+    """What one error, or one end that was none, says about itself."""
+    word = heard.data.get("class")
+    failure = next((failure for failure in Failure if failure == word), Failure.AGENT_ERROR)
+    lost = heard.data.get("session_lost") is True
+    return Outcome(failure, heard.text[:_DETAIL], resets_at=heard.data.get("resets_at"), session_lost=lost)
 
 
 def of_exit(exit_: Exit, *, ended: bool, tail: str = "") -> Outcome:
@@ -63,17 +74,19 @@ def of_exit(exit_: Exit, *, ended: bool, tail: str = "") -> Outcome:
     return Outcome()
 
 
+def caught(exit_: Exit) -> Exit:
+    """The exit of a CLI that catches a signal, tidies up and says so like a shell: 143 is SIGTERM.
+
+    Not above it: there a CLI may mean the eight bits of an HTTP status that fit into a code.
+    """
+    is_signal = exit_.code is not None and _SHELL < exit_.code <= _SHELL + signal.SIGTERM
+    return Exit(None, (exit_.code or 0) - _SHELL) if is_signal else exit_
+
+
 def last_line(tail: str) -> str:
     """The last line with something on it."""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
     return lines[-1][:_DETAIL] if lines else ""
-
-
-def _error(error: Heard) -> Outcome:
-    word = error.data.get("class")
-    failure = next((failure for failure in Failure if failure == word), Failure.AGENT_ERROR)
-    lost = error.data.get("session_lost") is True
-    return Outcome(failure, error.text[:_DETAIL], resets_at=error.data.get("resets_at"), session_lost=lost)
 
 
 def _signal_name(number: int | None) -> str:

@@ -108,7 +108,8 @@ def _gemini(address: str, folder: str) -> Pointed:
 
     general = {"enableAutoUpdate": False, "maxAttempts": 2, "retryFetchErrors": False}
     settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": general,
-                "privacy": {"usageStatisticsEnabled": False}}  # fmt: skip
+                "privacy": {"usageStatisticsEnabled": False},
+                "model": {"disableLoopDetection": True}}  # fmt: skip  # padding looks like a loop
     # A model of its own: without one it asks another model first which it should take.
     env = {"GEMINI_API_KEY": _KEY, "GOOGLE_GEMINI_BASE_URL": address, "GEMINI_MODEL": "fake-model"}
     return Pointed(env, {f"{folder}/.gemini/settings.json": json.dumps(settings).encode()})
@@ -117,7 +118,9 @@ def _gemini(address: str, folder: str) -> Pointed:
 def _qwen(address: str, folder: str) -> Pointed:
     import json
 
-    settings = {"security": {"auth": {"selectedType": "openai"}}}
+    # It guesses a small window for a model that it does not know.
+    model = {"generationConfig": {"contextWindowSize": 10_000_000}}
+    settings = {"security": {"auth": {"selectedType": "openai"}}, "model": model}
     env = {"OPENAI_API_KEY": _KEY, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_MODEL": "fake-model"}
     return Pointed(env, {f"{folder}/.qwen/settings.json": json.dumps(settings).encode()})
 
