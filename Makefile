@@ -15,7 +15,7 @@ export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup agents demo check lint formatted types layers unit test test-full bench \
+.PHONY: help setup agents demo check lint formatted types layers unit test test-full conformance bench \
         requirements format diagram hooks clean
 
 help: ## show this list
@@ -55,6 +55,13 @@ test: $(VENV)/.dev ## all tests but the long ones
 # Two at a time: a test of eight processes that fight for one database brings its own load.
 test-full: $(VENV)/.dev ## the long tests only
 	@$(BIN)/pytest -n 2 -m full
+
+# CI=true: a CLI that is missing is a failure, and then no page is written. Old results would be no results.
+conformance: export JACKLINE_CONFORMANCE := $(CURDIR)/build/conformance
+conformance: $(VENV)/.dev agents ## what each real CLI does under jackline, into docs/conformance.md
+	@rm -rf $(JACKLINE_CONFORMANCE)
+	@CI=true $(BIN)/pytest -n 2 tests/agents
+	@$(BIN)/python -m tests.agents.table
 
 bench: $(BENCH)/.bench ## what durability costs, as ratios measured in one run
 	@$(BENCH)/bin/python -m benchmarks

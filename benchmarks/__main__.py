@@ -16,7 +16,7 @@ from importlib import metadata
 
 from benchmarks import report
 
-ROWS = ("durable-call", "state-command", "many-runs")
+ROWS = ("durable-call", "state-command", "many-runs", "agent-overhead")
 PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs", "benchmarks.md")
 _PEERS = {"jackline": "jackline", "DBOS": "dbos", "LangGraph SqliteSaver": "langgraph-checkpoint-sqlite"}
 
@@ -38,7 +38,9 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What durability costs, as ratios.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)}; none named: all")
-    parser.add_argument("--quick", action="store_true", help="few rounds and 10,000 runs: to see that it works")
+    parser.add_argument(
+        "--quick", action="store_true", help="few rounds, 10,000 runs, two agents: to see that it works"
+    )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     parser.add_argument("--folder", help="where to make the temporary databases, to measure another disk")

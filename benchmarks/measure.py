@@ -61,3 +61,8 @@ def spread(values: Sequence[float]) -> Spread:
 def ratio(sample: Sample, yardstick: Sample) -> Spread:
     """How many times the yardstick, round by round."""
     return spread([one / other for one, other in zip(sample.seconds, yardstick.seconds, strict=True)])
+
+
+def difference(sample: Sample, yardstick: Sample) -> Spread:
+    """How many seconds more than the yardstick, round by round."""
+    return spread([one - other for one, other in zip(sample.seconds, yardstick.seconds, strict=True)])

@@ -37,13 +37,15 @@ _FINISHED_ONLY = "it tells a call only when it is over, so nobody saw the one th
 IMPOSSIBLE = {
     ("codex", "test_tokens_of_an_adopted_session"): "it tells totals of the whole thread only, so the first turn of"
     " the run is charged with what was used by hand before",
+    ("gemini", "test_tokens_across_a_resume"): "it tells tokens only at the end of a turn, so those of a turn that was"
+    " killed are never told",
     ("kilo", "test_cut_off_call_is_named"): _FINISHED_ONLY,
     ("opencode", "test_cut_off_call_is_named"): _FINISHED_ONLY,
 }
 NOT_POSSIBLE = "not possible: "
 
 # How long a turn may take before it is ended, so that the CLI has begun its shell call by then on a busy machine.
-TURN_SECONDS = {"claude": 12, "codex": 12, "gemini": 20, "kilo": 45, "opencode": 30, "qwen": 30}
+TURN_SECONDS = {"claude": 12, "codex": 12, "gemini": 20, "kilo": 60, "opencode": 30, "qwen": 30}
 # Session ids in each CLI's own form that no session has.
 UNKNOWN_SESSION = {
     "kilo": "ses_0000000000000000000000000a",

@@ -12,11 +12,28 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "conformance.md"
 _NOT_RUN = "not run"
 _HEAD = """# What each agent was seen to do
 
-<!-- Written by `python -m tests.agents.table` from the results of tests/agents: do not edit. -->
+<!-- Written by `make conformance` from the results of tests/agents: do not edit. -->
 
 Every cell is a test that starts the real CLI by `jackline run`, with a HOME of its own and dummy keys, against the
 [fake model](fake-model.md) on loopback. It says nothing about a model, and nothing about other versions.
+`make conformance` runs them all and writes this page.
 
+"""
+_TAIL = """
+With 429 and 500 the fake model says how soon one may try again, because some CLIs go on trying for more than a minute;
+with a refused connection nobody can say it.
+
+## Agents without such a CLI
+
+- **ollama**: its helper owns the tool loop. It was tested as a process of its own against the fake model, which speaks
+  ollama's protocol, and a gate (`tests/integration/test_ollama_agent.py`). No ollama server and no model was involved.
+- **acp**: with a small agent of the tests that does each thing that can happen, and with two real ones against the fake
+  model, gemini {gemini} by its `--acp` and opencode {opencode} by its `acp`: tool calls, an unknown session, the end of
+  the shell with the turn; resume of opencode alone, a wrong key of gemini alone
+  (`tests/integration/test_acp_agent.py`). No other ACP agent was tried.
+- **command**: with shell scripts, alone and by `jackline run` (`tests/integration/test_command_agent.py`).
+- **scripted**: it has no model. It is what most other tests run, those that kill everything at every
+  [crash point](crash-points.md) too.
 """
 
 
@@ -28,7 +45,7 @@ def page(found: list[cells.Cell]) -> str:
     versions = {agent: pin.version for agent, pin in pins().items()}
     head = ["behaviour", *(f"{agent} {versions[agent]}" for agent in cells.AGENTS)]
     lines = [_line(head), _line(["---"] * len(head)), *rows]
-    return _HEAD + "\n".join(lines) + "\n" + _numbered(notes)
+    return _HEAD + "\n".join(lines) + "\n" + _numbered(notes) + _TAIL.format(**versions)
 
 
 def _row(name: str, title: str, by_place: dict[tuple[str, str], cells.Cell], notes: list[str]) -> str:

@@ -13,11 +13,13 @@ from tests.agents.stage import SECONDS, Stage
 pytestmark = pytest.mark.full
 TEN_MEGABYTES = 10 * 2**20
 ONCE = ("--retries", "0")
+# A minute and more is how long some try again by themselves, unless the provider says how soon they may.
+SOON = {"retry-after-ms": "20"}
 _BOUND = 120.0  # of everything that the CLI tries by itself; the turn's own timeout is far beyond
 
 
-def refused_with(play: Play, status: int, message: str, kind: str = "") -> Stage:
-    return play(otherwise=Reply(status=status, message=message, kind=kind))
+def refused_with(play: Play, status: int, message: str) -> Stage:
+    return play(otherwise=Reply(status=status, message=message, headers=SOON))
 
 
 def failed(stage: Stage, failure: str, code: int) -> None:
@@ -26,7 +28,7 @@ def failed(stage: Stage, failure: str, code: int) -> None:
     ended = stage.run("hello", *ONCE)
     assert time.monotonic() - began < _BOUND < SECONDS
     shown = stage.show()
-    assert (shown["turns"][-1]["failure"], ended.code) == (failure, code), shown["turns"]
+    assert (shown["turns"][-1]["failure"], ended.code) == (failure, code), (ended.err, shown["turns"])
     assert shown["turns"][-1]["detail"].strip()
     assert len(shown["turns"]) == 1
 
@@ -54,6 +56,7 @@ def test_500(play: Play) -> None:
 
 
 def test_refused(play: Play) -> None:
+    """Nobody is there to say how soon: this is how long it tries by itself."""
     stage = play()
     stage.model.close()  # its port is free now, and nobody listens
     failed(stage, "connectivity", 12)

@@ -10,7 +10,7 @@ from jackline.fake.script import Reply
 from jackline.fake.wire import Asked
 from tests.agents import cells
 from tests.agents.conftest import Play
-from tests.agents.stage import Stage
+from tests.agents.stage import SECONDS, Stage
 
 pytestmark = pytest.mark.full
 AT_ONCE = ("--retries", "2", "--retry-seconds", "0.1")
@@ -54,7 +54,7 @@ def test_resume(agent: str, play: Play) -> None:
 def crash_once(stage: Stage) -> None:
     """A run whose CLI is killed while it waits for the model, and which is resumed by itself."""
     process = stage.start_run("the word is heliotrope", *AT_ONCE)
-    stage.model.wait(2)
+    stage.model.wait(2, SECONDS)
     stage.kill_agent()
     ended = stage.end_of(process)
     assert ended.code == 0, ended

@@ -64,6 +64,44 @@ def test_an_old_one_and_a_missing_one_say_why(place: Place, real: str) -> None:
     assert declaration.install in str(gone["why"])
 
 
+def test_one_that_rests_says_why_and_until_when(place: Place) -> None:
+    limit = {"limit": {"resets_in": 3600, "text": "five-hour limit"}}
+    assert place.play(limit).code == 10
+    seen = of(place, "scripted")
+    assert (seen["health"], seen["usable"]) == ("resting", True)
+    because = seen["rests_because"]
+    assert isinstance(because, dict)
+    assert because["failure"] == "limit"
+    assert str(seen["rests_until"]).endswith("Z")
+    row = next(line for line in place.type("agents").out.splitlines() if line.startswith("scripted\t"))
+    assert row.split("\t")[1].startswith(f"resting: limit ({because['detail']}) until ")
+
+
+@pytest.mark.parametrize("name", ["acp", "command"])
+def test_a_program_that_each_run_names_is_not_made_up(place: Place, name: str) -> None:
+    seen = of(place, name)
+    assert (seen["health"], seen["binary"], seen["named_by_arguments"]) == ("ready", None, True)
+    row = next(line for line in place.type("agents").out.splitlines() if line.startswith(f"{name}\t"))
+    assert row.split("\t")[-1] == "named after --"
+
+
+def test_ollama_is_not_ready_without_a_server(place: Place) -> None:
+    place.environ["OLLAMA_HOST"] = "127.0.0.1:1"
+    seen = of(place, "ollama")
+    assert (seen["usable"], seen["health"]) == (False, "missing")
+    assert seen["why"] == "nothing answers at 127.0.0.1:1: start it with `ollama serve`"
+
+
+def test_auto_with_no_cli_and_no_server_finds_nobody(place: Place) -> None:
+    place.environ["OLLAMA_HOST"] = "127.0.0.1:1"
+    (place.folder / "bin").mkdir()
+    place.environ["PATH"] = str(place.folder / "bin")
+    ended = place.type("run", "fix it", "--agent", "auto")
+    assert (ended.code, ended.err.count("\n")) == (13, 1)
+    assert "`jackline agents` says why" in ended.err
+    assert not place.type("list", "--json").rows
+
+
 def test_a_damaged_database_does_not_hide_them(place: Place) -> None:
     place.home.mkdir()
     (place.home / "state.sqlite").write_bytes(b"no database")
@@ -71,3 +109,10 @@ def test_a_damaged_database_does_not_hide_them(place: Place) -> None:
     assert ended.code == 0
     assert "scripted\tready" in ended.out
     assert "damaged" in ended.err
+
+
+@pytest.mark.parametrize(("used", "seen"), [("", False), ("0", False), ("1", True)])
+def test_the_keys_to_an_account_reach_an_agent_only_where_it_uses_them(place: Place, used: str, seen: bool) -> None:
+    place.environ.update(AWS_SECRET_ACCESS_KEY="s3cret", CLAUDE_CODE_USE_BEDROCK=used)
+    planned = place.type("run", "fix it", "--agent", "claude", "--dry-run", "--json").json
+    assert ("AWS_SECRET_ACCESS_KEY" in planned["environment"]) is seen

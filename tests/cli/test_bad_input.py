@@ -135,7 +135,7 @@ def test_a_bad_setting_names_its_place(place: Place, variable: str, value: str) 
 def test_a_bad_file_of_the_project(place: Place, text: str | bytes) -> None:
     path = place.repository / "jackline.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    ended = place.type("list")
+    ended = place.play(SAY)
     assert (ended.code, is_one_line(ended)) == (2, True)
     assert str(path) in ended.err
 
@@ -144,6 +144,7 @@ def test_settings_by_layer(place: Place) -> None:
     (place.folder / ".config" / "jackline").mkdir(parents=True)
     (place.folder / ".config" / "jackline" / "config.toml").write_text("max_calls = 1\nmax_steps = 2\nretries = 3\n")
     (place.repository / "jackline.toml").write_text("max_steps = 20\nretries = 30\n")
+    assert place.type("trust").code == 0
     run = place.play(SAY, words=("--max-tokens", "4", "--json"), environ={"JACKLINE_RETRIES": "300"}).json
     spec = place.type("show", run["id"], "--json").json["spec"]
     assert (spec["limits"]["calls"], spec["limits"]["steps"], spec["limits"]["tokens"]) == (1, 20, 4)
@@ -204,3 +205,41 @@ def test_a_mistake_of_jackline_itself_goes_to_the_log(place: Place) -> None:
     assert (ended.code, ended.json["exit_code"]) == (1, 1)
     assert "Traceback" in log.read_text()
     assert os.stat(log).st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "large", "deep"])
+def test_a_policy_that_is_no_file_or_too_much(place: Place, kind: str) -> None:
+    path = Path(place.path("policy.toml"))
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_text("# " + "x" * 1_000_001 if kind == "large" else "x = " + "[" * 5000 + "]" * 5000)
+    ended = place.play(SAY, words=("--policy", str(path)))
+    assert (ended.code, is_one_line(ended)) == (2, True), ended
+    assert "policy.toml" in ended.err
+
+
+def test_looking_makes_no_home(place: Place) -> None:
+    database = place.folder / "elsewhere.db"
+    environ = {"JACKLINE_DATABASE": str(database)}
+    assert place.play(SAY, environ=environ).code == 0
+    for words in (("list",), ("show", "1"), ("db", "status"), ("doctor",)):
+        ended = place.type(*words, environ={**environ, "JACKLINE_HOME": place.path("other")})
+        assert ended.code == 0, ended
+        assert not (place.folder / "other").exists(), words
+
+
+def test_an_empty_home_variable_is_not_the_root_of_the_disk(place: Place) -> None:
+    import pwd
+
+    shown = place.type("config", "--json", environ={"HOME": "", "JACKLINE_HOME": ""}).json["home"]["value"]
+    assert shown.startswith(pwd.getpwuid(os.getuid()).pw_dir)
+    assert shown != "/.local/state/jackline"
+
+
+def test_an_unreadable_setting_file_is_told_without_numbers(place: Place) -> None:
+    folder = place.folder / ".config" / "jackline" / "config.toml"
+    folder.mkdir(parents=True)
+    ended = place.type("list")
+    assert (ended.code, is_one_line(ended)) == (2, True)
+    assert "Errno" not in ended.err

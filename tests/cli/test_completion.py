@@ -85,6 +85,9 @@ def test_bash_offers_what_begins_so_and_files_and_runs(scripted: Place) -> None:
     assert offered(scripted, [*bash, "list", "--state", "=", "ru"]) == {"running"}
     assert scripted.play(SAY, words=("--run-id", "alpha")).code == 0
     assert offered(scripted, [*bash, "show", "al"]) == {"alpha"}
+    scripted.task("mine")
+    assert offered(scripted, [*bash, "run", "--task", "mi"]) == {"mine"}
+    assert offered(scripted, [*bash, "tasks", "show", "debug_s"]) == {"debug_smoke_commit"}
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")

@@ -17,14 +17,14 @@ def user_settings(place: Place, text: str) -> str:
 def test_each_value_names_its_source(place: Place) -> None:
     user = user_settings(place, "max_calls = 7\nretries = 1\n")
     project = place.repository / "jackline.toml"
-    project.write_text("max_steps = 8\nretries = 2\n")
+    project.write_text("max_steps = 8\nretries = 0\n")
     shown = place.type("config", "--json", environ={"JACKLINE_RETRIES": "3"}).json
     assert shown["max_calls"] == {"value": 7, "from": user}
     assert shown["max_steps"] == {"value": 8, "from": str(project)}
     assert shown["retries"] == {"value": 3, "from": "JACKLINE_RETRIES"}
     assert shown["idle_seconds"] == {"value": 600.0, "from": "default"}
     assert shown["home"] == {"value": str(place.home), "from": "JACKLINE_HOME"}
-    assert "retries\t2\t" in place.type("config").out
+    assert "retries\t0\t" in place.type("config").out
     assert not place.home.exists()
 
 
@@ -98,3 +98,10 @@ def test_the_nearest_word_is_named(place: Place, words: tuple[str, ...], said: s
     ended = place.type(*words)
     assert (ended.code, is_one_line(ended)) == (2, True), ended
     assert said in ended.err
+
+
+def test_every_digit_of_a_number_is_shown(place: Place) -> None:
+    user_settings(place, "max_tokens = 99999999\nmax_usd = 99999999\nretry_seconds = 0.5\n")
+    shown = place.type("config").out
+    for line in ("max_tokens\t99999999\t", "max_usd\t99999999\t", "retry_seconds\t0.5\t", "timeout_seconds\t900\t"):
+        assert line in shown

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
+from jackline.app import config, doctor
+from jackline.app.home import Home
 from tests.cli.place import SAY, Place
 
 
@@ -80,3 +84,19 @@ def test_a_clock_that_went_back(place: Place) -> None:
     found = {one["part"]: one for one in place.end_of(place.python(program)).json["findings"]}
     assert found["clock"]["state"] == "warn"
     assert "in the future" in found["clock"]["found"]
+
+
+def test_a_home_that_can_never_be_made(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = config.load(place.environment(JACKLINE_HOME=str(place.folder / "a" / "b")), str(place.repository))
+    found = {one.part: one for one in doctor.examine(Home(loaded))}
+    assert found["home"].state == "ok"
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != str(place.folder) and real(path, mode))
+    found = {one.part: one for one in doctor.examine(Home(loaded))}
+    assert found["home"].state == "fail"
+    assert f"{place.folder} cannot be written" in found["home"].found
+
+
+def test_a_home_that_cannot_be_read_fails(place: Place) -> None:
+    place.home.symlink_to("home")
+    assert findings(place, code=1)["home"]["state"] == "fail"

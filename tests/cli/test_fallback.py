@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,6 +113,26 @@ def test_auto_with_nothing_installed_says_where_to_look(agents: Place) -> None:
 def test_an_agent_that_is_simply_wrong_is_not_replaced(agents: Place) -> None:
     ended = agents.type("run", "fix it", "--agent", "broken", "--fallback", "good", "--json")
     assert (ended.code, ended.json["failure"]) == (1, "agent_error")
+
+
+def test_the_scripted_agent_cannot_take_over_without_a_script(agents: Place) -> None:
+    ended = agents.type("run", "fix it", "--agent", "tired", "--fallback", "scripted")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "no script" in ended.err
+    assert not agents.type("list", "--json").rows
+
+
+def test_what_an_agent_cost_that_tells_none_is_unknown_everywhere(agents: Place) -> None:
+    run = agents.type("run", "fix it", "--agent", "good", "--json").json
+    assert (run["tokens"], run["cost_usd"]) == (7, None)
+    assert agents.type("show", run["id"], "--json").json["cost_usd"] is None
+    assert agents.type("list", "--json").rows[0]["cost_usd"] is None
+    assert "cost unknown of" in agents.type("show", run["id"]).out
+    folder = Path(run["folder"])
+    assert json.loads((folder / "metadata.json").read_text())["cost_usd"] is None
+    assert "cost_usd" not in json.loads((folder / "manifest.json").read_text())["metadata"]
+    assert "unknown" in (folder / "summary.txt").read_text()
+    assert "cost unknown" in agents.type("run", "again", "--agent", "good").out
 
 
 @pytest.mark.parametrize("words", [["--agent", "tird"], ["--agent", "tired", "--fallback", "goood"]])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tomllib
 from pathlib import Path
 
-from jackline.app import config, scaffold
+import pytest
+
+from jackline.app import config, keys, scaffold
 from tests.cli.place import Place, is_one_line
 
 
@@ -48,7 +51,7 @@ def test_without_git_nothing_is_ignored(place: Place) -> None:
 def test_every_line_of_the_file_is_right_without_its_comment_sign(tmp_path: Path) -> None:
     lines = [line.removeprefix("# ") for line in scaffold.settings_text().splitlines() if " = " in line]
     settings = tomllib.loads("\n".join(line for line in lines if not line.startswith(("model", "arguments"))))
-    assert settings == {key.name: key.default for key in config.KEYS if key.project}
+    assert settings == {key.name: key.default for key in keys.KEYS if key.project}
     (tmp_path / "jackline.toml").write_text(scaffold.settings_text())
     loaded = config.load({"HOME": str(tmp_path)}, str(tmp_path))
     assert set(loaded.sources.values()) == {"default"}
@@ -59,3 +62,24 @@ def test_a_folder_that_cannot_be_written(place: Place) -> None:
     ended = place.type("init")
     assert (ended.code, is_one_line(ended)) == (2, True)
     assert ".agents" in ended.err
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".agents", ".agents/tasks", "jackline.toml"])
+def test_nothing_is_written_through_a_link(place: Place, name: str) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=place.repository, check=True)
+    outside = place.folder / "outside"
+    outside.write_text("mine") if "." in name.lstrip(".") or name == ".gitignore" else outside.mkdir()
+    link = place.repository / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(outside)
+    ended = place.type("init")
+    assert (ended.code, is_one_line(ended)) == (2, True), ended
+    assert "is a link" in ended.err
+    assert outside.read_text() == "mine" if outside.is_file() else not list(outside.iterdir())
+
+
+def test_a_pipe_is_not_waited_for(place: Place) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=place.repository, check=True)
+    os.mkfifo(place.repository / ".gitignore")
+    ended = place.type("init")
+    assert (ended.code, is_one_line(ended)) == (2, True), ended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.cli.place import SAY
@@ -40,6 +41,23 @@ def test_the_session_of_a_run_that_ended_is_adopted(place: Place) -> None:
     assert second.code == 0
     assert (place.repository / "told.txt").read_text().splitlines() == [f"new {session}", f"again {session}"]
     assert place.type("show", second.json["id"], "--json").json["sessions"] == {"talker": session}
+
+
+def test_a_session_that_the_agent_does_not_know_is_told_wherever_the_run_is(place: Place) -> None:
+    unknown = """echo '{"type":"error","class":"agent_error","detail":"gone","session_lost":true}'; exit 1"""
+    command, resume = (json.dumps(["sh", "-c", said, "{session}"]) for said in (TELLS, unknown))
+    folder = place.folder / ".config" / "jackline"
+    folder.mkdir(parents=True)
+    table = f"[agents.talker]\ncommand = {command}\nresume = {resume}\nformat = 'lines'\n"
+    (folder / "config.toml").write_text(table)
+    ended = place.type("run", "x", "--agent", "talker", "--session", "by-hand")
+    line = "session by-hand was not known to talker; a fresh one was begun"
+    assert ended.code == 0
+    assert line in ended.out
+    run = place.type("list", "--json").rows[0]
+    assert line in place.type("show", run["id"]).out
+    assert place.type("show", run["id"], "--json").json["lost_sessions"] == [line]
+    assert line in (Path(run["folder"]) / "summary.txt").read_text()
 
 
 def test_an_agent_without_sessions_cannot_adopt_one(place: Place) -> None:

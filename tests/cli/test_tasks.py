@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -91,6 +92,34 @@ def test_a_new_task_can_be_used_at_once_and_is_never_overwritten(place: Place) -
     assert "cannot be a task's name" in refused(place.type("tasks", "new", "../up"))
 
 
+def test_what_is_no_file_of_the_project_is_no_task(place: Place) -> None:
+    folder = place.repository / ".agents" / "tasks"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "pipe.md")
+    (folder / "folder.md").mkdir()
+    (place.folder / "secret").write_text("theirs")
+    (folder / "link.md").symlink_to(place.folder / "secret")
+    place.task("real")
+    (folder / "inside.md").symlink_to("real.md")
+    rows = {row["name"]: row["problem"] for row in place.type("tasks", "list", "--json").rows}
+    assert (rows["real"], rows["inside"]) == (None, None)
+    for name in ("pipe", "folder", "link"):
+        assert rows[name], name
+        assert rows[name] in refused(place.type("tasks", "show", name))
+        assert rows[name] in refused(place.play(SAY, words=("--task", name)))
+    assert "theirs" not in place.type("tasks", "list").out
+
+
+def test_a_folder_of_tasks_outside_the_project_is_none(place: Place) -> None:
+    outside = place.folder / "outside" / "tasks"
+    outside.mkdir(parents=True)
+    (outside / "theirs.md").write_text("x")
+    (place.repository / ".agents").symlink_to(place.folder / "outside")
+    assert "out of the project" in refused(place.type("tasks", "show", "theirs"))
+    assert "is a link" in refused(place.type("tasks", "new", "mine"))
+    assert not (outside / "mine.md").exists()
+
+
 # --- running ---------------------------------------------------------------------------------------------------
 
 
@@ -104,6 +133,7 @@ def test_an_unknown_task_names_its_neighbours(place: Place) -> None:
 
 def test_variables_and_further_words(place: Place) -> None:
     place.task("greet", "---\nvar.who: you\nmax_calls: 7\nproof: test -d .\n---\nGreet {who} in {where}.")
+    assert place.type("trust").code == 0
     words = ("--task", "greet", "--var", "where=there", "--var", "who=her", "--json", "and be brief")
     run = place.play(SAY, words=words).json
     assert (run["task"], run["prompt"], run["proof"]) == ("greet", "Greet her in there.\n\nand be brief", "proved")
@@ -264,3 +294,61 @@ def test_a_dry_run_refuses_what_a_run_would(place: Place) -> None:
     assert "no task is called" in refused(place.play(SAY, words=("--task", "nothing", "--dry-run")))
     assert "not in a git repository" in refused(place.play(SAY, words=("--task", "debug_smoke_commit", "--dry-run")))
     assert "no agent is called" in refused(place.type("run", "x", "--agent", "nobody", "--dry-run"))
+
+
+def test_a_dry_run_tells_model_effort_proof_and_limits(place: Place) -> None:
+    words = (
+        "run",
+        "x",
+        "--agent",
+        "claude",
+        "--model",
+        "opus",
+        "--effort",
+        "high",
+        "--proof",
+        "make test",
+        "--dry-run",
+    )
+    told = place.type(*words, "--max-usd", "3", "--json").json
+    assert (told["model"], told["effort"], told["proof"]) == ("opus", "high", "make test")
+    assert (told["limits"]["max_usd"], told["limits"]["timeout_seconds"]) == (3, 900)
+    shown = place.type(*words).out
+    for text in ("opus", "high", "make test", "max_usd 20", "max_calls 10000"):
+        assert text in shown
+
+
+@pytest.mark.parametrize("program", ["missing", "old"])
+def test_a_dry_run_without_the_program_prints_its_plan_and_is_13(place: Place, program: str) -> None:
+    binary = place.folder / "claude"
+    if program == "old":
+        binary.write_text("#!/bin/sh\necho 0.0.1\n")
+        binary.chmod(0o700)
+    environ = {"JACKLINE_CLAUDE_BINARY": str(binary)}
+    words = ("run", "x", "--agent", "claude", "--dry-run")
+    ended = place.type(*words, environ=environ)
+    assert (ended.code, is_one_line(ended)) == (13, True), ended
+    assert "prompt" in ended.out
+    assert "agent 'claude' cannot be used" in ended.err
+    told = place.type(*words, "--json", environ=environ)
+    assert (told.code, told.json["exit_code"], str(binary) in told.json["problem"]) == (13, 13, True)
+    assert place.play(SAY, words=("--dry-run", "--fallback", "claude"), environ=environ).code == 0
+    assert not place.home.exists()
+
+
+def test_a_dry_run_refuses_a_session_that_is_taken(place: Place) -> None:
+    first = place.play({"limit": {"resets_in": 3600}}, words=("--json",)).json
+    session = place.type("show", first["id"], "--json").json["sessions"]["scripted"]
+    said = refused(place.play(SAY, words=("--session", session, "--dry-run")))
+    assert first["id"] in said
+    assert said == refused(place.play(SAY, words=("--session", session)))
+
+
+@pytest.mark.parametrize("flag", ["--workspace", "--job", "--policy", "--script", "--task"])
+def test_an_empty_word_is_told(place: Place, flag: str) -> None:
+    assert f"{flag} is empty" in refused(place.type("run", "x", "--agent", "claude", flag, ""))
+
+
+def test_a_long_name_is_cut_in_the_message(place: Place) -> None:
+    for words in (("tasks", "show"), ("show",), ("run", "x", "--agent", "claude", "--run-id"), ("tasks", "new")):
+        assert len(refused(place.type(*words, "x" * 5000))) < 300, words

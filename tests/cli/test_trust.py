@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from jackline.app import trust
-from tests.cli.place import Place, is_one_line
+from tests.cli.place import SAY, Ended, Place, is_one_line
 
 TABLE = '[agents.claude]\nbinary = "/opt/theirs"\n'
 
@@ -26,9 +26,10 @@ def trusted(place: Place) -> bool:
 
 
 def test_untrusted_it_is_refused_and_trusted_it_counts(project: Place) -> None:
-    refused = project.type("list")
+    refused = project.play(SAY)
     assert (refused.code, is_one_line(refused)) == (2, True)
     assert "jackline trust" in refused.err
+    assert not project.home.exists()
     said = project.type("trust")
     assert (said.code, said.err) == (0, "")
     assert "jackline.toml" in said.out
@@ -55,7 +56,7 @@ def test_any_change_of_the_files_ends_it(project: Place) -> None:
         change()
         assert not trusted(project)
         assert project.type("trust", "--show", "--json").json["changed"] is True
-    assert project.type("list").code == 2
+    assert project.play(SAY).code == 2
 
 
 def test_what_runs_leave_there_does_not_matter(project: Place) -> None:
@@ -88,7 +89,7 @@ def test_one_project_is_not_another(project: Place) -> None:
     other.mkdir()
     (other / ".git").mkdir()
     (other / "jackline.toml").write_text(TABLE)
-    assert project.type("list", cwd=other).code == 2
+    assert project.play(SAY, cwd=other).code == 2
     assert not trust.is_trusted(str(project.folder / "another home"), str(project.repository))
 
 
@@ -117,3 +118,138 @@ def test_what_cannot_be_held_to_account_is_not_trusted(project: Place) -> None:
 def test_nothing_to_trust(place: Place) -> None:
     ended = place.type("trust")
     assert (ended.code, is_one_line(ended)) == (2, True)
+
+
+# --- what an untrusted project cannot do -----------------------------------------------------------------------
+
+
+def refused(ended: Ended) -> str:
+    assert (ended.code, is_one_line(ended)) == (2, True), ended
+    return ended.err
+
+
+BROKEN = [
+    TABLE, "nonsense", "colour = 1\n", "max_usd = -1\n", "agent = 'command'\n", "fallback = 'codex, acp'\n",
+    "x = " + "[" * 5000 + "]" * 5000, "# " + "x" * 1_000_001,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
+def test_a_projects_file_takes_no_command_away_but_those_that_start_work(place: Place, text: str) -> None:
+    waiting = place.play({"limit": {"resets_in": 3600}}, words=("--run-id", "r"))
+    assert waiting.code == 10
+    file = place.repository / "jackline.toml"
+    file.write_text(text)
+    said = refused(place.play(SAY))
+    assert str(file) in said
+    assert refused(place.type("resume", "r")) == said
+    for words in (("list",), ("show", "r"), ("logs", "r"), ("config",), ("tasks", "list"), ("db", "status")):
+        ended = place.type(*words)
+        assert (ended.code, ended.err.count(str(file)), ended.err.count("\n")) == (0, 1, 1), (words, ended)
+        assert "going on without" in ended.err
+    doctor = {one["part"]: one for one in place.type("doctor", "--json").json["findings"]}
+    assert doctor["project"]["state"] == "fail"
+    assert str(file) in doctor["project"]["found"]
+    assert place.type("cancel", "r").code == 0
+    assert place.type("show", "r", "--json").json["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_a_projects_file_that_is_none_is_not_waited_for(place: Place, kind: str) -> None:
+    path = place.repository / "jackline.toml"
+    os.mkfifo(path) if kind == "pipe" else path.mkdir()
+    assert place.type("list").code == 0
+    assert "jackline.toml" in refused(place.play(SAY))
+
+
+def limits(place: Place, *words: str, **environ: str) -> dict[str, float]:
+    told: dict[str, float] = place.play(SAY, words=("--dry-run", "--json", *words), environ=environ).json["limits"]
+    return told
+
+
+def test_an_untrusted_projects_settings_only_tighten(place: Place) -> None:
+    text = "max_usd = 50\nmax_calls = 0\nmax_tokens = 9\nidle_seconds = 0\nretries = 0\ntimeout_seconds = 901\n"
+    text += "max_steps = 499\ngrace_seconds = 6\n"
+    (place.repository / "jackline.toml").write_text(text)
+    untrusted = limits(place)
+    assert untrusted == {
+        "max_usd": 20, "max_calls": 10_000, "max_tokens": 9, "idle_seconds": 600, "retries": 0, "timeout_seconds": 900,
+        "max_steps": 499, "grace_seconds": 5, "max_seconds": 28_800, "max_iterations": 20,
+    }  # fmt: skip
+    noted = place.type("config").err
+    assert "max_usd stays 20, not 50" in noted
+    assert "max_tokens" not in noted
+    assert "max_usd stays 20, not 50" in place.play(SAY).err
+    assert limits(place, "--max-usd", "60", JACKLINE_TIMEOUT_SECONDS="950")["max_usd"] == 60
+    assert place.type("trust").code == 0
+    trusted_now = limits(place)
+    assert (trusted_now["max_usd"], trusted_now["max_calls"], trusted_now["idle_seconds"]) == (50, 0, 0)
+
+
+def test_an_untrusted_projects_task_only_tightens(place: Place) -> None:
+    place.task("greedy", "---\nmax_usd: 0\nmax_calls: 7\nretries: 9\n---\nx")
+    words = ("--task", "greedy")
+    found = limits(place, *words)
+    assert (found["max_usd"], found["max_calls"], found["retries"]) == (20, 7, 2)
+    assert limits(place, *words, "--max-usd", "30")["max_usd"] == 30
+    assert "max_usd stays 20, not 0" in place.play(SAY, words=words).err
+    assert place.type("trust").code == 0
+    assert limits(place, *words)["max_usd"] == 0
+
+
+def test_an_untrusted_projects_task_runs_no_program(place: Place) -> None:
+    place.task("proves", f"---\nproof: touch {place.path('ran')}\n---\nx")
+    for words in ((), ("--dry-run",)):
+        said = refused(place.play(SAY, words=("--task", "proves", *words)))
+        assert "read it, then `jackline trust`" in said
+    assert not place.home.exists()
+    assert place.play(SAY, words=("--task", "proves", "--proof", "true")).code == 0
+    assert not (place.folder / "ran").exists()
+    place.task("any", "---\nagents: [claude, command]\n---\nx")
+    assert "'command' starts any program" in refused(place.type("run", "--task", "any"))
+    assert place.type("trust").code == 0
+    assert place.play(SAY, words=("--task", "proves")).code == 0
+    assert (place.folder / "ran").exists()
+
+
+def test_a_word_for_the_project_does_not_count_below_it(project: Place) -> None:
+    below = project.repository / "below"
+    (below / ".agents" / "tasks").mkdir(parents=True)
+    (below / ".agents" / "tasks" / "deep.md").write_text("---\nproof: 'true'\n---\nx")
+    (project.repository / "jackline.toml").write_text("")
+    assert project.type("trust").code == 0
+    assert "does not cover it" in refused(project.play(SAY, words=("--task", "deep"), cwd=below))
+
+
+def test_a_task_of_the_user_may_do_what_it_says(place: Place) -> None:
+    folder = place.folder / ".config" / "jackline" / "tasks"
+    folder.mkdir(parents=True)
+    (folder / "mine.md").write_text("---\nproof: 'true'\nmax_usd: 50\n---\nx")
+    assert limits(place, "--task", "mine")["max_usd"] == 50
+    assert place.play(SAY, words=("--task", "mine")).code == 0
+
+
+def test_a_task_that_hides_a_built_in_one_is_told(place: Place) -> None:
+    place.task("debug_hello_simple")
+    ended = place.play(SAY, words=("--task", "debug_hello_simple"))
+    assert ended.code == 0
+    assert f"this project's own {place.repository}/.agents/tasks/debug_hello_simple.md" in ended.err
+    rows = {row["name"]: row["origin"] for row in place.type("tasks", "list", "--json").rows}
+    assert rows["debug_hello_simple"] == "project"
+
+
+@pytest.mark.parametrize("model", ["--openai-base-url=http://x", " -x", "a\nb", "  ", "\x1b[31m"])
+def test_a_model_an_effort_and_a_session_are_words_and_no_flags(place: Place, model: str) -> None:
+    quoted = json.dumps(model)
+    place.task("odd", f"---\nagent: claude\nmodel: {quoted}\n---\nx")
+    for words in (
+        ("run", "--task", "odd", "--dry-run"),
+        ("run", "x", "--agent", "claude", f"--model={model}"),
+        ("run", "x", "--agent", "claude", f"--effort={model}"),
+        ("run", "x", "--agent", "claude", f"--session={model}"),
+    ):
+        refused(place.type(*words))
+    (place.folder / "job.toml").write_text(f'prompt = "x"\nagent = "claude"\nsession = {quoted}\n')
+    refused(place.type("run", "--job", place.path("job.toml")))
+    refused(place.type("run", "x", "--agent", "claude", environ={"JACKLINE_CLAUDE_MODEL": model}))
+    assert not place.home.exists()

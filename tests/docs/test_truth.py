@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from jackline import faults
-from jackline.app.config import KEYS
+from jackline.app.keys import KEYS
 from jackline.domain.states import Failure, RunState, WaitReason, exit_code
 from tests.docs.pages import NAMES, ROOT, anchors, blocks, commands, inline_code, links, read
 

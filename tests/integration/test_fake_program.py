@@ -58,6 +58,7 @@ def test_it_serves_until_its_input_ends(script: Path, tmp_path: Path) -> None:
         assert process.communicate(timeout=SECONDS) == ("", "")
         assert process.returncode == 0
     assert json.loads(log.read_text())["text"] == "hi"
+    assert log.stat().st_mode & 0o777 == 0o600, "prompts are for their owner only"
 
 
 def test_sigterm_ends_it_cleanly_even_while_a_request_hangs(script: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,10 @@ class Machine:
         environ: Mapping[str, str] = {**self.environ, "JACKLINE_HOME": str(self.home), **more}
         loaded = config.load(environ, str(self.folder))
         return agents.find(str(self.home), loaded, adapter or Nimble(), environ)
+
+    def ollama(self, **more: str) -> agents.Found:
+        loaded = config.load({**self.environ, "JACKLINE_HOME": str(self.home)}, str(self.folder))
+        return agents.locate(loaded, registry.load("ollama").declaration, {**self.environ, **more})
 
 
 @pytest.fixture
@@ -148,6 +154,52 @@ def test_a_program_that_hangs_is_given_up(machine: Machine, monkeypatch: pytest.
     assert time.monotonic() - began < 20
 
 
+def test_a_program_that_hangs_is_not_waited_for_again_and_again(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "_TIMEOUT_S", 0.3)
+    path = machine.program("exec sleep 60")
+    assert machine.find() == machine.find()
+    assert machine.asked() == 1
+    note = machine.home / versions.CACHE
+    known = json.loads(note.read_text())
+    known[str(path)]["at"] -= 61 * 1000
+    note.write_text(json.dumps(known))
+    machine.program("echo 2.1.300")
+    os.utime(path, ns=(0, int(known[str(path)]["key"].split(":")[1])))
+    assert machine.find().version == "2.1.300", "after a minute it is asked again"
+
+
+def test_one_that_is_simply_wrong_is_asked_again_at_once(machine: Machine) -> None:
+    machine.program(f"[ -e {machine.folder}/mended ] && echo 2.1.300")
+    assert "says no version" in machine.find().why
+    (machine.folder / "mended").touch()
+    assert machine.find().version == "2.1.300"
+
+
+# --- a server that it needs
+
+
+def test_a_server_that_does_not_answer_is_in_the_way(machine: Machine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        assert machine.ollama(OLLAMA_HOST=place).why == ""
+    why = f"nothing answers at {place}: start it with `ollama serve`"
+    assert machine.ollama(OLLAMA_HOST=place) == agents.Found("ollama", why=why)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:port", f"{'x' * 70}.example"])
+def test_where_no_server_can_be_is_no_traceback(machine: Machine, host: str) -> None:
+    found = machine.ollama(OLLAMA_HOST=host)
+    assert "which is no address" in found.why or "nothing answers at xxx" in found.why
+
+
+def test_a_turn_has_more_patience_with_a_server(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
+    loaded = config.load(machine.environ, str(machine.folder))
+    assert agents.usable(str(machine.home), loaded, registry.load("ollama")) == sys.executable
+
+
 def test_a_missing_one_says_how_to_install_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in machine.environ.items():
         monkeypatch.setenv(name, value)
@@ -211,7 +263,7 @@ def test_a_manager_of_versions_keeps_the_name_it_is_called_by(machine: Machine) 
 
 def test_an_agent_without_a_version_is_not_started(machine: Machine) -> None:
     path = machine.program("exit 1")
-    found = machine.find(Nimble(replace(DECLARATION, version_arguments=())))
+    found = machine.find(Nimble(DECLARATION._replace(version_arguments=())))
     assert (found, machine.asked()) == (agents.Found("nimble", str(path)), 0)
 
 

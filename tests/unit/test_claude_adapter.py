@@ -70,8 +70,7 @@ def test_a_resume_names_the_session_and_a_fork_both() -> None:
 
 def test_model_effort_and_further_arguments_are_handed_on_in_this_order() -> None:
     launch = ADAPTER.launch(request(model="m", effort="low", arguments=("--add-dir", "/srv")))
-    assert launch.argv[-6:] == ("--model", "m", "--effort", "low", "--add-dir", "/srv")
-    assert "--model" not in ADAPTER.launch(request()).argv
+    assert launch.argv[-5:] == ("--model=m", "--effort", "low", "--add-dir", "/srv")
 
 
 @pytest.mark.parametrize("flag", ["--bare", "--safe-mode", "--output-format=json", "--resume", "-c", "--bg"])
@@ -95,13 +94,29 @@ def test_the_users_own_number_of_retries_is_kept() -> None:
 
 
 def test_credentials_pass_and_what_belongs_to_another_session_does_not() -> None:
-    wanted = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_PROFILE")
+    wanted = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN")
     unwanted = (
         "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "CLAUDE_CODE_SIMPLE",
-        "OPENAI_API_KEY", "GOOGLE_API_KEY", "AWS_LAMBDA_FUNCTION_NAME",
+        "OPENAI_API_KEY", "GOOGLE_API_KEY", "AWS_LAMBDA_FUNCTION_NAME", "AWS_PROFILE", "AWS_SECRET_ACCESS_KEY",
+        "GOOGLE_APPLICATION_CREDENTIALS",
     )  # fmt: skip
     environ = dict.fromkeys((*wanted, *unwanted), "1")
-    assert tuple(passed(environ, DECLARATION.passes)) == wanted
+    assert tuple(passed(environ, DECLARATION.seen(environ))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("switch", "value", "seen"),
+    [
+        ("CLAUDE_CODE_USE_BEDROCK", "1", {"CLAUDE_CODE_USE_BEDROCK", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"}),
+        ("CLAUDE_CODE_USE_VERTEX", "true", {"CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS"}),
+        ("CLAUDE_CODE_USE_BEDROCK", "0", {"CLAUDE_CODE_USE_BEDROCK"}),
+        ("CLAUDE_CODE_USE_VERTEX", "", {"CLAUDE_CODE_USE_VERTEX"}),
+    ],
+)
+def test_the_keys_to_an_account_pass_only_where_it_is_used(switch: str, value: str, seen: set[str]) -> None:
+    account = ("AWS_SECRET_ACCESS_KEY", "AWS_REGION", "GOOGLE_APPLICATION_CREDENTIALS")
+    environ = {**dict.fromkeys(account, "k"), switch: value}
+    assert set(passed(environ, DECLARATION.seen(environ))) == seen
 
 
 # --- parse

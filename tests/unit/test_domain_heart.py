@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -210,7 +209,7 @@ def test_nothing_reopens_succeeded_or_cancelled(state: RunState) -> None:
         step(over, Claimed(AT))
     for signal in (SETTLED, ended(), ended(Failure.CRASHED), CheckEnded(AT, 0)):
         with pytest.raises(TransitionRefused):
-            step(replace(over, life=over.life._replace(goal=Phase.PROVING), spec=UNPROVED), signal)
+            step(over._replace(life=over.life._replace(goal=Phase.PROVING), spec=UNPROVED), signal)
 
 
 @pytest.mark.parametrize("why", Stop)
@@ -278,7 +277,7 @@ def test_a_cancel_ends_whatever_is_under_way(place: str) -> None:
 def test_a_cancel_request_in_the_store_is_enough(place: str) -> None:
     make, end = PLACES[place]
     state = make()
-    asked = replace(state, life=state.life._replace(cancel_requested=True))
+    asked = state._replace(life=state.life._replace(cancel_requested=True))
     decided = step(asked, end)
     assert decided.state.life.state is RunState.CANCELLED
     assert decided.state.life.proof is Proof.UNVERIFIED

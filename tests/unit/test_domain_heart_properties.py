@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +71,7 @@ def follow(state: State, event: Input | str) -> Step:
         life = state.life._replace(attempt=state.life.attempt + 1)
         return step(State(state.run_id, state.spec, life), Claimed(0))
     if isinstance(event, str):
-        return Step(replace(state, life=state.life._replace(cancel_requested=True)))
+        return Step(state._replace(life=state.life._replace(cancel_requested=True)))
     return step(state, event)
 
 

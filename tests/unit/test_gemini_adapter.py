@@ -61,7 +61,7 @@ def test_node_runs_the_program_itself_and_the_session_is_chosen_by_us() -> None:
     launch = ADAPTER.launch(request(arguments=("--debug",), model="m"))
     assert launch.argv == (
         "node", "/opt/gemini.js", "--output-format", "stream-json", "--skip-trust", "--yolo",
-        "--session-id", SESSION, "--model", "m", "--debug",
+        "--session-id", SESSION, "--model=m", "--debug",
     )  # fmt: skip
     assert launch.env["GEMINI_CLI_NO_RELAUNCH"] == "true"
     assert launch.env["GEMINI_TELEMETRY_ENABLED"] == "false"
@@ -132,7 +132,9 @@ def test_the_declaration_says_what_the_cli_can() -> None:
     assert DECLARATION.resumes
     assert not DECLARATION.forks
     assert not DECLARATION.efforts
-    assert {"GEMINI_API_KEY", "GOOGLE_*"} <= set(DECLARATION.passes)
+    assert {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"} <= set(DECLARATION.passes)
+    assert "GOOGLE_CLOUD_ACCESS_TOKEN" not in DECLARATION.seen({"GOOGLE_CLOUD_ACCESS_TOKEN": "t"})
+    assert "GOOGLE_CLOUD_ACCESS_TOKEN" in DECLARATION.seen({"GOOGLE_GENAI_USE_GCA": "true"})
 
 
 # --- parse

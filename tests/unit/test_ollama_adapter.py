@@ -18,6 +18,7 @@ from jackline.agents.talking.chat import address_of
 from jackline.agents.talking.memory import Memory
 from jackline.agents.talking.shell import HEAD_BYTES, TAIL_BYTES, _Kept
 from jackline.domain.adapter import TurnRequest
+from jackline.errors import UsageError
 from jackline.fake.pointing import point
 from jackline.fake.wire import Answer, ToolCall
 from jackline.fake.wires.ollama import WIRE
@@ -70,6 +71,20 @@ def test_declaration() -> None:
 )
 def test_what_ollama_host_means(host: str, address: str) -> None:
     assert address_of(host) == address
+
+
+@pytest.mark.parametrize(
+    ("host", "place"),
+    [("", ("127.0.0.1", 11434)), ("[::1]:9000", ("::1", 9000)), ("https://example.org/x", ("example.org", 443))],
+)
+def test_where_its_server_is_looked_for(host: str, place: tuple[str, int]) -> None:
+    assert ollama.Ollama().address({"OLLAMA_HOST": host}) == place
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:port", "http://[::1", "127.0.0.1:99999"])
+def test_where_no_server_can_be_is_said(host: str) -> None:
+    with pytest.raises(UsageError, match="which is no address"):
+        ollama.Ollama().address({"OLLAMA_HOST": host})
 
 
 def test_an_address_that_is_none() -> None:

@@ -78,8 +78,7 @@ def test_a_resume_and_a_fork_name_the_session() -> None:
 
 def test_model_effort_and_further_arguments_are_handed_on_in_this_order() -> None:
     launch = ADAPTER.launch(request(model="fake/m", effort="high", arguments=("--agent", "plan")))
-    assert launch.argv[-6:] == ("--model", "fake/m", "--variant", "high", "--agent", "plan")
-    assert "--model" not in ADAPTER.launch(request()).argv
+    assert launch.argv[-5:] == ("--model=fake/m", "--variant", "high", "--agent", "plan")
 
 
 @pytest.mark.parametrize("flag", ["--format=default", "-s", "--attach", "--share", "-i", "--dir=/etc"])
@@ -120,7 +119,15 @@ def test_settings_that_are_no_plain_json_are_left_to_it() -> None:
 def test_it_sees_its_own_variables_and_keys_and_nothing_of_another_opencode_around_it() -> None:
     ours = {"OPENCODE_CONFIG_DIR": "c", "OPENROUTER_API_KEY": "k", "OPENCODE_DISABLE_PRUNE": "1"}
     others = {"OPENCODE_PID": "7", "OPENCODE_CLIENT": "desktop", "GITHUB_TOKEN": "t", "SECRET": "s"}
-    assert passed({**ours, **others}, DECLARATION.passes) == ours
+    assert passed({**ours, **others}, DECLARATION.seen({**ours, **others})) == ours
+
+
+@pytest.mark.parametrize("named", ["AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE"])
+def test_of_aws_it_sees_what_was_made_for_a_model_and_never_the_keys_to_the_account(named: str) -> None:
+    account = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"), "k")
+    assert passed(account, DECLARATION.seen(account)) == {}
+    environ = {**account, named: "n"}
+    assert passed(environ, DECLARATION.seen(environ)) == {"AWS_REGION": "k", named: "n"}
 
 
 # --- the launcher of npm

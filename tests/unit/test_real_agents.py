@@ -61,6 +61,13 @@ def test_each_is_installed_once_and_has_its_entry(cache: Path, capsys: pytest.Ca
     assert said.err == ""
     assert said.out.count(str(cache / "one-1.2.3" / "bin" / "one")) == 2
     assert "left out: the pinned package is for plan9-mips" in said.out
+    # What `jackline uninstall` may take away, and nothing that was there before.
+    (cache / "theirs-1.0").mkdir()
+    assert install.main([]) == 0
+    assert (cache / install.MARK).read_text().split() == ["one-1.2.3", "two-4.5.6"]
+    (cache / install.MARK).unlink()  # a cache of the time before there was a list
+    assert install.main([]) == 0
+    assert (cache / install.MARK).read_text().split() == ["one-1.2.3", "two-4.5.6"]
 
 
 def test_a_failure_is_one_line_and_leaves_nothing(

@@ -23,7 +23,7 @@ from jackline.agents import scripted, lines
 from jackline.domain.adapter import Launch
 
 class Agent:
-    declaration = replace(scripted.DECLARATION, name="{name}")
+    declaration = scripted.DECLARATION._replace(name="{name}")
     def launch(self, request):
         return Launch(("agent",))
     def parse(self, line):

@@ -6,7 +6,7 @@ import pytest
 
 from jackline.domain.budget import Spent
 from jackline.domain.changes import Changes
-from jackline.domain.records import Attempt, Call, Life, Receipt
+from jackline.domain.records import Attempt, Call, Life, Manner, Receipt, Turn
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Proof, RunState, WaitReason
 from jackline.views import resume, summary
 from jackline.views.summary import Summary, fold, lines
@@ -69,6 +69,54 @@ def test_a_run_that_ended_well() -> None:
         "effects": 1,
         "receipts": 1,
     }.items()  # fmt: skip
+
+
+# What a run cost, and which sessions it lost on the way
+
+SILENT = SPEC._replace(manners={"claude": Manner(), "codex": Manner(tells_cost=False)})
+
+
+@pytest.mark.parametrize(
+    ("agents", "told", "cost", "words"),
+    [
+        (["codex"], 0, None, "unknown"),
+        (["claude", "codex"], 0, None, "unknown"),
+        (["claude", "codex"], 2_000, 0.002, "0.0020 USD"),
+        (["claude"], 0, 0.0, "0.0000 USD"),
+        ([], 0, 0.0, "0.0000 USD"),
+    ],
+)
+def test_a_cost_that_nobody_tells_is_not_nothing(agents: list[str], told: int, cost: float | None, words: str) -> None:
+    life = Life(RunState.FAILED, spent=Spent(usd_micros=told, tokens_input=9))
+    turns = [turn(number, agent=agent) for number, agent in enumerate(agents, 1)]
+    found = fold(run(life, spec=SILENT), turns=turns)
+    assert found.to_dict()["cost_usd"] == cost
+    assert any(line.split() == ["cost", *words.split()] for line in lines(found))
+    assert f"cost {words}" in resume.page(found, [], "/h")
+
+
+LOST = turn(1, session="old", failure="agent_error")
+
+
+@pytest.mark.parametrize(
+    ("second", "lost"),
+    [
+        (turn(2, session="new"), True),
+        (turn(2, session=None), True),
+        (turn(2, session="old"), False),
+        (turn(2, session="new", agent="codex"), False),
+        (turn(2, session="new", attempt=2), False),
+    ],
+)
+def test_a_session_that_was_lost_has_a_line(second: Turn, lost: bool) -> None:
+    found = fold(run(), turns=[LOST, second])
+    line = "session old was not known to claude; a fresh one was begun"
+    assert found.lost_sessions == ((line,) if lost else ())
+    assert any(line in one for one in lines(found)) is lost
+
+
+def test_an_agent_that_begins_a_session_each_turn_has_lost_none() -> None:
+    assert fold(run(), turns=[turn(1, session="one"), turn(2, session="two")]).lost_sessions == ()
 
 
 @pytest.mark.parametrize(

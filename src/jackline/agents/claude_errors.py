@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jackline.agents import reading, verdict
@@ -64,5 +63,5 @@ def _failed(end: Heard, heard: tuple[Heard, ...]) -> Outcome:
         told = verdict.complained(error)
     limit = verdict.last(heard, "limit")
     if told.failure is Failure.LIMIT and limit is not None:
-        return replace(told, resets_at=limit.data.get("resets_at"))
+        return told._replace(resets_at=limit.data.get("resets_at"))
     return told

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NoReturn
 
 from jackline.agents import acp, command, lines
@@ -89,8 +89,7 @@ class _SpeaksAcp:
 
     def __init__(self, described: Described) -> None:
         self._described = described
-        self.declaration = replace(
-            acp.DECLARATION,
+        self.declaration = acp.DECLARATION._replace(
             name=described.name,
             binary=described.acp[0],
             passes=described.env,
@@ -103,7 +102,7 @@ class _SpeaksAcp:
 
     def launch(self, request: TurnRequest) -> Launch:
         words = (*_started(self._described.acp, request), *request.arguments)
-        return acp.launch(replace(request, binary=sys.executable), words)  # the binary is the agent's, not the client's
+        return acp.launch(request._replace(binary=sys.executable), words)  # the binary is the agent's, not the client's
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
         return lines.parse(line)

@@ -6,10 +6,12 @@ The program that talks to the server is in talking/ollama.py; there need not be 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 from jackline.agents import helper, launching, lines
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.errors import UsageError
 
 DECLARATION = Declaration(
     name="ollama",
@@ -29,6 +31,7 @@ class Ollama:
     """A model of an ollama server, with a shell and files."""
 
     declaration = DECLARATION
+    serves = "ollama serve"  # what starts the server that it needs
 
     def launch(self, request: TurnRequest) -> Launch:
         return Launch(
@@ -36,6 +39,15 @@ class Ollama:
             env=helper.environment(request),
             stdin=launching.prompt(request),
         )
+
+    def address(self, environ: Mapping[str, str]) -> tuple[str, int]:
+        """Host and port of the server that it needs; UsageError if OLLAMA_HOST names none."""
+        from jackline.agents.talking.address import host_and_port
+
+        try:
+            return host_and_port(environ.get("OLLAMA_HOST", ""))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
         return lines.parse(line)

@@ -22,13 +22,15 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # the mo
 KEYS = (
     "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
     "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GOOGLE_VERTEX_LOCATION",
-    "AWS_PROFILE", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK", "AZURE_API_KEY", "AZURE_RESOURCE_NAME", "AZURE_COGNITIVE_SERVICES_RESOURCE_NAME",
+    "AZURE_API_KEY", "AZURE_RESOURCE_NAME", "AZURE_COGNITIVE_SERVICES_RESOURCE_NAME",
     "CEREBRAS_API_KEY", "DEEPSEEK_API_KEY", "FIREWORKS_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY",
     "MOONSHOT_API_KEY", "TOGETHER_API_KEY", "XAI_API_KEY", "ZHIPU_API_KEY",
 )  # fmt: skip
-# The keys to a whole account of AWS are there for many reasons; either of these is only there for this.
-_AWS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-KEYS_IF = {"AWS_PROFILE": _AWS, "AWS_BEARER_TOKEN_BEDROCK": _AWS}
+# Never the keys to a whole account of AWS: a token for Bedrock, or a profile, is what names an account for it.
+KEYS_IF = {
+    "AWS_BEARER_TOKEN_BEDROCK": ("AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION"),
+    "AWS_PROFILE": ("AWS_PROFILE", "AWS_REGION", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"),
+}
 # Not all that begins with the prefix: what it tells its own children (a process's role, its id) must not reach it.
 _VARIABLES = (
     "API_KEY", "AUTH_CONTENT", "CONFIG*", "DB", "DISABLE_*", "ENABLE_*", "EXPERIMENTAL*", "MODELS_*", "PERMISSION",

@@ -37,7 +37,9 @@ DECLARATION = Declaration(
         "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH",
     ),
     passes_if={
-        "GOOGLE_GENAI_USE_VERTEXAI": ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"),
+        "GOOGLE_GENAI_USE_VERTEXAI": (
+            "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
+        ),
     },
     model_variables=("QWEN_MODEL",),
     efforts=("none", "low", "medium", "high", "xhigh", "max"),

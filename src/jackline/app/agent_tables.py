@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from jackline.app.keys import nearest
 from jackline.domain import ids
 from jackline.errors import ConfigError
 
@@ -42,8 +43,6 @@ def _judge(where: str, key: str, value: object, table: Mapping[str, object]) -> 
     if key in LISTS and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
         raise ConfigError(f"{where} must be a list of texts, not {value!r}")
     if key not in (*TEXTS, *LISTS) and not any(one in table for one in DESCRIBES):
-        from jackline.app.config import nearest
-
         known = (*TEXTS, *LISTS, *DESCRIBES)
         raise ConfigError(f"{where} is unknown:{nearest(key, known)} known are {', '.join(known)}")
 

@@ -9,7 +9,6 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from jackline import clock
-from jackline.domain import health
 from jackline.errors import AgentUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +18,9 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
     from jackline.app.home import Home
     from jackline.domain.adapter import Adapter, Declaration
+    from jackline.domain.health import Health
 
+_KNOCK_S = 0.3
 _NEAR = 5  # how many folders above a program may still name it: node_modules/@google/gemini-cli/bundle/gemini.js
 
 
@@ -66,9 +67,15 @@ def described(config: Config) -> dict[str, Described]:
     return from_tables(config.agents)
 
 
+def rests(home: Home) -> dict[str, Health]:
+    """The agents that are better left alone now, each with the reason and the time until when."""
+    at = clock.wall_ms()
+    return {} if home.is_new else {one.agent: one for one in home.store().health() if one.until > at}
+
+
 def resting(home: Home) -> dict[str, int]:
-    """The agents that are better left alone now, each with the time until when."""
-    return {} if home.is_new else health.resting(home.store().health(), clock.wall_ms())
+    """The same with the time alone."""
+    return {name: one.until for name, one in rests(home).items()}
 
 
 def usable(home_path: str, config: Config, adapter: Adapter) -> str:
@@ -80,9 +87,15 @@ def usable(home_path: str, config: Config, adapter: Adapter) -> str:
 
 
 def locate(config: Config, declaration: Declaration, environ: Mapping[str, str] | None = None) -> Found:
-    """Where the program of a known agent is, its version, and whether it can be used."""
+    """Where the program of a known agent is, its version, and whether it and the server it needs can be used.
+
+    Whoever starts a turn does not ask the server this way: the turn itself has more patience, and is tried again.
+    """
     adapter = load(config, declaration.name)
-    return find(config.text("home"), config, adapter, os.environ if environ is None else environ)
+    environ = os.environ if environ is None else environ
+    found = find(config.text("home"), config, adapter, environ)
+    silent = "" if found.why else _silent(adapter, environ)
+    return Found(declaration.name, why=silent) if silent else found
 
 
 def find(home_path: str, config: Config, adapter: Adapter, environ: Mapping[str, str]) -> Found:
@@ -114,6 +127,25 @@ def _judged(home_path: str, declaration: Declaration, path: str, environ: Mappin
         why = f"{path} is {answer.version}, needs {least} or newer{_advice(declaration)}"
         return Found(declaration.name, path, answer.version, why)
     return Found(declaration.name, path, answer.version)
+
+
+def _silent(adapter: Adapter, environ: Mapping[str, str]) -> str:
+    """What is in the way of an agent that needs a server, if that does not take a connection; most need none."""
+    address = getattr(adapter, "address", None)
+    if address is None:
+        return ""
+    from socket import create_connection
+
+    try:
+        host, port = address(environ)
+    except UsageError as error:
+        return str(error)
+    try:
+        create_connection((host, port), timeout=_KNOCK_S).close()
+    except (OSError, UnicodeError):  # the second is what looking up a strange name raises
+        serves = getattr(adapter, "serves", "")
+        return f"nothing answers at {host}:{port}" + (f": start it with `{serves}`" if serves else "")
+    return ""
 
 
 def which(name: str, environ: Mapping[str, str]) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os.path
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jackline.domain.records import Manner
@@ -34,8 +33,7 @@ def variables_of(words: Sequence[str]) -> dict[str, str]:
 def compose(typed: Request, job: Job, task: Task | None, variables: Mapping[str, str]) -> Request:
     """What is asked for in the end; settings of the job and the task go along, below the flags."""
     workspace = typed.workspace or job.workspace
-    asked = replace(
-        typed,
+    asked = typed._replace(
         prompt=_prompt(typed, job, task, {**job.variables, **variables}, workspace),
         agent=typed.agent or job.agent or (task.agent if task else ""),
         workspace=workspace,
@@ -51,7 +49,7 @@ def compose(typed: Request, job: Job, task: Task | None, variables: Mapping[str,
         job=job.text,
     )
     layers = ((task.source, task.settings),) if task else ()
-    return replace(asked, settings=(*layers, (job.source, job.settings)))
+    return asked._replace(settings=(*layers, (job.source, job.settings)))
 
 
 def _prompt(typed: Request, job: Job, task: Task | None, variables: Mapping[str, str], workspace: str) -> str:

@@ -44,6 +44,7 @@ def examine(home: Home) -> Iterator[Finding]:
     yield _clock(home)
     yield _timezone()
     yield from _variables()
+    yield from _project(home)
     yield from _agents(home)
 
 
@@ -87,7 +88,7 @@ def _folder(home: Home) -> Finding:
     try:
         status = os.stat(home.path)
     except FileNotFoundError:
-        return Finding("home", OK, f"{home.path} (not made yet: the first run makes it)")
+        return _not_made(home.path)
     except OSError as error:
         return Finding("home", FAIL, f"{home.path}: {error.strerror}", "name another one with --home or JACKLINE_HOME")
     if not stat.S_ISDIR(status.st_mode) or not os.access(home.path, os.W_OK | os.X_OK):
@@ -97,6 +98,16 @@ def _folder(home: Home) -> Finding:
     if status.st_mode & 0o077:
         return Finding("home", WARN, f"{home.path}: others may look into it", f"chmod 700 {home.path}")
     return Finding("home", OK, home.path)
+
+
+def _not_made(path: str) -> Finding:
+    parent = os.path.dirname(path)
+    while not os.path.lexists(parent):
+        parent = os.path.dirname(parent)
+    if os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
+        return Finding("home", OK, f"{path} (not made yet: the first run makes it)")
+    fix = "name another one with --home or JACKLINE_HOME"
+    return Finding("home", FAIL, f"{path} cannot be made: {parent} cannot be written", fix)
 
 
 def _disk(home: Home) -> Finding:
@@ -115,9 +126,9 @@ def _disk(home: Home) -> Finding:
 def _database(home: Home) -> Finding:
     from jackline.app import upkeep
 
-    if home.is_new:
-        return Finding("database", OK, f"{home.database} (not made yet)")
     try:
+        if home.is_new:
+            return Finding("database", OK, f"{home.database} (not made yet)")
         status = upkeep.status(home)
         where = f"{status.backend}, schema {status.schema} of {status.known_schema}, {status.place}"
         if status.pending:
@@ -179,6 +190,14 @@ def _variables() -> Iterator[Finding]:
 
     for name, near in mistyped(os.environ):
         yield Finding("environment", WARN, f"{name} means nothing to jackline", f"did you mean {near}?")
+
+
+def _project(home: Home) -> Iterator[Finding]:
+    """Only if there is something to say: most folders have no file of their own."""
+    if home.config.problem:
+        yield Finding("project", FAIL, home.config.problem, "until then `run` and `resume` refuse here")
+    for line in home.config.held:
+        yield Finding("project", WARN, line, "read its files, then `jackline trust`")
 
 
 def _agents(home: Home) -> Iterator[Finding]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Self
 
 from jackline.app import config as config_module
 from jackline.app import places
+from jackline.app.texts import named
 from jackline.domain.states import ACTIVE
-from jackline.errors import Ambiguous, NoHome, NotFound, UsageError
+from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, StoreError, UsageError
 from jackline.store.contract import RunQuery
 from jackline.store.open import open_store
 
@@ -68,15 +69,24 @@ class Home:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was ever written here."""
-        return "://" not in self.database and not os.path.exists(self.database)
+        """Whether nothing was ever written here; StoreError if that cannot be seen."""
+        if "://" in self.database:
+            return False
+        try:
+            os.stat(self.database)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError as error:
+            raise StoreError(f"{self.database} cannot be read: {error.strerror}; check its permissions") from None
+        return False
 
     def store(self, *, create: bool = False) -> Store:
         """The store, opened on first use."""
         if self._store is None:
             if self.is_new and not create:
                 raise NoHome(self.path)
-            self.make()
+            if create:  # looking makes nothing
+                self.make()
             self._store = open_store(self.database, create=create)
         return self._store
 
@@ -88,6 +98,11 @@ class Home:
         except OSError as error:
             raise UsageError(f"{self.path} cannot be a home ({error.strerror}): name another one with --home") from None
 
+    def refuse_problem(self) -> None:
+        """ConfigError if the project's file cannot be used: no work is started beside what it says."""
+        if self.config.problem:
+            raise ConfigError(self.config.problem)
+
     def again(self) -> Home:
         """The same home, opened a second time: for a thread that wants a connection of its own."""
         return Home(self.config)
@@ -98,7 +113,7 @@ class Home:
         """A run by id, unique prefix of an id, or number in the current repository."""
         rows = [] if self.is_new else self.store().matching_runs(text, self._repository_id())
         if not rows:
-            raise NotFound(text, what="run", hint="jackline list --all-repos")
+            raise NotFound(named(text), what="run", hint="jackline list --all-repos")
         if len(rows) > 1:
             some = ", ".join(row.id for row in rows[:3])
             raise Ambiguous(text, what="run", count=len(rows), some=some)
@@ -111,7 +126,7 @@ class Home:
         """A call of a run by a unique prefix, or by the end of its id."""
         calls = [call for call in self.store().calls(run.id) if call.id.startswith(text) or call.id.endswith(text)]
         if not calls:
-            raise NotFound(text, what="call", hint=f"jackline show {run.id}")
+            raise NotFound(named(text), what="call", hint=f"jackline show {run.id}")
         if len(calls) > 1:
             raise Ambiguous(text, what="call", count=len(calls), some=", ".join(call.id for call in calls[:3]))
         return calls[0]
@@ -150,6 +165,7 @@ class Home:
         from jackline.app.preflight import refuse_taken, refuse_unready
         from jackline.app.request import new_run
 
+        self.refuse_problem()
         new, at = new_run(request, self)
         if self.is_new or self.store().run(new.id) is None:  # one that has begun has changed its workspace already
             refuse_unready(request, new.spec.workspace)
@@ -161,6 +177,7 @@ class Home:
         """Carry a run on until it ends or waits for something that is not just a short time."""
         from jackline.app.worker import work
 
+        self.refuse_problem()
         return work(self, run, on_start)
 
     def cancel(self, run: Run) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jackline.app.config import KEYS, nearest
+from jackline.app.keys import KEYS, nearest
 from jackline.app.tasks import SETTINGS
 from jackline.app.texts import text_of
 from jackline.domain import policy
@@ -17,7 +17,7 @@ from jackline.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.app.config import Setting
+    from jackline.app.keys import Setting
     from jackline.domain.policy import Rule
 
 _TEXTS = ("task", "prompt", "mode", "agent", "model", "effort", "session", "proof", "workspace", "script")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING
 
+from jackline.app.texts import named
 from jackline.domain.records import Manner
 from jackline.errors import ConfigError, UsageError
 
@@ -26,10 +28,20 @@ def manner_of(
         arguments=(*_texts(name, settings, "arguments"), *asked.arguments),
         passes=_texts(name, settings, "env"),
     )
+    refuse_as_word(f"the model of {name}", manner.model)
+    refuse_as_word(f"the effort of {name}", manner.effort)
     _refuse_unknown_effort(declaration, manner.effort)
     if declaration.is_named_by_arguments and not manner.arguments:
         raise UsageError(f"which program? name it after --: jackline run PROMPT --agent {name} -- PROGRAM ARGUMENT...")
     return manner
+
+
+def refuse_as_word(what: str, text: str) -> None:
+    """UsageError for what an agent's command line could take for a flag: whoever names a model may not add one."""
+    if text and (
+        text.lstrip().startswith("-") or not text.strip() or any(unicodedata.category(one) == "Cc" for one in text)
+    ):
+        raise UsageError(f"{what} cannot be {named(text)!r}: it is a word that begins with no '-' and is printable")
 
 
 def variable(agent: str, what: str) -> str:

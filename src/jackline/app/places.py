@@ -1,16 +1,54 @@
-"""Where things lie on this machine: the home's files, and the repository that a workspace belongs to."""
+"""Where things lie on this machine: the home's files, a user's folders, the project and repository of a workspace."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DATABASE = "state.sqlite"
 LOG = "jackline.log"
+PROJECT_FILE = "jackline.toml"
 
 
 def database(home: str, configured: str) -> str:
     """The configured database, else the file in the home."""
     return configured or os.path.join(home, DATABASE)
+
+
+def config_folder(environ: Mapping[str, str]) -> str:
+    """What is the user's own: settings, tasks."""
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def cache_folder(environ: Mapping[str, str]) -> str:
+    """Where things are kept that can be had again."""
+    return _xdg(environ, "XDG_CACHE_HOME", ".cache")
+
+
+def state_folder(environ: Mapping[str, str]) -> str:
+    """The home, unless another one is named."""
+    return _xdg(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
+
+
+def user_home(environ: Mapping[str, str]) -> str:
+    """HOME; where that is empty or not set, what the system knows: never the root of the disk."""
+    if environ.get("HOME"):
+        return environ["HOME"]
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        raise UsageError("HOME is not set, and the system knows no home of this user: set HOME") from None
+
+
+def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
+    return os.path.join(environ.get(variable) or os.path.join(user_home(environ), default), "jackline")
 
 
 def repository_of(workspace: str) -> str:
@@ -23,3 +61,21 @@ def repository_of(workspace: str) -> str:
         if parent == folder:
             return os.path.realpath(workspace)
         folder = parent
+
+
+def project_file(folder: str) -> str:
+    """The nearest jackline.toml from the folder upwards, not beyond the repository's root; it may not be there."""
+    while True:
+        path = os.path.join(folder, PROJECT_FILE)
+        parent = os.path.dirname(folder)
+        if os.path.exists(path) or os.path.exists(os.path.join(folder, ".git")) or parent == folder:
+            return path
+        folder = parent
+
+
+def refuse_links(root: str, path: str) -> None:
+    """UsageError if the path, or a folder on the way to it inside the root, is a link: it may lead anywhere."""
+    while path != root and len(path) > len(root):
+        if os.path.islink(path):
+            raise UsageError(f"{path} is a link: jackline writes only to files and folders of the project itself")
+        path = os.path.dirname(path)

@@ -1,4 +1,4 @@
-"""A dry run: what would be started, with which words and files. Nothing is started, nothing is written down.
+"""A dry run: what would be started, with which words, files and limits. No agent gets a prompt, no run is made.
 
 The ids of the run and of its session are made when it begins: here they are the words RUN and SESSION.
 """
@@ -6,11 +6,13 @@ The ids of the run and of its session are made when it begins: here they are the
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jackline.app import agents
-from jackline.app.preflight import refuse_unready
+from jackline.app.config import beneath_flags
+from jackline.app.keys import KEYS
+from jackline.app.preflight import refuse_taken, refuse_unready
 from jackline.app.request import spec_of
 from jackline.domain.changes import VARIABLE
 from jackline.domain.records import Turn
@@ -20,7 +22,10 @@ from jackline.engine.launching import Place, request_of
 from jackline.engine.settings import inherited
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jackline.app.home import Home
+    from jackline.app.keys import Setting
     from jackline.app.request import Request
     from jackline.domain.adapter import Adapter
     from jackline.domain.records import Spec
@@ -41,7 +46,12 @@ class Planned:
     files: tuple[str, ...]
     stdin: bool  # whether something is written to its standard input
     prompt: str
-    problem: str = ""  # why it could not be started here
+    model: str = ""  # empty: the agent's own
+    effort: str = ""
+    proof: str = ""
+    limits: Mapping[str, Setting] = field(default_factory=dict)
+    problem: str = ""  # why the first agent could not be started here
+    stuck: bool = False  # and nobody could take over
 
 
 def plan(request: Request, home: Home) -> Planned:
@@ -49,13 +59,14 @@ def plan(request: Request, home: Home) -> Planned:
     spec = spec_of(request, home)
     if not request.run_id:  # a run that has begun may have changed its workspace already
         refuse_unready(request, spec.workspace)
+        refuse_taken(home, spec)
     adapter = agents.load(home.config, spec.agent)
-    binary = agents.program(home.config, adapter, os.environ)
+    found = agents.find(home.path, home.config, adapter, os.environ)
     place = Place(
         folder=os.path.join(home.folder(request.run_id or RUN), "agent"),
         gate=GATE,
         token=TOKEN,
-        binary=binary or adapter.declaration.binary,
+        binary=found.binary or adapter.declaration.binary,
         environ=os.environ,
     )
     asked = request_of(spec, _turn(request, spec, adapter), adapter, place, resumes=_resumes(spec, adapter))
@@ -71,8 +82,22 @@ def plan(request: Request, home: Home) -> Planned:
         files=tuple(launch.files),
         stdin=launch.stdin is not None,
         prompt=spec.prompt,
-        problem="" if binary else f"'{adapter.declaration.binary}' is not here: `jackline agents` says what to do",
+        model=asked.model,
+        effort=asked.effort,
+        proof=spec.proof,
+        limits=_limits(request, home),
+        problem=found.why,
+        stuck=bool(found.why) and not any(_is_usable(home, name) for name in spec.fallback),
     )
+
+
+def _limits(request: Request, home: Home) -> dict[str, Setting]:
+    values = beneath_flags(home.config, request.settings).values
+    return {key.name: values[key.name] for key in KEYS if key.bounds}
+
+
+def _is_usable(home: Home, name: str) -> bool:
+    return not agents.find(home.path, home.config, agents.load(home.config, name), os.environ).why
 
 
 def _turn(request: Request, spec: Spec, adapter: Adapter) -> Turn:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackline import clock
 from jackline.app import agents, places
 from jackline.app.choose import AUTO, choose, listed
 from jackline.app.config import beneath_flags
-from jackline.app.manner import manner_of
+from jackline.app.manner import manner_of, refuse_as_word
+from jackline.app.texts import named
 from jackline.domain import ids
 from jackline.domain.budget import Limits
-from jackline.domain.events import canonical
+from jackline.domain.events import NOTHING, canonical
 from jackline.domain.records import Manner, Spec
 from jackline.domain.retry import RetryPolicy
 from jackline.engine.settings import fresh_id
@@ -24,16 +24,16 @@ from jackline.store.contract import NewRun
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from jackline.app.config import Config, Setting
+    from jackline.app.config import Config
     from jackline.app.home import Home
+    from jackline.app.keys import Setting
     from jackline.domain.policy import Rule
 
 _LONGEST_PROMPT = 4 * 1024 * 1024
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What is asked for; everything else comes from the settings."""
 
     prompt: str
@@ -43,8 +43,8 @@ class Request:
     run_id: str = ""
     proof: str = ""
     rules: tuple[Rule, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
-    manner: Manner = Manner()  # noqa: RUF009 - frozen; of the first agent
+    options: Mapping[str, str] = NOTHING
+    manner: Manner = Manner()
     fallback: tuple[str, ...] = ()
     session: str = ""
     mode: str = "job"
@@ -61,7 +61,7 @@ def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
     spec = spec_of(request, home)
     run_id = request.run_id or fresh_id()
     if not ids.is_chosen(run_id):
-        raise UsageError(f"'{run_id}' cannot be a run's id: {_NAMES}")
+        raise UsageError(f"'{named(run_id)}' cannot be a run's id: {_NAMES}")
     return NewRun(run_id, places.repository_of(spec.workspace), spec, _digest(spec, request, home.config)), at
 
 
@@ -109,8 +109,15 @@ def _manners(request: Request, config: Config, chosen: Sequence[str]) -> dict[st
     for name in chosen:
         asked = request.manner if name == chosen[0] else Manner()
         declaration = agents.load(config, name).declaration
-        found[name] = manner_of(declaration, asked, os.environ, config.agents.get(name, {}))
+        _refuse_without_script(name, request)
+        manner = manner_of(declaration, asked, os.environ, config.agents.get(name, {}))
+        found[name] = manner._replace(tells_cost=declaration.cost)
     return found
+
+
+def _refuse_without_script(name: str, request: Request) -> None:
+    if name == "scripted" and not request.options.get("script"):
+        raise UsageError("the scripted agent has no script to play: leave it out, or run it alone with --script FILE")
 
 
 def _workspace(request: Request) -> str:
@@ -122,9 +129,10 @@ def _workspace(request: Request) -> str:
 
 def _refuse_unfit(request: Request) -> None:
     if not ids.is_chosen(request.task):  # it becomes a folder's name
-        raise UsageError(f"'{request.task}' cannot be a task's name: {_NAMES}")
+        raise UsageError(f"'{named(request.task)}' cannot be a task's name: {_NAMES}")
     if len(request.prompt) > _LONGEST_PROMPT:
         raise UsageError(f"the prompt is longer than {_LONGEST_PROMPT} characters: put it into a file")
+    refuse_as_word("the session", request.session)
     for name, text in (("prompt", request.prompt), ("proof", request.proof)):
         _refuse_unwritable(name, text)
 

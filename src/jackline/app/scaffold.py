@@ -9,7 +9,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from jackline.app import places
-from jackline.app.config import KEYS, PROJECT_FILE
+from jackline.app.keys import KEYS
+from jackline.app.places import PROJECT_FILE
 from jackline.app.trust import FOLDER, project_of
 from jackline.errors import UsageError
 
@@ -21,7 +22,8 @@ _IGNORED = ".agents/runs/"
 _SAME = frozenset({_IGNORED, _IGNORED.rstrip("/"), f"/{_IGNORED}", f"/{_IGNORED.rstrip('/')}", ".agents/", ".agents"})
 _HEAD = """\
 # Settings of jackline for this project. Every line is optional; what is commented out shows the default.
-# `jackline config` says what counts and where it came from.
+# `jackline config` says what counts and where it came from. Limits and timeouts can only be lowered here until a
+# person has said `jackline trust`.
 
 """
 _TAIL = """\
@@ -43,6 +45,8 @@ class Step(NamedTuple):
 def prepare(folder: str) -> list[Step]:
     """Put everything there that is missing."""
     project = project_of(folder)
+    for name in (PROJECT_FILE, _TASKS, ".gitignore"):
+        places.refuse_links(project, os.path.join(project, name))
     try:
         return [*_settings(project), *_tasks(project), *_ignore(project)]
     except OSError as error:
@@ -92,6 +96,8 @@ def _ignore(project: str) -> Iterator[Step]:
 
 
 def _read(path: str) -> str:
+    if os.path.lexists(path) and not os.path.isfile(path):  # a pipe would be waited for
+        raise UsageError(f"{path} is no regular file")
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
             return file.read()

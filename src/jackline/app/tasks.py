@@ -6,9 +6,11 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from jackline.app import places
-from jackline.app.config import KEYS
+from jackline.app.keys import KEYS
+from jackline.app.texts import named, regular_text
 from jackline.domain import ids
-from jackline.domain.task import parse
+from jackline.domain.task import BUILT_IN as SHIPPED
+from jackline.domain.task import PROJECT, USER, parse
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,11 +38,24 @@ class Listed(NamedTuple):
 
 def find(name: str, folder: str, environ: Mapping[str, str]) -> Task:
     """The task of that name; the project's own before the user's before the built-in one."""
-    for _, place in _places(folder, environ):
+    origin, path = next(_files(name, folder, environ), ("", ""))
+    if not path:
+        raise UsageError(_unknown(name, folder, environ))
+    return _read(name, origin, path)
+
+
+def hidden_by(task: Task, folder: str, environ: Mapping[str, str]) -> str:
+    """The user's or built-in file that a project's task of the same name stands before, if there is one."""
+    others = (path for origin, path in _files(task.name, folder, environ) if origin != PROJECT)
+    return next(others, "") if task.origin == PROJECT else ""
+
+
+def _files(name: str, folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Every file of that name, the nearest first; also one that cannot be read, because it was meant."""
+    for origin, place in _places(folder, environ) if ids.is_chosen(name) else ():
         path = os.path.join(place, name + _END)
-        if ids.is_chosen(name) and os.path.isfile(path):
-            return _read(name, path)
-    raise UsageError(_unknown(name, folder, environ))
+        if os.path.lexists(path):
+            yield origin, path
 
 
 def every(folder: str, environ: Mapping[str, str]) -> list[Listed]:
@@ -56,8 +71,10 @@ def every(folder: str, environ: Mapping[str, str]) -> list[Listed]:
 def new(name: str, description: str, folder: str) -> str:
     """Write a task into the project to begin with; gives back its path. One that is there is left alone."""
     if not ids.is_chosen(name):
-        raise UsageError(f"'{name}' cannot be a task's name: use up to 64 letters, digits, '.', '_' and '-'")
-    path = os.path.join(places.repository_of(folder), PROJECT_FOLDER, name + _END)
+        raise UsageError(f"'{named(name)}' cannot be a task's name: use up to 64 letters, digits, '.', '_' and '-'")
+    root = places.repository_of(folder)
+    path = os.path.join(root, PROJECT_FOLDER, name + _END)
+    places.refuse_links(root, path)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "x", encoding="utf-8") as file:
@@ -91,13 +108,12 @@ def _quoted(text: str) -> str:
 def _places(folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     here, root = os.path.realpath(folder), places.repository_of(folder)
     while True:  # outside a repository the folder itself is looked at, and nothing above it
-        yield "project", os.path.join(here, PROJECT_FOLDER)
+        yield PROJECT, os.path.join(here, PROJECT_FOLDER)
         if here == root:
             break
         here = os.path.dirname(here)
-    home = environ.get("HOME") or os.path.expanduser("~")
-    yield "user", os.path.join(environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "jackline", "tasks")
-    yield "built in", BUILT_IN
+    yield USER, os.path.join(places.config_folder(environ), "tasks")
+    yield SHIPPED, BUILT_IN
 
 
 def _names(place: str) -> list[str]:
@@ -110,23 +126,21 @@ def _names(place: str) -> list[str]:
 
 def _listed(name: str, origin: str, path: str) -> Listed:
     try:
-        return Listed(name, origin, path, _read(name, path))
+        return Listed(name, origin, path, _read(name, origin, path))
     except UsageError as error:
         return Listed(name, origin, path, None, str(error))
 
 
-def _read(name: str, path: str) -> Task:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_LONGEST + 1)
-        text = data.decode()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not text in UTF-8") from None
-    if len(data) > _LONGEST:
-        raise UsageError(f"{path} is larger than {_LONGEST} bytes")
-    return parse(name, text, path, SETTINGS)
+def _read(name: str, origin: str, path: str) -> Task:
+    if origin == PROJECT:
+        _refuse_outside(path, path.removesuffix(os.path.join(os.sep, PROJECT_FOLDER, name + _END)) or os.sep)
+    return parse(name, regular_text(path, _LONGEST), path, SETTINGS)._replace(origin=origin)
+
+
+def _refuse_outside(path: str, folder: str) -> None:
+    root = places.repository_of(folder)
+    if not os.path.realpath(path).startswith(os.path.join(root, "")):
+        raise UsageError(f"{path} leads out of the project by a link: put the task itself there")
 
 
 def _unknown(name: str, folder: str, environ: Mapping[str, str]) -> str:
@@ -134,4 +148,6 @@ def _unknown(name: str, folder: str, environ: Mapping[str, str]) -> str:
 
     near = get_close_matches(name, [name for _, place in _places(folder, environ) for name in _names(place)], n=3)
     question = f" did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
-    return f"no task is called '{name}':{question} `jackline tasks list` shows them, `jackline tasks new` makes one"
+    return (
+        f"no task is called '{named(name)}':{question} `jackline tasks list` shows them, `jackline tasks new` makes one"
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jackline import clock
 from jackline.app import notes, places
-from jackline.app.config import PROJECT_FILE, project_file
+from jackline.app.places import PROJECT_FILE, project_file
 from jackline.errors import Refused, UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +42,19 @@ def is_trusted(home: str, folder: str) -> bool:
         return known.get("digest") == _digest(project_of(folder))
     except (OSError, Refused):
         return False
+
+
+def covers(home: str, path: str) -> bool:
+    """Whether a person's word counts for this file in .agents: it must be one of those that the word was given for."""
+    folder = folder_of(path)
+    return project_of(folder) == folder and is_trusted(home, folder)
+
+
+def folder_of(path: str) -> str:
+    """The folder that has the `.agents` in which a file lies."""
+    while os.path.basename(path) != FOLDER and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return os.path.dirname(path)
 
 
 def standing(home: str, folder: str) -> Standing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.app.config import KEYS
+from jackline.app.keys import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,6 +19,8 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _TIMEOUT_S = 20.0
 # A launcher may start another program tomorrow without having changed itself.
 _FRESH_MS = 24 * 3600 * 1000
+# One that hangs is not waited for again and again; any other mistake is quickly asked about, and may be mended by now.
+_HANGS_MS = 60 * 1000
 
 
 class Answer(NamedTuple):
@@ -31,20 +33,34 @@ class Answer(NamedTuple):
 def version_of(home: str, path: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Answer:
     """The version, from the cache if the file is the same one still."""
     note, key = os.path.join(home, CACHE), _key(path)
-    known = notes.read(note).get(path, {})
-    at, version = known.get("at"), known.get("version")
-    if known.get("key") == key and isinstance(version, str) and isinstance(at, int) and _is_fresh(at):
-        return Answer(version)
-    answer = ask(path, arguments, environ)
-    if answer.version and os.path.isdir(home):  # looking must not make a home
-        entry: dict[str, object] = {"key": key, "version": answer.version, "at": clock.wall_ms()}
+    known = _known(notes.read(note).get(path, {}), key)
+    if known is not None:
+        return known
+    answer, hangs = _ask(path, arguments, environ)
+    if (answer.version or hangs) and os.path.isdir(home):  # looking must not make a home
+        said = {"why": answer.why} if hangs else {"version": answer.version}
+        entry: dict[str, object] = {"key": key, **said, "at": clock.wall_ms()}
         with suppress(JacklineError):  # a cache that cannot be written only costs time
             notes.update(note, lambda others: {**_existing(others), path: entry})
     return answer
 
 
+def _known(entry: Mapping[str, object], key: str) -> Answer | None:
+    at, version, why = entry.get("at"), entry.get("version"), entry.get("why")
+    if entry.get("key") != key or not isinstance(at, int):
+        return None
+    if isinstance(version, str):
+        return Answer(version) if _is_younger(at, _FRESH_MS) else None
+    return Answer(why=why) if isinstance(why, str) and why and _is_younger(at, _HANGS_MS) else None
+
+
 def ask(path: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Answer:
     """Start it, away from the current folder and with the environment that an agent would have."""
+    return _ask(path, arguments, environ)[0]
+
+
+def _ask(path: str, arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[Answer, bool]:
+    """What it says, and whether it hangs."""
     from jackline.engine.command import run_command
     from jackline.engine.settings import inherited
 
@@ -52,15 +68,15 @@ def ask(path: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Answ
     try:
         ended = run_command([path, *arguments], cwd="/", env=inherited(environ), timeout_s=_TIMEOUT_S)
     except JacklineError as error:
-        return Answer(why=str(error))
+        return Answer(why=str(error)), False
     if ended.timed_out:
-        return Answer(why=f"`{said}` did not end within {_TIMEOUT_S:g} s")
+        return Answer(why=f"`{said}` did not end within {_TIMEOUT_S:g} s"), True
     text = ended.stdout_tail.decode("utf-8", "replace")
     found = _VERSION.search(text)
     if ended.exit_code == 0 and found:
-        return Answer(found[0])
+        return Answer(found[0]), False
     words = (text + ended.stderr_tail.decode("utf-8", "replace")).split()
-    return Answer(why=f"`{said}` says no version: {' '.join(words)[-200:] or 'it prints nothing'}")
+    return Answer(why=f"`{said}` says no version: {' '.join(words)[-200:] or 'it prints nothing'}"), False
 
 
 def is_at_least(version: str, minimum: Sequence[int]) -> bool:
@@ -82,8 +98,8 @@ def _key(path: str) -> str:
     return f"{os.path.realpath(path)}:{status.st_mtime_ns}:{status.st_size}"
 
 
-def _is_fresh(at: int) -> bool:
-    return 0 <= clock.wall_ms() - at < _FRESH_MS
+def _is_younger(at: int, than_ms: int) -> bool:
+    return 0 <= clock.wall_ms() - at < than_ms
 
 
 def _existing(known: notes.Note) -> notes.Note:

@@ -29,12 +29,19 @@ def settings_of(home: Home) -> Settings:
         home=home.path,
         host=clock.host_name(),
         lease_ms=round(home.config.number("lease_seconds") * 1000),
+        meanwhile=_get_ready,
         find=lambda adapter: agents.usable(home.path, home.config, adapter),
     )
 
 
+def _get_ready() -> None:
+    """Load what is needed at the end, where a person waits for it."""
+    import jackline.views.export  # noqa: F401
+
+
 def work(home: Home, run: Run, on_start: OnStart) -> Run:
     """Attempt after attempt until the run ends, or waits for more than the backoff of a transient failure."""
+    home.make()
     diagnostics.start(home.path)
     store, settings = home.store(create=True), settings_of(home)
     while True:

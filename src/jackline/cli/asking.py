@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jackline.app import job as jobs
@@ -12,7 +11,7 @@ from jackline.app import tasks
 from jackline.app.choose import listed
 from jackline.app.compose import compose, variables_of
 from jackline.app.request import Request
-from jackline.app.texts import LONGEST, decoded, text_of
+from jackline.app.texts import LONGEST, decoded, regular_text, text_of
 from jackline.domain import policy
 from jackline.domain.records import Manner
 from jackline.errors import PolicyError, ScriptError, UsageError
@@ -27,18 +26,21 @@ if TYPE_CHECKING:
     from jackline.domain.task import Task
 
 SCRIPTED = "scripted"
+_LONGEST_POLICY = 1_000_000
 
 
 def request_of(args: Namespace, home: Home) -> Request:
     """What is asked for: flags before the job file before the task before the settings."""
-    job = jobs.load(args.job) if args.job is not None else jobs.NO_JOB
+    home.refuse_problem()
+    home.warnings += home.config.held
+    job = jobs.load(_said(args.job, "--job")) if args.job is not None else jobs.NO_JOB
     typed = _typed(args, job)
-    asked = compose(typed, job, _task(args, job), variables_of(args.var))
+    asked = compose(typed, job, _task(args, job, typed, home), variables_of(args.var))
     agent = asked.agent or home.config.text("agent")
-    script = args.script or (job.script if agent == SCRIPTED else "")
+    script = _said(args.script, "--script") or (job.script if agent == SCRIPTED else "")
     if not asked.prompt.strip() and not script:
         raise UsageError(_nothing_to_do(args, job))
-    return replace(asked, agent=agent, options=_options(script, agent))
+    return asked._replace(agent=agent, options=_options(script, agent))
 
 
 def _typed(args: Namespace, job: Job) -> Request:
@@ -46,20 +48,31 @@ def _typed(args: Namespace, job: Job) -> Request:
     return Request(
         prompt=_prompt(args),
         agent=args.agent or (SCRIPTED if plays else ""),
-        workspace=args.workspace,
+        workspace=_said(args.workspace, "--workspace"),
         run_id=_said(args.run_id, "--run-id"),
         proof=_said(args.proof, "--proof"),
-        rules=_rules(args.policy),
+        rules=_rules(_said(args.policy, "--policy")),
         manner=Manner(_said(args.model, "--model"), _said(args.effort, "--effort"), tuple(args.arguments)),
         fallback=listed(args.fallback or ""),
         session=_said(args.session, "--session"),
     )
 
 
-def _task(args: Namespace, job: Job) -> Task | None:
+def _task(args: Namespace, job: Job, typed: Request, home: Home) -> Task | None:
+    """The task, as far as its project is trusted; what a person should know of it goes to the home's warnings."""
     name = _said(args.task, "--task") or job.task
+    if not name:
+        return None
+    from jackline.app.untrusted import restrained
+
     folder = os.path.realpath(args.workspace or job.workspace or os.getcwd())
-    return tasks.find(name, folder, os.environ) if name else None
+    task = tasks.find(name, folder, os.environ)
+    other = tasks.hidden_by(task, folder, os.environ)
+    if other:
+        home.warnings.append(f"task '{name}' is this project's own {task.source}, not {other}")
+    task, notes = restrained(task, typed, job, home.config)
+    home.warnings += notes
+    return task
 
 
 def _nothing_to_do(args: Namespace, job: Job) -> str:
@@ -106,15 +119,17 @@ def _options(script: str, agent: str) -> Mapping[str, str]:
     return {"script": text}
 
 
-def _rules(path: str | None) -> tuple[Rule, ...]:
-    if path is None:
+def _rules(path: str) -> tuple[Rule, ...]:
+    if not path:
         return ()
     import tomllib
 
     try:
-        tables: dict[str, Any] = tomllib.loads(text_of(path))
+        tables: dict[str, Any] = tomllib.loads(regular_text(path, _LONGEST_POLICY))
     except ValueError as error:
         raise PolicyError(f"{path}: {error}") from None
+    except RecursionError:
+        raise PolicyError(f"{path}: it is nested too deeply") from None
     unknown = sorted(set(tables) - {"rule"})
     if unknown:
         raise PolicyError(f"{path}: unknown word '{unknown[0]}': a policy is a list of [[rule]] tables")

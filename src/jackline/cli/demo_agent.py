@@ -22,26 +22,32 @@ if TYPE_CHECKING:
 
 def show(name: str, keep: str | None, home: Home, out: Output) -> int:
     """Play it; the files stay only where --keep says."""
-    cast = _cast(name, home)  # before there is a folder: a CLI that is missing costs nothing
-    with _interruptible(), _folder(keep) as folder, _folder(None) as temporary:
-        play = RealPlay(cast, folder, temporary, (lambda _text: None) if out.json else out.line)
-        acts = play.play()
-        if out.json:
-            kept = {"folder": folder, "home": play.home} if keep else {}
-            out.json_line({**kept, **cast._asdict(), "acts": [act._asdict() for act in acts]})
-        elif keep:
-            out.line(f"\nIts files: {folder} (JACKLINE_HOME={play.home})\n")
-        else:
-            out.line("\nIts files are gone now; --keep DIR would have left them.\n")
+    with _interruptible(), _folder(None) as temporary:
+        cast = _cast(name, home, temporary)
+        with _folder(keep) as folder:
+            play = RealPlay(cast, folder, temporary, (lambda _text: None) if out.json else out.line)
+            _tell(play, cast, folder if keep else "", out)
     return 0
 
 
-def _cast(name: str, home: Home) -> Cast:
-    """The same program that `jackline run` would start."""
+def _tell(play: RealPlay, cast: Cast, kept: str, out: Output) -> None:
+    acts = play.play()
+    if out.json:
+        where = {"folder": kept, "home": play.home} if kept else {}
+        out.json_line({**where, **cast._asdict(), "acts": [act._asdict() for act in acts]})
+    elif kept:
+        out.line(f"\nIts files: {kept} (JACKLINE_HOME={play.home})\n")
+    else:
+        out.line("\nIts files are gone now; --keep DIR would have left them.\n")
+
+
+def _cast(name: str, home: Home, temporary: str) -> Cast:
+    """The same program that `jackline run` would start; asked for its version where it may leave what it likes."""
     adapter = agents.load(home.config, name)
     if name not in AGENTS:
         raise UsageError(f"the demo cannot point '{name}' at a played model: choose one of {', '.join(AGENTS)}")
-    found = agents.find(home.path, home.config, adapter, os.environ)
+    environ = {"PATH": os.environ.get("PATH", os.defpath), "HOME": temporary, "TMPDIR": temporary}
+    found = agents.find(home.path, home.config, adapter, environ)
     if found.why:
         raise AgentUnavailable(found.name, why=found.why)
     declaration = adapter.declaration

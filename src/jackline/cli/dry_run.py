@@ -1,4 +1,4 @@
-"""What `run --dry-run` prints: the exact command line, names of the environment, files, prompt. It starts nothing."""
+"""What `run --dry-run` prints: the exact command line, environment names, files, limits, prompt. It starts nothing."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from jackline.app.keys import shown
 from jackline.app.plan import plan
 from jackline.cli.words import printable
+from jackline.errors import AgentUnavailable
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
+    from jackline.app.plan import Planned
     from jackline.app.request import Request
     from jackline.cli.output import Output
 
 
 def show(request: Request, home: Home, out: Output) -> int:
-    """Print the plan, or exactly one JSON object."""
+    """Print the plan, or exactly one JSON object; the exit code is the one that a run would begin with."""
     planned = plan(request, home)
     command = shlex.join(planned.argv)
+    code = AgentUnavailable.exit_code if planned.stuck else 0
     if out.json:
-        out.json_line({"dry_run": True, "command": command, **asdict(planned)})
-        return 0
+        out.json_line({"dry_run": True, "command": command, **asdict(planned), "exit_code": code})
+    else:
+        _print(planned, command, out)
+    if planned.problem:
+        out.note(f"jackline: {AgentUnavailable(planned.agent, why=planned.problem)}")
+    return code
+
+
+def _print(planned: Planned, command: str, out: Output) -> None:
     facts = {
         "agent": ", then ".join((planned.agent, *planned.fallback)),
         "task": planned.task,
@@ -29,6 +40,10 @@ def show(request: Request, home: Home, out: Output) -> int:
         "command": command,
         "stdin": "yes" if planned.stdin else "no",
         "environment": " ".join(planned.environment),
+        "model": planned.model or "the agent's own",
+        "effort": planned.effort or "the agent's own",
+        "proof": planned.proof or "none",
+        "limits": ", ".join(f"{name} {shown(value)}" for name, value in planned.limits.items()),
     }
     for name, text in facts.items():
         out.line(f"{name:<12} {printable(text)}")
@@ -37,6 +52,3 @@ def show(request: Request, home: Home, out: Output) -> int:
     out.line("\nprompt")
     for line in planned.prompt.splitlines():
         out.line(f"  {printable(line)}".rstrip())
-    if planned.problem:
-        out.note(f"jackline: {planned.problem}")
-    return 0

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
 
-WORDS, FILES, FOLDERS, RUNS, NOTHING = "words", "files", "folders", "runs", "nothing"
-_BY_METAVAR = {"FILE": FILES, "PATH": FILES, "DIR": FOLDERS, "RUN": RUNS}
+WORDS, FILES, FOLDERS, RUNS, TASKS, NOTHING = "words", "files", "folders", "runs", "tasks", "nothing"
+_BY_METAVAR = {"FILE": FILES, "PATH": FILES, "DIR": FOLDERS, "RUN": RUNS, "TASK": TASKS}
 _AGENTS = ("agent", "of_agent")
 
 
@@ -81,6 +81,8 @@ def _value(action: Action) -> Value:
         from jackline.agents import registry
 
         return Value(WORDS, (*registry.names(), *(("auto",) if action.dest == "agent" else ())))
+    if action.dest == "task":
+        return Value(TASKS)
     return Value(_BY_METAVAR.get(str(action.metavar), NOTHING))
 
 

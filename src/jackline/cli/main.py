@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 EXIT_UNEXPECTED = 1
 EXIT_INTERRUPTED = 130
 EVERYWHERE = ("--home", "--json", "--no-color")
+_SAY_IT_THEMSELVES = ("run", "resume", "doctor")
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("jackline.cli.commands.run", "start a run and stay with it until it ends or waits"),
@@ -70,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         home = _open(args, project=getattr(_module(name), "NEEDS_PROJECT", True))
         with home:
+            _note_problem(home, name, out)
             return _module(name).execute(args, home, out)
     except JacklineError as error:
         return out.fail(str(error), error.exit_code)
@@ -113,11 +115,13 @@ def _without_command(name: str, rest: list[str], out: Output) -> int:
 
 
 def _unknown(name: str) -> str:
-    return f"unknown command '{name}':{_nearest(name, COMMANDS)} `jackline --help` lists them"
+    from jackline.app.texts import named
+
+    return f"unknown command '{named(name)}':{_nearest(name, COMMANDS)} `jackline --help` lists them"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    from jackline.app.config import nearest
+    from jackline.app.keys import nearest
 
     return nearest(name, known)
 
@@ -162,13 +166,20 @@ def _open(args: Namespace, *, project: bool) -> Home:
     """The home with the settings that flags name; a flag's destination is the setting's name."""
     from jackline.app import config
     from jackline.app.home import Home
+    from jackline.app.keys import KEYS
 
     try:
         folder = os.getcwd()
     except OSError as error:
         raise UsageError(f"the current folder cannot be used ({error.strerror}): change to another one") from None
-    flags = {key.name: getattr(args, key.name, None) for key in config.KEYS}
+    flags = {key.name: getattr(args, key.name, None) for key in KEYS}
     return Home(config.load(os.environ, folder, flags, project=project))
+
+
+def _note_problem(home: Home, name: str, out: Output) -> None:
+    """A project's file that cannot be used takes no command away but those that start work."""
+    if home.config.problem and name not in _SAY_IT_THEMSELVES:
+        out.note(f"jackline: {home.config.problem}; going on without this file")
 
 
 def _unexpected(error: Exception, home: Home | None) -> str:

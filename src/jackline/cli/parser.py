@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from jackline.app.config import KEYS, nearest
+from jackline.app.keys import KEYS, nearest
 from jackline.cli.output import Output
 from jackline.errors import UsageError
 

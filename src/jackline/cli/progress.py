@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from jackline.cli import words
 from jackline.cli.events import data_of, describe, is_notable
@@ -32,8 +31,7 @@ _PHASES = {
 _ERASE = "\r\x1b[2K"
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """What the live line shows, folded from the run's events."""
 
     seq: int
@@ -44,18 +42,19 @@ class Picture:
 
     def after(self, event: Event) -> Picture:
         """The picture with one event more."""
-        seen = replace(self, seq=event.seq, phase=_PHASES.get(event.kind, self.phase))
+        seen = self._replace(seq=event.seq, phase=_PHASES.get(event.kind, self.phase))
         if event.kind == "agent.usage":
             data = data_of(event)
             tokens = int(data.get("tokens_input", 0)) + int(data.get("tokens_output", 0))
             cost = int(data.get("usd_micros", 0))
-            return replace(seen, tokens=self.tokens + tokens, usd_micros=self.usd_micros + cost)
-        return replace(seen, last=describe(event)) if is_notable(event) else seen
+            return seen._replace(tokens=self.tokens + tokens, usd_micros=self.usd_micros + cost)
+        return seen._replace(last=describe(event)) if is_notable(event) else seen
 
     def line(self, elapsed_ms: int) -> str:
         """One line: phase, elapsed, tokens, cost, last event."""
         parts = [self.phase, words.duration(elapsed_ms)]
-        parts += [f"{words.amount(self.tokens)} tokens", words.usd(self.usd_micros)]
+        parts += [f"{words.amount(self.tokens)} tokens"]
+        parts += [words.usd(self.usd_micros)] if self.usd_micros else []  # many agents tell none
         return " · ".join((*parts, self.last) if self.last else parts)
 
 

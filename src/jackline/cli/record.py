@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.cli.words import iso
 from jackline.domain.states import Failure, RunState, WaitReason, exit_code
+from jackline.domain.turns import run_cost
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -17,12 +18,21 @@ _GOING = frozenset({RunState.QUEUED, RunState.RUNNING})
 
 def run_record(home: Home, run: Run) -> dict[str, Any]:
     """A run as `run` and `show` tell it: its line of the list, and the detail."""
-    row = home.store().matching_runs(run.id, None)[0]
-    return {**row_record(home, row), "detail": run.life.detail}
+    store = home.store()
+    row = store.matching_runs(run.id, None)[0]
+    cost = run_cost(run, store.turns(run.id))
+    return {
+        **row_record(home, row),
+        "cost_usd": None if cost is None else cost / 1_000_000,
+        "detail": run.life.detail,
+    }
 
 
 def row_record(home: Home, row: RunRow) -> dict[str, Any]:
-    """A line of the list; the exit code is that of a command that leaves the run so, none while it goes."""
+    """A line of the list; the exit code is that of a command that leaves the run so, none while it goes.
+
+    A list is cheap and does not know who would have told a cost: of a run without one it says none.
+    """
     return {
         "id": row.id,
         "number": row.number,
@@ -35,7 +45,7 @@ def row_record(home: Home, row: RunRow) -> dict[str, Any]:
         "attempt": row.attempt,
         "iteration": row.iteration,
         "tokens": row.tokens,
-        "cost_usd": row.usd_micros / 1_000_000,
+        "cost_usd": row.usd_micros / 1_000_000 if row.usd_micros else None,
         "agent": row.agent,
         "task": row.task,
         "prompt": row.prompt,

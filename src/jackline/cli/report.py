@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from jackline.cli import words
 from jackline.cli.record import run_record
 from jackline.domain.states import CallClass, CallState, Decision, Failure, RunState, WaitReason
+from jackline.domain.turns import lost_sessions, run_cost
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.domain.records import Call, Run
+    from jackline.domain.records import Call, Run, Turn
 
 DOUBT_ANSWERS = "happened|did-not|retry|skip"
 ASK_ANSWERS = "allow|deny"
@@ -25,10 +28,13 @@ def tell(home: Home, run: Run, out: Output, code: int) -> int:
     if out.json:
         out.json_line({**run_record(home, run), "exit_code": code})
         return code
+    turns = home.store().turns(run.id)
     out.line(f"run {run.id} (#{run.number}) {headline(run, out)}")
     if run.life.detail:
         out.line(f"  {words.printable(run.life.detail)}")
-    out.line(f"  {_spent(run)}")
+    out.line(f"  {_spent(run, turns)}")
+    for text in lost_sessions(turns):
+        out.line(f"  {words.printable(text)}")
     look = f"look: {out.command('show', run.id)}"
     for text in (f"folder: {home.folder(run.id)}", *next_steps(home, run, out), look):
         out.line(f"  {text}")
@@ -109,14 +115,15 @@ def _cure(failure: Failure | None) -> list[str]:
             return []
 
 
-def _spent(run: Run) -> str:
+def _spent(run: Run, turns: Sequence[Turn]) -> str:
     life, spent = run.life, run.life.spent
+    cost = run_cost(run, turns)
     parts = (
         words.duration(spent.wall_ms),
         words.plural(life.attempt, "attempt"),
         words.plural(life.turn, "turn"),
         words.plural(spent.calls, "call"),
         f"{words.amount(spent.tokens)} tokens",
-        words.usd(spent.usd_micros),
+        words.usd(cost) if cost is not None else "cost unknown",
     )
     return ", ".join(parts)

@@ -1,6 +1,6 @@
 """Completion scripts for bash, zsh and fish, written from the grammar of the commands. Pure text.
 
-bash and zsh share their tables: `case` reads the same in both. A script asks jackline itself only for the ids of runs.
+bash and zsh share their tables: `case` reads the same in both. A script asks jackline itself only for runs and tasks.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from jackline.cli.grammar import FILES, FOLDERS, NOTHING, RUNS, WORDS, Grammar, Value
+from jackline.cli.grammar import FILES, FOLDERS, NOTHING, RUNS, TASKS, WORDS, Grammar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _RUNS = "jackline list --all-repos --limit 100 2>/dev/null | cut -f1"
+_TASKS = "jackline tasks list 2>/dev/null | cut -f1"
 # Both set: current, previous, and where = the words so far that are no flags ("db archive").
 _BASH = """\
 # bash completion for jackline: put `eval "$(jackline completion bash)"` into ~/.bashrc
@@ -50,6 +51,7 @@ _jackline_words() {{ COMPREPLY+=($(compgen -W "$1" -- "$current")); }}
 _jackline_files() {{ local IFS=$'\n'; compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$current")); }}
 _jackline_folders() {{ local IFS=$'\n'; compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$current")); }}
 _jackline_runs() {{ _jackline_words "$({runs})"; }}
+_jackline_tasks() {{ _jackline_words "$({tasks})"; }}
 _jackline_nothing() {{ :; }}
 complete -F _jackline jackline
 """
@@ -85,6 +87,7 @@ _jackline_words() {{ compadd -- ${{=1}}; }}
 _jackline_files() {{ _files; }}
 _jackline_folders() {{ _files -/; }}
 _jackline_runs() {{ _jackline_words "$({runs})"; }}
+_jackline_tasks() {{ _jackline_words "$({tasks})"; }}
 _jackline_nothing() {{ :; }}
 if [[ "${{funcstack[1]}}" = _jackline ]]; then _jackline "$@"; else compdef _jackline jackline; fi
 """
@@ -103,6 +106,7 @@ def _tables(grammars: Sequence[Grammar]) -> Mapping[str, str]:
         "flags": _lines([top, *(_flag_line(one) for one in grammars)]),
         "words": _lines([f'":0") _jackline_words {quote(commands)} ;;', *_word_lines(grammars)]),
         "runs": _RUNS,
+        "tasks": _TASKS,
     }
 
 
@@ -182,6 +186,7 @@ def _fish_value(value: Value | None) -> str:
         FILES: " -r -F",
         FOLDERS: " -x -a '(__fish_complete_directories)'",
         RUNS: f" -x -a {quote(f'({_RUNS})')}",
+        TASKS: f" -x -a {quote(f'({_TASKS})')}",
     }
     return offers.get(value.kind, " -x")
 

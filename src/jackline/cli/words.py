@@ -56,8 +56,10 @@ def amount(number: int) -> str:
     return f"{number / _MILLION:.1f}M"
 
 
-def usd(micros: int) -> str:
-    """Money; cents matter, and so does a first tenth of one."""
+def usd(micros: int | None) -> str:
+    """Money; cents matter, and so does a first tenth of one. What nobody told is not nothing."""
+    if micros is None:
+        return "unknown"
     value = micros / _MILLION
     return f"${value:.2f}" if value >= 1 or not micros else f"${value:.4f}"
 

@@ -6,8 +6,9 @@ helper program that speaks event lines, so that the engine knows one kind of age
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from jackline.domain.events import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(NamedTuple):
     """What can be known of an agent without running it."""
 
     name: str
@@ -37,7 +37,7 @@ class Declaration:
     passes: tuple[
         str, ...
     ] = ()  # environment it may see besides the common ones; a `*` at the end takes all that follows
-    passes_if: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # when this one is set, these too
+    passes_if: Mapping[str, tuple[str, ...]] = NOTHING  # when this one is set, these too
     model_variables: tuple[str, ...] = ()  # further names for its model, beside JACKLINE_<AGENT>_MODEL
     is_named_by_arguments: bool = False  # the words after `--` are the program and its arguments
     efforts: tuple[str, ...] = ()  # the words for reasoning effort that it knows; empty: it takes none
@@ -48,8 +48,7 @@ class Declaration:
         return (*self.passes, *(name for names in more for name in names))
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRequest:
+class TurnRequest(NamedTuple):
     """Everything a launch may depend on."""
 
     run_id: str
@@ -68,17 +67,16 @@ class TurnRequest:
     model: str = ""  # empty: the CLI's own default
     effort: str = ""  # empty: the CLI's own default
     arguments: tuple[str, ...] = ()  # passed through as they are
-    environ: Mapping[str, str] = field(default_factory=dict)  # of ours, what `Declaration.passes` names
-    options: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = NOTHING  # of ours, what `Declaration.passes` names
+    options: Mapping[str, str] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """How to start the agent: nothing is inherited but the allow-list and what stands here."""
 
     argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    env: Mapping[str, str] = NOTHING
+    files: Mapping[str, bytes] = NOTHING
     stdin: bytes | None = None
 
 

@@ -5,11 +5,10 @@ The driver in `engine.attempt` writes down what is decided here before it carrie
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackline.domain.budget import exhausted
-from jackline.domain.events import Fact
+from jackline.domain.events import NOTHING, Fact
 from jackline.domain.retry import backoff_ms
 from jackline.domain.signals import (
     CheckEnded,
@@ -62,8 +61,7 @@ _OUTRANKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """A run as the heart sees it: the durable life, and what only matters while this attempt lives."""
 
     run_id: str
@@ -74,8 +72,8 @@ class State:
     outcome: Outcome | None = None  # of a turn whose open calls are being settled
     # Of agents: who is better left alone, until when; who gave up at a limit in this attempt, and when that ends;
     # who could not go on at all.
-    resting: Mapping[str, int] = field(default_factory=dict)
-    limits: Mapping[str, int] = field(default_factory=dict)
+    resting: Mapping[str, int] = NOTHING
+    limits: Mapping[str, int] = NOTHING
     given_up: frozenset[str] = frozenset()
 
     @property
@@ -84,8 +82,7 @@ class State:
         return self.life.agent or self.spec.agent
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What one input leads to: the new state, the facts to write down, then the commands to carry out."""
 
     state: State
@@ -117,17 +114,17 @@ def _claimed(state: State) -> Step:
     """A new attempt: nothing of the last one's end may stick to it; `succeeded` and `cancelled` refuse."""
     claimed = next_run(state.life.state, "claim")
     life = state.life._replace(state=claimed, reason=None, wake_at=None, failure=None, detail="")
-    return _recover(replace(state, life=life, stopping=None, stop_detail="", outcome=None))
+    return _recover(state._replace(life=life, stopping=None, stop_detail="", outcome=None))
 
 
 def _recover(state: State) -> Step:
     life = _next_step(state.life._replace(phase=Phase.RECOVERING))
-    return Step(replace(state, life=life), (Recover(life.step),), (Fact("recovery.started"),))
+    return Step(state._replace(life=life), (Recover(life.step),), (Fact("recovery.started"),))
 
 
 def _recovered(state: State, signal: Recovered) -> Step:
     life = _charged(state.life, signal.usage) if signal.usage else state.life
-    state = replace(state, life=life, resting={**state.resting, **signal.resting})
+    state = state._replace(life=life, resting={**state.resting, **signal.resting})
     settled = Fact("recovery.ended", {"doubts": list(signal.doubts)})
     if signal.doubts and not _cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(signal.doubts)
@@ -138,7 +135,7 @@ def _recovered(state: State, signal: Recovered) -> Step:
 
 def _turn_ended(state: State, signal: TurnEnded) -> Step:
     life = _charged(state.life, signal.usage)
-    state = replace(state, life=life, outcome=signal.outcome, resting=dict(signal.resting))
+    state = state._replace(life=life, outcome=signal.outcome, resting=dict(signal.resting))
     # A person who presses Ctrl-C does not wait for probes: whoever resumes settles what is open.
     if (signal.open_calls or state.stopping is Stop.DOUBT) and state.stopping is not Stop.INTERRUPT:
         return _recover(state)
@@ -162,11 +159,11 @@ def _check_ended(state: State, signal: CheckEnded) -> Step:
     if state.stopping is not None:
         return _stopped(state, state.stopping)  # it had our TERM: not even an exit of 0 proves anything now
     if signal.exit_code == 0:
-        return _finish(replace(state, life=state.life._replace(proof=Proof.PROVED)), "succeed")
+        return _finish(state._replace(life=state.life._replace(proof=Proof.PROVED)), "succeed")
     if signal.exit_code is None:  # killed or lost: the host found nothing out, and a resume proves again
         return _fail(state, Failure.PROOF, signal.detail)
     life = state.life._replace(proof=Proof.REFUTED, goal=Phase.WORKING)
-    return _fail(replace(state, life=life), Failure.PROOF, signal.detail)
+    return _fail(state._replace(life=life), Failure.PROOF, signal.detail)
 
 
 def _stop_wanted(state: State, signal: StopWanted) -> Step:
@@ -175,7 +172,7 @@ def _stop_wanted(state: State, signal: StopWanted) -> Step:
     under_way = state.stopping
     if under_way is not None and under_way not in _OUTRANKS.get(signal.why, frozenset()):
         return Step(state)  # a second Ctrl-C, or a timeout while we are stopping already, changes nothing
-    stopping = replace(state, stopping=signal.why, stop_detail=signal.detail)
+    stopping = state._replace(stopping=signal.why, stop_detail=signal.detail)
     fact = Fact("stop.wanted", {"why": signal.why, "detail": signal.detail})
     return Step(stopping, (StopWork(signal.why),) if under_way is None else (), (fact,))
 
@@ -185,11 +182,11 @@ def _go_on(state: State, at: int) -> Step:
     if _cancelling(state):
         return _stopped(state, Stop.CANCEL)
     if state.stopping is Stop.DOUBT:  # settled since; how the turn ended was our doing, so it does not count
-        return _proceed(replace(state, stopping=None, stop_detail="", outcome=None))
+        return _proceed(state._replace(stopping=None, stop_detail="", outcome=None))
     if state.stopping is not None:
         return _stopped(state, state.stopping)
     if state.outcome is not None:
-        return _concluded(replace(state, outcome=None), state.outcome, at)
+        return _concluded(state._replace(outcome=None), state.outcome, at)
     if state.life.goal is Phase.WORKING and state.resting.get(state.agent, 0) > at:
         rested = _hand_over(state, "it is resting", at, tried=False)
         if rested is not None:
@@ -205,16 +202,16 @@ def _concluded(state: State, outcome: Outcome, at: int) -> Step:
     if outcome.session_lost:  # the driver forgets the session; the next turn starts a fresh one with a packet
         return _with(Fact("session.lost", {"agent": state.agent, "detail": outcome.detail}), _proceed(state))
     if outcome.waits is not None:
-        return _park(replace(state, life=state.life._replace(retries=0)), outcome.waits, outcome.detail)
+        return _park(state._replace(life=state.life._replace(retries=0)), outcome.waits, outcome.detail)
     match outcome.failure:
         case None:
             goal = Phase.PROVING
-            return _proceed(replace(state, life=state.life._replace(goal=goal, retries=0)))
+            return _proceed(state._replace(life=state.life._replace(goal=goal, retries=0)))
         case failure if failure in TRANSIENT and state.life.retries < state.spec.retry.most:
             retries = state.life.retries + 1
             wake = at + backoff_ms(state.spec.retry, retries, state.run_id)
             life = state.life._replace(retries=retries, failure=failure)
-            return _park(replace(state, life=life), WaitReason.RETRY, outcome.detail, wake)
+            return _park(state._replace(life=life), WaitReason.RETRY, outcome.detail, wake)
         case failure:
             return _given_up(state, failure, outcome, at)
 
@@ -222,7 +219,7 @@ def _concluded(state: State, outcome: Outcome, at: int) -> Step:
 def _given_up(state: State, failure: Failure, outcome: Outcome, at: int) -> Step:
     """This agent cannot go on: the next one takes over, or the run waits for a limit to end, or it fails."""
     if failure is Failure.LIMIT:
-        state = replace(state, limits={**state.limits, state.agent: outcome.resets_at or 0})
+        state = state._replace(limits={**state.limits, state.agent: outcome.resets_at or 0})
     if failure in _HANDED_OVER:
         taken_over = _hand_over(state, f"{failure}: {outcome.detail}", at)
         if taken_over is not None:
@@ -247,7 +244,7 @@ def _hand_over(state: State, why: str, at: int, *, tried: bool = True) -> Step |
     life = state.life._replace(agent=following)  # retries are kept: two agents must not hand a failure to and fro
     # Who only rests has not given up: it may be well again before the others are done.
     kept = given_up if tried else state.given_up
-    return _with(fact, _proceed(replace(state, life=life, given_up=kept)))
+    return _with(fact, _proceed(state._replace(life=life, given_up=kept)))
 
 
 def _limit_over(state: State, at: int) -> int:
@@ -278,7 +275,7 @@ def _proceed(state: State) -> Step:
         life = life._replace(iteration=1, spent=life.spent.plus(iterations=1))
     order = StartTurn(life.step, life.turn, Role.WORK)
     fact = Fact("turn.started", {"turn": life.turn, "role": Role.WORK, "iteration": life.iteration})
-    return Step(replace(state, life=life, stopping=None, stop_detail="", outcome=None), (order,), (fact,))
+    return Step(state._replace(life=life, stopping=None, stop_detail="", outcome=None), (order,), (fact,))
 
 
 def _prove(state: State) -> Step:
@@ -286,7 +283,7 @@ def _prove(state: State) -> Step:
         return _finish(state, "succeed")
     life = _next_step(state.life._replace(phase=Phase.PROVING))
     fact = Fact("check.started", {"command": state.spec.proof})
-    return Step(replace(state, life=life), (RunCheck(life.step, state.spec.proof),), (fact,))
+    return Step(state._replace(life=life), (RunCheck(life.step, state.spec.proof),), (fact,))
 
 
 def _stopped(state: State, why: Stop) -> Step:
@@ -306,13 +303,13 @@ def _park(state: State, reason: WaitReason, detail: str, wake_at: int | None = N
         detail=detail,
     )
     fact = Fact("run.waiting", {"reason": reason, "wake_at": wake_at, "detail": detail})
-    return Step(replace(state, life=life), (), (fact,))
+    return Step(state._replace(life=life), (), (fact,))
 
 
 def _fail(state: State, failure: Failure, detail: str) -> Step:
     # Retries are counted in a row: who resumes a failed run begins a new row.
     life = state.life._replace(failure=failure, detail=detail, retries=0)
-    return _finish(replace(state, life=life), "fail")
+    return _finish(state._replace(life=life), "fail")
 
 
 def _finish(state: State, change: str) -> Step:
@@ -320,7 +317,7 @@ def _finish(state: State, change: str) -> Step:
     if life.state is RunState.SUCCEEDED:
         life = life._replace(failure=None, detail="")
     fact = Fact(f"run.{life.state}", {"failure": life.failure, "detail": life.detail, "proof": life.proof})
-    return Step(replace(state, life=life), (), (fact,))
+    return Step(state._replace(life=life), (), (fact,))
 
 
 def _next_step(life: Life) -> Life:
@@ -328,4 +325,4 @@ def _next_step(life: Life) -> Life:
 
 
 def _with(fact: Fact, decided: Step) -> Step:
-    return replace(decided, facts=(fact, *decided.facts))
+    return decided._replace(facts=(fact, *decided.facts))

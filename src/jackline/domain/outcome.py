@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jackline.domain.events import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from jackline.domain.states import Failure, WaitReason
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """How a process ended. Its whole tree is dead by then, but for `survivors`, which no signal could end."""
 
     code: int | None
@@ -23,8 +23,7 @@ class Exit:
     survivors: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a turn came to: no failure and nothing waited for means that it ended well."""
 
     failure: Failure | None = None
@@ -34,8 +33,7 @@ class Outcome:
     session_lost: bool = False  # the agent does not know the session it was told to resume
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """What an agent said it used; added up over the turns of a run. Input includes what was read from a cache."""
 
     tokens_input: int = 0
@@ -53,8 +51,7 @@ class Scope(StrEnum):
     SESSION = "session"  # everything since the session began, earlier turns included
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(NamedTuple):
     """One thing an agent's output said, in the one vocabulary of all agents.
 
     kind: message, thinking, call.started, call.finished, usage, session, limit, retry, error, end, raw.
@@ -62,7 +59,7 @@ class Heard:
 
     kind: str
     text: str = ""
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = NOTHING
     usage: Usage | None = None
     scope: Scope = Scope.STEP
     of: str = ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.domain.events import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,36 +27,32 @@ class Stop(StrEnum):
     UNGATED = "ungated"
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """The lease is ours; the old attempt may have left things behind."""
 
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(NamedTuple):
     """Leftovers are ended and open calls are settled, but for these, which only a person can judge."""
 
     at: int
     doubts: tuple[str, ...] = ()
-    resting: Mapping[str, int] = field(default_factory=dict)  # agents better left alone, with the time until when
+    resting: Mapping[str, int] = NOTHING  # agents better left alone, with the time until when
     usage: Usage | None = None  # of a turn that was cut off and never charged
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
+class TurnEnded(NamedTuple):
     """The agent's whole tree is gone; `open_calls` were allowed and never reported back."""
 
     at: int
     outcome: Outcome
     usage: Usage
     open_calls: int = 0
-    resting: Mapping[str, int] = field(default_factory=dict)
+    resting: Mapping[str, int] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class CheckEnded:
+class CheckEnded(NamedTuple):
     """The proof was run by the host."""
 
     at: int
@@ -63,8 +60,7 @@ class CheckEnded:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StopWanted:
+class StopWanted(NamedTuple):
     """A person, a clock, a budget or the gate wants the work to end."""
 
     at: int
@@ -75,15 +71,13 @@ class StopWanted:
 Input = Claimed | Recovered | TurnEnded | CheckEnded | StopWanted
 
 
-@dataclass(frozen=True, slots=True)
-class Recover:
+class Recover(NamedTuple):
     """End leftovers, settle open calls, probe what is in doubt."""
 
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class StartTurn:
+class StartTurn(NamedTuple):
     """Start the agent."""
 
     step: int
@@ -91,19 +85,17 @@ class StartTurn:
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
-class RunCheck:
+class RunCheck(NamedTuple):
     """Run the proof."""
 
     step: int
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class StopWork:
+class StopWork(NamedTuple):
     """TERM, grace, KILL of whatever is under way."""
 
-    why: Stop = field()
+    why: Stop
 
 
 Command = Recover | StartTurn | RunCheck | StopWork

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FENCE = "---"
 MODES = ("job", "interactive")
+PROJECT, USER, BUILT_IN = "project", "user", "built in"  # whose a task is
 GIVEN = ("workspace", "task")  # variables that every task has
 _TEXTS = ("description", "agent", "model", "effort", "proof", "mode")
 _LISTS = ("agents", "fallback")
@@ -50,6 +51,7 @@ class Task(NamedTuple):
     requires_clean: bool = False
     settings: Mapping[str, Setting] = NOTHING
     variables: Mapping[str, str] = NOTHING  # with their defaults
+    origin: str = ""  # whose it is
 
     @property
     def needs(self) -> tuple[str, ...]:

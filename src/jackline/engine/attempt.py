@@ -5,8 +5,7 @@ The heart decides, the store remembers, the world acts. Nothing is carried out t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jackline.domain.events import canonical
 from jackline.domain.heart import State, Step, step
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(NamedTuple):
     """An input for the heart, with the records that must be written in the same transaction."""
 
     input: Input
@@ -73,13 +71,13 @@ def work(store: Store, lease: Lease, run: Run, world: World) -> Run:
             try:
                 run = store.write(lease, _change(decided, signal, world))
             except CancelWanted:  # asked for since we looked: decide again, knowing it
-                state = replace(state, life=state.life._replace(cancel_requested=True))
+                state = state._replace(life=state.life._replace(cancel_requested=True))
                 continue
         if decided.ended:
             return run
         for command in decided.commands:
             world.carry_out(command, run)
-        state = replace(decided.state, life=run.life)
+        state = decided.state._replace(life=run.life)
         signal = world.hear()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jackline.clock import boot_ms
 from jackline.engine.child import CHUNK_BYTES, Child
@@ -13,8 +13,7 @@ from jackline.engine.process import Warden, WardenLost
 _COMMAND_GRACE_MS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(NamedTuple):
     """How a command ended, with the last bytes it wrote."""
 
     exit_code: int | None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.events import Fact
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where the turn will happen."""
 
     folder: str  # the agent's own, in the run's folder
@@ -33,8 +31,7 @@ class Place:
     environ: Mapping[str, str]  # ours; the agent sees what it declares
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """A turn that is ready to be written down."""
 
     turn: Turn

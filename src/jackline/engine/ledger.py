@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackline.domain import keys, policy
 from jackline.domain.events import canonical
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(NamedTuple):
     """What an agent asks through a door."""
 
     tool: str
@@ -32,8 +30,7 @@ class Wish:
     agent_call: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What the door tells the agent."""
 
     decision: Decision
@@ -42,8 +39,7 @@ class Answer:
     output: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What an agent says came of a call."""
 
     call_id: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackline import clock
 from jackline.domain import ids
@@ -21,14 +20,14 @@ _INHERITED = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """One engine on one host."""
 
     home: str
     host: str
     lease_ms: int = 30_000
     probe_timeout_s: float = 60.0
+    meanwhile: Callable[[], object] = lambda: None  # done when an agent is at work, and we would only wait for it
     find: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # AgentUnavailable if it cannot be used
 
     def folder(self, run_id: str) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackline import faults
 from jackline.clock import boot_ms
@@ -48,8 +47,7 @@ _TAIL_BYTES = 8_192  # of stderr, where a CLI writes why it ends
 _MOST_TELLING = 100  # the last ones tell how a turn ended; an agent that repeats itself must not fill our memory
 
 
-@dataclass(frozen=True, slots=True)
-class Crew:
+class Crew(NamedTuple):
     """Whom a turn works with."""
 
     store: Store
@@ -188,7 +186,7 @@ class TurnJob:
         spent = exhausted(limits, life.spent.plus(**_amounts(used)))
         if spent:
             self._crew.stop(Stop.BUDGET, f"budget spent: {spent}")
-        return replace(heard, usage=minus(used, before))
+        return heard._replace(usage=minus(used, before))
 
     def _keep(self, heard: Heard, offset: int) -> None:
         self._kept += 1
@@ -258,7 +256,7 @@ class TurnJob:
         tail = self._tail.decode("utf-8", "replace")
         outcome = self._crew.adapter.classify(exit_, tuple(self._telling), tail)
         # Only a session that was asked for can be lost: else a fresh one would follow a fresh one without end.
-        return outcome if self._resumed is not None else replace(outcome, session_lost=False)
+        return outcome if self._resumed is not None else outcome._replace(session_lost=False)
 
 
 _LOST = Outcome(Failure.CRASHED, "the agent's end was not seen")

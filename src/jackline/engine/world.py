@@ -162,15 +162,11 @@ class LiveWorld:
 
     def _recover(self) -> None:
         if self._warden is None:  # the first recovery of this attempt: nothing of ours is alive yet
-            recorded = [
-                (one.warden_pid, one.warden_started)
-                for one in self._store.attempts(self._run.id)
-                if one.token < self._lease.token and (one.host, one.boot) == (self._settings.host, clock.boot_id())
-                if one.warden_pid is not None and one.warden_started is not None
-            ]
-            ended = leftovers.end(self._mark, recorded=recorded)
-            log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
+            if self._lease.token > 1:
+                self._end_leftovers()
             faults.reach("leftovers.ended")
+            with contextlib.suppress(SpawnFailed, WardenLost):  # who needs it first is told why there is none
+                self._ready_warden()  # it gets ready while we do
         with self._ledger.settling:
             doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
         at = self.now()
@@ -179,6 +175,16 @@ class LiveWorld:
         turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
         # A turn that was cut off may have made commits; the next one shall know of them.
         self._inbox.put(Signal(signal, turn=turn, changes=self._survey() if self._run.life.turn else None))
+
+    def _end_leftovers(self) -> None:
+        recorded = [
+            (one.warden_pid, one.warden_started)
+            for one in self._store.attempts(self._run.id)
+            if one.token < self._lease.token and (one.host, one.boot) == (self._settings.host, clock.boot_id())
+            if one.warden_pid is not None and one.warden_started is not None
+        ]
+        ended = leftovers.end(self._mark, recorded=recorded)
+        log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
 
     def _try_turn(self, order: StartTurn) -> None:
         try:
@@ -226,6 +232,7 @@ class LiveWorld:
             job.give_up()
             raise
         self._alarms.start(lambda: job.last_output, lambda: job.over)
+        self._settings.meanwhile()
 
     def _adapter(self) -> Adapter:
         try:

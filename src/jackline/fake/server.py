@@ -6,6 +6,7 @@ It never looks at a key, never writes one down, and never calls out.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from http.server import ThreadingHTTPServer
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from jackline.fake.wire import Asked, Wire
 
 _LOOPBACK = "127.0.0.1"
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 
 
 class FakeModel:
@@ -35,7 +37,7 @@ class FakeModel:
         self.hanging = threading.Event()  # a reply that hangs has begun to
         self._log = log
         if log is not None:
-            open(log, "a", encoding="utf-8").close()  # now, because nobody hears of an error in a thread
+            os.close(os.open(log, _APPEND, 0o600))  # now, because nobody hears of an error in a thread
         self._asked: list[Asked] = []
         self._more = threading.Condition()
         self._server = _Server((_LOOPBACK, port), self)
@@ -127,5 +129,5 @@ class _Server(ThreadingHTTPServer):
 def _append(log: str, number: int, asked: Asked) -> None:
     tools = [tool.name for tool in asked.tools]
     line = json.dumps({"number": number, **asked._asdict(), "tools": tools})
-    with open(log, "a", encoding="utf-8") as file:
+    with os.fdopen(os.open(log, _APPEND, 0o600), "w", encoding="utf-8") as file:  # prompts are for their owner only
         file.write(line + "\n")

@@ -41,6 +41,21 @@ def disconnect(connection: sqlite3.Connection) -> None:
         _open_here.pop(id(connection), None)
 
 
+def is_marked(path: str) -> bool:
+    """Whether the file is a jackline database, damaged or not; nothing is opened if this process has it open."""
+    with _one_at_a_time:
+        if not os.path.isfile(path):
+            return False
+        if _identity(path) in _open_here.values():
+            return True
+        try:
+            with open(path, "rb") as file:
+                header = file.read(_HEADER_BYTES)
+        except OSError:
+            return False
+    return header.startswith(_MAGIC) and _marked(header)
+
+
 def _identity(path: str) -> tuple[int, int]:
     about = os.stat(path)
     return about.st_dev, about.st_ino

@@ -6,13 +6,14 @@ The mapping of the states is documented in docs/run-folder.md. Reads the store, 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from jackline.domain.records import Run
+from jackline.domain.records import Run, Turn
 from jackline.domain.states import Phase, RunState, WaitReason
+from jackline.domain.turns import run_cost
 from jackline.errors import UsageError
 from jackline.store.contract import Store
 from jackline.views import plain
@@ -96,11 +97,12 @@ def manifest_state(state: RunState, reason: WaitReason | None = None, phase: Pha
 def manifest_of(store: Store, run: Run) -> Manifest:
     """The manifest of a run as it stands."""
     rows = store.matching_runs(run.id, None, 1)
-    return fold(run, rows[0].path if rows else run.spec.workspace, store.sessions(run.id))
+    path = rows[0].path if rows else run.spec.workspace
+    return fold(run, path, store.sessions(run.id), store.turns(run.id))
 
 
-def fold(run: Run, path: str, sessions: Mapping[str, str]) -> Manifest:
-    """The manifest from a run, the path of its repository and the sessions of its agents."""
+def fold(run: Run, path: str, sessions: Mapping[str, str], turns: Sequence[Turn] = ()) -> Manifest:
+    """The manifest from a run, the path of its repository, the sessions of its agents and its turns."""
     life, spec = run.life, run.spec
     return Manifest(
         id=run.number,
@@ -120,7 +122,7 @@ def fold(run: Run, path: str, sessions: Mapping[str, str]) -> Manifest:
         updated_at=plain.moment(run.updated_at),
         completed_at=plain.moment_or_none(run.finished_at),
         error=error_of(run),
-        metadata=_metadata(run, sessions),
+        metadata=_metadata(run, sessions, turns),
     )
 
 
@@ -147,7 +149,7 @@ def load_manifest(path: str) -> Manifest:
         raise UsageError(message) from error
 
 
-def _metadata(run: Run, sessions: Mapping[str, str]) -> dict[str, Any]:
+def _metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]) -> dict[str, Any]:
     """What jackline knows and the predecessor had no field for; what is not known is left out."""
     life, spent = run.life, run.life.spent
     values = {
@@ -171,7 +173,7 @@ def _metadata(run: Run, sessions: Mapping[str, str]) -> dict[str, Any]:
         "tokens_input": spent.tokens_input,
         "tokens_output": spent.tokens_output,
         "tokens_cached": spent.tokens_cached,
-        "cost_usd": plain.usd(spent.usd_micros),
+        "cost_usd": plain.usd_or_none(run_cost(run, turns)),
         "worked_seconds": spent.wall_ms / 1000,
         "chain_head": run.chain_head,
     }

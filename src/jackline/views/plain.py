@@ -30,8 +30,8 @@ def rfc3339(time: datetime) -> str:
     return time.isoformat(timespec=digits).replace("+00:00", "Z")
 
 
-def usd(micros: int) -> float:
-    return micros / 1_000_000
+def usd_or_none(micros: int | None) -> float | None:
+    return None if micros is None else micros / 1_000_000
 
 
 def readable(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jackline.domain.records import Call
 from jackline.domain.states import CallClass, CallState, Decision, RunState
 from jackline.views import plain
-from jackline.views.summary import Summary, next_step
+from jackline.views.summary import Summary, cost, next_step
 
 FILE = "RESUME.md"
 _STOPPED = frozenset({RunState.WAITING.value, RunState.FAILED.value})
@@ -70,7 +70,7 @@ def _head(summary: Summary, home: str) -> list[str]:
 
 
 def _so_far(summary: Summary) -> str:
-    spent = f"tokens {summary.token_count}, {summary.cost_usd:.4f} USD"
+    spent = f"tokens {summary.token_count}, cost {cost(summary)}"
     return f"- so far: attempts {summary.attempts}, turns {summary.turns}, receipts {summary.receipts}, {spent}"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from jackline.domain.changes import UNCHANGED, Changes
 from jackline.domain.records import Attempt, Call, Receipt, Run, Turn
 from jackline.domain.states import CallClass, Decision, RunState, WaitReason, exit_code
+from jackline.domain.turns import lost_sessions, run_cost
 from jackline.store.contract import Store
 from jackline.views import plain
 
@@ -51,13 +52,14 @@ class Summary:
     workspace: str
     created_time: datetime
     worked_seconds: float
-    cost_usd: float
+    cost_usd: float | None  # None where an agent tells none
     attempts: int
     turns: int
     iterations: int
     calls: int
     effects: int
     receipts: int
+    lost_sessions: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, the content of metadata.json."""
@@ -115,13 +117,14 @@ def fold(
         workspace=spec.workspace,
         created_time=plain.moment(run.created_at),
         worked_seconds=life.spent.wall_ms / 1000,
-        cost_usd=plain.usd(life.spent.usd_micros),
+        cost_usd=plain.usd_or_none(run_cost(run, turns)),
         attempts=len(attempts),
         turns=len(turns),
         iterations=life.iteration,
         calls=len(calls),
         effects=sum(_is_effect(call) for call in calls),
         receipts=len(receipts),
+        lost_sessions=tuple(lost_sessions(turns)),
     )
 
 
@@ -165,14 +168,20 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("error class", summary.classified_error or ""),
         ("proof", f"{summary.proof}{f' by: {summary.proof_command}' if summary.proof_command else ''}"),
         ("tokens", str(summary.token_count)),
-        ("cost", f"{summary.cost_usd:.4f} USD"),
+        ("cost", cost(summary)),
         ("attempts", f"{summary.attempts}, turns {summary.turns}, iterations {summary.iterations}"),
         ("calls", f"{summary.calls}, effects {summary.effects}, receipts {summary.receipts}"),
         ("commits", f"{len(summary.commits)} ({'required' if summary.requires_commit else 'not required'})"),
         *(("", commit) for commit in summary.commits),
         ("changes", f"{summary.files_changed} files, +{summary.insertions} -{summary.deletions}"),
+        *(("session", line) for line in summary.lost_sessions),
         ("dry run", "yes" if summary.dry_run else "no"),
     ]
+
+
+def cost(summary: Summary) -> str:
+    """In words; what nobody told is not nothing."""
+    return "unknown" if summary.cost_usd is None else f"{summary.cost_usd:.4f} USD"
 
 
 def _elapsed(run: Run) -> float:

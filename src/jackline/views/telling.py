@@ -13,6 +13,7 @@ from typing import Any
 from jackline.domain.events import Event
 from jackline.domain.records import Check, Run, Turn
 from jackline.domain.states import Failure, Role, RunState, WaitReason
+from jackline.domain.turns import turn_cost
 from jackline.views import plain
 from jackline.views.entry import EntryType, TranscriptEntry
 from jackline.views.manifest import DONE_SIGNAL, SINGLE, manifest_state
@@ -104,7 +105,7 @@ class _Teller:
             yield self._cut_off(now, turn.agent, f"turn {turn.number} was cut off", metadata)
             return
         span = (turn.started_at, turn.ended_at)
-        yield self._result(now, turn.agent, turn.last_message, span, metadata | _turn_values(turn))
+        yield self._result(now, turn.agent, turn.last_message, span, metadata | self._turn_values(turn))
         if self._done and turn.failure is None:
             yield self._signal(now, turn.agent, DONE_SIGNAL, turn.ended_at, metadata)
 
@@ -208,21 +209,20 @@ class _Teller:
         at = plain.moment(now.event.at)
         return TranscriptEntry(kind, at, self._run.number, self._iteration, metadata=metadata, **values)
 
-
-def _turn_values(turn: Turn) -> dict[str, Any]:
-    return {
-        "attempt": turn.attempt,
-        "session": turn.session,
-        "exit_code": turn.exit_code,
-        "failure": turn.failure,
-        "detail": turn.detail,
-        "stdout_bytes": turn.stdout_bytes,
-        "stderr_bytes": turn.stderr_bytes,
-        "tokens_input": turn.spent.tokens_input,
-        "tokens_output": turn.spent.tokens_output,
-        "tokens_cached": turn.spent.tokens_cached,
-        "cost_usd": plain.usd(turn.spent.usd_micros),
-    }
+    def _turn_values(self, turn: Turn) -> dict[str, Any]:
+        return {
+            "attempt": turn.attempt,
+            "session": turn.session,
+            "exit_code": turn.exit_code,
+            "failure": turn.failure,
+            "detail": turn.detail,
+            "stdout_bytes": turn.stdout_bytes,
+            "stderr_bytes": turn.stderr_bytes,
+            "tokens_input": turn.spent.tokens_input,
+            "tokens_output": turn.spent.tokens_output,
+            "tokens_cached": turn.spent.tokens_cached,
+            "cost_usd": plain.usd_or_none(turn_cost(self._run.spec, turn)),
+        }
 
 
 def _verdict(now: _Moment, check: Check) -> str:

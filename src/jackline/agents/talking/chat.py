@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
+from . import address
 from .borrowed import failed
 from .turn import refused
 
-ADDRESS = "http://127.0.0.1:11434"
-PORT = 11434
 SECONDS = 600.0  # without a byte: a large model may take minutes to be loaded
 LINE_BYTES = 2**24
 ANSWER_CHARACTERS = 2**24
@@ -105,22 +104,11 @@ class Server:
 
 
 def address_of(host: str) -> str:
-    """What OLLAMA_HOST means, which servers and clients share: a name, a port, an address to listen at, or a URL."""
-    host = host.strip().strip("\"'")
-    if not host:
-        return ADDRESS
-    scheme, _, rest = host.rpartition("://")
-    place, _, path = rest.partition("/")
-    parts = urlsplit(f"//{place}")
+    """What OLLAMA_HOST means."""
     try:
-        port = parts.port
-    except ValueError:
-        raise failed("connectivity", f"OLLAMA_HOST is {host!r}, which is no address") from None
-    name = parts.hostname or "127.0.0.1"
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - where one listens, not whom one calls
-    shown = f"[{name}]" if ":" in name else name
-    port = port or {"http": 80, "https": 443}.get(scheme, PORT)
-    return f"{scheme or 'http'}://{shown}:{port}" + (f"/{path}" if path else "")
+        return address.address_of(host)
+    except ValueError as error:
+        raise failed("connectivity", str(error)) from None
 
 
 def _fields(line: bytes) -> dict[str, Any]:

@@ -18,22 +18,30 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
     from jackline.domain.adapter import Declaration
+    from jackline.domain.health import Health
 
 _COLUMNS = columns("AGENT HEALTH* VERSION RESUME FORK STRUCTURED GATE COST PROGRAM")  # or why there is none
+_NAMED = "named after --"
+_DETAIL = 80
 
 
 class _Seen(NamedTuple):
-    """One agent: what it declares, what was found, until when it rests."""
+    """One agent: what it declares, what was found, why and until when it rests."""
 
     declaration: Declaration
     found: Found
-    rests_until: int | None
+    rest: Health | None
 
     @property
     def health(self) -> str:
         if self.found.why:
             return "unusable" if self.found.binary else "missing"
-        return "resting" if self.rests_until else "ready"
+        return "resting" if self.rest else "ready"
+
+    @property
+    def binary(self) -> str:
+        """Its program; nobody knows yet which one that is where each run names it."""
+        return "" if self.declaration.is_named_by_arguments else self.found.binary
 
 
 def configure(_parser: Parser) -> None:
@@ -51,7 +59,7 @@ def execute(_args: Namespace, home: Home, out: Output) -> int:
 
 def _look(home: Home, out: Output) -> list[_Seen]:
     try:
-        resting = agents.resting(home)
+        resting = agents.rests(home)
     except StoreError as error:  # the programs can be looked at all the same
         out.note(f"jackline: {error}")
         resting = {}
@@ -64,16 +72,24 @@ def _look(home: Home, out: Output) -> list[_Seen]:
 
 
 def _cells(one: _Seen) -> list[str]:
-    able, until = one.declaration, words.local(one.rests_until, wall_ms())
+    able = one.declaration
     return [
         able.name,
-        f"{one.health}: until {until}" if one.health == "resting" else one.health,
+        _health(one),
         one.found.version or "-",
         *("yes" if can else "no" for can in (able.resumes, able.forks, able.structured)),
         able.gate,
         "yes" if able.cost else "no",
-        one.found.why or one.found.binary,
+        one.found.why or one.binary or _NAMED,
     ]
+
+
+def _health(one: _Seen) -> str:
+    if one.health != "resting" or one.rest is None:
+        return one.health
+    detail = words.shortened(words.printable(one.rest.detail), _DETAIL)
+    why = f"{one.rest.failure} ({detail})" if detail else one.rest.failure
+    return f"resting: {why} until {words.local(one.rest.until, wall_ms())}"
 
 
 def _record(one: _Seen) -> dict[str, object]:
@@ -82,11 +98,13 @@ def _record(one: _Seen) -> dict[str, object]:
         "name": able.name,
         "health": one.health,
         "usable": not one.found.why,
-        "binary": one.found.binary or None,
+        "binary": one.binary or None,
         "version": one.found.version or None,
         "minimum": ".".join(map(str, able.minimum)) or None,
         "why": one.found.why or None,
-        "rests_until": words.iso(one.rests_until),
+        "rests_until": words.iso(one.rest.until) if one.rest else None,
+        "rests_because": {"failure": one.rest.failure, "detail": one.rest.detail} if one.rest else None,
+        "named_by_arguments": able.is_named_by_arguments,
         "install": able.install or None,
         "capabilities": {
             "resume": able.resumes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from jackline.app.config import KEYS
+from jackline.app.keys import KEYS, shown
 from jackline.cli.output import columns
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from jackline.app.config import Config
     from jackline.app.home import Home
+    from jackline.app.keys import Setting
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
 
@@ -32,16 +33,15 @@ def execute(_args: Namespace, home: Home, out: Output) -> int:
         everything = {**settings, **agents}
         out.json_line({name: {"value": value, "from": config.sources[name]} for name, value in everything.items()})
         return 0
-    rows = [
-        [name, f"{value:g}" if isinstance(value, float) else str(value), config.sources[name]]
-        for name, value in settings.items()
-    ]
+    rows = [[name, shown(value), config.sources[name]] for name, value in settings.items()]
     rows += [[name, _text(value), config.sources[name]] for name, value in agents.items()]
     out.table(_COLUMNS, rows)
+    for line in config.held:
+        out.note(f"jackline: {line}")
     return 0
 
 
-def _shown(config: Config, name: str) -> object:
+def _shown(config: Config, name: str) -> Setting:
     value = config.values[name]
     return masked(value) if name == "database" and isinstance(value, str) else value
 

@@ -110,7 +110,7 @@ def _cells(row: RunRow, now: int, out: Output, *, with_repository: bool) -> list
         *([row.path] if with_repository else []),
         created,
         words.amount(row.tokens),
-        words.usd(row.usd_micros),
+        words.usd(row.usd_micros) if row.usd_micros else "-",
         row.prompt,
     ]
 

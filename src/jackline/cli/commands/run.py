@@ -30,7 +30,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument("--effort", metavar="WORD", help="how hard the model shall think, in the agent's own words")
     parser.add_argument("--session", metavar="ID", help="go on with a session of the agent that was begun by hand")
     parser.add_argument("--script", metavar="FILE", help="what the scripted agent plays")
-    parser.add_argument("--workspace", metavar="DIR", default="", help="where the agent works (default: here)")
+    parser.add_argument("--workspace", metavar="DIR", help="where the agent works (default: here)")
     parser.add_argument("--task", metavar="NAME", help="a template: `jackline tasks list` shows them")
     parser.add_argument("--var", metavar="NAME=VALUE", action="append", default=[], help="fill a variable of the task")
     parser.add_argument("--job", metavar="FILE", help="TOML or JSON that says all of this; flags win over it")
@@ -46,6 +46,8 @@ def configure(parser: Parser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     request = request_of(args, home)
+    while home.warnings:  # before anything is started
+        out.note(f"jackline: {home.warnings.pop(0)}")
     if args.dry_run:
         from jackline.cli import dry_run
 

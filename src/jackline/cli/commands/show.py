@@ -9,6 +9,7 @@ from jackline.cli.output import Column, columns
 from jackline.cli.parser import RUN
 from jackline.cli.record import run_record, values
 from jackline.clock import wall_ms
+from jackline.domain.turns import lost_sessions, run_cost, turn_cost
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
-    from jackline.domain.records import Run
+    from jackline.domain.records import Run, Turn
 
 _MOST_CALLS = 50
 _MESSAGE = 2_000
@@ -54,9 +55,10 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 def _record(home: Home, run: Run) -> dict[str, Any]:
     store = home.store()
+    turns = store.turns(run.id)
     lists = {
         "attempts": store.attempts(run.id),
-        "turns": store.turns(run.id),
+        "turns": turns,
         "calls": store.calls(run.id),
         "receipts": store.receipts(run.id),
         "checks": store.checks(run.id),
@@ -72,6 +74,7 @@ def _record(home: Home, run: Run) -> dict[str, Any]:
         "spec": values(run.spec),
         "life": values(run.life),
         "sessions": store.sessions(run.id),
+        "lost_sessions": lost_sessions(turns),
         "changes": values(store.changes(run.id)),
         **{name: values(records) for name, records in lists.items()},
     }
@@ -79,6 +82,7 @@ def _record(home: Home, run: Run) -> dict[str, Any]:
 
 def _header(home: Home, run: Run, out: Output) -> None:
     life, spec, now = run.life, run.spec, wall_ms()
+    turns = home.store().turns(run.id)
     facts = [
         ("state", report.headline(run, out) + (", cancel requested" if life.cancel_requested else "")),
         ("detail", words.printable(life.detail)),
@@ -90,12 +94,13 @@ def _header(home: Home, run: Run, out: Output) -> None:
         ("workspace", spec.workspace),
         ("times", _times(run, now)),
         ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
-        ("spent", _spent(run)),
+        ("spent", _spent(run, turns)),
         ("changes", _changed(home, run)),
         (
             "sessions",
             ", ".join(f"{agent} {session}" for agent, session in home.store().sessions(run.id).items()),
         ),
+        *(("lost", words.printable(line)) for line in lost_sessions(turns)),
         ("folder", home.folder(run.id)),
     ]
     out.line(out.paint(f"run {run.id} (#{run.number})", "bold"))
@@ -109,13 +114,14 @@ def _times(run: Run, now: int) -> str:
     return ", ".join(f"{name} {words.local(at, now)}" for name, at in named if at is not None)
 
 
-def _spent(run: Run) -> str:
+def _spent(run: Run, turns: Sequence[Turn]) -> str:
     """What was spent against each limit."""
-    limits, spent = run.spec.limits, run.life.spent
+    limits, spent, cost = run.spec.limits, run.life.spent, run_cost(run, turns)
     parts = []
     for title, name, shown in _LIMITS:
         limit = getattr(limits, name)
-        parts.append(f"{title} {shown(getattr(spent, name))}" + ("" if limit is None else f" of {shown(limit)}"))
+        amount = words.usd(cost) if name == "usd_micros" else shown(getattr(spent, name))
+        parts.append(f"{title} {amount}" + ("" if limit is None else f" of {shown(limit)}"))
     return ", ".join(parts)
 
 
@@ -170,7 +176,7 @@ def _turns(home: Home, run: Run, now: int) -> list[list[str]]:
             _code(one.exit_code),
             one.failure or "-",
             words.amount(one.spent.tokens),
-            words.usd(one.spent.usd_micros),
+            words.usd(turn_cost(run.spec, one)),
             one.detail,
         ]
         for one in home.store().turns(run.id)

@@ -31,8 +31,8 @@ def configure(parser: Parser) -> None:
         name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
         for name, summary in _ACTIONS.items()
     }
-    for name in ("show", "new"):
-        made[name].add_argument("name", metavar="NAME")
+    made["show"].add_argument("name", metavar="TASK")
+    made["new"].add_argument("name", metavar="NAME")
     made["new"].add_argument("--description", metavar="TEXT", default="", help="what it is for, in one line")
 
 

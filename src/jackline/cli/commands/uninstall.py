@@ -33,12 +33,12 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     found = removal.things(home, os.environ)
     left = removal.remove(home, found, os.environ) if args.yes else []
     if out.json:
-        things = [thing._asdict() for thing in found]
-        out.json_line({"removed": args.yes, "things": things, "left": [os.path.join(home.path, one) for one in left]})
+        things = [{"path": thing.path, "what": thing.what, "size": thing.size} for thing in found]
+        out.json_line({"removed": args.yes, "things": things, "left": left})
         return 0
     _tell(found, home, out, removed=args.yes)
-    for name in left:
-        out.note(f"left, because it is not jackline's: {os.path.join(home.path, name)}")
+    for path in left:
+        out.note(f"left, because it is not jackline's: {path}")
     return 0
 
 

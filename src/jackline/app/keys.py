@@ -1,0 +1,102 @@
+"""The settings there are: name, default, who may set each, and what counts as a value. Pure: no file is read here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Setting = str | int | float
+
+_MOST = 10**12  # more fits no database's integer once it is milliseconds or millionths
+
+
+class Key(NamedTuple):
+    """One setting: its type, default, and whether a project may set it."""
+
+    name: str
+    default: Setting
+    help: str
+    project: bool = True
+    least: float = 0
+    bounds: bool = False  # it bounds what a run may use: a project that nobody trusts can only lower it
+    open_at_zero: bool = False  # 0 is no bound at all, so it is the largest value
+
+
+KEYS = (
+    Key("home", "", "the folder of this instance", project=False),
+    Key(
+        "database",
+        "",
+        "a postgresql:// address, or the whole path of a file; empty: SQLite in the home",
+        project=False,
+    ),
+    Key("agent", "", "the agent to use; auto: the first of the ranking that is ready"),
+    Key("fallback", "", "agents that take over when it cannot go on, with commas between"),
+    Key("auto", "claude,codex,gemini,qwen,opencode,kilo,ollama", "the ranking for --agent auto"),
+    Key("timeout_seconds", 900.0, "how long one turn may take", least=0.1, bounds=True),
+    Key("idle_seconds", 600.0, "how long an agent may print nothing; 0: any time", bounds=True, open_at_zero=True),
+    Key("grace_seconds", 5.0, "time between SIGTERM and SIGKILL", bounds=True),
+    Key("lease_seconds", 30.0, "how long a silent supervisor keeps its run", project=False, least=1),
+    Key("retries", 2, "how often a transient failure is tried again", bounds=True),
+    Key("retry_seconds", 5.0, "the wait before the first retry; it doubles"),
+    Key("max_usd", 20.0, "budget of a run in USD; 0: no limit", bounds=True, open_at_zero=True),
+    Key("max_tokens", 0, "budget of a run in tokens; 0: no limit", bounds=True, open_at_zero=True),
+    Key("max_calls", 10_000, "budget of a run in tool calls; 0: no limit", bounds=True, open_at_zero=True),
+    Key("max_steps", 500, "budget of a run in steps; 0: no limit", bounds=True, open_at_zero=True),
+    Key("max_seconds", 28_800.0, "budget of a run in seconds of work; 0: no limit", bounds=True, open_at_zero=True),
+    Key("max_iterations", 20, "budget of a run in iterations; 0: no limit", bounds=True, open_at_zero=True),
+)
+BY_NAME = {key.name: key for key in KEYS}
+
+
+def typed(name: str, value: object, where: str) -> Setting:
+    """The value of a setting as what it has to be; a wrong one is an error that names its place."""
+    key = BY_NAME[name]
+    kind = type(key.default)
+    if kind is str:
+        return _address(str(value), where) if name == "database" else str(value)
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = -1.0
+    if isinstance(value, bool) or not key.least <= number <= _MOST or (kind is int and not number.is_integer()):
+        wanted = f"a {'whole ' if kind is int else ''}number of at least {key.least:g}"
+        wanted += f" and at most {_MOST}" if number > _MOST else ""
+        raise ConfigError(f"{where}: {name} must be {wanted}, not {value!r}")
+    return int(number) if kind is int else number
+
+
+def loosens(name: str, value: Setting, held: Setting) -> bool:
+    """Whether a value lets a run use more than the one that holds now."""
+    key = BY_NAME[name]
+    return key.bounds and _rank(key, value) > _rank(key, held)
+
+
+def shown(value: Setting) -> str:
+    """A value as people write it: every digit of it, and no point where none is needed."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question for somebody who mistyped a word; empty if nothing is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=3)
+    return f" did you mean {' or '.join(near)}?" if near else ""
+
+
+def _rank(key: Key, value: Setting) -> float:
+    number = float(value)
+    return float("inf") if key.open_at_zero and not number else number
+
+
+def _address(value: str, where: str) -> str:
+    """A mistyped address must not become a file of that name: its runs would be kept from everybody else."""
+    if value and not value.startswith(("postgresql://", "postgres://", "/")):
+        # The value is not repeated: it may hold a password.
+        raise ConfigError(f"{where}: database must be a postgresql:// address or the whole path of a SQLite file")
+    return value
