@@ -24,7 +24,8 @@ CUT_OFF = """
 echo '{"type":"call.started","call":"c1","tool":"deploy","input":{"to":"prod"}}'
 echo '{"type":"limit","detail":"later"}'
 """
-ALL = {"tired": TIRED, "good": GOOD, "cutoff": CUT_OFF, "broken": "exit 3", "gone": ""}
+LOCKED = """echo '{"type":"error","class":"authentication","detail":"log in"}'; exit 1"""
+ALL = {"tired": TIRED, "locked": LOCKED, "good": GOOD, "cutoff": CUT_OFF, "broken": "exit 3", "gone": ""}
 
 
 @pytest.fixture
@@ -61,6 +62,17 @@ def test_a_known_reset_is_honoured_by_the_next_run(agents: Place) -> None:
     assert [turn["agent"] for turn in shown["turns"]] == ["good"]
     (tired,) = [one for one in agents.type("agents", "--json").json["agents"] if one["name"] == "tired"]
     assert tired["health"] == "resting"
+
+
+def test_who_was_named_is_tried_again_after_a_refusal_and_auto_leaves_it_for_the_end(agents: Place) -> None:
+    words = ("--agent", "locked", "--fallback", "good", "--json")
+    for prompt in ("one", "two"):
+        run = agents.type("run", prompt, *words).json
+        shown = agents.type("show", run["id"], "--json").json
+        assert [turn["agent"] for turn in shown["turns"]] == ["locked", "good"]
+    agents.environ["JACKLINE_AUTO"] = "locked,good"
+    run = agents.type("run", "three", "--agent", "auto", "--json").json
+    assert agents.type("show", run["id"], "--json").json["spec"]["agent"] == "good"
 
 
 def test_with_nobody_left_the_run_waits_for_the_reset(agents: Place) -> None:

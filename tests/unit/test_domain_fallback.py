@@ -63,6 +63,18 @@ def test_what_another_agent_would_not_do_better_fails(failure: Failure) -> None:
     assert (decided.state.life.state, decided.state.life.failure) == (RunState.FAILED, failure)
 
 
+@pytest.mark.parametrize("failure", [Failure.AUTHENTICATION, Failure.BILLING])
+def test_who_was_named_is_tried_although_it_was_refused_a_moment_ago(failure: Failure) -> None:
+    known = [Health(one, failure, "", AT + 9, AT) for one in ("claude", "codex")]
+    assert resting(known, AT, named="claude") == {"codex": AT + 9}
+    assert resting(known, AT) == {"claude": AT + 9, "codex": AT + 9}
+
+
+@pytest.mark.parametrize("failure", [Failure.LIMIT, Failure.OVERLOADED, Failure.CONNECTIVITY])
+def test_what_passes_by_itself_is_waited_for_whoever_was_named(failure: Failure) -> None:
+    assert resting([Health("claude", failure, "", AT + 9, AT)], AT, named="claude") == {"claude": AT + 9}
+
+
 def test_an_agent_that_rests_is_passed_over() -> None:
     decided = step(working().state, ended(Failure.LIMIT, {"codex": AT + 1, "claude": AT + 9}))
     assert decided.state.life.agent == "gemini"

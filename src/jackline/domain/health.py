@@ -20,6 +20,7 @@ _REST_MS = {
     Failure.OVERLOADED: 5 * _MINUTE_MS,
     Failure.CONNECTIVITY: 2 * _MINUTE_MS,
 }
+_MENDED_BY_HAND = frozenset({Failure.AUTHENTICATION, Failure.BILLING})
 
 
 class Health(NamedTuple):
@@ -43,6 +44,10 @@ def health_of(agent: str, outcome: Outcome, at: int) -> Health | None:
     return Health(agent, str(outcome.failure), outcome.detail, until, at)
 
 
-def resting(known: Iterable[Health], at: int) -> dict[str, int]:
-    """The agents that are better left alone now, each with the time until when."""
-    return {one.agent: one.until for one in known if one.until > at}
+def resting(known: Iterable[Health], at: int, named: str = "") -> dict[str, int]:
+    """The agents that are better left alone now, each with the time until when.
+
+    The one that a person named is tried although it was refused: they may have logged in, or paid, a moment ago.
+    """
+    tired = (one for one in known if one.until > at)
+    return {one.agent: one.until for one in tired if one.agent != named or one.failure not in _MENDED_BY_HAND}

@@ -171,7 +171,8 @@ class LiveWorld:
             doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
         at = self.now()
         turn = recovery.cut_off(self._store, self._run.id)
-        signal = Recovered(at, doubts, resting(self._store.health(), at), recovery.uncharged(turn))
+        tired = resting(self._store.health(), at, self._run.spec.agent)
+        signal = Recovered(at, doubts, tired, recovery.uncharged(turn))
         turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
         # A turn that was cut off may have made commits; the next one shall know of them.
         self._inbox.put(Signal(signal, turn=turn, changes=self._survey() if self._run.life.turn else None))
