@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import logging.handlers
 import os
 
 from jackline.app.places import LOG
 
-_BYTES, _FILES = 2_000_000, 3
+_BYTES, _FILES = 2_000_000, 3  # of each log, and how many old ones are kept
 
 
 def note_unexpected(home: str, error: Exception) -> str:
@@ -24,10 +23,24 @@ def start(home: str) -> None:
     if logger.handlers:
         return
     path = os.path.join(home, LOG)
+    _rotate(path)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    handler = logging.handlers.RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_FILES, delay=True)
+    handler = logging.FileHandler(path, delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(name)s %(levelname)s %(message)s"))
     logger.addHandler(handler)
     logging.raiseExceptions = False  # a log that cannot be written must not print a traceback at a person
     logger.setLevel(logging.INFO)
     logger.propagate = False
+
+
+def _rotate(path: str) -> None:
+    """Once for each process: it is a few lines a run, and the standard library's own rotation costs ten modules."""
+    try:
+        if os.path.getsize(path) < _BYTES:
+            return
+        for number in range(_FILES, 0, -1):
+            older = f"{path}.{number - 1}" if number > 1 else path
+            if os.path.exists(older):
+                os.replace(older, f"{path}.{number}")
+    except OSError:  # there is none yet, or another process was quicker
+        return

@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from jackline.app import job as jobs
-from jackline.app import tasks
 from jackline.app.choose import listed
 from jackline.app.compose import compose, variables_of
 from jackline.app.request import Request
@@ -63,6 +62,7 @@ def _task(args: Namespace, job: Job, typed: Request, home: Home) -> Task | None:
     name = _said(args.task, "--task") or job.task
     if not name:
         return None
+    from jackline.app import tasks
     from jackline.app.untrusted import restrained
 
     folder = os.path.realpath(args.workspace or job.workspace or os.getcwd())

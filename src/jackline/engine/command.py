@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -58,7 +58,7 @@ def run_command(
     if below is not None:
         return _run(below, argv, cwd, env, stdin, timeout_s, output_limit)
     deadline_ms = boot_ms() + int(timeout_s * 1000) + _COMMAND_GRACE_MS
-    marker = {"JACKLINE_COMMAND": secrets.token_hex(8)}
+    marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
     with Warden.start(deadline_ms=deadline_ms, marker=marker) as own:
         return _run(own, argv, cwd, env, stdin, timeout_s, output_limit)
 

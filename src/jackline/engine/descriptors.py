@@ -6,7 +6,6 @@ import fcntl
 import os
 import select
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -18,6 +17,8 @@ def memory_file(data: bytes) -> int:
     if sys.platform == "linux":
         fd = os.memfd_create("jackline")
     else:
+        import tempfile
+
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())
     rest = memoryview(data)

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import queue
-import secrets
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
@@ -78,7 +77,7 @@ class LiveWorld:
         self._env = {**inherited(os.environ), **self._marker, "JACKLINE_RUN_ID": run.id}
         self._prober = Prober(run.spec, self._env, settings.probe_timeout_s, self._ready_warden)
         self._ledger = Ledger(store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self.stop)
-        self._token = secrets.token_hex(16)
+        self._token = os.urandom(16).hex()
         self._door: Door | None = None
         self._closed = False
         self._warden: Warden | None = None
