@@ -199,7 +199,19 @@ def _lock(cache: str, node: str, pin: Pin) -> str:
         json.dump({"private": True, "dependencies": {pin.package: pin.version}}, file, indent=2)
         file.write("\n")
     _npm(node, cache, folder, "install", "--package-lock-only", "--omit-lockfile-registry-resolved")
+    _without_addresses(os.path.join(folder, "package-lock.json"))
     return folder
+
+
+def _without_addresses(path: str) -> None:
+    """Nor those where authors ask for money."""
+    with open(path, encoding="utf-8") as file:
+        lock = json.load(file)
+    for package in lock["packages"].values():
+        package.pop("funding", None)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(lock, file, indent=2, ensure_ascii=False)
+        file.write("\n")
 
 
 def _run(argv: Sequence[str], folder: str) -> None:
