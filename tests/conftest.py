@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from jackline.store.contract import Store
 from jackline.store.open import migrate, open_store
@@ -15,6 +16,10 @@ from tests.support.stores import FakeClock
 
 BACKENDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
 Open = Callable[..., Store]
+
+# A busy machine is no reason to fail: no property is about time.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")
