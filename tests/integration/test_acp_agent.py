@@ -19,7 +19,8 @@ from jackline.fake.pointing import point
 from jackline.fake.script import Reply, Script
 from jackline.fake.server import FakeModel
 from tests.real_agents import binary
-from tests.support.helpers import Done, Json, Stage, ask, deny, heard_until, is_alive, wait_until
+from tests.support.gate import Json, ask, deny
+from tests.support.helpers import Done, Stage, heard_until, is_alive, wait_until
 
 AGENT = str(Path(__file__).parents[1] / "programs" / "acp_agent.py")
 SESSION = "session-of-the-agent"

@@ -17,7 +17,8 @@ from jackline.agents.command import ADAPTER
 from jackline.agents.described import from_tables
 from jackline.domain.outcome import Usage
 from jackline.domain.states import Failure
-from tests.support.helpers import SECONDS, Done, Stage
+from tests.support.gate import SECONDS
+from tests.support.helpers import Done, Stage
 
 GATED = """
 import json, os, socket

@@ -22,7 +22,8 @@ from jackline.domain.states import Failure, WaitReason
 from jackline.fake.script import Reply, Script
 from jackline.fake.server import FakeModel
 from jackline.fake.wires.ollama import WIRE
-from tests.support.helpers import SECONDS, Json, Stage, ask, deny, heard_until, is_alive, wait_until
+from tests.support.gate import SECONDS, Json, ask, deny
+from tests.support.helpers import Stage, heard_until, is_alive, wait_until
 
 SESSION = "7a4f9c1e-0000-4000-8000-000000000001"
 

@@ -2,80 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jackline.domain.adapter import Adapter, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
+from tests.support.gate import SECONDS, FakeGate, Json
 
-SECONDS = 30  # for what should take a fraction of one
-Json = dict[str, Any]
-Answer = Callable[[Json], Json | None]
 TELLING = ("end", "error", "limit", "session")
-
-
-def allow(question: Json) -> Json:
-    return {"decision": "allow", "call": "c-" + question["agent_call"]}
-
-
-def deny(_question: Json) -> Json:
-    return {"decision": "deny", "call": "c1", "reason": "not today"}
-
-
-def ask(_question: Json) -> Json:
-    return {"decision": "ask", "call": "c1", "reason": "a person must agree"}
-
-
-class FakeGate:
-    """Answers `prepare` as it is told (None: hangs up) and `finish` with ok; remembers every question."""
-
-    def __init__(self, prepare: Answer = allow) -> None:
-        self.prepare = prepare
-        self.asked: list[Json] = []
-        self._folder = tempfile.mkdtemp(prefix="gate")
-        self.address = os.path.join(self._folder, "s")
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(self.address)
-        self._socket.listen()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        self._thread.join(SECONDS)
-        shutil.rmtree(self._folder)
-
-    def ops(self, op: str) -> list[Json]:
-        return [question for question in self.asked if question["op"] == op]
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = self._socket.accept()
-                with connection, suppress(OSError), connection.makefile("rwb") as stream:
-                    for line in stream:
-                        answer = self._answer(json.loads(line))
-                        if answer is None:
-                            break
-                        stream.write(json.dumps(answer).encode() + b"\n")
-                        stream.flush()
-
-    def _answer(self, question: Json) -> Json | None:
-        self.asked.append(question)
-        return self.prepare(question) if question["op"] == "prepare" else {"ok": True}
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,14 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from jackline.app import places
 from jackline.demo.expecting import ended_so, expect
+from jackline.demo.folder import new_folder
 from jackline.demo.stage import Stage, build
 from jackline.engine.command import CommandResult, run_command
 from jackline.engine.settings import inherited
-from jackline.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -59,21 +58,6 @@ def execute(args: argparse.Namespace, home: Home, out: Output) -> int:
     else:
         play.close(configured=home.config.text("database"))
     return 0
-
-
-def new_folder(wanted: str | None) -> str:
-    """An empty folder that can be written; the demo never mixes its files with others."""
-    folder = os.path.abspath(wanted) if wanted else tempfile.gettempdir()
-    try:
-        if not wanted:
-            return tempfile.mkdtemp(prefix="jackline-demo-")
-        os.makedirs(folder, exist_ok=True)
-        if not os.listdir(folder):
-            os.mkdir(os.path.join(folder, "home"), mode=0o700)
-            return folder
-    except OSError as error:
-        raise UsageError(f"{folder} cannot hold the demo ({error.strerror}): name another folder with --keep") from None
-    raise UsageError(f"{folder} is not empty: name a new folder with --keep")
 
 
 class _Play:

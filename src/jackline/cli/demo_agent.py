@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from jackline.app import agents
-from jackline.cli.demo import new_folder
+from jackline.demo.folder import new_folder
 from jackline.demo.real import AGENTS, Cast, RealPlay
 from jackline.errors import AgentUnavailable, UsageError
 
