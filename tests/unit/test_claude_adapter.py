@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jackline.agents.claude import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.meter import Meter
 from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 from jackline.engine.settings import passed
 from jackline.errors import UsageError
+from tests.support.adapters import Ear, turn_request
 
-RECORDED = Path(__file__).parent.parent / "agents" / "recorded" / "claude"
-TELLING = {"end", "error", "limit", "session"}
 OK, FAILED = Exit(0), Exit(1)
 SESSION = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
 LOST = "No conversation found with session ID: 00000000-0000-4000-8000-000000000000"
+EAR = Ear(ADAPTER)
+hear, outcome_of, used, texts = EAR.hear, EAR.outcome_of, EAR.used, EAR.texts
 
 
-def hear(name: str) -> tuple[Heard, ...]:
-    lines = (RECORDED / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
-    return tuple(heard for line in lines for heard in ADAPTER.parse(line))
-
-
-def outcome_of(name: str, exit_: Exit, tail: str = "") -> Outcome:
-    return ADAPTER.classify(exit_, tuple(one for one in hear(name) if one.kind in TELLING), tail)
-
-
-def used(name: str, before: Usage | None = None) -> Usage:
-    meter = Meter(before or Usage())
-    for heard in hear(name):
-        if heard.usage is not None:
-            meter.hear(heard)
-    return meter.value
-
-
-def texts(name: str, kind: str) -> list[str]:
-    return [heard.text for heard in hear(name) if heard.kind == kind]
-
-
-def request(**more: object) -> TurnRequest:
-    given = {
-        "run_id": "r", "attempt": 1, "turn": 1, "role": "work", "prompt": "hello", "workspace": "/home/ada/project",
-        "folder": "/home/ada/runs/r/agent", "gate": "", "token": "", "session": SESSION, "binary": "/opt/claude",
-    }  # fmt: skip
-    return TurnRequest(**{**given, **more})  # type: ignore[arg-type]
+def request(**more: Any) -> TurnRequest:
+    return turn_request(**{"session": SESSION, "binary": "/opt/claude", **more})
 
 
 # --- launch
@@ -229,14 +204,14 @@ def test_the_provider_s_refusals(name: str, failure: Failure) -> None:
 
 
 def test_a_usage_limit_knows_when_it_ends() -> None:
-    line = json.loads((RECORDED / "usage_limit.jsonl").read_text().splitlines()[1])
+    line = json.loads(EAR.lines("usage_limit")[1])
     outcome = outcome_of("usage_limit", FAILED)
     assert outcome.failure is Failure.LIMIT
     assert outcome.resets_at == line["rate_limit_info"]["resetsAt"] * 1000
 
 
 def test_a_mere_warning_is_no_limit() -> None:
-    assert "rate_limit_event" in (RECORDED / "limit_warning.jsonl").read_text()
+    assert b"rate_limit_event" in b"".join(EAR.lines("limit_warning"))
     assert texts("limit_warning", "limit") == []
     assert outcome_of("limit_warning", OK) == Outcome()
 

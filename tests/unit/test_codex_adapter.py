@@ -9,8 +9,7 @@ import re
 import sys
 import time
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -20,17 +19,15 @@ from jackline.agents import registry
 from jackline.agents.codex import ADAPTER, DECLARATION, Codex
 from jackline.agents.codex_errors import read
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.meter import Meter
 from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 from jackline.engine.settings import passed
 from jackline.errors import UsageError
+from tests.support.adapters import Ear, turn_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RECORDED = Path(__file__).parent.parent / "agents" / "recorded" / "codex"
-TELLING = {"end", "error", "limit", "session"}
 OK, FAILED = Exit(0), Exit(1)
 THREAD = "01a1e174-51c2-7cc3-9993-0a992cbec190"
 EVENING = calendar.timegm((2026, 11, 15, 23, 4, 10)) * 1000
@@ -54,38 +51,16 @@ def zone(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Ite
     time.tzset()
 
 
-def hear(name: str, now: int = EVENING) -> tuple[Heard, ...]:
-    adapter = Codex(lambda: now)
-    lines = (RECORDED / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
-    return tuple(heard for line in lines for heard in adapter.parse(line))
-
-
-def outcome_of(name: str, exit_: Exit, tail: str = "") -> Outcome:
-    return ADAPTER.classify(exit_, tuple(one for one in hear(name) if one.kind in TELLING), tail)
+EAR = Ear(Codex(lambda: EVENING))
+hear, outcome_of, used, texts = EAR.hear, EAR.outcome_of, EAR.used, EAR.texts
 
 
 def said(**fields: object) -> tuple[Heard, ...]:
     return ADAPTER.parse(json.dumps(fields).encode())
 
 
-def used(name: str, before: Usage | None = None) -> Usage:
-    meter = Meter(before or Usage())
-    for heard in hear(name):
-        if heard.usage is not None:
-            meter.hear(heard)
-    return meter.value
-
-
-def texts(name: str, kind: str) -> list[str]:
-    return [heard.text for heard in hear(name) if heard.kind == kind]
-
-
-def request(**more: object) -> TurnRequest:
-    given = {
-        "run_id": "r", "attempt": 1, "turn": 1, "role": "work", "prompt": "hello", "workspace": "/home/ada/project",
-        "folder": "/home/ada/runs/r/agent", "gate": "", "token": "", "binary": "/opt/codex",
-    }  # fmt: skip
-    return TurnRequest(**{**given, **more})  # type: ignore[arg-type]
+def request(**more: Any) -> TurnRequest:
+    return turn_request(**{"binary": "/opt/codex", **more})
 
 
 # --- launch

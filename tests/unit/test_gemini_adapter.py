@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from datetime import datetime
-from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -19,23 +19,15 @@ from jackline.domain.meter import Meter
 from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 from jackline.errors import UsageError
+from tests.support.adapters import Ear, turn_request
 
-RECORDED = Path(__file__).parent.parent / "agents" / "recorded" / "gemini"
-TELLING = {"end", "error", "limit", "session"}
 SESSION = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
 DEFAULTS = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 REPORT = (
     "Error when talking to Gemini API Full report available at: /x.json {}: the message\n    at f (file:///y.js:1:2)\n"
 )
-
-
-def hear(name: str) -> tuple[Heard, ...]:
-    lines = (RECORDED / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
-    return tuple(heard for line in lines for heard in ADAPTER.parse(line))
-
-
-def outcome_of(name: str, exit_: Exit, tail: str = "") -> Outcome:
-    return ADAPTER.classify(exit_, tuple(one for one in hear(name) if one.kind in TELLING), tail)
+EAR = Ear(ADAPTER)
+hear, outcome_of = EAR.hear, EAR.outcome_of
 
 
 def one(**fields: object) -> tuple[Heard, ...]:
@@ -46,12 +38,8 @@ def failed(message: str, **more: object) -> tuple[Heard, ...]:
     return one(type="result", status="error", error={"type": "unknown", "message": message}, stats={}, **more)
 
 
-def request(**more: object) -> TurnRequest:
-    given = {
-        "run_id": "r", "attempt": 1, "turn": 1, "role": "work", "prompt": "hello", "workspace": "/home/ada/project",
-        "folder": "/home/ada/runs/r/agent", "gate": "", "token": "", "session": SESSION, "binary": "/opt/gemini.js",
-    }  # fmt: skip
-    return TurnRequest(**{**given, **more})  # type: ignore[arg-type]
+def request(**more: Any) -> TurnRequest:
+    return turn_request(**{"session": SESSION, "binary": "/opt/gemini.js", **more})
 
 
 # --- launch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,30 +12,22 @@ from jackline.agents.kilo import ADAPTER, DECLARATION
 from jackline.agents.opencode import Opencode
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.meter import Meter
-from jackline.domain.outcome import Exit, Heard, Outcome, Usage
+from jackline.domain.outcome import Exit, Outcome, Usage
 from jackline.domain.states import Failure
 from jackline.engine.settings import passed
 from jackline.errors import UsageError
+from tests.support.adapters import Ear, turn_request
 
-RECORDED = Path(__file__).parent.parent / "agents" / "recorded" / "kilo"
-TELLING = {"end", "error", "limit", "session"}
-
-
-def hear(name: str) -> tuple[Heard, ...]:
-    lines = (RECORDED / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
-    return tuple(heard for line in lines for heard in ADAPTER.parse(line))
+EAR = Ear(ADAPTER)
+hear = EAR.hear
 
 
 def outcome_of(name: str, code: int) -> Outcome:
-    return ADAPTER.classify(Exit(code), tuple(one for one in hear(name) if one.kind in TELLING), "")
+    return EAR.outcome_of(name, Exit(code))
 
 
-def request(**changes: Any) -> TurnRequest:
-    facts: dict[str, Any] = {
-        "run_id": "r1", "attempt": 1, "turn": 1, "role": "work", "prompt": "do it", "workspace": "/home/ada/project",
-        "folder": "/home/ada/runs/r1/agent", "gate": "", "token": "",
-    }  # fmt: skip
-    return TurnRequest(**{**facts, **changes})
+def request(**more: Any) -> TurnRequest:
+    return turn_request(**{"prompt": "do it", **more})
 
 
 def test_the_registry_knows_it() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +18,8 @@ from jackline.domain.outcome import Exit, Heard, Outcome, Usage
 from jackline.domain.states import Failure
 from jackline.engine.settings import passed
 from jackline.errors import UsageError
+from tests.support.adapters import Ear, turn_request
 
-RECORDED = Path(__file__).parent.parent / "agents" / "recorded" / "opencode"
-TELLING = {"end", "error", "limit", "session"}
 OK, FAILED = Exit(0), Exit(1)
 SESSION = "ses_e1e90dc08ffeWNUoyAJz1yJLw4"
 LOST = "\x1b[91m\x1b[1mError: \x1b[0mSession not found\n"
@@ -29,23 +27,16 @@ LOGGED = (
     'timestamp=2026-11-15T22:58:56.813Z level=ERROR run=18531fab message=failed ref=err_daa70508 '
     'error="ProviderModelNotFoundError: Model not found: fake/other." cause="ProviderModelNotFoundError: Model not…"\n'
 )  # fmt: skip
-
-
-def hear(name: str) -> tuple[Heard, ...]:
-    lines = (RECORDED / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
-    return tuple(heard for line in lines for heard in ADAPTER.parse(line))
+EAR = Ear(ADAPTER)
+hear = EAR.hear
 
 
 def outcome_of(name: str, exit_: Exit = FAILED, tail: str = "") -> Outcome:
-    return ADAPTER.classify(exit_, tuple(one for one in hear(name) if one.kind in TELLING), tail)
+    return EAR.outcome_of(name, exit_, tail)
 
 
-def request(**changes: Any) -> TurnRequest:
-    facts: dict[str, Any] = {
-        "run_id": "r1", "attempt": 1, "turn": 1, "role": "work", "prompt": "do it", "workspace": "/home/ada/project",
-        "folder": "/home/ada/runs/r1/agent", "gate": "", "token": "", "binary": "/opt/opencode",
-    }  # fmt: skip
-    return TurnRequest(**{**facts, **changes})
+def request(**more: Any) -> TurnRequest:
+    return turn_request(**{"prompt": "do it", "binary": "/opt/opencode", **more})
 
 
 def settings(**environ: str) -> dict[str, Any]:
@@ -64,7 +55,7 @@ def test_the_registry_knows_it() -> None:
 def test_the_prompt_goes_by_stdin_and_nothing_is_asked() -> None:
     launch = ADAPTER.launch(request(prompt="é" * 2**20))
     assert launch.argv[:5] == ("/opt/opencode", "run", "--auto", "--format", "json")
-    assert launch.argv[-2:] == ("--title", "jackline r1")
+    assert launch.argv[-2:] == ("--title", "jackline r")
     assert launch.stdin == ("é" * 2**20).encode()
     assert launch.files == {}
 
@@ -256,7 +247,7 @@ def test_errors_are_classified_by_their_fields(name: str, failure: Failure, deta
 
 
 def test_a_limit_says_when_it_ends_where_the_provider_does() -> None:
-    (line,) = (RECORDED / "429.jsonl").read_text().splitlines()
+    (line,) = EAR.lines("429")
     assert outcome_of("429").resets_at == json.loads(line)["timestamp"] + 2000
 
 

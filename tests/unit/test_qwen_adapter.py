@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,22 +16,14 @@ from jackline.domain.meter import Meter
 from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 from jackline.errors import UsageError
+from tests.support.adapters import Ear, turn_request
 
-RECORDED = Path(__file__).parent.parent / "agents" / "recorded" / "qwen"
-TELLING = {"end", "error", "limit", "session"}
 SESSION = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
 PACKAGE = "/opt/qwen-code"
 FOLDER = "/home/ada/runs/r/agent"
 LOST = f"No saved session found with ID {SESSION}. Run `qwen --resume` without an ID to choose from existing sessions."
-
-
-def hear(name: str) -> tuple[Heard, ...]:
-    lines = (RECORDED / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
-    return tuple(heard for line in lines for heard in ADAPTER.parse(line))
-
-
-def outcome_of(name: str, exit_: Exit, tail: str = "") -> Outcome:
-    return ADAPTER.classify(exit_, tuple(one for one in hear(name) if one.kind in TELLING), tail)
+EAR = Ear(ADAPTER)
+hear, outcome_of = EAR.hear, EAR.outcome_of
 
 
 def one(**fields: object) -> tuple[Heard, ...]:
@@ -42,12 +34,8 @@ def failed(message: str) -> tuple[Heard, ...]:
     return one(type="result", subtype="error_during_execution", is_error=True, error={"message": message})
 
 
-def request(**more: object) -> TurnRequest:
-    given = {
-        "run_id": "r", "attempt": 1, "turn": 1, "role": "work", "prompt": "hello", "workspace": "/home/ada/project",
-        "folder": FOLDER, "gate": "", "token": "", "session": SESSION, "binary": f"{PACKAGE}/cli-entry.js",
-    }  # fmt: skip
-    return TurnRequest(**{**given, **more})  # type: ignore[arg-type]
+def request(**more: Any) -> TurnRequest:
+    return turn_request(**{"folder": FOLDER, "session": SESSION, "binary": f"{PACKAGE}/cli-entry.js", **more})
 
 
 # --- launch
@@ -159,7 +147,7 @@ def test_usage_is_added_up_from_the_messages(name: str, usage: Usage) -> None:
 
 
 def test_the_sum_of_the_session_is_not_taken() -> None:
-    line = (RECORDED / "resumed.jsonl").read_bytes().splitlines()[-1]
+    line = EAR.lines("resumed")[-1]
     assert json.loads(line)["usage"]["input_tokens"] == 44
     assert [one.kind for one in ADAPTER.parse(line)] == ["end"]
 
