@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline import clock
 from jackline.domain.outcome import Usage
 from jackline.domain.states import CallClass, CallState
+from jackline.engine import leftovers
 from jackline.store.contract import Settlement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from jackline.domain.records import Call, Lease, Turn
     from jackline.engine.probe import Prober
@@ -26,6 +28,17 @@ def settle_open_calls(store: Store, lease: Lease, prober: Prober, now: Callable[
             if settled.state is CallState.IN_DOUBT:
                 doubts.append(settled.id)
     return tuple(doubts)
+
+
+def end_leftovers(store: Store, lease: Lease, mark: Mapping[str, str], host: str) -> int:
+    """End every process that earlier attempts left on this host; gives back how many."""
+    recorded = [
+        (one.warden_pid, one.warden_started)
+        for one in store.attempts(lease.run_id)
+        if one.token < lease.token and (one.host, one.boot) == (host, clock.boot_id())
+        if one.warden_pid is not None and one.warden_started is not None
+    ]
+    return leftovers.end(mark, recorded=recorded)
 
 
 def cut_off(store: Store, run_id: str) -> Turn | None:

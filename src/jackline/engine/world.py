@@ -25,7 +25,7 @@ from jackline.domain.signals import (
     TurnEnded,
 )
 from jackline.domain.states import Failure
-from jackline.engine import launching, leftovers, marked_git, marks, recovery
+from jackline.engine import launching, leftovers, marked_git, marks, recovery, starting
 from jackline.engine.alarms import WORDS, Alarms
 from jackline.engine.attempt import Signal
 from jackline.engine.changes import changes_of
@@ -41,9 +41,9 @@ from jackline.errors import AgentUnavailable, SessionTaken, UsageError, disk_err
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from jackline.domain.adapter import Adapter, Launch, TurnRequest
+    from jackline.domain.adapter import Adapter
     from jackline.domain.changes import Changes
     from jackline.domain.records import Lease, Run
     from jackline.domain.signals import Command
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("jackline.engine")
-_LONGEST_WORD = 200
 
 
 class LiveWorld:
@@ -162,7 +161,8 @@ class LiveWorld:
     def _recover(self) -> None:
         if self._warden is None:  # the first recovery of this attempt: nothing of ours is alive yet
             if self._lease.token > 1:
-                self._end_leftovers()
+                ended = recovery.end_leftovers(self._store, self._lease, self._mark, self._settings.host)
+                log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
             faults.reach("leftovers.ended")
             with contextlib.suppress(SpawnFailed, WardenLost):  # who needs it first is told why there is none
                 self._ready_warden()  # it gets ready while we do
@@ -175,16 +175,6 @@ class LiveWorld:
         turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
         # A turn that was cut off may have made commits; the next one shall know of them.
         self._inbox.put(Signal(signal, turn=turn, changes=self._survey() if self._run.life.turn else None))
-
-    def _end_leftovers(self) -> None:
-        recorded = [
-            (one.warden_pid, one.warden_started)
-            for one in self._store.attempts(self._run.id)
-            if one.token < self._lease.token and (one.host, one.boot) == (self._settings.host, clock.boot_id())
-            if one.warden_pid is not None and one.warden_started is not None
-        ]
-        ended = leftovers.end(self._mark, recorded=recorded)
-        log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
 
     def _try_turn(self, order: StartTurn) -> None:
         try:
@@ -210,12 +200,12 @@ class LiveWorld:
     def _start_turn(self, order: StartTurn) -> None:
         adapter = self._adapter()
         planned = launching.plan(self._store, self._lease, self._run, order, adapter, self._place(adapter), self.now())
-        turn, launch = planned.turn, _launch(adapter, planned.request)
+        turn, launch = planned.turn, starting.launch_of(adapter, planned.request)
         told = (turn.agent, turn.session) if turn.session else None
         data = {
             "turn": turn.number,
             "agent": turn.agent,
-            "argv": _shown(launch.argv),
+            "argv": starting.shown(launch.argv),
             "resumes": planned.request.resume,
         }
         facts = (*planned.facts, Fact("turn.launched", data))
@@ -223,7 +213,7 @@ class LiveWorld:
         self._run = self._store.write(self._lease, change)
         self._ledger.place = (order.turn, order.step)
         job = self._job_of(planned, adapter)
-        _write_files(launch.files)
+        starting.write_files(launch.files)
         mark = marked_git.environment(self._folder, self._run.id, self._env)
         env = {**self._env, **mark, **planned.request.environ, **launch.env}
         try:
@@ -305,23 +295,3 @@ class LiveWorld:
         if self._warden is not None:
             with contextlib.suppress(WardenLost):  # whoever waits for its agents hears that they are gone
                 self._warden.renew(deadline)
-
-
-def _shown(argv: tuple[str, ...]) -> list[str]:
-    """A prompt may be a word of it; an event only points to things."""
-    return [word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…" for word in argv]
-
-
-def _launch(adapter: Adapter, request: TurnRequest) -> Launch:
-    try:
-        return adapter.launch(request)
-    except UsageError as error:  # an argument, a model or a session that this agent cannot take
-        raise AgentUnavailable(adapter.declaration.name, why=error) from None
-
-
-def _write_files(files: Mapping[str, bytes]) -> None:
-    for path, content in files.items():
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
