@@ -11,8 +11,8 @@ from jackline.domain import ids
 from jackline.domain.budget import Limits
 from jackline.domain.events import Fact
 from jackline.domain.gate import Intent, decide
-from jackline.domain.policy import Rule
 from jackline.domain.records import Check, Checkpoint, Lease, Life, Notice, Owner, Run, Spec, Turn
+from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Failure, Phase, Proof, Replay, RunState, WaitReason
 from jackline.store.contract import Change, NewRun, Settlement, Store
 

@@ -9,8 +9,8 @@ from typing import NoReturn
 from benchmarks import samples
 from benchmarks.contenders import Prepared, pragmas
 from jackline import clock
-from jackline.domain.policy import Rule
 from jackline.domain.records import Lease, Run
+from jackline.domain.rule import Rule
 from jackline.domain.states import RunState
 from jackline.store.contract import Store
 from jackline.store.open import open_store

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from jackline.domain.gate import Admission, History, Intent, decide
-from jackline.domain.policy import Rule
 from jackline.domain.records import Call, Lease, Life, Receipt
+from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
 from jackline.errors import NotFound, Refused
 from jackline.store.contract import Change, Settlement, Store

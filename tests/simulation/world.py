@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain import ids
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.policy import Rule
 from jackline.domain.records import Owner, Spec, Turn
+from jackline.domain.rule import Rule
 from jackline.domain.signals import (
     CheckEnded,
     Command,

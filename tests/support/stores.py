@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackline.domain.gate import Intent
-from jackline.domain.policy import Rule
 from jackline.domain.records import Lease, Owner, Run, Spec
+from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.store.contract import NewRun, Store
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jackline.domain.gate import History, Intent, decide
-from jackline.domain.policy import UNKNOWN, Rule
+from jackline.domain.policy import UNKNOWN
 from jackline.domain.records import Call, Receipt
+from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jackline.domain import keys
 from jackline.domain.events import canonical
-from jackline.domain.policy import Rule
+from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail

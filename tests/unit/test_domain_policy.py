@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from jackline.domain import policy
-from jackline.domain.policy import Rule
+from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError
 

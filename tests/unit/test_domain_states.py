@@ -8,9 +8,9 @@ from itertools import product
 import pytest
 
 from jackline.domain.budget import Limits
-from jackline.domain.policy import Rule
 from jackline.domain.records import Spec
 from jackline.domain.retry import RetryPolicy
+from jackline.domain.rule import Rule
 from jackline.domain.states import (
     ACTIVE,
     TERMINAL,

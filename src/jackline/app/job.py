@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.app.keys import Setting
-    from jackline.domain.policy import Rule
+    from jackline.domain.rule import Rule
 
 _TEXTS = ("task", "prompt", "mode", "agent", "model", "effort", "session", "proof", "workspace", "script")
 _LISTS = ("agents", "fallback", "arguments")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
     from jackline.app.home import Home
     from jackline.app.keys import Setting
-    from jackline.domain.policy import Rule
+    from jackline.domain.rule import Rule
 
 _LONGEST_PROMPT = 4 * 1024 * 1024
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"

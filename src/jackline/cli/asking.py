@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.app.job import Job
-    from jackline.domain.policy import Rule
+    from jackline.domain.rule import Rule
     from jackline.domain.task import Task
 
 SCRIPTED = "scripted"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from jackline.domain.states import CallClass, CallState, Decision
 
 if TYPE_CHECKING:
-    from jackline.domain.policy import Rule
     from jackline.domain.records import Call, Receipt
+    from jackline.domain.rule import Rule
 
 
 class Intent(NamedTuple):

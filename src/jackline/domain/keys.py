@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.events import canonical
 
 if TYPE_CHECKING:
-    from jackline.domain.policy import Rule
+    from jackline.domain.rule import Rule
 
 _PATH_NAMES = frozenset(
     {"path", "paths", "file", "files", "file_path", "filepath", "filename", "dir", "directory", "cwd", "workdir",

@@ -5,43 +5,14 @@ A rule matches by tool name. Reading TOML is done here from text that was read e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-class Rule(NamedTuple):
-    """What the gate knows about the calls of one tool."""
-
-    name: str
-    tool: str
-    call_class: CallClass
-    replay: Replay = Replay.ASK
-    decision: Decision = Decision.ALLOW
-    key: tuple[str, ...] = ()  # the input fields that make two calls the same; none named: the whole input
-    target: str = ""  # a pattern over the input such as "mail:{to}"
-    probe: str = ""  # a shell command that gets the call as JSON on stdin: exit 0 happened, 1 did not, else unknown
-    nothing_happened: tuple[int, ...] = ()  # exit codes that prove that a failed effect touched nothing
-    most: int | None = None  # how often in one run
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Rule:
-        """A rule from the JSON that was frozen with a run; names that this version does not know are passed over."""
-        values = {name: value for name, value in data.items() if name in cls._fields}
-        return cls(
-            **{
-                **values,
-                "call_class": CallClass(values["call_class"]),
-                "replay": Replay(values.get("replay", Replay.ASK)),
-                "decision": Decision(values.get("decision", Decision.ALLOW)),
-                "key": tuple(values.get("key", ())),
-                "nothing_happened": tuple(values.get("nothing_happened", ())),
-            }
-        )
 
 
 UNKNOWN = Rule(name="unmatched", tool="*", call_class=CallClass.UNKNOWN)

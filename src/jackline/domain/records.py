@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackline.domain.budget import Limits, Spent
 from jackline.domain.events import NOTHING
-from jackline.domain.policy import Rule
 from jackline.domain.retry import RetryPolicy
+from jackline.domain.rule import Rule
 from jackline.domain.states import (
     CallClass,
     CallState,
@@ -247,6 +247,11 @@ class Call(NamedTuple):
     output: str = ""
     exit_code: int | None = None
     finished_at: int | None = None
+    parent_id: str | None = None  # the call that this one is part of: a subagent's task
+    input_ref: str | None = None  # the digest of a large input, whose beginning alone stands in `input`
+    output_ref: str | None = None
+    duration_ms: int | None = None
+    external: str = ""  # JSON: what was found in the output by the names of its rule (url, pr, commit, message)
 
 
 class Receipt(NamedTuple):

@@ -27,7 +27,9 @@ class Wish(NamedTuple):
     tool: str
     input: object
     door: str
-    agent_call: str = ""
+    agent_call: str = ""  # the agent's own name for the call
+    folder: str = ""  # where it would run; empty: the workspace
+    parent: str = ""  # the agent's own name for the call that this one is part of: a subagent's task
 
 
 class Answer(NamedTuple):
@@ -47,6 +49,7 @@ class Report(NamedTuple):
     exit_code: int | None = None
     output: str = ""
     external_id: str = ""
+    duration_ms: int | None = None  # as the agent measured it
 
 
 class Ledger:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from jackline.domain.records import Call, Spec
+    from jackline.domain.rule import Rule
     from jackline.engine.process import Warden
 
 _HAPPENED, _DID_NOT = 0, 1
@@ -38,7 +39,7 @@ class Prober:
             return Settlement(call.id, "did_not", at, origin="rule", reason="idempotent: sent again with its key")
         return None
 
-    def _probe(self, call: Call, rule: policy.Rule, at: int) -> Settlement | None:
+    def _probe(self, call: Call, rule: Rule, at: int) -> Settlement | None:
         result = self._run(call, rule)
         if result is None:
             return None
@@ -51,7 +52,7 @@ class Prober:
         first = evidence.partition("\n")[0]
         return Settlement(call.id, change, at, output=evidence, external_id=first, origin="probe", reason=rule.probe)
 
-    def _run(self, call: Call, rule: policy.Rule) -> CommandResult | None:
+    def _run(self, call: Call, rule: Rule) -> CommandResult | None:
         """None if the probe cannot be run at all: then nobody knows, and a person is asked."""
         try:
             return run_command(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jackline.domain.gate import History, Intent
-from jackline.domain.policy import Rule
 from jackline.domain.records import Call, Lease, Receipt
+from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.store import rows
 from jackline.store.base import Head
