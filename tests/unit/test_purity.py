@@ -13,7 +13,8 @@ import jackline.domain
 
 FOLDER = os.path.dirname(str(jackline.domain.__file__))
 SOURCE = os.path.dirname(os.path.dirname(FOLDER))
-MODULES = sorted(name.removesuffix(".py") for name in os.listdir(FOLDER) if name.endswith(".py"))
+FILES = (os.path.join(folder, name) for folder, _, names in os.walk(FOLDER) for name in names if name.endswith(".py"))
+MODULES = sorted(os.path.relpath(file, FOLDER).removesuffix(".py").replace(os.sep, ".") for file in FILES)
 IMPURE = {
     *("os", "time", "datetime", "random", "secrets", "socket", "subprocess", "sqlite3", "pathlib"),
     *("threading", "logging", "tempfile", "io", "signal", "uuid", "asyncio", "fcntl", "shutil", "select"),
@@ -47,7 +48,7 @@ print("\\n".join(others))
 
 
 def tree(module: str) -> ast.Module:
-    with open(os.path.join(FOLDER, f"{module}.py"), encoding="utf-8") as file:
+    with open(os.path.join(FOLDER, f"{module.replace('.', os.sep)}.py"), encoding="utf-8") as file:
         return ast.parse(file.read())
 
 
@@ -94,7 +95,7 @@ def test_only_the_diagram_knows_standard_output(module: str) -> None:
 
 def test_importing_the_domain_has_no_side_effect() -> None:
     env = {"PATH": os.defpath, "PYTHONPATH": SOURCE}
-    names = [name for name in MODULES if name != "__init__"]
+    names = [name.removesuffix(".__init__") for name in MODULES if name != "__init__"]
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, *names],
         env=env,

@@ -1,0 +1,266 @@
+"""The compound commands of a shell: conditions, loops, groups, functions. It says what may run, never when."""
+
+from __future__ import annotations
+
+import re
+
+from jackline.domain.shell.model import NotParsed
+from jackline.domain.shell.parse import Grammar
+from jackline.domain.shell.tree import Apart, Arm, Branches, Loop, Node, Series, Simple
+from jackline.domain.shell.words import Building, Words
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
+_IN = re.compile(r"in(?=[ \t\n;])")
+_COPROC = re.compile(r"[A-Za-z_][A-Za-z0-9_]*[ \t]+(?=\(|\{[ \t\n])")
+_PATTERN = re.compile(r"[^ \t\n\r'\"\\$`()#;&<>]+")
+_FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
+_ENDS = (";;&", ";;", ";&")
+
+
+class Parser(Grammar):
+    """Reads a whole text."""
+
+    def whole(self) -> Node:
+        node = self.series("")
+        if self.waiting:
+            self.fail(f"the here-document has no line {self.waiting[0].delimiter}")
+        return node
+
+    def program(self, closer: str) -> Node:
+        """What a substitution runs. Its here-documents must end in it."""
+        self.deeper()
+        outside, held = self.waiting, self.held
+        self.waiting, self.held = [], held or bool(outside)
+        node = self.series(closer)
+        if self.waiting:
+            self.fail("a here-document goes on after its substitution")
+        self.expect(closer)
+        self.waiting, self.held = outside, held
+        self.depth -= 1
+        return node
+
+    def text_program(self, text: str) -> Node:
+        self.deeper()
+        node = Parser(text, self.depth, posix=self.posix).whole()
+        self.depth -= 1
+        return node
+
+    def sub_reader(self, text: str) -> Words:
+        self.deeper()
+        self.depth -= 1
+        return Parser(text, self.depth + 1, posix=self.posix)
+
+    def compound(self) -> Node | None:
+        keyword = self.keyword()
+        if not keyword:
+            return self.parenthesis() if self.peek() == "(" else None
+        self.deeper()
+        self.at += len(keyword)
+        node = self.begun(keyword)
+        self.depth -= 1
+        return node
+
+    def begun(self, keyword: str) -> Node:
+        match keyword:
+            case "if":
+                return self.conditional()
+            case "while" | "until":
+                condition = self.block("do")
+                return Loop((condition, self.block("done")))
+            case "for" | "select":
+                return self.counted()
+            case "case":
+                return self.choice()
+            case "{":
+                return self.block("}")
+            case "[[":
+                return self.test()
+            case "function":
+                return self.declared()
+            case "coproc":
+                return self.coprocess()
+            case _:
+                raise self.wrong(f"{keyword} is not expected")
+
+    def parenthesis(self) -> Node:
+        self.deeper()
+        if self.take("(("):
+            self.bashism("((")
+            node: Node = self.fresh()
+            self.arithmetic()
+        else:
+            self.at += 1
+            node = Apart((self.filled_series(")"),))
+            self.at += 1
+        self.depth -= 1
+        return node
+
+    def filled_series(self, *closers: str) -> Series:
+        series = self.series(*closers)
+        if not series.items:
+            self.fail("a command is missing")
+        return series
+
+    def block(self, closer: str) -> Series:
+        series = self.filled_series(closer)
+        self.at += len(closer)
+        return series
+
+    def conditional(self) -> Node:
+        arms: list[Arm] = []
+        keyword = "elif"
+        while keyword == "elif":
+            condition = self.block("then")
+            arms.append(Arm(condition, self.filled_series("elif", "else", "fi")))
+            keyword = self.keyword()
+            self.at += len(keyword)
+        if keyword == "else":
+            arms.append(Arm(None, self.block("fi")))
+        return Branches(tuple(arms))
+
+    def counted(self) -> Node:
+        words = self.fresh()
+        self.blank()
+        if self.take("(("):
+            self.bashism("((")
+            self.arithmetic()
+            self.blank()
+        else:
+            self.listed()
+        self.take(";")
+        self.newlines()
+        if self.keyword() != "do":
+            self.fail("do is missing")
+        self.at += len("do")
+        return Series((words, Loop((self.block("done"),))))
+
+    def listed(self) -> None:
+        """`name in words`, or the name alone."""
+        name = _NAME.match(self.text, self.at)
+        if name is None:
+            self.fail("the name of a loop is missing")
+        self.at = name.end()
+        self.blank()
+        if self.peek() == "\n":
+            self.newlines()
+        if (found := _IN.match(self.text, self.at)) is None:
+            return
+        self.at = found.end()
+        self.blank()
+        while self.peek() not in (";", "\n"):
+            self.word()
+            self.blank()
+
+    def choice(self) -> Node:
+        subject = self.fresh()
+        self.blank()
+        self.word()
+        self.newlines()
+        if (found := _IN.match(self.text, self.at)) is None:
+            self.fail("in is missing")
+        self.at = found.end()
+        arms: list[Arm] = []
+        falls = False
+        self.newlines()
+        while self.keyword() != "esac":
+            patterns = self.patterns()
+            arms.append(Arm(None, Series((patterns, self.series(";;", ";&", "esac")))))
+            end = next((end for end in _ENDS if self.take(end)), "")
+            falls = falls or "&" in end
+            self.newlines()
+        self.at += len("esac")
+        branches = Branches(tuple(arms))
+        return Series((subject, Loop((branches,)) if falls else branches))
+
+    def patterns(self) -> Simple:
+        """The patterns of one arm, up to `)`."""
+        simple = self.fresh()
+        self.take("(")
+        while True:
+            self.blank()
+            self.word()
+            self.blank()
+            if not self.take("|"):
+                break
+        self.expect(")")
+        return simple
+
+    def test(self) -> Node:
+        """`[[ … ]]`: it runs only what is substituted in it."""
+        self.bashism("[[")
+        simple = self.fresh()
+        while True:
+            self.gap()
+            if self.peek() in ("(", ")") or self.peek(2) in ("&&", "||"):
+                self.at += 1 if self.peek() in ("(", ")") else 2
+            elif self.peek() in ("<", ">") and self.peek(2)[1:] != "(":
+                self.at += 1
+            elif self.operand():
+                return simple
+
+    def operand(self) -> bool:
+        """One word of a test; True for the `]]` that ends it."""
+        read = self.word()
+        if read.hiding:
+            self.fail("a word that would run a command as arithmetic")
+        if read.plain and read.word.text == "=~":
+            self.gap()
+            self.pattern()
+        return read.plain and read.word.text == "]]"
+
+    def gap(self) -> None:
+        """Between the words of a test. Shells differ about comments there."""
+        while True:
+            if self.waiting and self.peek() == "\n":
+                self.fail("a here-document waits inside of [[")
+            if self.peek() in (" ", "\t", "\n"):
+                self.at += 1
+            elif not self.take("\\\n"):
+                break
+        if self.peek() == "#":
+            self.fail("# inside of [[")
+
+    def pattern(self) -> None:
+        """The regular expression after `=~`: parentheses and `|` are its own, and hold spaces together."""
+        opened = 0
+        while (letter := self.peek()) and (opened or letter not in " \t\n"):
+            if (run := _PATTERN.match(self.text, self.at)) is not None:
+                self.at = run.end()
+            elif letter in "()":
+                opened += 1 if letter == "(" else -1
+                self.at += 1
+            elif letter == " " or (letter == "#" and not opened):
+                self.at += 1
+            elif letter in "'\"\\$`":
+                self.part(Building(), arrays=False)
+            else:
+                self.fail(f"{letter!r} in the pattern of a test")
+            if opened < 0:
+                self.fail(") in the pattern of a test")
+
+    def declared(self) -> Node:
+        """`function name`, with or without `()`."""
+        self.blank()
+        name = _FUNCTION.match(self.text, self.at)
+        if name is None:
+            self.fail("the name of a function is not plain")
+        self.at = name.end()
+        self.blank()
+        if self.take("("):
+            self.blank()
+            self.expect(")")
+        return self.body_of(name.group())
+
+    def coprocess(self) -> Node:
+        self.blank()
+        if (named := _COPROC.match(self.text, self.at)) is not None:
+            self.at = named.end()
+        return Apart((self.command(),))
+
+
+def parse(text: str, depth: int = 0, *, posix: bool = False) -> Node:
+    """The shape of a text, or NotParsed."""
+    try:
+        return Parser(text, depth, posix=posix).whole()
+    except RecursionError:
+        raise NotParsed("nested too deep") from None

@@ -1,0 +1,59 @@
+"""What backslashes stand for in `$'…'`, and which unquoted letters a shell replaces. It reads no grammar."""
+
+from __future__ import annotations
+
+import re
+
+from jackline.domain.shell.model import NotParsed, Word
+
+_ESCAPE = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|(c.)|(.))",
+    re.DOTALL,
+)
+_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ASCII = 0x7F
+_INDEXED = re.compile(r"[A-Za-z0-9_]\[")
+_TILDE = re.compile(r"(?:^|[=:])~")
+
+
+def ansi(body: str) -> Word:
+    """The word that `$'body'` makes; not exact where the letter depends on the shell or its locale."""
+    exact = True
+
+    def decoded(found: re.Match[str]) -> str:
+        nonlocal exact
+        letter, octal, byte, short, long, control, other = found.groups()
+        if letter is not None:
+            return _LETTERS.get(letter, letter)
+        if control is not None or other is not None:
+            exact = False
+            return found.group()
+        code = int(octal, 8) if octal is not None else int(byte or short or long, 16)
+        if code == 0:
+            raise NotParsed("a NUL character in $'…'")
+        if code > _ASCII:  # bytes of a letter, or a letter that the locale may lack
+            exact = False
+            return found.group()
+        return chr(code)
+
+    text = _ESCAPE.sub(decoded, body)
+    return Word(text, exact)
+
+
+def replaced(bare: str) -> bool:
+    """True when a shell may replace these unquoted letters: a pattern, a tilde or a list in braces.
+
+    It may say so too often, never too rarely; and it looks at each letter only a few times.
+    """
+    if "*" in bare or "?" in bare or ("~" in bare and _TILDE.search(bare) is not None):
+        return True
+    if "[" in bare and bare.rfind("]") > bare.find("["):
+        return True
+    opened, closed = bare.find("{"), bare.rfind("}")
+    return 0 <= opened < closed and ("," in bare[opened:closed] or ".." in bare[opened:closed])
+
+
+def hides(literal: str) -> bool:
+    """True for a literal such as 'a[$(rm x)]': shells run it where a name is evaluated as arithmetic."""
+    found = _INDEXED.search(literal)
+    return found is not None and ("$(" in literal[found.end() :] or "`" in literal[found.end() :])

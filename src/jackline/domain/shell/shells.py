@@ -1,0 +1,200 @@
+"""Wrappers that hand a text to a shell (bash -c, eval, su, watch, trap), and those like find. It runs nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from jackline.domain.shell.model import NotParsed, Word
+from jackline.domain.shell.options import Options, Reading, read
+from jackline.domain.shell.taken import Taken, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SHELL = Options(
+    alone="abefhiklmnprstuvxBCDEHPTc",
+    valued="oO",
+    long_alone=(
+        "--debugger",
+        "--login",
+        "--noediting",
+        "--noprofile",
+        "--norc",
+        "--posix",
+        "--restricted",
+        "--verbose",
+    ),
+    long_valued=("--init-file", "--rcfile"),
+    idle=("--help", "--version", "--dump-strings", "--dump-po-strings"),
+    plus=True,
+)
+_SU = Options(
+    alone="-lmpPf",
+    valued="cgGsw",
+    long_alone=("--fast", "--login", "--preserve-environment", "--pty"),
+    long_valued=("--command", "--group", "--shell", "--session-command", "--supp-group", "--whitelist-environment"),
+)
+_WATCH = Options(
+    alone="bcCegprtvwx",
+    valued="nq",
+    joined="d",
+    long_alone=(
+        "--beep", "--chgexit", "--color", "--differences", "--errexit", "--exec", "--no-color", "--no-rerun",
+        "--no-title", "--no-wrap", "--precise",
+    ),
+    long_valued=("--equexit", "--interval"),
+    idle=("-h", "--help", "--version"),
+)  # fmt: skip
+_FLOCK = Options(
+    alone="eFnosuvx",
+    valued="Ew",
+    long_alone=("--close", "--exclusive", "--nb", "--no-fork", "--nonblock", "--shared", "--unlock", "--verbose"),
+    long_valued=("--conflict-exit-code", "--timeout", "--wait"),
+    idle=("--help", "--version", "-h", "-V"),
+    operands=1,
+)
+_FD_JOINED = re.compile(r"--exec(?:-batch)?=|-[A-Za-z0-9]*[xX]")
+_BASH = frozenset(["bash", "zsh", "rbash"])
+
+
+def _shell(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """`bash -c text` and `bash <<EOF`; a script by its name stays what it is."""
+    program = words[0].text.rsplit("/", 1)[-1]
+    reading = read(_SHELL, words[1:])
+    names = {name for name, _ in reading.values}
+    if any(name in _SHELL.idle for name in names):
+        return Taken(kept=words)
+    posix = program not in _BASH
+    if "-c" in names:
+        return _text(words, reading.rest[:1], Text("", posix), f"{program} -c", sure=reading.sure)
+    if reading.rest and "-s" not in names:
+        return Taken(kept=words)
+    given = () if stdin is None else (stdin,)
+    return _text(words, given, Text("", posix, read=True), f"{program} <<", sure=reading.sure)
+
+
+def _text(words: tuple[Word, ...], given: tuple[Word, ...], text: Text, through: str, *, sure: bool = True) -> Taken:
+    """The text that is given, or the wrapper itself where nobody knows it."""
+    if not given or not all(word.exact for word in given):
+        return Taken(kept=words)
+    whole = text._replace(text=" ".join(word.text for word in given))
+    return Taken(kept=None if sure else words, text=whole, through=through)
+
+
+def _eval(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    del stdin
+    given = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
+    return _text(words, given, Text("", posix=False, same=True), "eval")
+
+
+def _trap(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    del stdin
+    given = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
+    if len(given) < 2 or given[0].text in ("", "-", "-p", "-l", "-P"):  # noqa: PLR2004 - the text and a signal
+        return Taken(kept=words)
+    return _text(words, given[:1], Text("", posix=False, later=True), "trap")
+
+
+def _su(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """The text may stand before or after the user's name."""
+    reading = read(_SU, words[1:])
+    again = read(_SU, reading.rest[1:]) if reading.rest else reading
+    text = reading.named("-c", "--command", "--session-command") or again.named("-c", "--command", "--session-command")
+    if text is None:
+        return Taken(kept=words)
+    del stdin
+    sure = reading.sure and again.sure
+    taken = _text(words, (text,), Text(""), f"{words[0].text.rsplit('/', 1)[-1]} -c", sure=sure)
+    return taken._replace(folder=Word("", exact=False))
+
+
+def _watch(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    del stdin
+    reading = read(_WATCH, words[1:])
+    names = {name for name, _ in reading.values}
+    if not reading.rest or any(name in _WATCH.idle for name in names):
+        return Taken(kept=words)
+    if names & {"-x", "--exec"}:
+        return _called(words, reading, "watch")
+    return _text(words, reading.rest, Text(""), "watch", sure=reading.sure)
+
+
+def _flock(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    del stdin
+    reading = read(_FLOCK, words[1:])
+    if not reading.rest or any(name in _FLOCK.idle for name, _ in reading.values):
+        return Taken(kept=words)
+    if reading.rest[0].text in ("-c", "--command"):
+        return _text(words, reading.rest[1:2], Text(""), "flock -c", sure=reading.sure)
+    return _called(words, reading, "flock")
+
+
+def _called(words: tuple[Word, ...], reading: Reading, through: str) -> Taken:
+    kept = None if reading.sure else (Word(words[0].text, exact=False), *words[1:])
+    return Taken(kept=kept, calls=(reading.rest,), through=through)
+
+
+def _find(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Find itself, and every command that its actions run."""
+    del stdin
+    calls: list[tuple[Word, ...]] = []
+    folder: Word | None = None
+    at = 1
+    while at < len(words):
+        action = words[at].text
+        at += 1
+        if action in ("-exec", "-execdir", "-ok", "-okdir"):
+            end = _end(words, at)
+            calls.append(tuple(Word(word.text, word.exact and "{}" not in word.text) for word in words[at:end]))
+            at = end + 1
+            folder = Word("", exact=False) if action.endswith("dir") else folder
+    return Taken(kept=words, calls=tuple(calls), through="find -exec", folder=folder)
+
+
+def _end(words: tuple[Word, ...], at: int) -> int:
+    """Where the command of an action ends: at `;`, or at a `+` behind `{}`."""
+    for place in range(at, len(words)):
+        text = words[place].text
+        if text == ";" or (text == "+" and words[place - 1].text == "{}"):
+            return place
+    raise NotParsed("an action of find has no end")
+
+
+def _fd(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Fd itself, and the command behind -x or -X, which goes on to the end or a `;`."""
+    del stdin
+    for place, word in enumerate(words):
+        if word.text in ("-x", "-X", "--exec", "--exec-batch") and place + 1 < len(words):
+            end = next((at for at in range(place, len(words)) if words[at].text == ";"), len(words))
+            inner = tuple(Word(word.text, word.exact and "{" not in word.text) for word in words[place + 1 : end])
+            return Taken(kept=words, calls=((*inner, Word("{}", exact=False)),), through="fd --exec")
+    hidden = any(_FD_JOINED.match(word.text) for word in words)
+    return Taken(kept=(Word(words[0].text, exact=False), *words[1:]) if hidden else words)
+
+
+def _runs(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """`uv run cmd`, `poetry run cmd` and the like; with options of their own they stay what they are."""
+    del stdin
+    program = words[0].text.rsplit("/", 1)[-1]
+    verb = "exec" if program == "bundle" else "run"
+    rest = words[2:]
+    if rest and rest[0].text == "--":
+        rest = rest[1:]
+    known = len(words) > 2 and words[1] == Word(verb) and rest and not rest[0].text.startswith("-")  # noqa: PLR2004
+    if not known or rest[0].text.endswith(".py"):
+        return Taken(kept=words)
+    return Taken(calls=(rest,), through=f"{program} {verb}")
+
+
+OPENERS: dict[str, Callable[[tuple[Word, ...], Word | None], Taken]] = {
+    **dict.fromkeys(("bash", "sh", "zsh", "dash", "ksh", "ash", "rbash", "mksh"), _shell),
+    **dict.fromkeys(("su", "runuser"), _su),
+    **dict.fromkeys(("uv", "poetry", "pipenv", "bundle"), _runs),
+    **dict.fromkeys(("fd", "fdfind"), _fd),
+    "eval": _eval,
+    "trap": _trap,
+    "watch": _watch,
+    "flock": _flock,
+    "find": _find,
+}

@@ -1,0 +1,28 @@
+"""What is left when a wrapper is taken off. Pure data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jackline.domain.shell.model import Word
+
+
+class Text(NamedTuple):
+    """A text that a shell inside the wrapper reads."""
+
+    text: str
+    posix: bool = True  # the shell may be one that does not know bash's syntax
+    same: bool = False  # it runs in the very shell: its `cd` moves the commands after it
+    read: bool = False  # it was its standard input, which is spent then
+    later: bool = False  # it runs at some other time: nobody knows in which folder
+
+
+class Taken(NamedTuple):
+    """What a wrapper runs."""
+
+    kept: tuple[Word, ...] | None = None  # the wrapper as a command of its own, where it is one or was not understood
+    calls: tuple[tuple[Word, ...], ...] = ()
+    text: Text | None = None
+    through: str = ""
+    assignments: tuple[Word, ...] = ()
+    folder: Word | None = None  # None: where the wrapper itself runs

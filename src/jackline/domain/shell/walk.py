@@ -1,0 +1,224 @@
+"""The commands of a text in order, each with the folder that it runs in. It reads trees and takes wrappers off."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jackline.domain.shell.compound import parse
+from jackline.domain.shell.folders import MOVING, joined, may_move, moved
+from jackline.domain.shell.model import Command, NotParsed, Redirect, Word
+from jackline.domain.shell.scan import DEEPEST, LONGEST
+from jackline.domain.shell.taken import Text
+from jackline.domain.shell.tree import Apart, Branches, Chain, Function, Loop, Node, Series, Simple
+from jackline.domain.shell.wrappers import take_off
+
+_IN_SHELL = frozenset(["command", "builtin", "eval", "trap"])
+_PERHAPS_IN_SHELL = _IN_SHELL | {"time", "noglob", "nocorrect"}
+
+# Builtins, and what an argument holds with which they do it.
+_CHANGING = {
+    "alias": ("=",),
+    "bind": ("x",),
+    "compgen": ("C", "F", "W"),
+    "enable": ("f",),
+    "hash": ("p",),
+    "mapfile": ("-C",),
+    "readarray": ("-C",),
+}
+
+
+class Around(NamedTuple):
+    """What a command has from the wrappers around it."""
+
+    depth: int
+    redirects: tuple[Redirect, ...] = ()
+    through: tuple[str, ...] = ()
+    shell: int = 0  # how many of them stand outside of the shell that runs the command
+    assignments: tuple[Word, ...] = ()
+    stdin: Word | None = None
+    posix: bool = False  # the shell may not know bash's syntax
+
+    def deeper(self) -> Around:
+        if self.depth >= DEEPEST:
+            raise NotParsed("nested too deep")
+        return self._replace(depth=self.depth + 1)
+
+
+class Walker:
+    """Goes through a tree; `folder` is where the shell is, as far as anybody knows."""
+
+    def __init__(self, folder: str | None) -> None:
+        self.found: list[Command] = []
+        self.folder = folder
+        self.moves = 0  # how often the shell may have moved
+        self.read = 0  # letters of texts inside of the text: each wrapper may hold nearly all of it again
+        self.lost = False  # a function or a trap moves: from then on nobody knows
+
+    def walk(self, node: Node, around: Around) -> None:
+        match node:
+            case Simple():
+                self.simple(node, around)
+            case Series(items):
+                for item in items:
+                    self.walk(item, around)
+            case Chain():
+                self.chain(node, around)
+            case Apart():
+                self.apart(node, around)
+            case Branches():
+                self.branches(node, around)
+            case Loop():
+                self.loop(node, around)
+            case Function():
+                self.function(node, around)
+
+    def go(self, folder: str | None) -> None:
+        self.moves += 1
+        self.folder = None if self.lost else folder
+
+    def chain(self, node: Chain, around: Around) -> None:
+        """A `cd` behind something that may fail leaves the commands after the chain without a known folder."""
+        start, certain, conditional = self.moves, _is_move(node.first), False
+        self.walk(node.first, around)
+        for operator, item in node.rest:
+            before, left = self.moves, self.folder
+            otherwise = operator == "||" and before != start
+            if otherwise:
+                self.folder = None
+            self.walk(item, around)
+            if otherwise:
+                self.folder = left if _leaves(item) else None
+            conditional = conditional or (self.moves != before and not (certain and operator == "&&"))
+            certain = certain and _is_move(item)
+        if conditional:
+            self.folder = None
+
+    def apart(self, node: Apart, around: Around) -> None:
+        folder, moves, inside = self.folder, self.moves, False
+        for item in node.items:
+            self.folder, before = folder, self.moves
+            self.walk(item, around)
+            inside = self.moves != before
+        self.folder, self.moves = (None if self.lost else folder), moves
+        if node.pipe and inside:
+            self.go(None)  # zsh runs the end of a pipeline in the shell itself
+
+    def branches(self, node: Branches, around: Around) -> None:
+        ends: list[str | None] = []
+        for arm in node.arms:
+            before = self.moves
+            if arm.condition is not None:
+                self.walk(arm.condition, around)
+            start = self.folder
+            failed = None if self.moves != before else start
+            self.walk(arm.body, around)
+            ends.append(self.folder)
+            self.folder = None if self.lost else failed
+        if any(end != self.folder for end in ends):
+            self.folder = None
+
+    def loop(self, node: Loop, around: Around) -> None:
+        """What moves in a loop starts its next round elsewhere."""
+        before, first = self.moves, len(self.found)
+        for item in node.items:
+            self.walk(item, around)
+        if self.moves != before:
+            self.folder = None
+            self.found[first:] = [command._replace(folder=None) for command in self.found[first:]]
+
+    def function(self, node: Function, around: Around) -> None:
+        self.later(node.body, around)
+        if node.name in MOVING:
+            self.lost, self.folder = True, None
+
+    def later(self, node: Node, around: Around) -> None:
+        """What runs some other time, wherever the shell is then; what it moves, moves everybody."""
+        folder, before = self.folder, self.moves
+        self.folder = None
+        self.walk(node, around)
+        self.lost = self.lost or self.moves != before
+        self.folder = None if self.lost else folder
+
+    def simple(self, node: Simple, around: Around) -> None:
+        for inner in node.inner:
+            self.walk(inner, around)
+        own = around._replace(
+            depth=max(around.depth, node.depth),
+            redirects=around.redirects + tuple(node.redirects),
+            assignments=around.assignments + tuple(node.assignments),
+            stdin=around.stdin if node.stdin is None else node.stdin,
+        )
+        if node.words:
+            self.call(tuple(node.words), own)
+        elif node.redirects:
+            self.emit((), own)
+
+    def call(self, words: tuple[Word, ...], around: Around) -> None:
+        """One command: given as it stands, or what it wraps."""
+        if _changes_meaning(words):
+            raise NotParsed(f"{words[0].text} may change what other words run")
+        taken = take_off(words, around.stdin)
+        if taken is None:
+            self.emit(words, around)
+            self.settle(words, around)
+            return
+        if taken.kept is not None:
+            self.emit(taken.kept, around)
+        inner = around.deeper()._replace(
+            through=(*around.through, taken.through), assignments=around.assignments + taken.assignments
+        )
+        here = self.folder
+        if taken.folder is not None:
+            self.folder = joined(here, taken.folder)
+        for call in taken.calls:
+            self.call(call, inner)
+        if taken.text is not None:
+            self.text(taken.text, inner)
+        if taken.folder is not None:
+            self.folder = None if self.lost else here
+        if taken.kept is not None:
+            self.settle(taken.kept, around)
+
+    def text(self, text: Text, around: Around) -> None:
+        """What a shell inside of a wrapper reads; its files are opened for all of it."""
+        if around.redirects:
+            self.emit((), around)
+        self.read += len(text.text)
+        if self.read > LONGEST:
+            raise NotParsed("too much text inside of text")
+        posix = text.posix or (around.posix and (text.same or text.later))
+        node = parse(text.text, around.depth, posix=posix)
+        inside = around._replace(redirects=(), stdin=None if text.read else around.stdin, posix=posix)
+        if text.same:
+            self.walk(node, inside)
+        elif text.later:
+            self.later(node, inside)
+        else:
+            self.walk(Apart((node,)), inside._replace(shell=len(inside.through)))
+
+    def settle(self, words: tuple[Word, ...], around: Around) -> None:
+        """Where the shell is after a command that it ran itself."""
+        wrappers = around.through[around.shell :]
+        if not may_move(words) or not _PERHAPS_IN_SHELL.issuperset(wrappers):
+            return
+        plain = words[0].exact and words[0].text in MOVING and _IN_SHELL.issuperset(wrappers)
+        self.go(moved(self.folder, words) if plain else None)
+
+    def emit(self, words: tuple[Word, ...], around: Around) -> None:
+        stdin = "" if around.stdin is None else around.stdin.text
+        self.found.append(Command(words, around.redirects, self.folder, around.through, stdin, around.assignments))
+
+
+def _changes_meaning(words: tuple[Word, ...]) -> bool:
+    """True for builtins that make other words run something else, or run a text that they are given."""
+    marks = _CHANGING.get(words[0].text, ()) if words[0].exact else ()
+    return any(mark in word.text or not word.exact for mark in marks for word in words[1:])
+
+
+def _is_move(node: Node) -> bool:
+    return isinstance(node, Simple) and bool(node.words) and node.words[0].text in MOVING
+
+
+def _leaves(node: Node) -> bool:
+    """True for an `exit`: after `cd a || exit` the shell is in a, or gone."""
+    return isinstance(node, Simple) and bool(node.words) and node.words[0] == Word("exit")

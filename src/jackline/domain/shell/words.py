@@ -1,0 +1,164 @@
+"""Words of a shell's text: quotes taken off, and whether a shell would still change them. It expands nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from jackline.domain.shell.escapes import hides, replaced
+from jackline.domain.shell.expansions import Expansions
+from jackline.domain.shell.model import Word
+
+_PLAIN = re.compile(r"[^ \t\n\r;&|()<>'\"\\$`]+")
+_DOCUMENT = re.compile(r"[^\\$`]+")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=")
+_ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_SPACE = re.compile(r"(?:[ \t\n]+|\\\n|(?<=[ \t\n(])#[^\n]*)*")
+_INDEX = re.compile(r"\[(?:[A-Za-z0-9_@*.+$/:-]*|\"[A-Za-z0-9_@*.+$/: -]*\"|'[A-Za-z0-9_@*.+$/: -]*')\]")
+_INDEXED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=\[)")
+_AFTER = ("", " ", "\t", "\n", ";", "&", "|", ")", "<", ">")
+_GONE = "\0"  # stands for what was quoted or substituted: the text itself cannot hold it
+
+
+class Read(NamedTuple):
+    """A word, and what the grammar must know of how it was written."""
+
+    word: Word
+    plain: bool  # nothing in it was quoted or substituted: it may be a keyword or a name
+    assignment: bool
+    expanded: bool  # it holds a `$…` or backticks
+    hiding: bool  # a literal in it runs something where it is evaluated as arithmetic
+
+
+class Building:
+    """A word while it is read."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.bare: list[str] = []
+        self.literal: list[str] = []
+        self.exact = True
+        self.expanded = False
+
+    def add(self, text: str, *, quoted: bool) -> None:
+        self.parts.append(text)
+        self.literal.append(text)
+        self.bare.append(_GONE if quoted else text)
+
+    def expand(self, word: Word) -> None:
+        """A part that a shell may replace; `$` alone, and `$'…'`, come here too and are exact."""
+        self.parts.append(word.text)
+        self.literal.append(word.text if word.exact else _GONE)
+        self.bare.append(_GONE)
+        self.exact = self.exact and word.exact
+        self.expanded = True
+
+    def read(self) -> Read:
+        bare = "".join(self.bare)
+        word = Word("".join(self.parts), self.exact and not replaced(bare))
+        assignment = _ASSIGNMENT.match(bare) is not None
+        return Read(word, _GONE not in bare, assignment, self.expanded, hides("".join(self.literal)))
+
+
+class Words(Expansions):
+    """Reads one word at a time."""
+
+    def word(self, *, arrays: bool = False) -> Read:
+        """The word that begins here; `arrays`: it may be `name=(…)`."""
+        start, building = self.at, Building()
+        while True:
+            if (run := _PLAIN.match(self.text, self.at)) is not None:
+                self.at = run.end()
+                building.add(run.group(), quoted=False)
+            if not self.part(building, arrays=arrays):
+                break
+        if self.at == start:
+            self.fail("a word is missing")
+        return building.read()
+
+    def part(self, building: Building, *, arrays: bool) -> bool:
+        """Add what begins with a special letter; False where the word ends."""
+        start, letter = self.at, self.peek()
+        match letter:
+            case "'":
+                self.at += 1
+                building.add(self.upto("'"), quoted=True)
+            case '"':
+                self.quoted(building)
+            case "\\":
+                self.backslash(building)
+            case "$":
+                building.expand(self.dollar("bare"))
+            case "`":
+                building.expand(self.backtick("bare"))
+            case "<" | ">" if self.text.startswith("(", self.at + 1):
+                self.bashism("<(…)")
+                self.at += 2
+                self.substitution()
+                building.expand(Word(self.text[start : self.at], exact=False))
+            case "(" if arrays and _ARRAY.fullmatch("".join(building.bare)) is not None:
+                self.array(building)
+            case "\r":
+                self.fail("a carriage return outside of quotes")
+            case _:
+                return False
+        return True
+
+    def quoted(self, building: Building) -> None:
+        word = self.double()
+        if word.exact:
+            building.add(word.text, quoted=True)
+        else:
+            building.expand(word)
+
+    def backslash(self, building: Building) -> None:
+        letter = self.text[self.at + 1 : self.at + 2]
+        if letter in ("", "\r"):
+            self.fail("a backslash before the end of the line")
+        self.at += 2
+        if letter != "\n":
+            building.add(letter, quoted=True)
+        elif building.bare and building.bare[-1].endswith("}"):
+            self.fail("zsh ends a command at a } before a continued line")
+
+    def array(self, building: Building) -> None:
+        """`(…)` right after `name=`. Anywhere else `(` ends the word: it may be a pattern, or run something in zsh."""
+        start = self.at
+        if self.substituted:  # bash 5.2 then loses quotes and here-documents that follow the substitution
+            self.fail("an array inside of a substitution")
+        self.at += 1
+        self.space()
+        while not self.take(")"):
+            if self.peek() == "[" and _INDEX.match(self.text, self.at) is None:
+                self.fail("an index that is not plain")
+            if self.word().hiding:
+                self.fail("a value that would run a command as arithmetic")
+            self.space()
+        if self.peek() not in _AFTER:
+            self.fail("a word behind an array")
+        building.expand(Word(self.text[start : self.at], exact=False))
+
+    def space(self) -> None:
+        """Pass over spaces, lines and comments between the words of an array."""
+        found = _SPACE.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+
+    def plain_index(self) -> None:
+        """`name[index]=…` in front of a command: spaces and `#` in the index would not end the word."""
+        found = _INDEXED.match(self.text, self.at)
+        if found is not None and _INDEX.match(self.text, found.end()) is None:
+            self.fail("an index that is not plain")
+
+    def document(self) -> Word:
+        """The whole text as the body of a here-document whose delimiter was not quoted."""
+        parts, exact = [], True
+        while self.at < self.end:
+            if (run := _DOCUMENT.match(self.text, self.at)) is not None:
+                self.at = run.end()
+                parts.append(run.group())
+                continue
+            word = self.special("document", "$`\\")
+            parts.append(word.text)
+            exact = exact and word.exact
+        return Word("".join(parts), exact)

@@ -1,0 +1,171 @@
+"""Programs that run the command that is given to them, and how to take them off. It runs nothing."""
+
+from __future__ import annotations
+
+import re
+
+from jackline.domain.shell import shells
+from jackline.domain.shell.model import Word
+from jackline.domain.shell.options import Options, Reading, read
+from jackline.domain.shell.taken import Taken
+
+_SIMPLE_WORDS = re.compile(r"[A-Za-z0-9_ \t./=:@%+,-]*")
+
+_SUDO = Options(
+    alone="ABbEHKkNnPSsi",
+    valued="CDghpRrTtUu",
+    long_alone=(
+        "--askpass", "--background", "--bell", "--login", "--no-update", "--non-interactive", "--preserve-env",
+        "--preserve-groups", "--reset-timestamp", "--set-home", "--shell", "--stdin",
+    ),
+    long_valued=(
+        "--chdir", "--chroot", "--close-from", "--command-timeout", "--group", "--host", "--other-user", "--prompt",
+        "--role", "--type", "--user",
+    ),
+    idle=("-e", "--edit", "-l", "--list", "-v", "--validate", "-V", "--version", "--help", "--remove-timestamp"),
+    assigns=True,
+)  # fmt: skip
+_ENV = Options(
+    alone="-0iv",
+    valued="CSuaP",
+    long_alone=(
+        "--block-signal", "--debug", "--default-signal", "--ignore-environment", "--ignore-signal",
+        "--list-signal-handling", "--null",
+    ),
+    long_valued=("--argv0", "--chdir", "--split-string", "--unset"),
+    idle=("--help", "--version"),
+    assigns=True,
+)  # fmt: skip
+_TIMEOUT = Options(
+    alone="fpv",
+    valued="ks",
+    long_alone=("--foreground", "--preserve-status", "--verbose"),
+    long_valued=("--kill-after", "--signal"),
+    idle=("--help", "--version"),
+    operands=1,
+)
+_XARGS = Options(
+    alone="0oprtx",
+    valued="adEIJLnPRSs",
+    joined="eil",
+    long_alone=(
+        "--eof", "--exit", "--interactive", "--max-lines", "--no-run-if-empty", "--null", "--open-tty", "--replace",
+        "--show-limits", "--verbose",
+    ),
+    long_valued=("--arg-file", "--delimiter", "--max-args", "--max-chars", "--max-procs", "--process-slot-var"),
+    idle=("--help", "--version"),
+)  # fmt: skip
+_WRAPPERS = {
+    "sudo": _SUDO,
+    "doas": Options(alone="nsL", valued="aCu", assigns=True),
+    "env": _ENV,
+    "nohup": Options(idle=("--help", "--version")),
+    "nice": Options(valued="n", long_valued=("--adjustment",), idle=("--help", "--version"), numbers=True),
+    "ionice": Options(
+        alone="t",
+        valued="cn",
+        long_alone=("--ignore",),
+        long_valued=("--class", "--classdata"),
+        idle=("-p", "-P", "-u", "--pid", "--pgid", "--uid", "-h", "--help", "-V", "--version"),
+    ),
+    "time": Options(
+        alone="alpqv",
+        valued="fo",
+        long_alone=("--append", "--portability", "--quiet", "--verbose"),
+        long_valued=("--format", "--output"),
+        idle=("-h", "--help", "-V", "--version"),
+        assigns=True,
+    ),
+    "timeout": _TIMEOUT,
+    "gtimeout": _TIMEOUT,
+    "stdbuf": Options(valued="eio", long_valued=("--error", "--input", "--output"), idle=("--help", "--version")),
+    "setsid": Options(alone="cfw", long_alone=("--ctty", "--fork", "--wait"), idle=("-h", "--help", "-V", "--version")),
+    "chroot": Options(
+        long_alone=("--skip-chdir",),
+        long_valued=("--groups", "--userspec"),
+        idle=("--help", "--version"),
+        operands=1,
+    ),
+    "command": Options(alone="p", idle=("-v", "-V")),
+    "builtin": Options(),
+    "exec": Options(alone="cl", valued="a"),
+    "-": Options(),  # of zsh, as the next two
+    "noglob": Options(),
+    "nocorrect": Options(),
+    "busybox": Options(idle=("--help", "--list", "--list-full", "--install")),
+    "toybox": Options(idle=("--help", "--version", "--long")),
+    "xargs": _XARGS,
+    "unbuffer": Options(alone="p"),
+    "caffeinate": Options(alone="dimsu", valued="tw"),
+}
+_FOLDERS = ("-C", "-D", "--chdir")
+_ELSEWHERE = ("-i", "--login", "-R", "--chroot")
+
+
+def take_off(words: tuple[Word, ...], stdin: Word | None) -> Taken | None:
+    """What a wrapper runs, or None where the program is none."""
+    if not words or not words[0].exact:
+        return None
+    program = words[0].text.rsplit("/", 1)[-1]
+    if program in _WRAPPERS:
+        return _wrapped(program, words)
+    if program in shells.OPENERS:
+        return shells.OPENERS[program](words, stdin)
+    return None
+
+
+def _wrapped(program: str, words: tuple[Word, ...]) -> Taken:
+    options = _WRAPPERS[program]
+    reading = read(options, words[1:])
+    split = reading.named("-S", "--split-string") if program == "env" else None
+    if split is not None:
+        return _split(words, split, reading)
+    if any(name in options.idle for name, _ in reading.values):
+        return Taken(kept=_kept(words, sure=reading.sure))
+    if not reading.rest:
+        return Taken(kept=_kept(words, sure=reading.sure and not _starts_shell(program, reading)))
+    kept = None if reading.sure else _kept(words, sure=False)
+    inner = _fed(reading) if program == "xargs" else reading.rest
+    return Taken(
+        kept=kept,
+        calls=(inner,),
+        through=program,
+        assignments=reading.assignments,
+        folder=_folder(program, reading),
+    )
+
+
+def _kept(words: tuple[Word, ...], *, sure: bool) -> tuple[Word, ...]:
+    """The wrapper as a command of its own; not exact where nobody knows what it runs."""
+    return words if sure else (Word(words[0].text, exact=False), *words[1:])
+
+
+def _starts_shell(program: str, reading: Reading) -> bool:
+    """True where a shell is run for want of a command."""
+    flags = {name for name, _ in reading.values} & {"-s", "-i", "--shell", "--login"}
+    return program == "chroot" or (program in ("sudo", "doas") and bool(flags))
+
+
+def _folder(program: str, reading: Reading) -> Word | None:
+    """Where the command runs, if not in the folder of its wrapper."""
+    if program == "chroot" or (program == "sudo" and reading.named(*_ELSEWHERE) is not None):
+        return Word("", exact=False)
+    return reading.named(*_FOLDERS) if program in ("sudo", "env") else None
+
+
+def _split(words: tuple[Word, ...], split: Word, reading: Reading) -> Taken:
+    """`env -S 'git push'`: env splits the text by rules of its own, which agree with ours on plain words only."""
+    if not reading.sure or not _SIMPLE_WORDS.fullmatch(split.text):
+        return Taken(kept=_kept(words, sure=False), calls=(reading.rest,) if reading.rest else (), through="env")
+    again = tuple(Word(part) for part in split.text.split())
+    inner = (words[0], *again, *reading.assignments, *reading.rest)
+    return Taken(calls=(inner,), through="env -S", folder=_folder("env", reading))
+
+
+def _fed(reading: Reading) -> tuple[Word, ...]:
+    """The command of xargs, with what it reads from its input as a word that nobody knows."""
+    place = reading.named("-I", "-J", "-i", "--replace")
+    if place is None:
+        return (*reading.rest, Word("{}", exact=False))
+    mark = place.text or "{}"
+    return tuple(Word(word.text, word.exact and mark not in word.text) for word in reading.rest)
