@@ -10,6 +10,15 @@ from jackline.app.places import LOG
 _BYTES, _FILES = 2_000_000, 3  # of each log, and how many old ones are kept
 
 
+class _Redacted(logging.Formatter):
+    """A line of the log, with its traceback, freed of secrets before it is written."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        from jackline.domain.secrets import Redactor, secret_values
+
+        return Redactor(secret_values(os.environ)).redact(super().format(record))
+
+
 def note_unexpected(home: str, error: Exception) -> str:
     """Write down a mistake of jackline itself, with where it happened; gives back the log's path."""
     start(home)
@@ -26,7 +35,7 @@ def start(home: str) -> None:
     _rotate(path)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     handler = logging.FileHandler(path, delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(name)s %(levelname)s %(message)s"))
+    handler.setFormatter(_Redacted("%(asctime)s %(process)d %(name)s %(levelname)s %(message)s"))
     logger.addHandler(handler)
     logging.raiseExceptions = False  # a log that cannot be written must not print a traceback at a person
     logger.setLevel(logging.INFO)

@@ -6,12 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import faults
+from jackline.domain.masking import Mask
 from jackline.domain.signals import CheckEnded
 from jackline.engine import threads
 from jackline.engine.attempt import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from jackline.domain.outcome import Exit
     from jackline.domain.records import Check
@@ -24,9 +25,16 @@ _TAIL = 16_384
 class CheckJob:
     """A check under way; its end is reported as a signal."""
 
-    def __init__(self, check: Check, now: Callable[[], int], post: Callable[[Signal | BaseException], None]) -> None:
-        """The check is written down already; nothing is started yet."""
+    def __init__(
+        self,
+        check: Check,
+        now: Callable[[], int],
+        post: Callable[[Signal | BaseException], None],
+        secrets: Iterable[str] = (),
+    ) -> None:
+        """The check is written down already; nothing is started yet. `secrets` are covered in its output."""
         self._check, self._now, self._post = check, now, post
+        self._masks = {source: Mask(secrets) for source in ("stdout", "stderr")}
         self._tail = b""
         self.child: Child | None = None
 
@@ -38,10 +46,16 @@ class CheckJob:
     def _attend(self, child: Child) -> None:
         while not child.drained:
             for chunk in child.read():
-                self._tail = (self._tail + chunk.data)[-_TAIL:]
+                self._keep(self._masks[chunk.source].feed(chunk.data))
+        for mask in self._masks.values():
+            self._keep(mask.end())
         exit_ = child.wait()
         child.close()
         self._report(exit_)
+
+    def _keep(self, covered: bytes) -> None:
+        """Covered before it is cut: the second half of a secret would not be known as one."""
+        self._tail = (self._tail + covered)[-_TAIL:]
 
     def _report(self, exit_: Exit | None) -> None:
         faults.reach("check.finished")

@@ -1,0 +1,82 @@
+"""Secrets whose values are known: which are worth looking for, how they may be spelled, where they stand. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from jackline.domain.secret_tokens import Span, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SHORTEST = 8
+_LONGEST_NEEDLE = 2_048
+_SHORTEST_NUMBER = 12  # else it may be a date, a port or a size
+_AWS_SECRET_KEY = 40  # characters; it may begin with a slash
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+# Whatever the name of the variable says: these words stand everywhere.
+_COMMON = frozenset({
+    "password", "passw0rd", "changeme", "changeit", "postgres", "postgresql", "username", "administrator", "default",
+    "production", "development", "staging", "testing", "localhost", "anonymous", "disabled", "enabled", "required",
+    "jackline", "scripted", "undefined", "redacted", "[redacted]", "keychain", "keyring", "interactive", "automatic",
+})  # fmt: skip
+
+
+def is_telling(value: str) -> bool:
+    """Whether it may be looked for in texts: a short or common one would be found where it is not meant."""
+    word = value.strip()
+    if len(word) < _SHORTEST or word.lower() in _COMMON or not word.strip("*x.-_0"):
+        return False
+    if word.isdigit() and len(word) < _SHORTEST_NUMBER:
+        return False
+    return not _is_path(word)
+
+
+def _is_path(value: str) -> bool:
+    if len(value) == _AWS_SECRET_KEY and value.replace("/", "").replace("+", "").isalnum():
+        return False
+    return value.startswith(("/", "./", "../", "~/")) and "\n" not in value
+
+
+def needles(values: Iterable[str]) -> tuple[str, ...]:
+    """Each value line by line, because no pattern looks beyond one, and in its other spellings."""
+    found: list[str] = []
+    for value in values:
+        for line in value.splitlines():
+            for start in range(0, len(line), _LONGEST_NEEDLE):
+                piece = line[start : start + _LONGEST_NEEDLE].strip()
+                if len(piece) >= _SHORTEST:
+                    found += _spellings(piece)
+    return tuple(dict.fromkeys(found))
+
+
+def _spellings(value: str) -> list[str]:
+    percent = "".join(one if one in _UNRESERVED else _percent(one) for one in value)
+    plus = percent.replace("%20", "+")
+    escaped = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
+    twice = [json.dumps(one)[1:-1] for one in escaped]  # JSON in JSON: what a tool said, told by its agent
+    return [value, *escaped, *twice, percent, plus]
+
+
+def _percent(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def literals(text: str, found: Iterable[str]) -> list[Span]:
+    """Wherever a known value stands, also where one overlaps another."""
+    return [Span(at, at + len(needle), at) for needle in found for at in places(needle, text)]
+
+
+def at_edges(text: str, found: Iterable[str]) -> list[Span]:
+    """A known value of which the text has only the beginning, at its end, or the end, at its beginning: it was cut."""
+    result = []
+    for needle in found:
+        size = min(len(text), len(needle) - 1)
+        at = text.find(needle[:_SHORTEST], len(text) - size) if size >= _SHORTEST else -1
+        if at >= 0 and needle.startswith(text[at:]):
+            result.append(Span(at, len(text), at))
+        end = text.rfind(needle[-_SHORTEST:], 0, size) + _SHORTEST if size >= _SHORTEST else 0
+        if end >= _SHORTEST and needle.endswith(text[:end]):
+            result.append(Span(0, end, 0))
+    return result

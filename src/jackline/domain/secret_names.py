@@ -1,0 +1,234 @@
+"""Secrets that are known by their names: `PASSWORD=…`, `"api_key": "…"`, `--token …`, headers, passwords in URLs. Pure.
+
+Agents read and write code all day, and code is full of `token: str` and `password=password`: what is only the name of a
+value, its type or a place holder is no secret.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from jackline.domain.secret_tokens import Span, places
+
+# Lower case; a text with none of them holds no secret that a name tells.
+STEMS = ("pass", "secret", "token", "key", "auth", "cookie")
+
+_KEYS = "api|access|secret|private|encryption|signing|auth|account|master|service|license|storage|deploy|ssh|app"
+_ENDINGS = (
+    r"pass(?:word|wd|phrase|code)|(?<=_)pass|(?<=_)pwd|secret|token"
+    rf"|(?:{_KEYS})[_-]?key(?:[_-]id)?|credentials?|authorization|(?<=_)auth|cookie"
+)
+_AFTER = r"(?:[_-]?(?:\d{1,3}|base|value|old|new))?"
+# Not secret, although they end so: what pages through lists, counts, or is public.
+_HARMLESS = re.compile(
+    r"(?:^|[_.-])(?:public|page|next|continuation|sync|cancel|cancellation|max|min|num|total|idempotency|primary|foreign"
+    r"|stop|eos|bos|pad|unk|mask|sep|cls)[_-]?(?:\w*[_-])?(?:token|key|secret)s?$"
+)
+_NAME_CHARACTERS = re.compile(r"[A-Za-z0-9_.-]*\Z")
+_LONGEST_NAME = 64
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+_BARE_REFERENCE = ("$", "<", "{", "%", "(", "[", "*", "@{", "#{", "process.", "os.", "env.", "var.", "secrets.")
+_REFERENCE = re.compile(
+    r"\$\{?\w+\}?|\$\{\{.*\}\}|<[^<>]*>|\{\{.*\}\}|\{\w*\}|%\(?\w*\)?[sd]?|\[redacted\**\]", re.DOTALL
+)
+_NOT_SECRET = frozenset(
+    {
+        *("none", "null", "nil", "undefined", "true", "false", "yes", "no", "on", "off", "empty", "unset", "missing"),
+        *("str", "string", "bytes", "int", "integer", "bool", "boolean", "number", "object", "any", "text", "optional"),
+        *("required", "invalid", "expired", "incorrect", "failed", "denied", "accepted", "redacted", "hidden"),
+        *("...", "…", "secretstr", "const", "let", "await", "self", "this"),
+    }
+)
+_WORDS_OF_NAMES = re.compile(r"pass|secret|token|key|cred|auth|cookie", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.]*\Z")
+_CODE = re.compile(r"[()\[\]{}]|->|=>|::")
+_SHORTEST = 4
+_SHORTEST_GUESSED = 6
+_SHORTEST_STRONG = 16
+_WORDS_OF_A_PHRASE = 4  # or so; more is a sentence
+
+
+class _Patterns(NamedTuple):
+    named: re.Pattern[str]
+    whole: re.Pattern[str]
+    header: re.Pattern[str]
+    bearer: re.Pattern[str]
+    cookie: re.Pattern[str]
+    url: re.Pattern[str]
+
+
+_QUOTE = r"""\\*["'`]"""
+_BARE = r"""[^\s"'`\\&;]"""
+
+
+@cache
+def _patterns() -> _Patterns:
+    flags = re.ASCII | re.IGNORECASE
+    # What a name has behind it: the end of its own quotes, and what stands between a name and a value.
+    joint = rf"(?:{_QUOTE})?\]?(?P<joint>[ \t]{{0,4}}(?::=|=>|==?|:|>|,)[ \t]{{0,4}}|[ \t]{{1,4}})"
+    value = (
+        r"""(?:"(?P<double>(?:[^"\\\r\n]|\\[^\r\n])*+)"|'(?P<single>(?:[^'\\\r\n]|\\[^\r\n])*+)'"""
+        r"""|\\"(?P<escaped>(?:[^"\\\r\n]|\\(?!")[^\r\n])*+)\\"|(?:\\*["'`])?(?P<bare>[^\s"'`\\&;]++))"""
+    )
+    return _Patterns(
+        named=re.compile(
+            r"(?:pass(?:word|wd|phrase|code)|(?<=_)pass|secret|token|key(?:[_-]id)?|auth(?:orization)?|cookie)"
+            rf"{_AFTER}{joint}{value}",
+            flags,
+        ),
+        whole=re.compile(rf"(?:.*?(?:{_ENDINGS})){_AFTER}\Z", flags | re.DOTALL),
+        header=re.compile(
+            rf"authorization(?:{_QUOTE})?[ \t]*[:=][ \t]*(?:{_QUOTE})?"
+            rf"(?:(?P<scheme>bearer|basic|token|digest|negotiate|bot|apikey)[ \t]+)?(?P<value>{_BARE}{{4,}}+)",
+            flags,
+        ),
+        bearer=re.compile(r"\bbearer[ \t]+(?P<value>[A-Za-z0-9._~+/=-]{16,}+)", flags),
+        cookie=re.compile(
+            rf"cookie(?:{_QUOTE})?[ \t]*:[ \t]*(?:{_QUOTE})?"
+            rf"(?P<value>[\w.-]++={_BARE}++(?:;[ \t]*[\w.-]++(?:={_BARE}*+)?)*+)",
+            flags,
+        ),
+        url=re.compile(r"""://[^\s/:@"'`\\<>]{0,256}:(?P<value>[^\s/"'`\\<>]{1,512})@(?=[A-Za-z0-9\[._-])""", flags),
+    )
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value under this name, of a JSON object or a variable, is a secret."""
+    snake = _CAMEL.sub("_", name)
+    return _patterns().whole.match(snake) is not None and not _HARMLESS.search(snake.lower())
+
+
+def is_place_holder(value: str) -> bool:
+    """Whether it stands for a value, and is none."""
+    return value.lower() in _NOT_SECRET or not value.strip("*.xX-_ ") or _REFERENCE.fullmatch(value) is not None
+
+
+def _is_bare_place_holder(value: str) -> bool:
+    return value.startswith(_BARE_REFERENCE) or is_place_holder(value)
+
+
+def named(text: str, lower: str) -> list[Span]:
+    """Where values stand that a name before them calls secret; `lower` is as long, with ASCII in lower case."""
+    patterns, found = _patterns(), []
+    for stem in STEMS:
+        matches = (patterns.named.match(text, at) for at in places(stem, lower))
+        found += [span for match in matches if match is not None for span in _value(text, match)]
+    headers = (patterns.header.match(text, at) for at in places("authorization", lower))
+    found += [_span(match) for match in headers if match is not None and _is_credential(match)]
+    cookies = (patterns.cookie.match(text, at) for at in places("cookie", lower))
+    found += [_span(match) for match in cookies if match is not None and not is_place_holder(match["value"])]
+    return found
+
+
+def bearers(text: str) -> list[Span]:
+    """Tokens that only the word before them tells; HTTP writes it with a capital, people also without."""
+    matches = (_patterns().bearer.match(text, at) for word in ("Bearer ", "bearer ") for at in places(word, text))
+    return [_span(match) for match in matches if match is not None and _has_digit(match["value"])]
+
+
+def in_urls(text: str) -> list[Span]:
+    """The passwords in URLs."""
+    matches = (_patterns().url.match(text, at) for at in places("://", text))
+    return [_span(match) for match in matches if match is not None and not is_place_holder(match["value"])]
+
+
+def _span(match: re.Match[str]) -> Span:
+    return Span(*match.span("value"), match.start())
+
+
+def _is_credential(match: re.Match[str]) -> bool:
+    value = match["value"]
+    if _is_bare_place_holder(value) or _CODE.search(value):
+        return False
+    return match["scheme"] is not None or (len(value) >= _SHORTEST_GUESSED and _has_digit(value))
+
+
+def _value(text: str, match: re.Match[str]) -> list[Span]:
+    """The value of a name, if name, joint and value together look like a secret."""
+    kind = match.lastgroup or "bare"
+    value, (start, end) = match[kind], match.span(kind)
+    context = _name_start(text, match.start())
+    name = text[context : match.start("joint")].rstrip("\\\"'`]")
+    if kind == "bare":
+        is_element = match["joint"].strip() == ">"
+        value = (value.partition("<")[0] if is_element else value).rstrip(",).]}>")
+        end = start + len(value)
+    is_nothing = _is_bare_place_holder(value) if kind == "bare" else is_place_holder(value)
+    if is_nothing or _HARMLESS.search(_CAMEL.sub("_", name.lstrip("-.")).lower()):
+        return []
+    if not _fits(text, context, name, match["joint"], value, kind):
+        return []
+    return [Span(start, end, context)]
+
+
+def _name_start(text: str, start: int) -> int:
+    """Where the whole name begins of which the pattern found the end."""
+    begun = _NAME_CHARACTERS.search(text[max(0, start - _LONGEST_NAME) : start])
+    first = start - (len(begun[0]) if begun else 0)
+    is_escape = first < start and text[first - 1 : first] == "\\" and text[first] in "nrtbf"
+    return first + is_escape
+
+
+def _fits(text: str, context: int, name: str, joint: str, value: str, kind: str) -> bool:
+    sign = joint.strip()
+    is_flag = name.startswith("-")
+    if not sign:  # only a flag is followed by its value
+        return is_flag and len(value) >= _SHORTEST and not value.startswith("-") and not _CODE.search(value)
+    if sign == ",":  # a command as a list
+        return is_flag and kind != "bare" and len(value) >= _SHORTEST and not value.startswith("-")
+    if sign == ">" and text[max(0, context - 1) : context] != "<":
+        return False
+    if _is_vague(name):
+        return name.isupper() and _is_strong(value)
+    if kind != "bare":
+        return len(value) >= _SHORTEST and not _is_sentence(value) and not _is_word(name, sign, value)
+    if is_flag or (name.isupper() and joint == "="):
+        return len(value) >= _SHORTEST and not _CODE.search(value)
+    return _is_guessed(name, value)
+
+
+def _is_vague(name: str) -> bool:
+    """`SORT_KEY`, `key` and `SERVER_AUTH` say less than `API_KEY`."""
+    lower = name.lower()
+    return ("key" in lower and not is_secret_name(name)) or lower.rstrip("0123456789").endswith("auth")
+
+
+def _is_sentence(value: str) -> bool:
+    """`"token": "the token that the server gave"` documents a field."""
+    return len(value.split()) > _WORDS_OF_A_PHRASE and not _has_digit(value)
+
+
+def _is_word(name: str, sign: str, value: str) -> bool:
+    """`if token == "lambda"` and `"input_token": "next_token"` name things; of a password nothing is a mere word."""
+    if _is_told(name) or not _IDENTIFIER.match(value):
+        return False
+    return sign == "==" or _WORDS_OF_NAMES.search(value) is not None
+
+
+def _is_told(name: str) -> bool:
+    return "pass" in name.lower() or "secret" in name.lower()
+
+
+def _is_guessed(name: str, value: str) -> bool:
+    """A bare value in a text that may be code."""
+    if len(value) < _SHORTEST_GUESSED or _CODE.search(value):
+        return False
+    told = _is_told(name)
+    if value.isdigit():  # the number of a token, or of an attempt
+        return told
+    if _IDENTIFIER.match(value):  # of a password only, and not if it looks like a name itself
+        return told and "." not in value and not _WORDS_OF_NAMES.search(value)
+    return _has_digit(value) or not value.isascii() or len(value) >= _SHORTEST_STRONG
+
+
+def _is_strong(value: str) -> bool:
+    """So mixed that nobody would have written it as a word."""
+    mixed = _has_digit(value) and any(one.isalpha() for one in value)
+    return len(value) >= _SHORTEST_STRONG and mixed and not _CODE.search(value) and "/" not in value[:2]
+
+
+def _has_digit(value: str) -> bool:
+    return any("0" <= one <= "9" for one in value)

@@ -1,0 +1,221 @@
+"""Secrets that are known by their shape: keys of providers, tokens, private keys. Pure; compiled on first use.
+
+A shape needs a beginning that nothing else has: hashes, UUIDs, ids and images in base64 must stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+SHORTEST_RUN = 20  # of letters, digits, '-' and '_': every token below has one
+
+# What may stand before a token with a short beginning: no letter, no digit, unless it ends an escape or a colour.
+_LEFT = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbfv])|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2})"
+    r"|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9;\[]m))"
+)
+_WORD = "[A-Za-z0-9]"
+_WIDE = "[A-Za-z0-9_-]"
+
+# A beginning that is looked for as it stands, and the shape that it is the beginning of.
+_SHAPES: tuple[tuple[str, str], ...] = (
+    ("sk-", rf"{_LEFT}sk-{_WORD}{{20,}}"),
+    *((f"sk-{one}-", rf"sk-{one}-{_WIDE}{{14,}}") for one in ("ant", "proj", "or", "svcacct", "admin", "lf")),
+    ("AIza", rf"{_LEFT}AIza{_WIDE}{{35,}}"),
+    ("GOCSPX-", rf"GOCSPX-{_WIDE}{{20,}}"),
+    ("ya29.", rf"ya29\.{_WIDE}{{20,}}"),
+    ("1//0", rf"1//0{_WIDE}{{30,}}"),
+    ("xai-", rf"xai-{_WORD}{{30,}}"),
+    ("gsk_", rf"gsk_{_WORD}{{30,}}"),
+    ("hf_", rf"{_LEFT}hf_{_WORD}{{30,}}"),
+    ("r8_", rf"{_LEFT}r8_{_WORD}{{30,}}"),
+    ("pplx-", rf"pplx-{_WORD}{{30,}}"),
+    ("tvly-", rf"tvly-{_WIDE}{{20,}}"),
+    ("nvapi-", rf"nvapi-{_WIDE}{{30,}}"),
+    *((f"gh{one}_", rf"gh{one}_{_WORD}{{30,}}") for one in "pousr"),
+    ("github_pat_", r"github_pat_[A-Za-z0-9_]{30,}"),
+    *((f"gl{one}-", rf"gl{one}-{_WIDE}{{20,}}") for one in ("pat", "rt", "dt", "cbt", "ptt")),
+    *((f"xox{one}-", rf"xox{one}-{_WIDE}{{16,}}") for one in "abeprs"),
+    ("xapp-", rf"xapp-{_WIDE}{{16,}}"),
+    ("services/T", r"services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{20,}"),
+    ("webhooks/", rf"(?<=api/)webhooks/\d{{15,}}/{_WIDE}{{40,}}"),
+    ("AKIA", rf"{_LEFT}AKIA[A-Z0-9]{{16,}}"),
+    ("ASIA", rf"{_LEFT}ASIA[A-Z0-9]{{16,}}"),
+    *((f"{one}k_live_", rf"{one}k_live_{_WORD}{{16,}}") for one in "sr"),
+    *((f"{one}k_test_", rf"{one}k_test_{_WORD}{{16,}}") for one in "sr"),
+    ("whsec_", r"whsec_[A-Za-z0-9+/=]{20,}"),
+    ("npm_", rf"npm_{_WORD}{{30,}}"),
+    ("pypi-", rf"pypi-{_WIDE}{{40,}}"),
+    ("rubygems_", r"rubygems_[0-9a-f]{40,}"),
+    ("dckr_pat_", rf"dckr_pat_{_WIDE}{{20,}}"),
+    ("dop_v1_", r"dop_v1_[0-9a-f]{40,}"),
+    *((f"shp{one}_", rf"shp{one}_[A-Fa-f0-9]{{30,}}") for one in ("at", "ss", "ca", "pa")),
+    ("hvs.", rf"hvs\.{_WIDE}{{24,}}"),
+    ("lin_api_", rf"lin_api_{_WORD}{{30,}}"),
+    ("figd_", rf"figd_{_WIDE}{{30,}}"),
+    ("ATATT3", rf"{_LEFT}ATATT3{_WIDE}{{30,}}=*{_WORD}*"),
+    *((f"sntry{one}_", rf"sntry{one}_[A-Za-z0-9_+/=-]{{30,}}") for one in "su"),
+    ("dapi", rf"{_LEFT}dapi[0-9a-f]{{32}}"),
+    ("SG.", rf"SG\.{_WIDE}{{16,}}\.{_WIDE}{{16,}}"),
+    ("SK", rf"{_LEFT}SK[0-9a-f]{{32}}"),
+    (":AA", rf"(?<=\d{{8}}):AA{_WIDE}{{30,}}"),  # the number of a bot stands before its secret
+    ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{30,}"),
+    ("eyJ", rf"{_LEFT}eyJ{_WIDE}{{14,}}+\.{_WIDE}{{8,}}+(?:\.{_WIDE}*+){{0,3}}"),
+)
+_PREFIXES = tuple(prefix for prefix, _ in _SHAPES)
+_SIGNLESS = tuple(prefix for prefix in _PREFIXES if prefix.isalnum())
+_SIGNED = tuple(prefix for prefix in _PREFIXES if not prefix.isalnum())
+_SLASHED = tuple(prefix for prefix in _PREFIXES if "/" in prefix)
+_LONGEST_BEGINNING = 32
+_HEXADECIMAL = "0123456789abcdef-"  # hashes and UUIDs
+_TABLE = bytes(97 if (chr(one).isascii() and chr(one).isalnum()) or one in b"-_" else 32 for one in range(256))
+_RUN = b"a" * SHORTEST_RUN
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    return re.compile("|".join(shape for _, shape in _SHAPES), re.ASCII)
+
+
+class Span(NamedTuple):
+    """A secret in a text, from its first character to behind its last; `context` is where its evidence begins."""
+
+    start: int
+    end: int
+    context: int
+
+
+def tokens(text: str) -> list[Span]:
+    """Where tokens of a known shape stand. A text without any beginning of one never compiles the pattern."""
+    matches = (_pattern().match(text, start) for start in _candidates(text))
+    return [Span(*found.span(), found.start()) for found in matches if found is not None]
+
+
+def has_run(data: bytes) -> bool:
+    """Whether there is anything as long as a token."""
+    return len(data) >= SHORTEST_RUN and _RUN in data.translate(_TABLE)
+
+
+def _candidates(text: str) -> list[int]:
+    """Where beginnings stand that belong to something as long as a token."""
+    # One byte for each character, and no letter for what is none: places in one are places in the other.
+    folded = text.encode("latin-1", "replace").translate(_TABLE)
+    found = [at for prefix in _SIGNLESS if prefix in text for at in places(prefix, text)]
+    start = folded.find(_RUN)
+    while start >= 0:
+        end = folded.find(b" ", start)
+        end = len(text) if end < 0 else end
+        found += _in_run(text, max(0, start - _LONGEST_BEGINNING), end, _beginnings(text, start, end))
+        start = folded.find(_RUN, end)
+    return found
+
+
+def _beginnings(text: str, start: int, end: int) -> tuple[str, ...]:
+    """What the run may begin with; nothing for most of what is long: words of base64, hashes, UUIDs."""
+    before = text[start - 1] if start > 0 else ""
+    run = text[start:end]
+    has_sign = ("-" in run or "_" in run) and run.strip(_HEXADECIMAL)
+    if has_sign or before in (".", ":"):
+        return _SIGNED
+    return _SLASHED if before == "/" else ()
+
+
+def _in_run(text: str, start: int, end: int, beginnings: tuple[str, ...]) -> list[int]:
+    region = text[start:end] if beginnings else ""
+    return [start + at for prefix in beginnings if prefix in region for at in places(prefix, region)]
+
+
+def places(needle: str, text: str) -> list[int]:
+    """Wherever the needle stands in the text."""
+    found, at = [], text.find(needle)
+    while at >= 0:
+        found.append(at)
+        at = text.find(needle, at + 1)
+    return found
+
+
+# --- private keys ----------------------------------------------------------------------------------------
+
+PRIVATE_KEY = "PRIVATE KEY"
+_LONG_WORD = 20  # characters: a line of a key is longer, apart from its last
+
+
+class _Key(NamedTuple):
+    begin: re.Pattern[str]
+    end: re.Pattern[str]
+    line: re.Pattern[str]
+    word: re.Pattern[str]
+    header: re.Pattern[str]
+    inline: re.Pattern[str]
+
+
+@cache
+def _key() -> _Key:
+    header = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash)[ \t]*:"
+    return _Key(
+        begin=re.compile(r"-----BEGIN[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
+        end=re.compile(r"-----END[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
+        line=re.compile(r"[^\r\n]+"),
+        word=re.compile(r"[A-Za-z0-9+/=]+"),
+        header=re.compile(header),
+        # As one line of JSON has it, cut off before its end.
+        inline=re.compile(
+            rf"(?:(?:\\+[rnt]|[ \t])*+(?:[A-Za-z0-9+/=]{{16,}}+|{header}[ \t]*[A-Za-z0-9,-]++))*+"
+            r"(?:\\+[rn])?+[A-Za-z0-9+/=]*+",
+            re.ASCII,
+        ),
+    )
+
+
+def private_keys(text: str, *, inside: bool = False) -> tuple[list[Span], bool]:
+    """The bodies of private keys line by line, and whether the text ends inside of one.
+
+    The end of a key may never come, so a key also ends at the first line that cannot be part of one.
+    """
+    found: list[Span] = []
+    if not inside and PRIVATE_KEY not in text:
+        return found, False
+    for line in _key().line.finditer(text):
+        inside = _read_line(text, line.start(), line.end(), found, inside=inside)
+    return found, inside
+
+
+def _read_line(text: str, start: int, stop: int, found: list[Span], *, inside: bool) -> bool:
+    key = _key()
+    context = start
+    while True:
+        if inside:
+            ended = key.end.search(text, start, stop)
+            if ended is None:
+                return _read_body(text, start, stop, context, found)
+            if ended.start() > start and key.word.search(text, start, ended.start()):
+                found.append(Span(start, ended.start(), context))
+            start = ended.end()
+        begun = key.begin.search(text, start, stop)
+        if begun is None:
+            return False
+        inside, start, context = True, begun.end(), begun.start()
+
+
+def _read_body(text: str, start: int, stop: int, context: int, found: list[Span]) -> bool:
+    """A line without the end of the key in it; True if the next one may belong to the key, too."""
+    key = _key()
+    begun_here = context < start
+    inline = key.inline.match(text, start, stop)
+    if begun_here and inline is not None and inline.end() > inline.start():
+        found.append(Span(*inline.span(), context))
+        return inline.end() == stop
+    words = list(key.word.finditer(text, start, stop))
+    if words and words[0][0] == "redacted":
+        return False
+    if not words or key.header.search(text, start, stop):
+        return True
+    if begun_here:  # something else is said on the line of the beginning: it is only talked about
+        return False
+    long = [word for word in words if word.end() - word.start() >= _LONG_WORD]
+    found += [Span(*word.span(), context) for word in long]
+    if not long and len(words) == 1:  # the last line
+        found.append(Span(*words[0].span(), context))
+    return bool(long)

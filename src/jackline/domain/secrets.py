@@ -1,0 +1,225 @@
+"""What must not be written down, and how a text is freed of it. Pure: the environment is handed in.
+
+Keys of calls are made before this, from the whole input. Nothing is compiled until a text gives a reason to.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jackline.domain.events import canonical
+from jackline.domain.secret_literals import at_edges, is_telling, literals, needles
+from jackline.domain.secret_tokens import PRIVATE_KEY, Span, has_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+REDACTED = "[redacted]"
+_SHORTEST_TEXT = 6
+_MOST_ROUNDS = 5  # what stands between two secrets may look like one when both are gone
+
+TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.+/=\\"
+# As in `secret_names`, which is not loaded until one of them is seen. Each costs a pass over every text.
+_STEMS = (b"pass", b"secret", b"token", b"key", b"auth", b"cookie")
+_OTHER_STEMS = (b"pwd", b"credential")  # for the names of JSON objects, which are short
+_URL, _AT, _PRIVATE_KEY = b"://", b"@", PRIVATE_KEY.encode()
+
+
+class Clues(NamedTuple):
+    """What in some bytes gives reason to look closer."""
+
+    names: bool
+    runs: bool
+    urls: bool
+    keys: bool
+
+    @classmethod
+    def of(cls, data: bytes) -> Clues:
+        """A few passes of the fastest kind; false only where there is nothing to find."""
+        names = _has_joint(data) and _has_stem(data.lower())
+        return cls(names, has_run(data), _AT in data and _URL in data, _PRIVATE_KEY in data)
+
+
+def _has_joint(data: bytes) -> bool:
+    """Whether a name could have a value here: to look for one character costs nearly nothing."""
+    return b"=" in data or b":" in data or b"-" in data or b">" in data
+
+
+def _has_stem(lower: bytes) -> bool:
+    for stem in _STEMS:  # noqa: SIM110 - any() costs twice as much, and every text comes by here
+        if stem in lower:
+            return True
+    return False
+
+
+class Redactor:
+    """Frees texts of secrets: of those whose values are known, and of those that their shape or their name betrays."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        """`values` are found as they are, and as JSON or a URL would spell them."""
+        self.values = tuple(dict.fromkeys(values))
+        self._needles = needles(self.values)
+
+    def redact(self, text: str) -> str:
+        """The text with `[redacted]` in the place of each secret; what was redacted before is left alone."""
+        for _ in range(_MOST_ROUNDS):
+            found = self._find(text)
+            if not found:
+                break
+            text = _replaced(text, found)
+        return text
+
+    def finds(self, text: str) -> bool:
+        """Whether there is anything to redact."""
+        return bool(self._find(text))
+
+    def value(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Nested data without its secrets, also those that stand under a name that says so."""
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, dict):
+            return {self._name(name): self._under(name, one) for name, one in value.items()}
+        if isinstance(value, list | tuple):
+            return self._words(value)
+        return value
+
+    def json(self, text: str) -> str:
+        """JSON as text, which stays JSON; what is none is redacted as it stands."""
+        clues = Clues.of(text.encode("utf-8", "surrogatepass"))
+        may_have_names = clues.names or any(stem.decode() in text.lower() for stem in _OTHER_STEMS)
+        if not may_have_names and not spans(text, clues) and not self._knows(text):
+            return text
+        try:
+            value = json.loads(text)
+            clean = self.value(value)
+        except (ValueError, RecursionError):
+            return self.redact(text)
+        return text if clean == value else canonical(clean)
+
+    def _find(self, text: str) -> list[Span]:
+        if len(text) < _SHORTEST_TEXT:
+            return []
+        known = [*literals(text, self._needles), *at_edges(text, self._needles)]
+        clues = Clues.of(text.encode("utf-8", "surrogatepass"))
+        return joined([*known, *spans(text, clues)]) if any(clues) else joined(known)
+
+    def _knows(self, text: str) -> bool:
+        return any(needle in text for needle in self._needles)
+
+    def _name(self, name: object) -> object:
+        return self.redact(name) if isinstance(name, str) else name
+
+    def _under(self, name: object, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        if isinstance(name, str) and isinstance(value, str | int | list) and _is_named_secret(name):
+            return self._emptied(name, value)
+        return self.value(value)
+
+    def _emptied(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        from jackline.domain.secret_names import is_place_holder
+
+        if isinstance(value, str):
+            return self.redact(value) if not value or is_place_holder(value) else REDACTED
+        if isinstance(value, list):
+            return [self._under(name, one) for one in value]
+        # The number of an attempt is called its token; a password may be a number, too.
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return REDACTED if is_number and "pass" in name.lower() else value
+
+    def _words(self, words: list[Any] | tuple[Any, ...]) -> list[Any]:
+        """A list may be a command: the word behind `--api-key` is its value."""
+        clean, before = [], ""
+        for word in words:
+            behind_flag = before.startswith("-") and "=" not in before and isinstance(word, str)
+            is_value = behind_flag and not word.startswith("-") and _is_named_secret(before.lstrip("-"))
+            clean.append(self._emptied(before, word) if is_value else self.value(word))
+            before = word if isinstance(word, str) else ""
+        return clean
+
+
+def spans(text: str, clues: Clues) -> list[Span]:
+    """Every secret that its shape or its name betrays."""
+    from jackline.domain import secret_names, secret_tokens
+
+    found: list[Span] = []
+    if clues.runs:
+        found += [*secret_tokens.tokens(text), *secret_names.bearers(text)]
+    if clues.names:
+        found += secret_names.named(text, _ascii_lower(text))
+    if clues.urls:
+        found += secret_names.in_urls(text)
+    if clues.keys:
+        found += _as_one(text, secret_tokens.private_keys(text)[0])
+    return found
+
+
+def _as_one(text: str, lines: list[Span]) -> list[Span]:
+    """The lines of a private key, which are one secret."""
+    result: list[Span] = []
+    for line in lines:
+        if result and not any(one.isalnum() for one in text[result[-1].end : line.start]):
+            result[-1] = result[-1]._replace(end=line.end)
+        else:
+            result.append(line)
+    return result
+
+
+def _ascii_lower(text: str) -> str:
+    """As long as the text: the lower case of a letter elsewhere may be two."""
+    if text.isascii():
+        return text.lower()
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def joined(found: list[Span]) -> list[Span]:
+    """In their order, overlapping ones as one."""
+    result: list[Span] = []
+    for span in sorted(found):
+        if result and span.start <= result[-1].end:
+            last = result[-1]
+            result[-1] = Span(last.start, max(last.end, span.end), min(last.context, span.context))
+        else:
+            result.append(span)
+    return result
+
+
+def _replaced(text: str, found: list[Span]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for start, end, _ in found:
+        pieces += [text[at:start], REDACTED]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _is_named_secret(name: str) -> bool:
+    """Cheap for the names that are none."""
+    lower = name.lower().encode("utf-8", "surrogatepass")
+    if not _has_stem(lower) and not any(stem in lower for stem in _OTHER_STEMS):
+        return False
+    from jackline.domain.secret_names import is_secret_name
+
+    return is_secret_name(name)
+
+
+# Words that end the name of a variable with a secret in it, and parts of names that look so and are none.
+_VARIABLES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "CREDENTIAL", "CREDENTIALS", "AUTH")
+_PUBLIC = ("PUBLIC_KEY", "SSH_AUTH", "XAUTH", "GPG_KEY")
+
+
+def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What the variables hold whose names say that it is secret, and the passwords in their URLs."""
+    found = [value for name, value in environ.items() if _is_secret_variable(name) and is_telling(value)]
+    for value in environ.values():
+        if "@" in value and "://" in value:
+            from jackline.domain.secret_names import in_urls
+
+            found += [value[span.start : span.end] for span in in_urls(value)]
+    return tuple(dict.fromkeys(one for one in found if is_telling(one)))
+
+
+def _is_secret_variable(name: str) -> bool:
+    upper = name.upper()
+    if any(public in upper for public in _PUBLIC):
+        return False
+    return upper.endswith(_VARIABLES) or _is_named_secret(name)

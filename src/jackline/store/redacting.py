@@ -1,0 +1,87 @@
+"""What the store frees of secrets before it writes: one function for each kind of write. It reads and writes nothing.
+
+Ids, keys and words of closed sets are left as they are: they are compared, and hold nothing of anybody's. So is what a
+run needs to be carried out: the proof, the rules, and the words for its agent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.events import Fact
+
+if TYPE_CHECKING:
+    from jackline.domain.gate import Intent
+    from jackline.domain.records import Check, Checkpoint, Life, Notice, Spec, Turn
+    from jackline.domain.secrets import Redactor
+    from jackline.store.contract import Change, NewRun, Settlement
+
+
+def new_run(redactor: Redactor, new: NewRun) -> NewRun:
+    """A run to be created."""
+    return new._replace(spec=spec(redactor, new.spec))
+
+
+def spec(redactor: Redactor, asked: Spec) -> Spec:
+    """What was asked for; what is kept is also what the agent is given."""
+    return asked._replace(prompt=redactor.redact(asked.prompt), job=redactor.redact(asked.job))
+
+
+def change(redactor: Redactor, wanted: Change) -> Change:
+    """What a worker writes."""
+    changes = wanted.changes
+    return wanted._replace(
+        facts=tuple(Fact(fact.kind, redactor.value(dict(fact.data))) for fact in wanted.facts),
+        life=wanted.life and _life(redactor, wanted.life),
+        turn=wanted.turn and _turn(redactor, wanted.turn),
+        check=wanted.check and _check(redactor, wanted.check),
+        health=wanted.health and wanted.health._replace(detail=redactor.redact(wanted.health.detail)),
+        checkpoint=wanted.checkpoint and _checkpoint(redactor, wanted.checkpoint),
+        notice=wanted.notice and _notice(redactor, wanted.notice),
+        changes=changes and changes._replace(commits=tuple(redactor.redact(one) for one in changes.commits)),
+    )
+
+
+def intent(redactor: Redactor, wanted: Intent) -> Intent:
+    """A call that is asked for; its key was made from the whole input."""
+    return wanted._replace(
+        input=redactor.json(wanted.input),
+        target=redactor.redact(wanted.target),
+        external=redactor.json(wanted.external) if wanted.external else "",
+        mistake=redactor.redact(wanted.mistake),
+        waits_for=redactor.redact(wanted.waits_for),
+    )
+
+
+def settlement(redactor: Redactor, told: Settlement) -> Settlement:
+    """What came of a call."""
+    return told._replace(
+        output=redactor.redact(told.output),
+        external_id=redactor.redact(told.external_id),
+        external=redactor.json(told.external) if told.external else "",
+        reason=redactor.redact(told.reason),
+    )
+
+
+def _life(redactor: Redactor, life: Life) -> Life:
+    return life._replace(detail=redactor.redact(life.detail))
+
+
+def _turn(redactor: Redactor, turn: Turn) -> Turn:
+    return turn._replace(
+        prompt=redactor.redact(turn.prompt),
+        detail=redactor.redact(turn.detail),
+        last_message=redactor.redact(turn.last_message),
+    )
+
+
+def _check(redactor: Redactor, check: Check) -> Check:
+    return check._replace(command=redactor.redact(check.command), output=redactor.redact(check.output))
+
+
+def _checkpoint(redactor: Redactor, checkpoint: Checkpoint) -> Checkpoint:
+    return checkpoint._replace(life=redactor.json(checkpoint.life), cursor=redactor.json(checkpoint.cursor))
+
+
+def _notice(redactor: Redactor, notice: Notice) -> Notice:
+    return notice._replace(title=redactor.redact(notice.title), body=redactor.redact(notice.body))
