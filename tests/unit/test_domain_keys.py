@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from jackline.domain import keys
 from jackline.domain.events import canonical
+from jackline.domain.judging import Where, judge
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass
 
@@ -237,3 +240,163 @@ def test_without_the_named_fields_the_whole_input_counts(one: object, other: obj
 )
 def test_targets(pattern: str, value: object, target: str) -> None:
     assert keys.target(Rule("r", "t", CallClass.EFFECT, target=pattern), normal(value)) == target
+
+
+# --- calls as they are judged
+
+WHERE = Where(WORKSPACE, WORKSPACE)
+HOST = {"git.commit": "c1", "git.branch": "b", "git.remote": "origin", "git.refs": "refs/heads/b", "git.upstream": "b"}
+TEXTS = st.text(st.characters(codec="ascii", min_codepoint=32, max_codepoint=126), min_size=1, max_size=12)
+
+
+def call_key(given_: object, tool: str = "Bash", host: dict[str, str] | None = None, folder: str = WORKSPACE) -> str:
+    """The key as the ledger makes it, with a host that knows everything that is asked."""
+    judged = judge((), tool, given_, WHERE._replace(folder=folder))
+    known = {name: (HOST | (host or {})).get(name, f"digest of {name}") for name in judged.wants}
+    return keys.key(SECRET, "run", judged.rule, tool, normal(given_), {**judged.fields, **known})
+
+
+def command_key(command: str, host: dict[str, str] | None = None, folder: str = WORKSPACE) -> str:
+    return call_key({"command": command}, host=host, folder=folder)
+
+
+@pytest.mark.parametrize("command", ["ls", "pytest -q", "./build.sh", "gh pr create --fill", "git push", "echo 'x"])
+def test_a_model_may_word_its_description_anew(command: str) -> None:
+    one = call_key({"command": command, "description": "first words", "timeout": 1000})
+    assert one == call_key({"command": command, "description": "other words", "run_in_background": True})
+    assert one != call_key({"command": command + " more", "description": "first words", "timeout": 1000})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("gh pr create --title 'A b' --body c", 'gh pr create  --title "A b"  --body c'),
+        ("gh pr create --fill", "(gh pr create --fill)"),
+        ("mail -s x bob <<< hi", "mail -s 'x' bob <<< 'hi'"),
+        ("git push origin main", "git push origin main 2>&1 | tail -3"),
+        ("git push origin main", "git status; git push -u origin main"),
+        (f"./tool {WORKSPACE}/a", "./tool a"),
+        (f"gh pr create -F {WORKSPACE}/a.md", "gh pr create -F a.md"),
+    ],
+)
+def test_two_spellings_of_one_call_have_one_key(one: str, other: str) -> None:
+    assert command_key(one) == command_key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("git push", "git commit -am x && git push"),
+        ("git push origin a", "git push elsewhere a"),
+        ("git push origin main", "git push origin main --tags"),
+        ("echo a | mail bob", "echo b | mail bob"),
+        ("mail bob <<< a", "mail bob <<< b"),
+        ("mail bob < a", "mail bob < b"),
+        ("gh pr create -t a -b c", "gh pr create -t a -b d"),
+        ("gh pr create -t 'a b'", "gh pr create -t a b"),
+        ("curl -d a https://h", "curl -d b https://h"),
+        ("curl -X POST https://h", "curl -X PUT https://h"),
+        ("npm publish", "yarn publish"),
+        ("kubectl apply -f a", "kubectl delete -f a"),
+        ("ls", "ls -a"),
+    ],
+)
+def test_two_different_commands_have_two_keys(one: str, other: str) -> None:
+    assert command_key(one) != command_key(other)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("git push", "git.commit"),
+        ("git push", "git.refs"),
+        ("git push", "git.remote"),
+        ("git commit -am x && git push", "git.commit"),
+        ("gh pr create --fill", "git.branch"),
+        ("gh pr create -F body.md", "file:-F"),
+        ("curl -d @body.json https://h", "file:@1"),
+        ("mail bob < body.txt", "file:<"),
+        ("kubectl apply -f x.yaml", "file:-f"),
+        ("npm publish", "git.tree"),
+        ("git push && gh pr create --fill", "git.branch"),
+    ],
+)
+def test_what_the_host_tells_makes_another_effect_of_the_same_words(command: str, name: str) -> None:
+    assert command_key(command) != command_key(command, {name: "something else"})
+
+
+def test_the_folder_belongs_to_the_call() -> None:
+    for command in ("ls", "./x", "gh pr create --fill", "npm publish"):
+        assert command_key(command) != command_key(command, folder=f"{WORKSPACE}/sub"), command
+    assert command_key("cd sub && npm publish") != command_key("npm publish")
+    # Elsewhere a relative path is another file.
+    sub = f"{WORKSPACE}/sub"
+    assert command_key(f"./x {WORKSPACE}/a", folder=sub) != command_key("./x a", folder=sub)
+
+
+def test_a_subagent_is_the_same_by_what_it_is_told() -> None:
+    one = {"subagent_type": "a", "prompt": "p", "description": "x"}
+    assert call_key(one, "Task") == call_key({**one, "description": "y"}, "Task")
+    assert call_key(one, "Task") != call_key({**one, "prompt": "q"}, "Task")
+    assert call_key(one, "Task") != call_key({**one, "subagent_type": "b"}, "Task")
+
+
+EFFECTS = [
+    "gh pr create --title {0} --body {1}",
+    "mail -s {0} {1}",
+    "curl -d {0} {1}",
+    "npm publish {0} {1}",
+    "ssh {0} {1}",
+]
+
+
+@UNHURRIED
+@given(st.sampled_from(EFFECTS), st.sampled_from(EFFECTS), TEXTS, TEXTS, TEXTS, TEXTS)
+def test_effects_share_a_key_only_if_they_are_the_same(
+    form: str, other_form: str, a: str, b: str, c: str, d: str
+) -> None:
+    def spelled(form: str, *words: str) -> str:
+        return form.format(*(shlex.quote(word) for word in words))
+
+    same = (form, a, b) == (other_form, c, d)
+    assert (command_key(spelled(form, a, b)) == command_key(spelled(other_form, c, d))) == same
+
+
+@UNHURRIED
+@given(st.sampled_from(EFFECTS), TEXTS, TEXTS)
+def test_quotes_make_no_other_effect(form: str, a: str, b: str) -> None:
+    def double(word: str) -> str:
+        return '"' + re.sub(r'(["$`\\\\])', r"\\\1", word) + '"'
+
+    assume("!" not in a + b)
+    single = form.format(shlex.quote(a), shlex.quote(b))
+    assert command_key(single) == command_key(form.format(double(a), double(b)))
+
+
+# --- alternatives
+
+FIELDS = {"1": "origin", "2": "", "git.upstream": "main", "--all": True}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "target"),
+    [
+        ("git:{1|git.remote}/{2|git.upstream}", "git:origin/main"),
+        ("{3|2|1}", "origin"),
+        ("{3|}", ""),
+        ("x:{3|4}", "x:null"),
+        ("{to|1}", "bob"),
+        ("{--all}", "true"),
+        ("{|a}", "{|a}"),
+    ],
+)
+def test_a_target_takes_the_first_that_is_there(pattern: str, target: str) -> None:
+    rule = Rule("r", "t", CallClass.EFFECT, target=pattern)
+    assert keys.target(rule, {"to": "bob"}, FIELDS) == target
+
+
+def test_a_key_takes_the_first_that_is_there() -> None:
+    rule = Rule("r", "t", CallClass.EFFECT, key=("2|git.upstream",))
+    one = keys.key(SECRET, "run", rule, "t", {}, FIELDS)
+    assert one == keys.key(SECRET, "run", rule, "t", {"x": 1}, {"2": "main"})
+    assert one != keys.key(SECRET, "run", rule, "t", {}, {**FIELDS, "2": "next"})

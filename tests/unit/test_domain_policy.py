@@ -1,9 +1,10 @@
-"""Rules: good ones load, each mistake names its rule, and the run's own come before the built-in ones."""
+"""Rules: good ones load, each mistake names its rule, layers come in their order, and joined names are found again."""
 
 from __future__ import annotations
 
 import json
 import tomllib
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,20 @@ class = "read"
 tool = "sh"
 class = "unknown"
 decision = "deny"
+
+[[rule]]
+command = "acme deploy"
+class = "effect"
+having = ["--live"]
+lacking = ["--dry-run"]
+external = { url = 'https://\\S+', id = 'id=(\\d+)' }
+hint = "deploy to staging"
+
+[[rule]]
+name = "acme.other"
+tool = "Bash"
+command = ["acme", "plan|show"]
+class = "read"
 """
 
 
@@ -53,13 +68,30 @@ def test_a_policy_file_becomes_rules() -> None:
         probe="grep -q x outbox",
         nothing_happened=(3, 4),
         most=2,
+        layer="run",
+    )
+    deploy = Rule(
+        "acme deploy",
+        "",
+        CallClass.EFFECT,
+        Replay.ASK,
+        Decision.ASK,
+        command=("acme", "deploy"),
+        having=("--live",),
+        lacking=("--dry-run",),
+        external=(("url", r"https://\S+"), ("id", r"id=(\d+)")),
+        hint="deploy to staging",
+        layer="run",
     )
     assert rules == (
         mail,
-        Rule("post", "post", CallClass.EFFECT, Replay.ASK, Decision.ASK),
-        Rule("look_*", "look_*", CallClass.READ, Replay.EXACT, Decision.ALLOW),
-        Rule("sh", "sh", CallClass.UNKNOWN, Replay.ASK, Decision.DENY),
+        Rule("post", "post", CallClass.EFFECT, Replay.ASK, Decision.ASK, layer="run"),
+        Rule("look_*", "look_*", CallClass.READ, Replay.EXACT, Decision.ALLOW, layer="run"),
+        Rule("sh", "sh", CallClass.UNKNOWN, Replay.ASK, Decision.DENY, layer="run"),
+        deploy,
+        Rule("acme.other", "Bash", CallClass.READ, Replay.EXACT, command=("acme", "plan|show"), layer="run"),
     )
+    assert {rule.layer for rule in policy.from_tables(tomllib.loads(FULL)["rule"], "p", layer="user")} == {"user"}
 
 
 def test_rules_that_were_frozen_with_a_run_come_back_equal() -> None:
@@ -96,6 +128,23 @@ GOOD = {"tool": "post", "class": "effect"}
         ({"max": "3"}, "'max' must be a whole number"),
         ({"max": True}, "'max' must be a whole number"),
         ({"max": -1}, "'max' must not be negative"),
+        ({"command": ""}, "'command' is empty"),
+        ({"command": "  "}, "'command' is empty"),
+        ({"command": []}, "'command' is empty"),
+        ({"command": 1}, "'command' must be text or a list of texts"),
+        ({"command": ["git push"]}, "'command' is a program and its subcommands"),
+        ({"command": ["git", ""]}, "'command' is a program and its subcommands"),
+        ({"command": "--force git"}, "'command' begins with the name of a program"),
+        ({"command": "git push", "replay": "exact"}, "replay 'exact' is for reads and locals only"),
+        ({"having": ["-f"]}, "'having' and 'lacking' belong to a rule with a 'command'"),
+        ({"command": "git", "having": [""]}, "none of them empty"),
+        ({"command": "git", "lacking": "-f"}, "'lacking' must be a list of texts"),
+        ({"external": "x"}, "'external' must be a table of names and patterns"),
+        ({"external": {"url": 1}}, "'external' must be a table of names and patterns"),
+        ({"external": {"url": "("}}, "'external' url: not a regular expression"),
+        ({"external": {"url": "(?P<a>x)(?P<a>y)"}}, "'external' url: not a regular expression"),
+        ({"hint": ["x"]}, "'hint' must be text"),
+        ({"name": "a + b"}, "'name' must not hold ' + '"),
     ],
 )
 def test_a_mistake_names_the_file_and_the_rule(wrong: dict[str, object], said: str) -> None:
@@ -104,6 +153,16 @@ def test_a_mistake_names_the_file_and_the_rule(wrong: dict[str, object], said: s
     assert str(raised.value).startswith("project/jackline.toml: rule 2")
     assert said in str(raised.value)
     assert raised.value.exit_code == 2
+
+
+def test_a_mistake_names_its_line_where_the_lines_are_known() -> None:
+    tables = [{"tool": "a", "class": "read"}, {"name": "mail", "tool": "b", "class": "efect"}]
+    with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'mail': 'efect' is not a valid CallClass$"):
+        policy.from_tables(tables, "policy.toml", lines=[3, 12])
+    with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'a': two rules are named 'a'"):
+        policy.from_tables([tables[0], tables[0]], "policy.toml", lines=[3, 12])
+    with pytest.raises(PolicyError, match=r"^policy\.toml: rule 2 'mail': "):
+        policy.from_tables(tables, "policy.toml", lines=[3])
 
 
 @pytest.mark.parametrize("missing", ["tool", "class"])
@@ -119,7 +178,7 @@ def test_what_is_no_list_of_tables_is_refused(tables: object) -> None:
         policy.from_tables(tables, "p")
 
 
-@pytest.mark.parametrize("name", ["mail", "unmatched", "builtin.read"])
+@pytest.mark.parametrize("name", ["mail", "unmatched", "builtin.read", "git.push", "others", "read"])
 def test_a_name_belongs_to_one_rule(name: str) -> None:
     """A call remembers its rule by name: two of one name would mix up their probes and counts."""
     tables = [{"name": "mail", "tool": "a", "class": "read"}, {"name": name, "tool": "b", "class": "effect"}]
@@ -173,4 +232,109 @@ def test_a_rule_is_found_again_by_its_name() -> None:
 def test_what_matches_nothing_is_unknown_and_never_exact() -> None:
     assert policy.UNKNOWN.call_class is CallClass.UNKNOWN
     assert policy.UNKNOWN.replay is Replay.ASK
-    assert {rule.call_class for rule in policy.BUILT_IN} == {CallClass.READ, CallClass.LOCAL}
+
+
+# --- layers
+
+LAYERED = (
+    Rule("users", "mail", CallClass.READ, layer="user"),
+    Rule("project.late", "mail", CallClass.LOCAL, layer="project"),
+    Rule("runs", "mail", CallClass.EFFECT, layer="run"),
+    Rule("project.first", "post", CallClass.LOCAL, layer="project"),
+    Rule("project.second", "post", CallClass.EFFECT, layer="project"),
+    Rule("users.Read", "Read", CallClass.EFFECT, layer="user"),
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [("mail", "runs"), ("post", "project.first"), ("Read", "users.Read"), ("Grep", "builtin.Grep"), ("x", "unmatched")],
+)
+def test_the_run_before_the_project_before_the_user_before_the_built_in(tool: str, name: str) -> None:
+    assert policy.match(LAYERED, tool).name == name
+
+
+def tightening(**words: Any) -> Rule:
+    rule = Rule(
+        "project.rule",
+        "mail",
+        CallClass.READ,
+        Replay.IDEMPOTENT,
+        key=("nothing",),
+        probe="true",
+        nothing_happened=(1,),
+        external=(("url", "x"),),
+        layer="project",
+        tightens=True,
+    )
+    return rule._replace(**words)
+
+
+FIRM = Rule("mine", "mail", CallClass.EFFECT, Replay.ASK, Decision.ASK, key=("to",), target="mail:{to}", probe="p")
+
+
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [
+        (FIRM, {"call_class": CallClass.READ, "decision": Decision.ALLOW}),
+        (FIRM, {"call_class": CallClass.EFFECT, "decision": Decision.ASK}),
+        (FIRM._replace(decision=Decision.DENY), {"call_class": CallClass.EFFECT, "decision": Decision.ASK}),
+        (FIRM._replace(most=2), {"call_class": CallClass.LOCAL, "most": 3}),
+    ],
+)
+def test_a_rule_that_only_tightens_loosens_nothing(base: Rule, words: dict[str, Any]) -> None:
+    for rules in ((base, tightening(**words)), (tightening(**words), base)):
+        assert policy.match(rules, "mail") is base
+
+
+def test_a_rule_that_only_tightens_brings_no_program_and_no_claim_along() -> None:
+    rules = (FIRM, tightening(call_class=CallClass.EFFECT, decision=Decision.DENY, hint="no mail"))
+    tight = policy.match(rules, "mail")
+    assert (tight.name, tight.decision, tight.hint) == ("mine + project.rule", Decision.DENY, "no mail")
+    assert (tight.key, tight.target, tight.probe) == (FIRM.key, FIRM.target, FIRM.probe)
+    assert (tight.nothing_happened, tight.external, tight.tightens) == ((), (), False)
+    assert policy.named(rules, tight.name) == tight
+
+
+def test_what_was_harmless_is_an_effect_if_a_project_says_so_and_its_key_is_the_whole_input() -> None:
+    rules = (tightening(tool="Read", call_class=CallClass.EFFECT, decision=Decision.ASK),)
+    tight = policy.match(rules, "Read")
+    assert (tight.call_class, tight.decision, tight.replay) == (CallClass.EFFECT, Decision.ASK, Replay.ASK)
+    assert (tight.key, tight.probe, tight.nothing_happened, tight.external) == ((), "", (), ())
+    assert policy.named(rules, tight.name) == tight
+
+
+def test_a_smaller_limit_tightens() -> None:
+    rules = (FIRM._replace(most=5), tightening(most=2))
+    assert policy.match(rules, "mail").most == 2
+    assert policy.match(rules, "mail").decision is Decision.ASK
+
+
+# --- joined names
+
+
+def test_rules_that_meet_are_one_that_is_never_laxer() -> None:
+    one = Rule(
+        "one", "", CallClass.EFFECT, Replay.IDEMPOTENT, Decision.ALLOW, key=("to", "git.commit"), probe="p", most=3
+    )
+    two = Rule(
+        "two", "", CallClass.EFFECT, Replay.ASK, Decision.DENY, key=("file:<|1",), nothing_happened=(1,), hint="no"
+    )
+    joined = policy.named((one, two), "one + two")
+    assert (joined.call_class, joined.decision, joined.hint, joined.most) == (CallClass.EFFECT, Decision.DENY, "no", 3)
+    assert (joined.replay, joined.probe, joined.nothing_happened, joined.target) == (Replay.ASK, "", (), "")
+    assert joined.key == ("command", "folder", "git.commit", "file:<")
+
+
+def test_a_part_that_is_gone_makes_nothing_look_safe() -> None:
+    joined = policy.named((), "git.push + gone")
+    assert joined.call_class is CallClass.EFFECT
+    assert (joined.probe, joined.replay) == ("", Replay.ASK)
+    assert policy.named((), "gone + others").call_class is CallClass.UNKNOWN
+
+
+def test_company_takes_away_what_exit_codes_prove() -> None:
+    assert policy.named((), "gh.pr.create").nothing_happened == (4,)
+    accompanied = policy.named((), "gh.pr.create + read")
+    assert accompanied.nothing_happened == ()
+    assert accompanied.probe == policy.named((), "gh.pr.create").probe

@@ -13,9 +13,12 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.events import canonical
+from jackline.domain.combining import WHOLE
+from jackline.domain.events import NOTHING, canonical
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jackline.domain.rule import Rule
 
 _PATH_NAMES = frozenset(
@@ -24,7 +27,7 @@ _PATH_NAMES = frozenset(
 )  # fmt: skip
 _COMMAND_NAMES = frozenset({"command", "cmd", "script"})
 _MOVES = re.compile(r"(?:^|[\s;|&(])(?:cd|pushd|-C)\b(?!\s*[\"']?\.[\"']?(?:[\s;|&)]|$))")
-_FIELD = re.compile(r"\{([A-Za-z0-9_.-]+)\}")
+_FIELD = re.compile(r"\{([A-Za-z0-9_.:@<-][A-Za-z0-9_.:@<|-]*)\}")
 
 
 def parse_input(text: str) -> Any:  # noqa: ANN401 - a tool's input is any JSON
@@ -81,18 +84,50 @@ def _relative_words(command: str, workspace: str) -> str:
     return command if _MOVES.search(relative) else relative
 
 
-def key(secret: bytes, lineage: str, rule: Rule, tool: str, normal: Any) -> str:  # noqa: ANN401
-    """What makes two calls the same: HMAC, so that a key tells nothing about a redacted input."""
-    chosen = {name: _lookup(normal, name) for name in rule.key}
+def key(
+    secret: bytes,
+    lineage: str,
+    rule: Rule,
+    tool: str,
+    normal: Any,  # noqa: ANN401
+    fields: Mapping[str, Any] = NOTHING,
+) -> str:
+    """What makes two calls the same: HMAC, so that a key tells nothing about a redacted input.
+
+    `fields` are what judging found out, with what the host told. A shell's call without a rule's own key is its
+    command and folder: a model words the description anew each time.
+    """
+    chosen = {name: _first(normal, fields, name) for name in rule.key}
     if all(value is None for value in chosen.values()):
-        chosen = normal  # nothing that the rule names is there: without this, all such calls would be one
+        # Nothing that the rule names is there: without this, all such calls would be one.
+        chosen = {name: fields[name] for name in WHOLE} if _is_shell(fields) else normal
     text = canonical([lineage, rule.name, tool, sorted(rule.key), chosen])
     return hmac.new(secret, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-def target(rule: Rule, normal: Any) -> str:  # noqa: ANN401
+def target(rule: Rule, normal: Any, fields: Mapping[str, Any] = NOTHING) -> str:  # noqa: ANN401
     """What the call touches, by the rule's pattern; empty when the rule names none."""
-    return _FIELD.sub(lambda found: _plain(_lookup(normal, found[1])), rule.target)
+    return _FIELD.sub(lambda found: _plain(_first(normal, fields, found[1])), rule.target)
+
+
+def names_in(pattern: str) -> list[str]:
+    """What stands in braces in a target."""
+    return _FIELD.findall(pattern)
+
+
+def _is_shell(fields: Mapping[str, Any]) -> bool:
+    return all(name in fields for name in WHOLE)
+
+
+def _first(value: Any, fields: Mapping[str, Any], alternatives: str) -> Any:  # noqa: ANN401
+    """The first of `a|b` that is there; nothing after the last `|` stands for an empty text."""
+    for name in alternatives.split("|"):
+        if not name and alternatives:
+            return ""
+        found = fields[name] if name in fields else _lookup(value, name)
+        if found is not None and (found != "" or name not in fields):
+            return found
+    return None
 
 
 def _lookup(value: Any, dotted: str) -> Any:  # noqa: ANN401

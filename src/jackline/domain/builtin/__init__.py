@@ -1,0 +1,54 @@
+"""The policy that comes with jackline: the tools of the CLIs, and common programs. Data only; it judges nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.builtin import effects, locals, reads  # noqa: A004 - the word of the vocabulary
+from jackline.domain.builtin.tools import TOOLS
+from jackline.domain.rule import Rule
+from jackline.domain.states import CallClass, Decision, Replay
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HERE = "name a path below the workspace or a temporary folder, without variables"
+UNPARSED = Rule("unparsed", "", CallClass.UNKNOWN)
+NOTHING_RUN = Rule("shell.nothing", "", CallClass.READ, Replay.EXACT)
+INSIDE_WRITE = Rule("local.write", "", CallClass.LOCAL, Replay.EXACT)
+INEXACT_WRITE = Rule("inexact.write", "", CallClass.UNKNOWN)
+OUTSIDE_WRITE = Rule(
+    "outside.write", "", CallClass.EFFECT, Replay.ASK, Decision.ASK,
+    key=("command", "folder", "stdin", "file:<"), target="file:{path}",
+)  # fmt: skip
+OUTSIDE_FILE = Rule(
+    "outside.file", "", CallClass.EFFECT, Replay.IDEMPOTENT, Decision.ASK, target="file:{path}", probe="builtin:file"
+)
+OUTSIDE_DELETE = Rule(
+    "outside.delete", "", CallClass.EFFECT, Replay.ASK, Decision.DENY, target="file:{path}", hint=f"to delete, {_HERE}"
+)
+HEART_DELETE = Rule("workspace.delete", "", CallClass.LOCAL, Replay.ASK, Decision.ASK)
+_JUDGED = (
+    UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, HEART_DELETE,
+)  # fmt: skip
+COMMANDS = (*effects.FIRST, *locals.FIRST, *reads.READS, *effects.SECOND, *locals.LOCALS, *effects.LAST)
+RULES: tuple[Rule, ...] = (*TOOLS, *_JUDGED, *COMMANDS)
+
+
+def of_program(program: str) -> tuple[Rule, ...]:
+    """The rules that speak of a program, in the order in which they are looked at."""
+    return _BY_PROGRAM.get(program, ())
+
+
+def _by_program() -> Mapping[str, tuple[Rule, ...]]:
+    known: dict[str, list[Rule]] = {}
+    for rule in COMMANDS:
+        for program in rule.command[0].split("|"):
+            known.setdefault(program, []).append(rule)
+    return {name: tuple(rules) for name, rules in known.items()}
+
+
+_BY_PROGRAM = _by_program()
+BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in reversed(RULES)}
+BY_TOOL: Mapping[str, Rule] = {rule.tool: rule for rule in TOOLS if not rule.tool.endswith("*")}
+BY_BEGINNING = tuple(rule for rule in TOOLS if rule.tool.endswith("*"))

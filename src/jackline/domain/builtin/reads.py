@@ -1,0 +1,176 @@
+"""Programs that only look, as long as they lack the flags that make them write or run something else. Data."""
+
+from __future__ import annotations
+
+from jackline.domain.builtin.table import rows
+from jackline.domain.states import CallClass
+
+_PLAIN = """
+ls|dir|vdir|cat|tac|head|tail|nl|wc|cut|paste|tr|rev|fold|fmt|expand|unexpand|comm|join|cmp|diff|diff3|sdiff|od|hexdump
+strings|stat|readlink|realpath|basename|dirname|pwd|du|df|id|whoami|groups|users|who|w|uname|arch|nproc|uptime|free
+grep|egrep|fgrep|zgrep|zcat|bzcat|xzcat|ack|ag|look|jq|gron|column|seq|shuf|factor|bc|dc|expr|numfmt|tsort|ptx
+md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum|shasum|md5|base32|basenc|getconf|locale|tty|cal
+echo|printf|true|false|:|test|[|[[|sleep|which|whereis|type|printenv|ps|pgrep|pidof|pstree|lsof|vmstat|iostat|mpstat
+lscpu|lsblk|lsusb|lspci|lsmod|lsb_release|getent|host|dig|nslookup|ping|ping6|traceroute|netstat|nm|objdump|readelf|size
+ldd|cd|pushd|popd|dirs|unset|set|shopt|read|shift|return|exit|break|continue|\
+wait|jobs
+let|umask|ulimit|getopts|times|cloc|tokei|scc|apropos|whatis|info|tldr|exa|eza|lsd
+uniq|xxd|json.tool|getfacl|getfattr|namei|pathchk|logname|hostid|ffprobe|identify|pdfinfo|zipinfo
+"""
+_CAREFUL = """
+export|declare|typeset|local|readonly ! PATH=* LD_* DYLD_* GIT_* BASH_ENV=* ENV=* PAGER=* EDITOR=* SHELL=*
+rg ! --pre --hostname-bin
+tree ! -o --output
+sort ! -o --output --compress-program
+date ! -s --set
+find ! -delete -fprint -fprint0 -fprintf -fls -ok -okdir
+awk ? script:plain
+sed ? script:plain ! -i --in-place
+fd ! -x -X --exec --exec-batch
+ss ! -K --kill
+man ! -P --pager -H --html
+bat ! --pager
+xmllint ! --output
+file ! -C --compile
+hostname|domainname ? alone:hostname alone:domainname -f -i -I -s -d --fqdn --ip-address --short
+env
+base64 ! -o --output
+yq|dasel ! -i --inplace -s --split-exp
+less|more ! -o -O --log-file --LOG-FILE
+openssl version|x509|dgst|ciphers|s_client ! -out -signkey -CAcreateserial
+tar ? -t --list -tf -tvf -tzf -tzvf -tjf tf tvf tzf tzvf tjf tjvf tJf ! -x -c -r -u -A --extract --create --append \
+--update --delete --to-command --checkpoint-action -I --use-compress-program
+unzip ? -l -v -t -Z -p -z
+curl ? method:reads ! -o -O -D -c --output --remote-name --remote-name-all --dump-header --cookie-jar --output-dir \
+--trace --trace-ascii --stderr --hsts --alt-svc --etag-save --libcurl -J
+wget ? --spider ! -o -O -P --post-data --post-file --method --body-data --body-file --output-file -e --execute \
+--use-askpass
+http ? method:reads ! -o --output -d --download --session
+command ? -v -V
+python|node|ruby|perl|php|java|javac|go|rustc|cargo|npm|npx|yarn|pnpm|bun|deno|pip|uv|poetry|gcc|clang|make|cmake|\
+docker|kubectl|helm|terraform|tofu|gh|aws|gcloud|az|psql|mysql|redis-cli|tsc|pytest|ruff|mypy|dotnet|swift|mvn|\
+gradle|bundle|gem|composer ? alone:--version alone:-version alone:-V alone:--help alone:version
+"""
+_GIT = """
+git push ? --dry-run word:-n ! --no-dry-run
+git status|blame|annotate|grep|ls-files|ls-tree|ls-remote|rev-parse|rev-list|describe|shortlog|cat-file|name-rev ! \
+-O --open-files-in-pager --output --upload-pack --exec --textconv --filters --ext-diff
+git log|diff|show|whatchanged|diff-tree|diff-index|diff-files|range-diff ! --output --ext-diff -o --output-directory \
+--textconv
+git merge-base|merge-tree|for-each-ref|show-ref|show-branch|count-objects|check-ignore|check-attr|check-ref-format|\
+check-mailmap|cherry|var
+git version|help|fsck|verify-commit|verify-tag|verify-pack|get-tar-commit-id|stripspace|patch-id|column|ls-remote ! \
+--upload-pack --exec
+git stash|worktree|notes list
+git stash|notes show
+git reflog ? alone:reflog
+git remote ? alone:remote -v --verbose
+git remote show|get-url
+git branch ? alone:branch -l --list -a --all -r --remotes -v -vv --show-current --contains --no-contains --merged \
+--no-merged --points-at --sort --format ! -d -D --delete -m -M --move -c -C --copy -u --set-upstream-to \
+--unset-upstream -f --force --edit-description -t --track
+git tag ? alone:tag -l --list --contains --points-at --merged --sort -n ! -d --delete -a -s -m -F -f --force
+git config ? --get --get-all --get-regexp --get-urlmatch -l --list --show-origin ! --add --unset --unset-all \
+--replace-all --rename-section --remove-section -e --edit
+git config get|list
+git submodule status|summary
+git bisect log|view
+git lfs ls-files|status|env|version
+git bundle verify|list-heads
+git sparse-checkout list
+git reflog show|list|exists
+"""
+_OTHERS = """
+gh pr|issue|release|repo|run|workflow|gist|label|secret|variable|cache|ruleset|project|codespace|extension|alias|\
+config|ssh-key|gpg-key|org list ! -w --web
+gh pr|issue|release|repo|run|workflow|gist|ruleset|project view ! -w --web
+gh pr diff|checks|status
+gh issue|auth status
+gh run watch
+gh search|status|version|help|completion ! -w --web
+gh api ? method:reads
+glab mr|issue|release|repo|ci|pipeline|label|variable list|view|show|diff|status ! -w --web
+glab api ? method:reads
+npm|pnpm|yarn|bun ls|list|view|info|outdated|why|explain|search|root|prefix|bin|audit|licenses|show|v|ll ! --fix fix
+npm config|pkg get|list|ls
+npm whoami|ping|help|fund
+npm audit signatures
+pip list|show|freeze|check|index|debug|inspect|help|search
+uv pip list|show|freeze|check|tree
+uv tree
+poetry show|check|about
+cargo tree|metadata|search|locate-project|pkgid|version|info|audit|outdated|verify-project|help
+cargo read-manifest
+go list|version|env|doc|vet|help ! -w -u -toolexec -vettool
+go mod graph|why|verify
+rustup show
+rustup toolchain list
+gem list|search|info|environment|outdated|contents|which
+bundle list|show|outdated|info|check
+composer show|outdated|validate|info|licenses
+dotnet list ? alone:--info alone:--list-sdks package reference
+docker ps|images|logs|inspect|version|info|top|stats|port|diff|history|events|search|ls
+docker container|image|volume|network|context|system|node|service|stack|secret|config|buildx|manifest ls|list|\
+inspect|ps|df|show|history|logs
+docker compose ps|logs|config|images|top|port|version|ls|events
+docker-compose ps|logs|config|images|top|port|version|events
+kubectl get|describe|logs|top|explain|version|api-resources|api-versions|cluster-info|diff|events|options
+kubectl config view|get-contexts|current-context|get-clusters|get-users
+kubectl auth can-i|whoami
+kubectl rollout status|history
+helm list|ls|status|get|history|show|search|template|lint|version|env|verify ! --post-renderer
+terraform show|validate|output|version|graph|metadata
+terraform state list|show|pull
+terraform workspace list|show
+pulumi preview|whoami|version|about
+pulumi stack ls|output|history
+aws * describe-*|list-*|get-*|head-*|batch-get-*|lookup-*|search-*|filter-*|estimate-*|scan|query|ls|wait|help|\
+validate-template ! --outfile
+aws s3 ls|presign
+aws sts *
+aws configure list|get|list-profiles
+aws help
+gcloud * list|describe|get-iam-policy|get-value|read
+gcloud * * list|describe|get-iam-policy|get-value|read|get-server-config
+gcloud * * * list|describe|get-iam-policy ! create delete update set add remove patch deploy import export reset \
+start stop restart
+gcloud info|version|help
+gsutil ls|cat|stat|du|version|hash
+bq ls|show|head
+az * list|show|list-*
+az * * list|show|list-* ! create delete update set add remove
+az * * * list|show ! create delete update set add remove
+az version|help
+heroku ps|logs|config|releases|info|status|regions|version|whoami|auth:whoami|config:get|apps:info|pg:info|\
+releases:info ! --set
+fly apps list
+fly status|logs|info|version|doctor
+vercel ls|list|inspect|logs|whoami
+netlify status|sites:list|env:list|logs
+wrangler whoami|tail
+firebase projects:list|apps:list|functions:log|functions:list
+systemctl status|is-active|is-enabled|is-failed|list-units|list-unit-files|list-timers|list-sockets|list-jobs|\
+list-dependencies|show|cat|show-environment
+journalctl ! --rotate --vacuum-size --vacuum-time --vacuum-files --flush --sync --relinquish-var
+crontab ? alone:-l
+atq
+launchctl list|print
+brew list|info|search|outdated|deps|doctor|config|leaves|home|desc|uses
+apt|apt-cache list|search|show|policy|depends|rdepends|showpkg|madison
+dpkg ? -l -L -s -S -p --list --listfiles --status --search --get-selections ! -i -r -P --install --remove --purge \
+--configure --unpack
+rpm ? -q -qa -qi -ql -qf --query ! -i -U -e -F --install --upgrade --erase --import
+dnf|yum list|search|info|repoquery|history|provides
+snap list|info|find
+pacman ? -Q -Qi -Ql -Qs -Ss -Si
+ip ? alone:addr alone:a alone:address alone:route alone:r alone:link alone:l alone:neigh
+ip addr|address|a|route|link|neigh|rule|l|r show|list|ls|get
+ifconfig ? alone:ifconfig -a
+sysctl ? alone:-a
+psql ? -l --list -V
+redis-cli ping|info|get|mget|keys|scan|exists|ttl|type|hget|hgetall|lrange|smembers|zrange|dbsize|strlen|llen|scard
+kill ? -l -L --list
+ollama list|ps|show
+"""
+
+READS = tuple(rule for text in (_PLAIN, _CAREFUL, _GIT, _OTHERS) for rule in rows(text, CallClass.READ))

@@ -1,0 +1,54 @@
+"""The tools that the agents' CLIs offer, by the names that their doors report. Data; it judges nothing."""
+
+from __future__ import annotations
+
+from jackline.domain.rule import Rule
+from jackline.domain.states import CallClass, Replay
+
+_READS = """
+read Read read_file read_many_files view view_image zoom_image NotebookRead cat_file open_file
+list LS ls list_files list_directory list_dir file_search find_files
+grep Grep grep_search search_file_content search search_files codesearch codebase_search
+glob Glob
+WebFetch WebSearch web_fetch web_search webfetch websearch google_web_search fetch
+TaskOutput TaskResult TaskGet TaskList BashOutput AgentOutputTool get_command_output read_background
+ToolSearch tool_search ListAgents list_agents ListMcpResourcesTool ReadMcpResourceTool list_mcp_resources \
+read_mcp_resource
+get_goal cron_list board_read kilo_local_recall lsp diagnostics read_lints get_internal_docs
+"""
+_LOCALS = """
+edit Edit MultiEdit write Write write_file replace create_file write_to_file insert_edit_into_file multiedit patch \
+apply_patch
+str_replace_editor str_replace_based_edit_tool search_replace NotebookEdit notebook_edit edit_notebook delete_file \
+commit
+TodoWrite TodoRead todowrite todoread write_todos todo_write update_plan TaskCreate TaskUpdate KillShell KillBash \
+TaskStop task_stop
+Skill skill activate_skill ExitPlanMode EnterPlanMode exit_plan_mode enter_plan_mode AskUserQuestion ask_user \
+request_user_input question
+EnterWorktree ExitWorktree enter_worktree exit_worktree create_goal update_goal goal save_memory record_artifact
+ReportFindings report_findings invalid DeferredToolPlaceholder
+"""
+_TASKS = "Task Agent task agent spawn_agent delegate_to_agent"  # a subagent: what it does comes through the gate itself
+# The CLIs' shells, by the field that holds the command.
+_SHELLS = """
+Bash bash shell shell_command local_shell exec_command run_shell_command execute_command run_command run_terminal_cmd
+background_process Monitor monitor
+"""
+SHELLS = frozenset(_SHELLS.split())
+COMMANDS = ("command", "cmd", "script")
+FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path")
+
+
+def _rules(names: str, kind: CallClass) -> tuple[Rule, ...]:
+    return tuple(Rule(f"builtin.{tool}", tool, kind, Replay.EXACT) for tool in names.split())
+
+
+TOOLS = (
+    *_rules(_READS, CallClass.READ),
+    *_rules(_LOCALS, CallClass.LOCAL),
+    *(
+        Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.RELAUNCH, key=("subagent_type", "prompt"))
+        for tool in _TASKS.split()
+    ),
+    Rule("builtin.mcp", "mcp__*", CallClass.UNKNOWN),  # nobody but its author knows what a server's tool does
+)

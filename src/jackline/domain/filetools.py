@@ -1,0 +1,47 @@
+"""The paths that the CLIs' own file tools write or delete, as their inputs name them. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from jackline.domain.changing import Change
+from jackline.domain.shell import Word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "target_file", "filename")
+_PATCHES = ("input", "patch", "patchText", "diff")
+_PATCHING = frozenset({"apply_patch", "patch"})
+_DELETING = frozenset({"delete_file"})
+_PATCH_LINE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
+_EDITORS = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})  # one tool that reads, too
+
+
+def changes(tool: str, given: Any) -> Iterator[Change]:  # noqa: ANN401 - any JSON
+    """What a call of a file tool would change."""
+    if not isinstance(given, dict):
+        if tool in _PATCHING and isinstance(given, str):
+            yield from patched(given)
+        return
+    if tool in _EDITORS and given.get("command") == "view":
+        return
+    for name in _PATHS:
+        path = given.get(name)
+        if isinstance(path, str) and path:
+            yield Change(_word(path), deletes=tool in _DELETING)
+    for name in _PATCHES:
+        if tool in _PATCHING and isinstance(given.get(name), str):
+            yield from patched(given[name])
+
+
+def patched(text: str) -> Iterator[Change]:
+    """The files of a patch in the form that models are taught."""
+    for verb, path in _PATCH_LINE.findall(text):
+        yield Change(_word(path), deletes=verb == "Delete File")
+
+
+def _word(path: str) -> Word:
+    """These tools know no shell; only a home folder is understood by some."""
+    return Word(path, exact=not path.startswith("~"))

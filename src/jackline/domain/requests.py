@@ -1,0 +1,118 @@
+"""Whether the command of an HTTP client only asks for something, or sends something. Pure; by its words alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jackline.domain.shell import Word
+
+READS, SENDS, OPEN = "reads", "sends", "open"  # the last: nobody can say
+_ASKING = frozenset({"GET", "HEAD", "OPTIONS"})
+_METHODS = _ASKING | {"POST", "PUT", "PATCH", "DELETE", "CONNECT", "TRACE"}
+_CURL_VALUED = frozenset("AbcCdDeEFhHKmoPQrtTuUwxXyYz")
+_CURL_LONG = (
+    *("--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--form", "--form-string"),
+    *("--form-escape", "--json", "--upload-file", "--config", "--quote", "--mail-from", "--mail-rcpt", "--append"),
+)  # fmt: skip
+_WGET_LONG = ("--post-data", "--post-file", "--body-data", "--body-file")
+_API_LONG = ("--field", "--raw-field", "--input", "--form")
+
+
+def kind(program: str, words: Sequence[Word], names: Sequence[Word]) -> str:
+    """`reads`, `sends` or `open`."""
+    told = _KINDS[program](words, [word.text for word in names])
+    # A word that only the shell knows may be any flag.
+    return (
+        OPEN if told == READS and any(not word.exact and word.text[:1] in {"$", "`", "{"} for word in words) else told
+    )
+
+
+def address(words: Sequence[Word]) -> str:
+    """The address that a command names; empty if none is to be seen."""
+    texts = [word.text for word in words]
+    whole = (text for text in texts if "://" in text and not text.startswith("-"))
+    named = (text for text in texts if not text.startswith("-") and text.upper() not in _METHODS)
+    return next(whole, "") or next(named, "")
+
+
+def _curl(words: Sequence[Word], _: list[str]) -> str:
+    sent, method, as_query = False, "", False
+    flags = list(_curl_flags(words))
+    for name, value in flags:
+        if name in {"-X", "--request"}:
+            method = value.upper()
+        sent = sent or name in {"-d", "-F", "-T", "-K", "-Q", "-a"} or _is_one(name, _CURL_LONG)
+        as_query = as_query or name in {"-G", "--get"}
+    only_query = as_query and not any(
+        name in {"-F", "-T", "-K", "-Q"} or _is_one(name, _CURL_LONG[5:]) for name, _ in flags
+    )
+    if method and method not in _ASKING:
+        return SENDS
+    return SENDS if sent and not only_query else READS
+
+
+def _curl_flags(words: Sequence[Word]) -> Iterator[tuple[str, str]]:
+    """Each flag with the word that follows, or what is joined to it; a word may hold several short ones."""
+    for index, word in enumerate(words):
+        after = words[index + 1].text if index + 1 < len(words) else ""
+        name, equals, value = word.text.partition("=")
+        if name.startswith("--"):
+            yield name, value if equals else after
+        elif name.startswith("-"):
+            yield from _short(word.text, after)
+
+
+def _short(text: str, after: str) -> Iterator[tuple[str, str]]:
+    for position, letter in enumerate(text[1:], 1):
+        joined = text[position + 1 :]
+        yield f"-{letter}", joined or after
+        if letter in _CURL_VALUED:
+            return
+
+
+def _wget(words: Sequence[Word], _: list[str]) -> str:
+    for name, value in _curl_flags(words):
+        if _is_one(name, _WGET_LONG) or (_is_one(name, ("--method",)) and value.upper() not in _ASKING):
+            return SENDS
+    return READS
+
+
+def _httpie(_: Sequence[Word], named: list[str]) -> str:
+    if not named:
+        return READS
+    method = named[0].upper()
+    if method in _METHODS:
+        return READS if method in _ASKING and not any(map(_is_item, named[2:])) else SENDS
+    # Without a method it depends on what comes through its standard input.
+    return SENDS if any(map(_is_item, named[1:])) else OPEN
+
+
+def _is_item(text: str) -> bool:
+    """A part of a body: `name=value`, `name:=1`, `name@file`; but `name==value` belongs to the address."""
+    return ("=" in text and "==" not in text) or "@" in text
+
+
+def _api(words: Sequence[Word], named: list[str]) -> str:
+    """`gh api`: with fields it posts, unless it is told otherwise."""
+    method, sent = "", False
+    for name, value in _curl_flags(words):
+        if name in {"-X", "--method"}:
+            method = value.upper()
+        sent = sent or name in {"-f", "-F"} or _is_one(name, _API_LONG)
+    if "graphql" in named:
+        plain = all(word.exact for word in words) and not any("mutation" in word.text for word in words)
+        opaque = any(word.text == "--input" or "=@" in word.text for word in words)
+        return READS if plain and not opaque else SENDS
+    if method:
+        return READS if method in _ASKING else SENDS
+    return SENDS if sent else READS
+
+
+def _is_one(name: str, flags: Sequence[str]) -> bool:
+    return name.startswith("--") and len(name) > len("--x") and any(flag.startswith(name) for flag in flags)
+
+
+_KINDS = {"curl": _curl, "wget": _wget, "http": _httpie, "gh": _api, "glab": _api}
