@@ -39,7 +39,7 @@ def known_commands() -> frozenset[str]:
 @cache
 def flags_of(name: str) -> frozenset[str]:
     shown = help_of(name)
-    actions = re.findall(r"^    ([a-z]+) ", shown, re.MULTILINE) if name in {"db", "tasks"} else []
+    actions = re.findall(r"^    ([a-z]+) ", shown, re.MULTILINE) if name in {"db", "policy", "tasks"} else []
     return frozenset(FLAG.findall(shown + "".join(help_of(name, action) for action in actions)))
 
 

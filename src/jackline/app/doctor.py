@@ -45,6 +45,7 @@ def examine(home: Home) -> Iterator[Finding]:
     yield _timezone()
     yield from _variables()
     yield from _project(home)
+    yield from _policy(home)
     yield from _agents(home)
 
 
@@ -198,6 +199,17 @@ def _project(home: Home) -> Iterator[Finding]:
         yield Finding("project", FAIL, home.config.problem, "until then `run` and `resume` refuse here")
     for line in home.config.held:
         yield Finding("project", WARN, line, "read its files, then `jackline trust`")
+
+
+def _policy(home: Home) -> Iterator[Finding]:
+    """Only if there is something to say, as of the project."""
+    from jackline.app import policies
+
+    found = policies.load(os.environ, home.path, os.getcwd())
+    for problem in found.problems:
+        yield Finding("policy", FAIL, problem, "until then `run` refuses here")
+    for note in found.notes:
+        yield Finding("policy", WARN, note, "read it, then `jackline trust`")
 
 
 def _agents(home: Home) -> Iterator[Finding]:

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackline.app.keys import KEYS, nearest
+from jackline.app.policies import in_job
 from jackline.app.tasks import SETTINGS
 from jackline.app.texts import text_of
-from jackline.domain import policy
 from jackline.domain.events import NOTHING
 from jackline.domain.job import JSON, language
 from jackline.domain.task import MODES
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jackline.domain.rule import Rule
 
 _TEXTS = ("task", "prompt", "mode", "agent", "model", "effort", "session", "proof", "workspace", "script")
-_LISTS = ("agents", "fallback", "arguments")
+_LISTS = ("agents", "fallback", "arguments", "allow")
 _SWITCHES = ("requires_commit", "requires_clean")
 _TABLES = ("vars", "settings")
 _KNOWN = (*_TEXTS, *_LISTS, *_SWITCHES, *_TABLES, "rule")
@@ -50,6 +50,7 @@ class Job(NamedTuple):
     variables: Mapping[str, str] = NOTHING
     settings: Mapping[str, Setting] = NOTHING
     rules: tuple[Rule, ...] = ()
+    allow: tuple[str, ...] = ()
 
 
 NO_JOB = Job()
@@ -75,7 +76,7 @@ def parse(text: str, source: str) -> Job:
         source=source,
         variables={name: _as_text(value) for name, value in words.get("vars", {}).items()},
         settings=words.get("settings", {}),
-        rules=policy.from_tables(words.get("rule", []), source),
+        rules=in_job(text, words.get("rule", []), source),
         **{**plain, **_agents(lists, plain, source), **paths},
     )
 

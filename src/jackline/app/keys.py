@@ -24,6 +24,8 @@ class Key(NamedTuple):
     least: float = 0
     bounds: bool = False  # it bounds what a run may use: a project that nobody trusts can only lower it
     open_at_zero: bool = False  # 0 is no bound at all, so it is the largest value
+    grows: bool = False  # the larger value is the tighter one
+    choices: tuple[str, ...] = ()  # the words it may be, the tightest first
 
 
 KEYS = (
@@ -49,6 +51,22 @@ KEYS = (
     Key("max_steps", 500, "budget of a run in steps; 0: no limit", bounds=True, open_at_zero=True),
     Key("max_seconds", 28_800.0, "budget of a run in seconds of work; 0: no limit", bounds=True, open_at_zero=True),
     Key("max_iterations", 20, "budget of a run in iterations; 0: no limit", bounds=True, open_at_zero=True),
+    Key(
+        "approval_timeout",
+        0.0,
+        "seconds that a call waits for a person; 0: for ever",
+        bounds=True,
+        open_at_zero=True,
+        grows=True,
+    ),
+    Key("approval_answer", "deny", "what it gets then: deny or allow", bounds=True, choices=("deny", "allow")),
+    Key(
+        "strict",
+        "false",
+        "after a crash a call of unknown class is in doubt like an effect",
+        bounds=True,
+        choices=("true", "false"),
+    ),
 )
 BY_NAME = {key.name: key for key in KEYS}
 
@@ -57,6 +75,8 @@ def typed(name: str, value: object, where: str) -> Setting:
     """The value of a setting as what it has to be; a wrong one is an error that names its place."""
     key = BY_NAME[name]
     kind = type(key.default)
+    if key.choices:
+        return _chosen(key, value, where)
     if kind is str:
         return _address(str(value), where) if name == "database" else str(value)
     try:
@@ -89,9 +109,20 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" did you mean {' or '.join(near)}?" if near else ""
 
 
+def _chosen(key: Key, value: object, where: str) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if text not in key.choices:
+        raise ConfigError(f"{where}: {key.name} must be {' or '.join(key.choices)}, not {value!r}")
+    return text
+
+
 def _rank(key: Key, value: Setting) -> float:
+    """How much a value lets a run do."""
+    if key.choices:
+        return key.choices.index(str(value))
     number = float(value)
-    return float("inf") if key.open_at_zero and not number else number
+    most = float("inf") if key.open_at_zero and not number else number
+    return -most if key.grows else most
 
 
 def _address(value: str, where: str) -> str:

@@ -93,7 +93,7 @@ def plan(request: Request, home: Home) -> Planned:
 
 def _limits(request: Request, home: Home) -> dict[str, Setting]:
     values = beneath_flags(home.config, request.settings).values
-    return {key.name: values[key.name] for key in KEYS if key.bounds}
+    return {key.name: values[key.name] for key in KEYS if key.bounds and not (key.choices or key.grows)}
 
 
 def _is_usable(home: Home, name: str) -> bool:

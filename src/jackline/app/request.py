@@ -7,16 +7,18 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from jackline import clock
-from jackline.app import agents, places
+from jackline.app import agents, places, policies
 from jackline.app.choose import AUTO, choose, listed
 from jackline.app.config import beneath_flags
 from jackline.app.manner import manner_of, refuse_as_word
+from jackline.app.secrecy import refuse_secret_proof
 from jackline.app.texts import named
 from jackline.domain import ids
 from jackline.domain.budget import Limits
 from jackline.domain.events import NOTHING, canonical
 from jackline.domain.records import Manner, Spec
 from jackline.domain.retry import RetryPolicy
+from jackline.domain.task import MODES
 from jackline.engine.settings import fresh_id
 from jackline.errors import UsageError
 from jackline.store.contract import NewRun
@@ -47,12 +49,14 @@ class Request(NamedTuple):
     manner: Manner = Manner()
     fallback: tuple[str, ...] = ()
     session: str = ""
-    mode: str = "job"
+    mode: str = ""  # empty: job
     requires_commit: bool = False
     requires_clean: bool = False
     job: str = ""
     # Those of a task and a job, each with where they stand; the later wins, and a flag wins over them all.
     settings: tuple[tuple[str, Mapping[str, Setting]], ...] = ()
+    allow: tuple[str, ...] = ()  # rules, by name, whose asking is answered beforehand
+    ungated: bool = False
 
 
 def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
@@ -77,9 +81,11 @@ def spec_of(request: Request, home: Home) -> Spec:
     config = beneath_flags(home.config, request.settings)
     _refuse_unfit(request)
     agent, *fallback = choose(home, request.agent or config.text("agent"), _fallback(request, config))
+    workspace = _workspace(request)
+    rules = _rules(request, workspace, home)
     return Spec(
         prompt=request.prompt,
-        workspace=_workspace(request),
+        workspace=workspace,
         agent=agent,
         task=request.task,
         proof=request.proof,
@@ -88,15 +94,27 @@ def spec_of(request: Request, home: Home) -> Spec:
         grace_ms=_ms(config, "grace_seconds"),
         limits=_limits(config),
         retry=RetryPolicy(config.whole("retries"), _ms(config, "retry_seconds")),
-        rules=request.rules,
+        rules=rules,
         options=dict(request.options),
         fallback=tuple(fallback),
         manners=_manners(request, config, (agent, *fallback)),
         session=request.session,
-        mode=request.mode,
+        ungated=request.ungated,
+        mode=request.mode or MODES[0],
         requires_commit=request.requires_commit,
         job=request.job,
+        strict=config.text("strict") == "true",
+        approval_timeout_ms=_ms(config, "approval_timeout"),
+        approval_answer=config.text("approval_answer"),
+        allowed=policies.agreed(request.allow, rules),
     )
+
+
+def _rules(request: Request, workspace: str, home: Home) -> tuple[Rule, ...]:
+    """Those of every layer, as they are now; what a person should know of them goes to the home's warnings."""
+    found = policies.load(os.environ, home.path, workspace)
+    home.warnings += found.notes
+    return policies.combined(request.rules, found)
 
 
 def _fallback(request: Request, config: Config) -> tuple[str, ...]:
@@ -133,6 +151,7 @@ def _refuse_unfit(request: Request) -> None:
     if len(request.prompt) > _LONGEST_PROMPT:
         raise UsageError(f"the prompt is longer than {_LONGEST_PROMPT} characters: put it into a file")
     refuse_as_word("the session", request.session)
+    refuse_secret_proof(request.proof)
     for name, text in (("prompt", request.prompt), ("proof", request.proof)):
         _refuse_unwritable(name, text)
 

@@ -23,7 +23,7 @@ BUILT_IN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 _END = ".md"
 _LONGEST = 1024 * 1024
 # What a project may set, a task may: both are written by whoever writes the project.
-SETTINGS = tuple(key.name for key in KEYS if key.project and not isinstance(key.default, str))
+SETTINGS = tuple(key.name for key in KEYS if key.project and (key.choices or not isinstance(key.default, str)))
 
 
 class Listed(NamedTuple):

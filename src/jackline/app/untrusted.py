@@ -1,4 +1,4 @@
-"""What a task of a project that nobody trusts may not do: run a program of its own, raise a limit. It asks nobody.
+"""What a task of a project that nobody trusts may not do: run a program, raise a limit, agree to effects.
 
 What a person says by a flag or by a job file that they name is not the project's word, and is not judged here.
 """
@@ -38,7 +38,8 @@ def restrained(task: Task, typed_words: Request, job: Job, config: Config) -> Re
     for name in (*agent, *fallback):
         if name in NAMED_BY_WORDS:
             raise Refused(f"{task.source}: '{name}' starts any program: {_cure(task)}")
-    return _tightened(task, config)
+    restraint = _tightened(task, config)
+    return Restrained(restraint.task._replace(allow=()), (*restraint.notes, *_not_agreed(task)))
 
 
 def _tightened(task: Task, config: Config) -> Restrained:
@@ -51,6 +52,12 @@ def _tightened(task: Task, config: Config) -> Restrained:
         else:
             kept[name] = value
     return Restrained(task._replace(settings=kept), tuple(notes))
+
+
+def _not_agreed(task: Task) -> tuple[str, ...]:
+    if not task.allow:
+        return ()
+    return (f"{task.source}: allow is left out, a person must agree to {', '.join(task.allow)}: {_cure(task)}",)
 
 
 def _cure(task: Task) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jackline.app import job as jobs
+from jackline.app import policies
 from jackline.app.choose import listed
 from jackline.app.compose import compose, variables_of
 from jackline.app.request import Request
-from jackline.app.texts import LONGEST, decoded, regular_text, text_of
-from jackline.domain import policy
+from jackline.app.texts import LONGEST, decoded, text_of
 from jackline.domain.records import Manner
-from jackline.errors import PolicyError, ScriptError, UsageError
+from jackline.errors import ScriptError, UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.app.job import Job
-    from jackline.domain.rule import Rule
     from jackline.domain.task import Task
 
 SCRIPTED = "scripted"
-_LONGEST_POLICY = 1_000_000
 
 
 def request_of(args: Namespace, home: Home) -> Request:
@@ -50,11 +48,19 @@ def _typed(args: Namespace, job: Job) -> Request:
         workspace=_said(args.workspace, "--workspace"),
         run_id=_said(args.run_id, "--run-id"),
         proof=_said(args.proof, "--proof"),
-        rules=_rules(_said(args.policy, "--policy")),
+        rules=policies.run_file(_said(args.policy, "--policy")) if args.policy is not None else (),
         manner=Manner(_said(args.model, "--model"), _said(args.effort, "--effort"), tuple(args.arguments)),
         fallback=listed(args.fallback or ""),
         session=_said(args.session, "--session"),
+        ungated=args.ungated,
+        mode=args.mode or "",
+        allow=_allowed(args.allow),
     )
+
+
+def _allowed(said: list[str]) -> tuple[str, ...]:
+    """Names of rules, with commas between or each with a flag of its own."""
+    return tuple(name for one in said for name in listed(_said(one, "--allow")))
 
 
 def _task(args: Namespace, job: Job, typed: Request, home: Home) -> Task | None:
@@ -117,20 +123,3 @@ def _options(script: str, agent: str) -> Mapping[str, str]:
     except ScriptError as error:
         raise ScriptError(f"{script}: {error}") from None
     return {"script": text}
-
-
-def _rules(path: str) -> tuple[Rule, ...]:
-    if not path:
-        return ()
-    import tomllib
-
-    try:
-        tables: dict[str, Any] = tomllib.loads(regular_text(path, _LONGEST_POLICY))
-    except ValueError as error:
-        raise PolicyError(f"{path}: {error}") from None
-    except RecursionError:
-        raise PolicyError(f"{path}: it is nested too deeply") from None
-    unknown = sorted(set(tables) - {"rule"})
-    if unknown:
-        raise PolicyError(f"{path}: unknown word '{unknown[0]}': a policy is a list of [[rule]] tables")
-    return policy.from_tables(tables.get("rule", []), path)

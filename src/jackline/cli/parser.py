@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from jackline.app.keys import KEYS, nearest
+from jackline.app.keys import KEYS, nearest, shown
 from jackline.cli.output import Output
 from jackline.errors import UsageError
 
@@ -43,8 +43,15 @@ class Parser(argparse.ArgumentParser):
     def add_setting(self, name: str, metavar: str = "N") -> None:
         """A flag for one of the settings; its value is judged where the settings are loaded."""
         key = next(key for key in KEYS if key.name == name)
-        described = key.help if key.default == "" else f"{key.help} (default {key.default:g})"
-        self.add_argument(f"--{name.replace('_', '-')}", dest=name, metavar=metavar, help=described)
+        described = key.help if key.default == "" else f"{key.help} (default {shown(key.default)})"
+        choices = key.choices or None
+        self.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=name,
+            metavar=None if choices else metavar,
+            help=described,
+            choices=choices,
+        )
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message};{self._meant(message)} `{self.prog} --help` says what it takes")

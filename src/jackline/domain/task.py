@@ -16,20 +16,21 @@ from jackline.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    Setting = int | float
+    Setting = int | float | str
 
 FENCE = "---"
 MODES = ("job", "interactive")
 PROJECT, USER, BUILT_IN = "project", "user", "built in"  # whose a task is
 GIVEN = ("workspace", "task")  # variables that every task has
 _TEXTS = ("description", "agent", "model", "effort", "proof", "mode")
-_LISTS = ("agents", "fallback")
+_LISTS = ("agents", "fallback", "allow")
 _SWITCHES = ("requires_commit", "requires_clean")
 _VARIABLE = "var."
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _LINE = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*$")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_CHOICES = ("true", "false", "allow", "deny")  # what a setting may be besides a number
 _NOT_PLAIN = tuple("|>&*!%@`{}[]\"'")
 _PLACES = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
 
@@ -52,6 +53,7 @@ class Task(NamedTuple):
     settings: Mapping[str, Setting] = NOTHING
     variables: Mapping[str, str] = NOTHING  # with their defaults
     origin: str = ""  # whose it is
+    allow: tuple[str, ...] = ()  # rules whose asking is answered beforehand
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -169,8 +171,10 @@ def _switch(word: _Word) -> bool:
 
 
 def _setting(word: _Word) -> Setting:
-    """Every setting of a run is a number; whether it is in bounds is judged where settings are loaded."""
+    """A number, or one of few words; whether it fits the setting is judged where settings are loaded."""
     value = _text(word)
+    if value in _CHOICES:
+        return value
     if not _NUMBER.fullmatch(value):
         raise UsageError(f"{word.where}: {word.name} is a number, not '{value}'")
     return float(value) if "." in value else int(value)
@@ -180,7 +184,8 @@ def _agents(lists: Mapping[str, tuple[str, ...]], texts: Mapping[str, str], sour
     """`agents` is short for an agent and its fallback."""
     if "agents" not in lists:
         return dict(lists)
+    rest = {name: names for name, names in lists.items() if name != "agents"}
     if "agent" in texts or "fallback" in lists:
         raise UsageError(f"{source}: say either 'agents', or 'agent' and 'fallback'")
     agents = lists["agents"]
-    return {"agent": agents[0] if agents else "", "fallback": agents[1:]}
+    return {**rest, "agent": agents[0] if agents else "", "fallback": agents[1:]}

@@ -52,4 +52,4 @@ def _said(standing: Standing) -> str:
         return "no longer trusted: its files have changed; read them, then `jackline trust`:"
     if not standing.files:
         return "not trusted, and has no files that would need it"
-    return "not trusted: these files may name agents, models and lower limits, but no program and no higher limit:"
+    return "not trusted: these files may name agents and models, lower limits and tighten the policy, but no more:"
