@@ -38,6 +38,7 @@ class Git(NamedTuple):
     workspace: str
     env: Mapping[str, str]
     warden: Warden | None = None
+    timeout_s: float = _SECONDS
 
     def ask(self, *words: str, stdin: str = "") -> str | None:
         """What git prints; None if it could not be asked or refused."""
@@ -48,7 +49,7 @@ class Git(NamedTuple):
                 cwd=self.workspace,
                 env={**env, **_QUIET},
                 stdin=stdin.encode() if stdin else None,
-                timeout_s=_SECONDS,
+                timeout_s=self.timeout_s,
                 output_limit=_MOST_BYTES,
                 below=self.warden,
             )

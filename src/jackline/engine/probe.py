@@ -1,14 +1,23 @@
-"""Probes: a rule's own way to find out whether an effect happened (exit 0), did not (1), or nobody knows (else)."""
+"""Probes: how a rule finds out whether an effect happened. What a probe cannot tell is left to a person, with evidence.
+
+A probe is a built-in one (`builtin:NAME`, see `engine.probing`) or a shell command: exit 0 happened, 1 did not, else
+nobody knows.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jackline import faults
-from jackline.domain import policy
-from jackline.domain.states import Replay
+from jackline.clock import boot_ms
+from jackline.domain.combining import JOINED
+from jackline.domain.secrets import REDACTED
+from jackline.domain.states import CallClass, Replay
+from jackline.engine import probing
 from jackline.engine.command import CommandResult, run_command
+from jackline.engine.probing.finding import DID_NOT, HAPPENED, UNKNOWN, Finding, together, unknown
+from jackline.engine.probing.scene import Scene, how_it_ended, parsed, told_by
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.store.contract import Settlement
 
@@ -19,55 +28,124 @@ if TYPE_CHECKING:
     from jackline.domain.rule import Rule
     from jackline.engine.process import Warden
 
-_HAPPENED, _DID_NOT = 0, 1
+_VERDICTS = {0: HAPPENED, 1: DID_NOT}
 _EVIDENCE = 65_536
+_REASON = 2_000
+_SENT_AGAIN = "idempotent: sent again with its key"
 
 
 class Prober:
     """Judges calls in doubt; what it cannot judge is a person's to say."""
 
-    def __init__(self, spec: Spec, env: Mapping[str, str], timeout_s: float, warden: Callable[[], Warden]) -> None:
-        """Probes run in the workspace, without the gate, below the attempt's warden like everything else."""
-        self._spec, self._env, self._timeout_s, self._warden = spec, env, timeout_s, warden
+    def __init__(
+        self,
+        spec: Spec,
+        env: Mapping[str, str],
+        timeout_s: float,
+        warden: Callable[[], Warden],
+        *,
+        whole: Callable[[Call], str] = lambda call: call.input,
+    ) -> None:
+        """Probes run without the gate, below the attempt's warden; `whole` gives an input that was too long to show."""
+        self._spec, self._env, self._timeout_s, self._warden, self._whole = spec, env, timeout_s, warden, whole
 
     def judge(self, call: Call, at: int) -> Settlement | None:
-        """What the probe found, or what the rule's replay allows without one; None if nobody knows."""
-        rule = policy.named(self._spec.rules, call.rule)
+        """What a probe found, or what the rule's replay allows without one; None if nothing could be looked at.
+
+        A probe that does not know leaves the call in doubt, with its evidence as the reason.
+        """
+        findings = [self._finding(call, rule) for rule in _parts(self._spec, call)]
+        seen = [one for one in findings if one is not None]
+        if not seen:
+            return None
+        finding = together([one or unknown("the rule has no probe") for one in findings])
+        return _settlement(call, at, finding)
+
+    def _finding(self, call: Call, rule: Rule) -> Finding | None:
         if rule.probe:
-            return self._probe(call, rule, at)
+            probe = self._built_in if probing.is_built_in(rule.probe) else self._shell
+            finding = self._guarded(probe, call, rule)
+            faults.reach("probe.finished")
+            if finding.verdict != UNKNOWN:
+                return finding
+            # To send again is harmless by the rule's own word, whatever the probe could not see.
+            again = finding._replace(verdict=DID_NOT, evidence=f"{_SENT_AGAIN}; {finding.evidence}")
+            return again if rule.replay is Replay.IDEMPOTENT else finding
         if rule.replay is Replay.IDEMPOTENT:
-            return Settlement(call.id, "did_not", at, origin="rule", reason="idempotent: sent again with its key")
+            return Finding(DID_NOT, _SENT_AGAIN)
         return None
 
-    def _probe(self, call: Call, rule: Rule, at: int) -> Settlement | None:
-        result = self._run(call, rule)
-        if result is None:
-            return None
-        faults.reach("probe.finished")
-        evidence = result.stdout_tail.decode("utf-8", "replace").strip()
-        changes = {_HAPPENED: "happened", _DID_NOT: "did_not"}
-        change = None if result.timed_out else changes.get(result.exit_code if result.exit_code is not None else -1)
-        if change is None:
-            return None
-        first = evidence.partition("\n")[0]
-        return Settlement(call.id, change, at, output=evidence, external_id=first, origin="probe", reason=rule.probe)
-
-    def _run(self, call: Call, rule: Rule) -> CommandResult | None:
-        """None if the probe cannot be run at all: then nobody knows, and a person is asked."""
+    def _guarded(self, probe: Callable[[Call, Rule, Warden], Finding], call: Call, rule: Rule) -> Finding:
+        """A probe that cannot be run at all finds nothing out, and the reason why is its evidence."""
         try:
-            return run_command(
-                ["/bin/sh", "-c", rule.probe],
-                cwd=self._spec.workspace,
-                env={**self._env, "JACKLINE_CALL_ID": call.id, "JACKLINE_CALL_KEY": call.key},
-                stdin=_question(call),
-                timeout_s=self._timeout_s,
-                output_limit=_EVIDENCE,
-                below=self._warden(),
-            )
-        except (SpawnFailed, WardenLost):
-            return None
+            finding = probe(call, rule, self._warden())
+        except (SpawnFailed, WardenLost) as error:
+            finding = unknown(f"it could not be run: {error}")
+        return finding if finding.probe else finding._replace(probe=rule.probe)
+
+    def _built_in(self, call: Call, rule: Rule, warden: Warden) -> Finding:
+        look = probing.function_of(rule.probe)
+        if look is None:
+            return unknown("this version has no such probe")
+        deadline = boot_ms() + int(self._timeout_s * 1000)
+        whole = self._whole(call)
+        scene = Scene(call, parsed(whole), told_by(call), self._spec.workspace, self._env, deadline, warden)
+        finding = look(scene)
+        if finding.verdict == DID_NOT and probing.compares(rule.probe) and REDACTED in whole:
+            return unknown(f"{finding.evidence}; but the call had a secret, which is not kept, and cannot be compared")
+        return finding
+
+    def _shell(self, call: Call, rule: Rule, warden: Warden) -> Finding:
+        result = run_command(
+            ["/bin/sh", "-c", rule.probe],
+            cwd=self._spec.workspace,
+            env={**self._env, "JACKLINE_CALL_ID": call.id, "JACKLINE_CALL_KEY": call.key},
+            stdin=_question(call, parsed(self._whole(call))),
+            timeout_s=self._timeout_s,
+            output_limit=_EVIDENCE,
+            below=warden,
+        )
+        verdict = _verdict(result)
+        if verdict == UNKNOWN:
+            return unknown(how_it_ended(result))
+        said = result.stdout_tail.decode("utf-8", "replace").strip()
+        return Finding(verdict, said, said.partition("\n")[0], f"{rule.probe} (exit {result.exit_code})")
 
 
-def _question(call: Call) -> bytes:
-    asked = {"call": call.id, "tool": call.tool, "input": json.loads(call.input), "target": call.target}
+def _parts(spec: Spec, call: Call) -> list[Rule]:
+    """The rules that met in the call. A project that nobody trusts may tighten, and shall have no program run."""
+    from jackline.domain import policy  # nothing is in doubt where a run begins, and the agent need not wait for it
+
+    names = (name for name in call.rule.split(JOINED) if name != CallClass.READ)
+    return [rule for rule in (policy.named(spec.rules, name) for name in names) if not rule.tightens]
+
+
+def _verdict(result: CommandResult) -> str:
+    if result.timed_out or result.exit_code is None:
+        return UNKNOWN
+    return _VERDICTS.get(result.exit_code, UNKNOWN)
+
+
+def _settlement(call: Call, at: int, finding: Finding) -> Settlement:
+    origin = "probe" if finding.probe else "rule"
+    if finding.verdict == UNKNOWN:  # the call keeps the output that it had
+        reason = f"nobody knows whether it took effect. Probe {finding.probe}: {finding.evidence}"
+        return Settlement(call.id, "doubt", at, origin=origin, reason=reason[:_REASON])
+    reason = finding.probe or finding.evidence
+    output = finding.evidence if finding.probe else ""
+    return Settlement(
+        call.id, finding.verdict, at, output, external_id=finding.external_id, origin=origin, reason=reason[:_REASON]
+    )
+
+
+def _question(call: Call, given: Any) -> bytes:  # noqa: ANN401
+    asked = {
+        "call": call.id,
+        "tool": call.tool,
+        "input": given,
+        "target": call.target,
+        "key": call.key,
+        "rule": call.rule,
+        "external": told_by(call),
+    }
     return json.dumps(asked).encode()

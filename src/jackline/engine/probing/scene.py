@@ -1,0 +1,111 @@
+"""What a built-in probe works with: the call, what was known before it, a way to ask programs. It decides nothing.
+
+Programs run below the attempt's warden, never prompt, and all of a probe's together have its time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jackline.clock import boot_ms
+from jackline.engine.changes import Git
+from jackline.engine.command import CommandResult, run_command
+from jackline.engine.process import SpawnFailed, WardenLost
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jackline.domain.records import Call
+    from jackline.engine.process import Warden
+
+_OUTPUT = 4 * 1024 * 1024
+_TEXT = 2_000
+_SILENT = {
+    "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never", "GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "GH_PAGER": "cat",
+    "NO_COLOR": "1", "LC_ALL": "C",
+}  # fmt: skip
+_SHELL_FIELDS = ("command", "cmd", "script")
+
+
+class Scene(NamedTuple):
+    """One call in doubt, and the means to find out about it."""
+
+    call: Call
+    input: Any  # the whole input, as JSON
+    told: Mapping[str, str]  # the ingredients that were written down with the intent
+    workspace: str
+    env: Mapping[str, str]
+    deadline_ms: int  # on the boot clock
+    warden: Warden
+
+    @property
+    def folder(self) -> str:
+        """Where the call ran, as far as it was written down."""
+        return os.path.join(self.workspace, self.told.get("folder", ""))
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the probe may still take."""
+        return max(0.1, (self.deadline_ms - boot_ms()) / 1000)
+
+    @property
+    def git(self) -> Git:
+        """Questions to the repository of the call, which start no program that it names."""
+        return Git(self.folder, self.env, self.warden, min(10.0, self.seconds_left))
+
+    def field(self, *names: str) -> str | None:
+        """The first of these fields that the input has as text."""
+        given = self.input if isinstance(self.input, dict) else {}
+        return next((given[name] for name in names if isinstance(given.get(name), str)), None)
+
+    def shell_text(self) -> str | None:
+        """What a shell was given; None if the call was not one of a shell."""
+        from jackline.domain.judging import command_of
+
+        return command_of(self.call.tool, self.input) or self.field(*_SHELL_FIELDS)
+
+    def ask(self, words: Sequence[str], *, folder: str = "", **variables: str) -> CommandResult | str:
+        """What a program says, or why it could not be asked."""
+        try:
+            result = run_command(
+                words,
+                cwd=folder or self.folder,
+                env={**self.env, **_SILENT, **variables},
+                timeout_s=self.seconds_left,
+                output_limit=_OUTPUT,
+                below=self.warden,
+            )
+        except (SpawnFailed, WardenLost) as error:
+            return str(error)
+        return result if result.exit_code == 0 and not result.timed_out else f"{words[0]}: {how_it_ended(result)}"
+
+
+def how_it_ended(result: CommandResult) -> str:
+    """In words for a person: the exit, then the last lines."""
+    if result.timed_out:
+        ending = f"no answer within {result.duration_ms / 1000:.0f} s"
+    else:
+        ending = f"killed by signal {result.signal}" if result.exit_code is None else f"exit {result.exit_code}"
+    last = (result.stderr_tail.strip() or result.stdout_tail.strip()).decode("utf-8", "replace")[-_TEXT:]
+    return f"{ending}: {last}" if last else ending
+
+
+def told_by(call: Call) -> dict[str, str]:
+    """The names that were written down with a call; nothing if they cannot be read."""
+    return {name: value for name, value in _object(call.external).items() if isinstance(value, str)}
+
+
+def parsed(text: str) -> Any:  # noqa: ANN401 - a tool's input is any JSON
+    """The input as JSON; None if it is not whole."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = parsed(text)
+    return found if isinstance(found, dict) else {}

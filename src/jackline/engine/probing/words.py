@@ -1,0 +1,82 @@
+"""The commands of a call as a probe reads them: which one it is about, and the values of its flags. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain import pushing, shell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jackline.domain.shell import Command, Word
+    from jackline.engine.probing.scene import Scene
+
+# Wrappers that run a command once, here, with just these words; others add words, or run it elsewhere or often.
+_PLAIN = frozenset(
+    {"env", "sudo", "time", "timeout", "nice", "nohup", "command", "exec", "builtin", "stdbuf", "setsid", "ionice",
+     "bash", "sh", "zsh", "dash"}
+)  # fmt: skip
+
+
+def commands(scene: Scene) -> tuple[Command, ...] | None:
+    """Every command of a shell's call; None if it is none, or cannot be read."""
+    text = scene.shell_text()
+    if text is None:
+        return None
+    try:
+        return shell.commands(text)
+    except shell.NotParsed:
+        return None
+
+
+def the_one(found: Sequence[Command] | None, is_it: Callable[[Command], bool]) -> Command | None:
+    """The only command of its kind; of two, a probe could not say which one it is that happened."""
+    chosen = [command for command in found or () if is_it(command)]
+    alone = len(chosen) == 1 and all(one.partition(" ")[0] in _PLAIN for one in chosen[0].through)
+    return chosen[0] if alone else None
+
+
+def program(command: Command) -> str:
+    """The program's name without its folder; empty if only the shell knows it."""
+    first = command.words[0] if command.words else None
+    return first.text.rpartition("/")[2] if first is not None and first.exact else ""
+
+
+def is_of(command: Command, *words: str) -> bool:
+    """Whether the command begins with this program and these subcommands."""
+    texts = [word.text for word in command.words[1 : len(words)]]
+    return program(command) == words[0] and texts == list(words[1:])
+
+
+def git_arguments(command: Command) -> tuple[Word, ...] | None:
+    """The subcommand of git with what follows it; None if it is not git's."""
+    if program(command) != "git":
+        return None
+    left = len(pushing.arguments_of_git([word.text for word in command.words[1:]]))
+    return command.words[len(command.words) - left :]
+
+
+def values(words: Sequence[Word], *flags: str, others: frozenset[str] = frozenset()) -> list[Word]:
+    """The values of a flag in all its spellings (`--to x`, `--to=x`, `-t x`, `-tx`); `others` have values as well."""
+    found: list[Word] = []
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if word.text == "--":
+            break
+        if word.text in flags:
+            found.extend(words[place + 1 : place + 2])
+            place += 1
+        elif word.text in others:
+            place += 1
+        else:
+            found.extend(word._replace(text=value) for flag in flags if (value := _attached(word.text, flag)))
+        place += 1
+    return found
+
+
+def _attached(text: str, flag: str) -> str:
+    if flag.startswith("--"):
+        return text.removeprefix(f"{flag}=") if text.startswith(f"{flag}=") else ""
+    return text[len(flag) :].removeprefix("=") if text.startswith(flag) and not text.startswith("--") else ""
