@@ -113,7 +113,7 @@ def test_an_outcome_is_written_once(store: Store, change: str, state: CallState,
     assert call == store.call("run-1", "call-1")
     assert store.events("run-1")[-1].kind == f"call.{state}"
     with pytest.raises(Refused, match="call call-1 is settled"):
-        _settle(store, lease, "call-1", change)
+        _settle(store, lease, "call-1", "succeed")
     assert store.receipts("run-1") == []
     assert store.check() == []
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.records import Life, Run, Spec
+from jackline.domain.repository import repository_id
 from jackline.errors import MigrationChanged, SchemaTooNew, SchemaTooOld
-from jackline.store import schema
+from jackline.store import rows, schema
 from jackline.store.driver import Driver
 from jackline.store.open import _driver, database_status, migrate, open_store
 from jackline.store.sql_store import SqlStore
@@ -75,7 +77,7 @@ def test_a_migrated_database_equals_a_new_one(
 ) -> None:
     if version:
         schema.migrate(driver, AT, upto=version)
-        made(SqlStore(driver))
+        _made_by_an_older_jackline(driver)
     assert schema.pending(driver) == tuple(schema.label(one) for one in schema.migrations(driver.backend)[version:])
     schema.migrate(driver, AT + 1)
     fresh = _fresh(driver, request, tmp_path_factory)
@@ -86,6 +88,25 @@ def test_a_migrated_database_equals_a_new_one(
         run = SqlStore(driver).run("run-1")
         assert run is not None
         assert run.spec.prompt == "mend it"
+
+
+def _made_by_an_older_jackline(driver: Driver) -> None:
+    """A run in the columns that the schema had then."""
+    path = "/srv/repository"
+    spec = Spec("mend it", path)
+    run = Run("run-1", 1, repository_id(path), "run-1", None, spec, Life(), None, 0, "", AT, AT)
+    _insert(driver, "repositories", {"id": run.repository, "path": path, "next_number": 2, "created_at": AT})
+    _insert(driver, "runs", rows.run_values(run, "as asked"))
+    _insert(driver, "specs", {"run_id": run.id, "spec": rows.spec_text(spec)})
+
+
+def _insert(driver: Driver, table: str, values: dict[str, Any]) -> None:
+    connection = driver._connection  # type: ignore[attr-defined]
+    columns = [column[0] for column in connection.execute(f"SELECT * FROM {table} WHERE 1 = 0").description]
+    known = [name for name in columns if name in values]
+    marks = ", ".join(["?" if driver.backend == "sqlite" else "%s"] * len(known))
+    sql = f"INSERT INTO {table} ({', '.join(known)}) VALUES ({marks})"
+    connection.execute(sql, [values[name] for name in known])
 
 
 def _fresh(driver: Driver, request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> Driver:

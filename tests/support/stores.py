@@ -54,9 +54,9 @@ def begun(store: Store, run_id: str = "run-1", name: str = "worker-1") -> Lease:
     return claimed(store, run_id, name)
 
 
-def intent(call_id: str = "call-1", rule: Rule = MAIL, **more: str) -> Intent:
+def intent(call_id: str = "call-1", rule: Rule = MAIL, **more: Any) -> Intent:
     target = "mail:bob" if rule is MAIL else ""
-    values = {"key": "key-1", "target": target, "input": '{"to":"bob"}', "door": "hook"}
+    values: dict[str, Any] = {"key": "key-1", "target": target, "input": '{"to":"bob"}', "door": "hook"}
     return Intent(call_id, rule.tool, rule, **(values | more))
 
 

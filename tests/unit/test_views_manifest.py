@@ -11,6 +11,7 @@ import pytest
 from jackline.domain.budget import Limits, Spent
 from jackline.domain.records import Life
 from jackline.domain.states import Failure, Phase, Proof, RunState, WaitReason
+from jackline.domain.tally import Tally
 from jackline.errors import UsageError
 from jackline.views import manifest
 from jackline.views.manifest import Manifest, load_manifest, manifest_state
@@ -46,7 +47,9 @@ def test_a_failed_run() -> None:
         spent=spent,
     )
     ended = run(life, finished_at=AT + 9_000)
-    found = manifest.fold(ended, "/srv/repository", {"claude": "s-1", "codex": "s-2", "qwen": "s-3"})
+    sessions = {"claude": "s-1", "codex": "s-2", "qwen": "s-3"}
+    tally = Tally(calls=3, tools=2, failed=1, steps=4)
+    found = manifest.fold(ended, "/srv/repository", sessions, tally=tally)
     assert found.to_dict() == {
         "id": 12,
         "repo_path": "/srv/repository",
@@ -84,6 +87,7 @@ def test_a_failed_run() -> None:
             "cost_usd": 0.0015,
             "worked_seconds": 4.5,
             "chain_head": "ab",
+            "completion": Tally(calls=3, tools=2, failed=1, steps=4)._asdict(),
         },
     }
     assert found.is_complete

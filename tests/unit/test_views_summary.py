@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from jackline.domain.budget import Spent
 from jackline.domain.changes import Changes
-from jackline.domain.records import Attempt, Call, Life, Manner, Receipt, Turn
+from jackline.domain.records import Attempt, Call, Life, Manner, Turn
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Proof, RunState, WaitReason
+from jackline.domain.tally import Tally
 from jackline.views import resume, summary
 from jackline.views.summary import Summary, fold, lines
 from tests.support.view_records import AT, SPEC, call, run, turn
@@ -20,12 +23,12 @@ PREDECESSOR = [
 WAITING = Life(RunState.WAITING, WaitReason.IN_DOUBT, detail="1 effect in doubt: call-1", attempt=1)
 
 
-def told(life: Life, *calls: Call) -> Summary:
-    return fold(run(life, started_at=AT), calls=calls)
+def told(life: Life) -> Summary:
+    return fold(run(life, started_at=AT))
 
 
-def page(life: Life, *calls: Call) -> str:
-    return resume.page(told(life, *calls), calls, "/home/me/.local/state/jackline")
+def page(life: Life, *calls: Call, **more: Any) -> str:
+    return resume.page(told(life), calls, "/home/me/.local/state/jackline", **more)
 
 
 def test_metadata_begins_with_every_field_of_the_predecessor() -> None:
@@ -40,8 +43,7 @@ def test_a_run_that_ended_well() -> None:
         run(life, spec=SPEC._replace(requires_commit=True), started_at=AT + 1_000, finished_at=AT + 4_500),
         turns=[turn(1), turn(2), turn(3, last_message="")],
         attempts=[attempt, attempt],
-        calls=[call(), call("c2", decision=Decision.STORED), call("c3", call_class=CallClass.READ)],
-        receipts=[Receipt("call-1", "run-1", "k", "t", "r", "", "", "agent", AT)],
+        tally=Tally(calls=3, tools=2, effects=1, replayed=1, receipts=1, steps=4),
         changes=Changes(("abc mended it",), 2, 30, 4),
     ).to_dict()
     assert found.items() >= {
@@ -68,6 +70,12 @@ def test_a_run_that_ended_well() -> None:
         "calls": 3,
         "effects": 1,
         "receipts": 1,
+        "tools": 2,
+        "failed": 0,
+        "replayed": 1,
+        "abandoned": 0,
+        "denied": 0,
+        "steps": 4,
     }.items()  # fmt: skip
 
 
@@ -172,6 +180,13 @@ def test_what_cannot_be_resumed_names_no_command(state: RunState) -> None:
     assert summary.next_step(told(Life(state))) == ""
 
 
+def test_the_summary_tells_how_the_calls_came_out() -> None:
+    found = fold(run(), tally=Tally(calls=9, tools=5, failed=1, replayed=2, denied=3, steps=1))
+    words = "5 tool calls, 1 failed, 2 replayed, 0 abandoned, 3 denied, 1 step"
+    assert any(line.split(maxsplit=1) == ["completion", words] for line in lines(found))
+    assert f"- calls: {words}\n" in resume.page(found, [], "/h")
+
+
 # RESUME.md
 
 
@@ -209,6 +224,20 @@ def test_a_call_that_was_asked_about_comes_with_the_exact_commands_once() -> Non
 
 def test_an_unknown_call_that_was_cut_off_stops_nobody() -> None:
     assert resume.in_doubt([call(state=CallState.IN_DOUBT, call_class=CallClass.UNKNOWN)]) == []
+
+
+def test_a_strict_run_asks_about_an_unknown_call_that_was_cut_off() -> None:
+    cut_off = call(state=CallState.IN_DOUBT, call_class=CallClass.UNKNOWN)
+    assert "## In doubt" not in page(WAITING, cut_off)
+    assert "jackline answer run-1 call-1 skip" in page(WAITING, cut_off, strict=True)
+
+
+def test_the_page_has_the_packet_that_the_agent_will_get() -> None:
+    text = page(WAITING, packet="It goes on.\n\n# Already done:\n- mails → mail:bob\x1b[2J")
+    told = "## What the agent is told when it goes on\n\n    It goes on.\n\n    # Already done:\n    - mails → mail:bob"
+    assert told in text
+    assert "\x1b" not in text
+    assert "What the agent is told" not in page(WAITING)
 
 
 def test_nothing_in_a_page_is_read_as_markdown_or_by_the_terminal() -> None:

@@ -29,6 +29,7 @@ CALL: dict[tuple[C, str], C] = {
     (C.PREPARED, "deny"): C.DENIED,
     (C.PREPARED, "doubt"): C.IN_DOUBT,
     (C.PREPARED, "abandon"): C.ABANDONED,
+    (C.IN_DOUBT, "doubt"): C.IN_DOUBT,  # a probe looked and does not know: its evidence is written down
     (C.IN_DOUBT, "happened"): C.DONE,
     (C.IN_DOUBT, "did_not"): C.VOID,
     (C.IN_DOUBT, "abandon"): C.ABANDONED,

@@ -1,18 +1,21 @@
-"""A person's word on a call, and the run that wakes when nothing else is open. It never runs anything."""
+"""A person's word on a call, or a timeout's, and the run that wakes when nothing else is open. It runs nothing."""
 
 from __future__ import annotations
 
 from jackline.domain.events import Fact
-from jackline.domain.records import Call, Run
+from jackline.domain.records import Call, Lease, Run
 from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
 from jackline.domain.transitions import next_run
 from jackline.errors import Refused
 from jackline.faults import reach
-from jackline.store.base import Base, Chain, append, chain_of
-from jackline.store.driver import Statements
-from jackline.store.ledger import changed, known_call, outcome_facts, write_receipt
+from jackline.store import facts, rows
+from jackline.store.base import RUNNING, Base, Chain, append, chain_of, fenced_head
+from jackline.store.driver import Again, Statements
+from jackline.store.ledger import changed, known_call, write_receipt
+from jackline.store.ledger_reading import WORDS
 
 _PERSON = "person"
+_TIMEOUT = "timeout"
 _OF_DOUBT = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}
 _OF_ASKED = frozenset({"allow", "deny"})
 _WOKEN = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL})
@@ -37,9 +40,17 @@ class Answers(Base):
         self._move_on(statements, run, chain, at)
         return call, self._found(statements, run_id)
 
+    def expire_asked(self, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
+        """Answer what a person was asked before `older_than` and has not answered, with `allow` or `deny`."""
+        if verdict not in _OF_ASKED:
+            raise Refused(
+                f"'{verdict}' is no answer to a call that was asked for: say {' or '.join(sorted(_OF_ASKED))}"
+            )
+        return self._driver.write(lambda one: _expire(one, lease, at, verdict, older_than))
+
     def _move_on(self, statements: Statements, run: Run, chain: Chain, at: int) -> None:
         waits = run.life.state is RunState.WAITING and run.life.reason in _WOKEN
-        if not waits or _unanswered(statements, run.id):
+        if not waits or _unanswered(statements, run):
             values = {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()}
             statements.run("move_chain", values)
             return
@@ -47,6 +58,23 @@ class Answers(Base):
         chain = append(statements, run.id, chain, (Fact(f"run.{queued}", {"by": "answer"}),), at, _PERSON)
         values = {"id": run.id, "state": str(run.life.state), "to": str(queued), "at": at, **chain._asdict()}
         statements.run("wake", values)
+
+
+def _expire(statements: Statements, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
+    head = fenced_head(statements, lease)
+    asked = [rows.to_call(row) for row in statements.all("asked_calls", {**WORDS, "run_id": lease.run_id})]
+    # One word for each question: it answers also those who asked the same again, and later.
+    late = {call.key: call for call in reversed(asked) if call.prepared_at < older_than}
+    judged = [_asked_judged(statements, call, verdict, at, _TIMEOUT) for call in late.values()]
+    if not judged:
+        return []
+    told = [fact for _, fact in judged]
+    chain = append(statements, lease.run_id, Chain(head.event_seq, head.chain_head), told, at, _TIMEOUT)
+    values = {"id": lease.run_id, "owner": lease.owner, "token": lease.token, "running": RUNNING, "at": at}
+    moved = {"after": head.event_seq, "calls": head.calls, **chain._asdict()}
+    if statements.run("move_head", values | moved) == 0:
+        raise Again
+    return [call._replace(answer=verdict, finished_at=at) for call in asked if call.key in late]
 
 
 def _over(statements: Statements, run_id: str) -> bool:
@@ -70,11 +98,11 @@ def _doubt_judged(statements: Statements, call: Call, verdict: str, at: int) -> 
     receipt = None
     if judged.state is CallState.DONE and judged.call_class is CallClass.EFFECT:
         receipt = write_receipt(statements, judged, "", _PERSON, at)
-    fact = outcome_facts(judged, "", _PERSON, receipt=receipt)
+    fact = facts.settled(judged, "", _PERSON, receipt=receipt)
     return judged, Fact(fact.kind, {**fact.data, "answer": verdict})
 
 
-def _asked_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
+def _asked_judged(statements: Statements, call: Call, verdict: str, at: int, by: str = _PERSON) -> tuple[Call, Fact]:
     values = {
         "run_id": call.run_id,
         "key": call.key,
@@ -84,19 +112,12 @@ def _asked_judged(statements: Statements, call: Call, verdict: str, at: int) -> 
         "at": at,
     }
     statements.run("answer_asked", values)
-    fact = Fact("call.answered", {"call": call.id, "answer": verdict})
+    fact = Fact("call.answered", {"call": call.id, "answer": verdict, "by": by})
     return call._replace(answer=verdict, finished_at=at), fact
 
 
-def _unanswered(statements: Statements, run_id: str) -> bool:
-    values = {
-        "run_id": run_id,
-        "in_doubt": str(CallState.IN_DOUBT),
-        "effect": str(CallClass.EFFECT),
-        "denied": str(CallState.DENIED),
-        "ask": str(Decision.ASK),
-    }
-    row = statements.one("count_unanswered", values)
+def _unanswered(statements: Statements, run: Run) -> bool:
+    row = statements.one("count_unanswered", {**WORDS, "run_id": run.id, "strict": int(run.spec.strict)})
     return row is not None and row[0] > 0
 
 

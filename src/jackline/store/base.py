@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackline.domain.events import Event, Fact, place
 from jackline.domain.records import Lease, Notice, Run, Spec
@@ -11,6 +12,9 @@ from jackline.domain.states import RunState
 from jackline.errors import Fenced, NotFound
 from jackline.store import rows
 from jackline.store.driver import Driver, Statements, clean
+
+if TYPE_CHECKING:
+    from jackline.domain.secrets import Redactor
 
 RUNNING = str(RunState.RUNNING)
 _SPECS_KEPT = 256
@@ -38,8 +42,9 @@ class Head(NamedTuple):
 class Base:
     """One store over one driver."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, redactor: Redactor | None = None) -> None:
         self._driver = driver
+        self._given_redactor = redactor
         self._specs: dict[str, Spec] = {}
         self._secret: bytes | None = None
 
@@ -50,6 +55,15 @@ class Base:
             row = self._driver.read(lambda statements: statements.one("instance_value", {"name": "secret"}))
             self._secret = bytes.fromhex(row[0]) if row else b""
         return self._secret
+
+    @property
+    def redactor(self) -> Redactor:
+        """What frees everything of secrets before it is written; made on first use, because who only reads has none."""
+        if self._given_redactor is None:
+            from jackline.domain.secrets import Redactor, secret_values
+
+            self._given_redactor = Redactor(secret_values(os.environ))
+        return self._given_redactor
 
     def close(self) -> None:
         """Give up the connection."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from jackline.domain.events import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from jackline.domain.changes import Changes
     from jackline.domain.events import Event, Fact
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         Spec,
         Turn,
     )
+    from jackline.domain.secrets import Redactor
+    from jackline.domain.tally import Tally
 
 
 class NewRun(NamedTuple):
@@ -43,6 +45,7 @@ class NewRun(NamedTuple):
     spec: Spec
     request: str  # a digest of what was asked, to tell a repeated call from a conflicting one
     parent: str | None = None
+    forked_at: int | None = None  # the step of the parent's checkpoint that it begins from
 
 
 class Change(NamedTuple):
@@ -72,6 +75,20 @@ class Settlement(NamedTuple):
     external_id: str = ""
     origin: str = "agent"
     reason: str = ""
+    duration_ms: int | None = None
+    external: str = ""  # JSON: the names of the rule and what was found for them
+
+
+class Verified(NamedTuple):
+    """What a look at everything that is written of one run found: how much there is, and what is wrong with it."""
+
+    events: int = 0
+    calls: int = 0
+    receipts: int = 0
+    contents: int = 0
+    heads: int = 0  # told by notices
+    chain_head: str = ""
+    problems: tuple[str, ...] = ()
 
 
 class RunQuery(NamedTuple):
@@ -133,13 +150,22 @@ class Store(Protocol):
         """The instance's secret for keys, the same on every host that shares the store."""
         ...
 
+    @property
+    def redactor(self) -> Redactor:
+        """What frees everything of secrets before it is written here; for whoever writes beside the store."""
+        ...
+
     def close(self) -> None:
         """Give up the connection."""
         ...
 
     # runs
     def create_run(self, new: NewRun, at: int) -> tuple[Run, bool]:
-        """The run and whether it is new; Conflict if the id is taken by another request."""
+        """The run and whether it is new; Conflict if another request has the id, NotFound if the parent is unknown."""
+        ...
+
+    def ancestors(self, run_id: str) -> list[tuple[str, int | None]]:
+        """The runs that this one was forked from, nearest first, each with the last step that the fork knows."""
         ...
 
     def run(self, run_id: str) -> Run | None:
@@ -162,7 +188,10 @@ class Store(Protocol):
         ...
 
     def request_cancel(self, run_id: str, at: int, notice_id: str) -> Run:
-        """Ask a running run to stop, or end one that is queued or waiting, with a notice; a terminal state refuses."""
+        """Ask a running run to stop, or end one that is queued or waiting, with a notice; a terminal state refuses.
+
+        Of one that is ended here the calls without an outcome are settled: nobody will come back for them.
+        """
         ...
 
     # leases
@@ -203,7 +232,9 @@ class Store(Protocol):
         """Write the intent down with what `decide` says of it, in one transaction; `place` is (turn, step).
 
         `decide` may be asked more than once, so it must be pure. A read or a local repeats freely, unless its rule
-        asks a person: no earlier calls stand in its history, and its occurrence is 0, because nobody counts them.
+        asks a person or its replay is to relaunch: no earlier calls stand in its history, and its occurrence is 0,
+        because nobody counts them. A stored result is given back whole, as a receipt also where it is that of a
+        finished call which is no effect.
         """
         ...
 
@@ -219,12 +250,44 @@ class Store(Protocol):
         """
         ...
 
+    def expire_asked(self, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
+        """Answer what a person was asked before `older_than` and has not answered, with `allow` or `deny`."""
+        ...
+
+    def asked(self, run_id: str) -> list[Call]:
+        """Calls that a person was asked about and has not answered; oldest first."""
+        ...
+
+    def forced(self, run_id: str) -> list[Call]:
+        """Calls that a recovery gave up and that were not made again since; oldest first."""
+        ...
+
+    def cut_off_times(self, run_id: str, key: str) -> int:
+        """How often a recovery found a call of this key without an outcome."""
+        ...
+
     def open_calls(self, run_id: str) -> list[Call]:
         """Calls that were allowed and have no outcome, and those in doubt; oldest first."""
         ...
 
     def calls(self, run_id: str) -> list[Call]:
-        """The whole ledger of a run, oldest first."""
+        """The whole ledger of a run, oldest first; of a large input or output only its beginning, and the reference."""
+        ...
+
+    def content(self, run_id: str, digest: str) -> str | None:
+        """The large text that a call's reference names."""
+        ...
+
+    def digests(self, run_id: str) -> list[str]:
+        """Which large texts the run has."""
+        ...
+
+    def whole(self, call: Call) -> Call:
+        """The call with its large texts in full."""
+        ...
+
+    def tally(self, run_id: str) -> Tally:
+        """How the run's calls came out, counted by the database."""
         ...
 
     def call(self, run_id: str, call_id: str) -> Call | None:
@@ -279,6 +342,13 @@ class Store(Protocol):
 
     def check(self) -> list[str]:
         """What is wrong: damage, broken chains, rows that contradict each other. Empty is good."""
+        ...
+
+    def verify(self, run_id: str, archived: Iterable[Event] | None = None, kept_head: str | None = None) -> Verified:
+        """Compute the run's chain again, and compare it with all that can be compared; the first problem comes first.
+
+        `archived` are the events that left the store, from the first on; `kept_head` is one that a person wrote down.
+        """
         ...
 
     def backup(self, path: str) -> None:

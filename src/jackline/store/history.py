@@ -5,14 +5,15 @@ from __future__ import annotations
 from jackline.domain.gate import History, Intent
 from jackline.domain.records import Call, Lease, Receipt
 from jackline.domain.rule import Rule
-from jackline.domain.states import CallClass, CallState, Decision
-from jackline.store import rows
+from jackline.domain.states import CallClass, CallState, Decision, Replay
+from jackline.store import lineage, rows
 from jackline.store.base import Head
 from jackline.store.driver import Statements, clean
 
 _FIRST = 1  # the token of a run's first attempt
 _MOST = 20  # calls of one key or one target that are looked at: a loop of ten thousand must not slow the gate
-# What came of these before makes no difference, so it is not read; unless a person was asked about it.
+# What came of these before makes no difference, so it is not read; unless a person was asked about it, or a finished
+# one is not to be launched again.
 _REPEATS_FREELY = frozenset({CallClass.READ, CallClass.LOCAL})
 _DENIED = str(CallState.DENIED)
 
@@ -23,7 +24,7 @@ def read(
     """The history of an intent, and how many times the run has seen its key, this one counted; 0 if nobody counts."""
     rule = intent.rule
     of_rule = 0 if rule.most is None else _of_rule(statements, lease, rule)
-    if rule.call_class in _REPEATS_FREELY and rule.decision is not Decision.ASK:
+    if _repeats_freely(rule):
         return History(lease.token, None, (), (), head.calls, of_rule, most_calls), 0
     values = {"run_id": lease.run_id, "key": intent.key, "denied": _DENIED, "most": _MOST}
     row = statements.one("seen_of_key", values)
@@ -31,20 +32,25 @@ def read(
     effect = rule.call_class is CallClass.EFFECT
     known = History(
         attempt=lease.token,
-        receipt=_receipt(statements, head, values, seen) if effect else None,
+        receipt=_receipt(statements, values) if effect and seen else None,
         same_key=_same_key(statements, values) if seen else (),
         same_target=_same_target(statements, lease, intent) if effect and intent.target else (),
         calls=head.calls,
         of_rule=of_rule,
         most_calls=most_calls,
     )
+    if effect and head.parent is not None:
+        known = lineage.inherited(statements, lease.run_id, intent, known)
     return known, seen + 1
 
 
-def _receipt(statements: Statements, head: Head, values: dict[str, object], seen: int) -> Receipt | None:
-    row = statements.one("receipt_of_key", values) if seen else None
-    if row is None and head.parent is not None:
-        row = statements.one("receipt_of_ancestor", values)
+def _repeats_freely(rule: Rule) -> bool:
+    told_of = rule.decision is Decision.ASK or rule.replay is Replay.RELAUNCH
+    return rule.call_class in _REPEATS_FREELY and not told_of
+
+
+def _receipt(statements: Statements, values: dict[str, object]) -> Receipt | None:
+    row = statements.one("receipt_of_key", values)
     return None if row is None else Receipt(*row)
 
 
@@ -63,14 +69,15 @@ def _warns(telling: list[Call]) -> bool:
 
 
 def _same_target(statements: Statements, lease: Lease, intent: Intent) -> tuple[Call, ...]:
-    """Only what an earlier attempt did to it: within one attempt the agent knows what it has done."""
-    if lease.token == _FIRST:
+    """Only what an earlier attempt or session did to it: within one session the agent knows what it has done."""
+    if lease.token == _FIRST and not intent.since_turn:
         return ()
     wanted = {
         "run_id": lease.run_id,
         "key": intent.key,
         "target": clean(intent.target),
         "attempt": lease.token,
+        "since": intent.since_turn,
         "call_class": str(CallClass.EFFECT),
         "done": str(CallState.DONE),
         "in_doubt": str(CallState.IN_DOUBT),

@@ -8,7 +8,7 @@ from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Refused, SessionTaken
 from jackline.faults import reach
-from jackline.store import rows
+from jackline.store import redacting, rows
 from jackline.store.base import RUNNING, Base, add_notice, append, chain_of, fenced_head, lease_values
 from jackline.store.contract import Change
 from jackline.store.driver import Statements, clean
@@ -77,7 +77,8 @@ class Leases(Base):
 
     def write(self, lease: Lease, change: Change) -> Run:
         """The one fenced write of a worker; gives back the run as it now is, with what others changed."""
-        run = self._driver.write(lambda statements: self._write(statements, lease, change))
+        clean_change = redacting.change(self.redactor, change)
+        run = self._driver.write(lambda statements: self._write(statements, lease, clean_change))
         reach("advance.committed")
         return run
 

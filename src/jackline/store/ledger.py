@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
 from jackline.domain.events import place as place_event
@@ -13,20 +13,24 @@ from jackline.domain.states import CallClass, CallState, Decision
 from jackline.domain.transitions import TransitionRefused, next_call
 from jackline.errors import NotFound, Refused
 from jackline.faults import reach
-from jackline.store import history, rows
+from jackline.store import contents, facts, history, redacting, rows
 from jackline.store.base import RUNNING, Base, Head, fenced_head, write_event
+from jackline.store.contents import Text
 from jackline.store.contract import Settlement
 from jackline.store.driver import Again, Driver, Statements, clean
 from jackline.store.memory import Memory
 
-_PREPARED = str(CallState.PREPARED)
-_IN_DOUBT = str(CallState.IN_DOUBT)
+if TYPE_CHECKING:
+    from jackline.domain.secrets import Redactor
+
 _ADMITTED = {
     Decision.ALLOW: (CallState.PREPARED, "call.prepared"),
     Decision.DENY: (CallState.DENIED, "call.denied"),
     Decision.ASK: (CallState.DENIED, "call.asked"),
     Decision.STORED: (CallState.DONE, "call.stored"),
 }
+_RECOVERY = "recovery"
+_LEFT_OPEN = frozenset({"abandon", "doubt"})
 _CLOSED = frozenset({Decision.DENY, Decision.STORED})
 
 Decide = Callable[[Intent, History], Admission]
@@ -35,15 +39,16 @@ Decide = Callable[[Intent, History], Admission]
 class Ledger(Base):
     """The part of the store that doors write through."""
 
-    def __init__(self, driver: Driver) -> None:
-        super().__init__(driver)
+    def __init__(self, driver: Driver, redactor: Redactor | None = None) -> None:
+        super().__init__(driver, redactor)
         self._memory = Memory()
 
     def admit(
         self, lease: Lease, intent: Intent, decide: Decide, place: tuple[int, int], at: int
     ) -> tuple[Call, Admission, Receipt | None]:
         """Write the intent down with what `decide` says of it, in one go; `place` is (turn, step)."""
-        made = self._driver.write(lambda one: self._admit(one, lease, intent, decide, place, at))
+        clean_intent = redacting.intent(self.redactor, intent)
+        made = self._driver.write(lambda one: self._admit(one, lease, clean_intent, decide, place, at))
         reach("call.intent.committed")
         head, call, admission, receipt = made
         self._memory.keep_head(lease, head)
@@ -64,18 +69,21 @@ class Ledger(Base):
         most = self._spec(statements, lease.run_id).limits.calls
         known, occurrence = history.read(statements, lease, intent, head, most)
         admission = decide(intent, known)
-        call = _intended(lease, intent, admission, place, occurrence, at)
-        fact = Fact(_ADMITTED[admission.decision][1], _intent_facts(call))
+        text = contents.text_of(clean(intent.input))
+        call = _intended(lease, intent, admission, place, occurrence, at, text)
+        fact = facts.intended(_ADMITTED[admission.decision][1], call)
         moved = self._move(statements, lease, head, fact, at, "agent", calls=head.calls + 1)
         if statements.run("add_call", {**rows.call_values(call), "number": moved.calls}) == 0:
             raise Refused(f"call {intent.call_id} is in the ledger already")
+        contents.keep(statements, lease.run_id, text)
         reach("call.intent.begun")
-        stored = known.receipt if admission.decision is Decision.STORED else None
+        stored = _stored(statements, lease, known, admission)
         return moved, call, admission, stored
 
     def settle(self, lease: Lease, settlement: Settlement) -> Call:
         """Write an outcome; an effect that succeeded or happened gets its receipt in the same transaction."""
-        head, call = self._driver.write(lambda statements: self._settle(statements, lease, settlement))
+        told = redacting.settlement(self.redactor, settlement)
+        head, call = self._driver.write(lambda statements: self._settle(statements, lease, told))
         reach("call.outcome.committed")
         self._memory.keep_head(lease, head)
         if settlement.origin != "agent":
@@ -86,15 +94,17 @@ class Ledger(Base):
         head = self._memory.head(lease) or fenced_head(statements, lease)
         before = self._memory.call(lease, settlement.call_id)
         before = before or known_call(statements, lease.run_id, settlement.call_id)
-        call = _settled(before, settlement)
+        text = contents.text_of(clean(settlement.output))
+        call = _settled(before, settlement, text)
         external, origin = clean(settlement.external_id), clean(settlement.origin)
         proves = call.call_class is CallClass.EFFECT and call.state is CallState.DONE
         receipt = write_receipt(statements, call, external, origin, settlement.at) if proves else None
-        fact = outcome_facts(call, external, origin, receipt=receipt)
+        fact = facts.settled(call, external, origin, receipt=receipt)
         moved = self._move(statements, lease, head, fact, settlement.at, origin, calls=head.calls)
-        if statements.run("settle_call", _outcome(call, before.state)) == 0:
+        if statements.run("settle_call", outcome(call, before.state, cut_off=_cut_off(before, settlement))) == 0:
             self._memory.forget(lease.run_id)
             raise Again
+        contents.keep(statements, lease.run_id, text)
         reach("call.outcome.begun")
         return moved, call
 
@@ -122,28 +132,7 @@ class Ledger(Base):
             fenced_head(statements, lease)
             raise Again
         write_event(statements, event)
-        return Head(head.state, head.owner, head.token, event.seq, event.hash, calls, head.parent)
-
-    def open_calls(self, run_id: str) -> list[Call]:
-        """Calls that were allowed and have no outcome, and those in doubt; oldest first."""
-        values = {"run_id": clean(run_id), "prepared": _PREPARED, "in_doubt": _IN_DOUBT}
-        return [rows.to_call(row) for row in self._driver.read(lambda one: one.all("open_calls", values))]
-
-    def calls(self, run_id: str) -> list[Call]:
-        """The whole ledger of a run, oldest first."""
-        values = {"run_id": clean(run_id)}
-        return [rows.to_call(row) for row in self._driver.read(lambda one: one.all("all_calls", values))]
-
-    def call(self, run_id: str, call_id: str) -> Call | None:
-        """One call of a run."""
-        values = {"run_id": clean(run_id), "id": clean(call_id)}
-        row = self._driver.read(lambda statements: statements.one("get_call", values))
-        return None if row is None else rows.to_call(row)
-
-    def receipts(self, run_id: str) -> list[Receipt]:
-        """Every proof of an effect, oldest first."""
-        values = {"run_id": clean(run_id)}
-        return [Receipt(*row) for row in self._driver.read(lambda one: one.all("all_receipts", values))]
+        return head._replace(event_seq=event.seq, chain_head=event.hash, calls=calls)
 
 
 def known_call(statements: Statements, run_id: str, call_id: str) -> Call:
@@ -178,36 +167,7 @@ def write_receipt(statements: Statements, call: Call, external_id: str, origin: 
     return statements.run("add_receipt", values) == 1
 
 
-def digest(text: str) -> str:
-    """What an event says of a text that stands elsewhere, so that the chain covers it too."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def outcome_facts(call: Call, external_id: str, origin: str, *, receipt: bool | None) -> Fact:
-    """How a call came out."""
-    data: dict[str, object] = {"call": call.id, "output": digest(call.output), "origin": origin}
-    if call.exit_code is not None:
-        data["exit_code"] = call.exit_code
-    if call.reason:
-        data["reason"] = call.reason
-    if receipt is not None:
-        data["receipt"] = receipt
-        data["external_id"] = external_id
-    return Fact(f"call.{call.state}", data)
-
-
-def _settled(call: Call, settlement: Settlement) -> Call:
-    state = changed(call.id, call.state, settlement.change)
-    return call._replace(
-        state=state,
-        output=clean(settlement.output),
-        exit_code=settlement.exit_code,
-        reason=clean(settlement.reason) or call.reason,
-        finished_at=None if state is CallState.IN_DOUBT else settlement.at,
-    )
-
-
-def _outcome(call: Call, before: CallState) -> dict[str, object]:
+def outcome(call: Call, before: CallState, *, cut_off: bool = False) -> dict[str, object]:
     """What settling changes; `before` is what the state has to be in the database."""
     return {
         "run_id": call.run_id,
@@ -215,14 +175,56 @@ def _outcome(call: Call, before: CallState) -> dict[str, object]:
         "before": str(before),
         "state": str(call.state),
         "output": call.output,
+        "output_ref": call.output_ref,
         "exit_code": call.exit_code,
         "reason": call.reason,
         "finished_at": call.finished_at,
+        "duration_ms": call.duration_ms,
+        "external": call.external,
+        "cut_off": int(cut_off),
     }
 
 
+def _settled(call: Call, settlement: Settlement, text: Text) -> Call:
+    """What a judgement says nothing of stays as the agent told it."""
+    state = changed(call.id, call.state, settlement.change)
+    kept = text if text.shown else Text(call.output, call.output_ref)
+    return call._replace(
+        state=state,
+        output=kept.shown,
+        output_ref=kept.ref,
+        exit_code=call.exit_code if settlement.exit_code is None else settlement.exit_code,
+        reason=clean(settlement.reason) or call.reason,
+        finished_at=None if state is CallState.IN_DOUBT else settlement.at,
+        duration_ms=call.duration_ms if settlement.duration_ms is None else settlement.duration_ms,
+        external=clean(settlement.external) or call.external,
+    )
+
+
+def _cut_off(before: Call, settlement: Settlement) -> bool:
+    """Whether a recovery found the call without an outcome: that bounds how often it is made again."""
+    open_until_now = before.state is CallState.PREPARED and settlement.change in _LEFT_OPEN
+    return open_until_now and settlement.origin == _RECOVERY
+
+
+def _stored(statements: Statements, lease: Lease, known: History, admission: Admission) -> Receipt | None:
+    """The result that is given again, whole: a receipt's, or that of a finished call that is no effect."""
+    if admission.decision is not Decision.STORED or admission.original is None:
+        return None
+    receipt = known.receipt
+    place = (lease.run_id, admission.original) if receipt is None else (receipt.run_id, receipt.call_id)
+    row = statements.one("get_call", {"run_id": place[0], "id": place[1]})
+    if row is None:
+        return receipt
+    call = rows.to_call(row)
+    output = contents.whole(statements, call.run_id, call.output, call.output_ref)
+    if receipt is not None:
+        return receipt if call.output_ref is None else receipt._replace(output=output)
+    return Receipt(call.id, call.run_id, call.key, call.target, call.rule, output, "", "agent", call.prepared_at)
+
+
 def _intended(
-    lease: Lease, intent: Intent, admission: Admission, place: tuple[int, int], occurrence: int, at: int
+    lease: Lease, intent: Intent, admission: Admission, place: tuple[int, int], occurrence: int, at: int, text: Text
 ) -> Call:
     """A new call, with storable text."""
     rule, decision = intent.rule, admission.decision
@@ -241,29 +243,15 @@ def _intended(
         door=clean(intent.door),
         key=intent.key,
         target=clean(intent.target),
-        input=clean(intent.input),
+        input=text.shown,
         state=_ADMITTED[decision][0],
         prepared_at=at,
         agent_call=clean(intent.agent_call),
         reason=clean(admission.reason),
         original=admission.original,
+        parent_id=intent.parent_id,
+        input_ref=text.ref,
+        external=clean(intent.external),
         # An asked call stays open until a person has answered it.
         finished_at=at if decision in _CLOSED else None,
     )
-
-
-def _intent_facts(call: Call) -> dict[str, object]:
-    data: dict[str, object] = {
-        "call": call.id,
-        "tool": call.tool,
-        "class": call.call_class,
-        "rule": call.rule,
-        "input": digest(call.input),
-    }
-    if call.target:
-        data["target"] = call.target
-    if call.reason:
-        data["reason"] = call.reason
-    if call.original:
-        data["original"] = call.original
-    return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from jackline.errors import StoreError
 from jackline.store import schema
@@ -11,11 +12,24 @@ from jackline.store.driver import Clock, Driver
 from jackline.store.sql_store import SqlStore
 from jackline.store.upkeep import status_of
 
+if TYPE_CHECKING:
+    from jackline.domain.secrets import Redactor
+
 _ADDRESSES = ("postgresql://", "postgres://")
 
 
-def open_store(database: str, *, create: bool, read_only: bool = False, lease_clock: Clock | None = None) -> Store:
-    """The store of a database; `create` makes and migrates a file, but never changes a server's schema."""
+def open_store(
+    database: str,
+    *,
+    create: bool,
+    read_only: bool = False,
+    lease_clock: Clock | None = None,
+    redactor: Redactor | None = None,
+) -> Store:
+    """The store of a database; `create` makes and migrates a file, but never changes a server's schema.
+
+    Without a `redactor` the values of this process's secret variables are known to it.
+    """
     driver = _driver(database, create=create and not read_only, read_only=read_only, clock=lease_clock)
     try:
         if create and not read_only and driver.backend == "sqlite" and driver.version() != schema.latest():
@@ -24,7 +38,7 @@ def open_store(database: str, *, create: bool, read_only: bool = False, lease_cl
     except BaseException:
         driver.close()
         raise
-    return SqlStore(driver)
+    return SqlStore(driver, redactor)
 
 
 def migrate(database: str) -> list[str]:

@@ -33,7 +33,7 @@ _LIFE = (
     "state", "reason", "wake_at", "phase", "goal", "failure", "detail", "proof", "token", "step", "turn",
     "iteration", "retries", "cancel_requested", "agent",
 )  # fmt: skip
-_REST = ("owner", "event_seq", "chain_head", "created_at", "updated_at", "started_at", "finished_at")
+_REST = ("owner", "event_seq", "chain_head", "created_at", "updated_at", "started_at", "finished_at", "forked_at")
 _LISTED = (
     "runs.id", "number", "repository", "path", "agent", "task", "prompt", "state", "reason", "wake_at",
     "phase", "failure", "proof", "token", "iteration", "tokens_input + tokens_output", "usd_micros",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jackline.domain.events import GENESIS, Fact
+from jackline.domain.evidence import digest
 from jackline.domain.ids import as_number
 from jackline.domain.notices import notice_of
 from jackline.domain.records import Life, Repository, Run
@@ -11,7 +12,7 @@ from jackline.domain.states import TERMINAL, RunState
 from jackline.domain.transitions import next_run
 from jackline.errors import Conflict, Refused
 from jackline.faults import reach
-from jackline.store import rows
+from jackline.store import leaving, redacting, rows
 from jackline.store.base import Base, add_notice, append, chain_of
 from jackline.store.contract import NewRun, RunQuery, RunRow
 from jackline.store.driver import Again, Statements, clean
@@ -25,7 +26,8 @@ class Runs(Base):
 
     def create_run(self, new: NewRun, at: int) -> tuple[Run, bool]:
         """The run and whether it is new; Conflict if the id is taken by another request."""
-        made = self._driver.write(lambda statements: self._create(statements, new, at))
+        clean_run = redacting.new_run(self.redactor, new)
+        made = self._driver.write(lambda statements: self._create(statements, clean_run, at))
         reach("run.created")
         return made
 
@@ -38,8 +40,9 @@ class Runs(Base):
         run = self._new_run(statements, new, at)
         if statements.run("add_run", rows.run_values(run, new.request)) == 0:
             raise Again  # the same id was made by somebody else since we looked
-        statements.run("add_spec", {"run_id": run.id, "spec": rows.spec_text(new.spec)})
-        chain = append(statements, run.id, chain_of(run), (_created(run),), at, "engine")
+        spec = rows.spec_text(new.spec)
+        statements.run("add_spec", {"run_id": run.id, "spec": spec})
+        chain = append(statements, run.id, chain_of(run), (_created(run, spec),), at, "engine")
         statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
         self._specs[run.id] = new.spec
         return run._replace(event_seq=chain.event_seq, chain_head=chain.chain_head), True
@@ -51,7 +54,9 @@ class Runs(Base):
         statements.run("add_repository", {"id": repository, "path": path, "at": at})
         number = (statements.one("take_number", {"id": repository}) or (0,))[0]
         names = (new.id, number, repository, lineage, new.parent)
-        return Run(*names, new.spec, Life(agent=new.spec.agent), None, 0, GENESIS, at, at)
+        forked_at = None if new.parent is None else new.forked_at
+        life = Life(agent=new.spec.agent)
+        return Run(*names, new.spec, life, None, 0, GENESIS, at, at, forked_at=forked_at)
 
     def run(self, run_id: str) -> Run | None:
         """One run by its whole id."""
@@ -88,19 +93,22 @@ class Runs(Base):
         asked = run.life.state is RunState.RUNNING  # its worker ends it; nobody else may
         after = run.life.state if asked else next_run(run.life.state, "cancel")
         fact = Fact("cancel.requested") if asked else Fact(f"run.{after}", {"by": "request"})
-        chain = append(statements, run_id, chain_of(run), (fact,), at, "person")
+        left = () if asked else leaving.settle_open(statements, run_id, at)
+        chain = append(statements, run_id, chain_of(run), (*left, fact), at, "person")
         values = {"id": run_id, "state": str(run.life.state), "to": str(after), "at": at, **chain._asdict()}
         statements.run("ask_cancel" if asked else "end_idle", values)
         run = self._found(statements, run_id)
         notice = notice_of(notice_id, run_id, run.spec, run.life, at)
         if notice is not None:
-            add_notice(statements, notice, run.chain_head)
+            add_notice(statements, leaving.told(statements, notice), run.chain_head)
         return run
 
 
-def _created(run: Run) -> Fact:
+def _created(run: Run, spec: str) -> Fact:
+    """With the digest of the spec: a policy that was altered after the run began is seen."""
     data = {"number": run.number, "agent": run.spec.agent, "task": run.spec.task, "parent": run.parent}
-    return Fact("run.created", data)
+    fork = {} if run.forked_at is None else {"forked_at": run.forked_at}
+    return Fact("run.created", {**data, **fork, "spec": digest(spec)})
 
 
 def _matching(statements: Statements, text: str, repository: str | None, limit: int) -> list[RunRow]:

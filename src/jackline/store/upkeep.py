@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from jackline.domain.events import Event
+from jackline.domain.records import Run
 from jackline.domain.states import TERMINAL
 from jackline.errors import MigrationChanged, Refused
 from jackline.store import schema
 from jackline.store.audit import audit
 from jackline.store.base import Base
-from jackline.store.contract import Status
+from jackline.store.contract import Status, Verified
 from jackline.store.driver import Driver, Statements
+from jackline.store.witness import Stream, Witness
 
 _ENDS = {str(state): str(state) for state in TERMINAL}
 
@@ -26,6 +31,10 @@ class Upkeep(Base):
         if damaged:
             return damaged  # what is read from a damaged file proves nothing
         return [*self._migrations(), *self._driver.snapshot(audit)]
+
+    def verify(self, run_id: str, archived: Iterable[Event] | None = None, kept_head: str | None = None) -> Verified:
+        """Compute the run's chain again, and compare it with all that can be compared."""
+        return self._driver.snapshot(lambda one: _verified(one, self._found(one, run_id), archived, kept_head))
 
     def backup(self, path: str) -> None:
         """Copy everything to a new file, which appears whole or not at all; Refused by a server."""
@@ -55,6 +64,19 @@ class Upkeep(Base):
         except MigrationChanged as error:
             return [str(error)]
         return []
+
+
+def _verified(statements: Statements, run: Run, archived: Iterable[Event] | None, kept_head: str | None) -> Verified:
+    row = statements.one("chain", {"run_id": run.id})
+    witness = Witness(statements, Stream(*(row or ())), archived)
+    heads = (head for _, head in statements.all("heads_told", {"run_id": run.id}))
+    witness.wanted = frozenset((*heads, *((kept_head,) if kept_head else ())))
+    problems = [*witness.lost(), *witness.problems()]
+    if not problems:
+        problems += [*witness.missing_heads(), *witness.odd_row(run.life.state)]
+    if not problems and kept_head and not witness.knows(kept_head):
+        problems.append(f"run {run.id}: the head {kept_head} that was kept is not on the chain")
+    return witness.counts._replace(problems=tuple(problems))
 
 
 def status_of(driver: Driver) -> Status:

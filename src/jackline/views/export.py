@@ -5,9 +5,11 @@ All of it can be lost and written again, byte for byte the same, but for the raw
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 
+from jackline.domain import packet as packets
 from jackline.domain.job import language
 from jackline.domain.records import Run
 from jackline.store.contract import Store
@@ -19,6 +21,7 @@ SUMMARY = "summary.txt"
 RAW_ALL = "transcript.log"
 RAW_STDOUT = "stdout.log"
 JOB = "job"
+CONTENTS = "contents"
 _LONGEST_NAME = 120  # bytes; a file system's own limit is 255
 _NOT_IN_NAMES = re.compile(r"[^\w.-]|^\.")
 
@@ -32,6 +35,7 @@ def export(store: Store, run: Run, home: str) -> str:
     _write_job(run, folder)
     _write_shapes(store, run, folder)
     _write_summary(store, run, folder, home)
+    _write_contents(store, run, folder)
     _write_raw(os.path.join(folder, RAW_STDOUT), raw.files(home, run.id, "stdout"))
     _write_raw(os.path.join(folder, RAW_ALL), raw.files(home, run.id, "all"))
     _link_log(run, home)
@@ -65,9 +69,33 @@ def _write_summary(store: Store, run: Run, folder: str, home: str) -> None:
     atomic.write(os.path.join(folder, SUMMARY), _encoded("\n".join(summary.lines(told)) + "\n"))
     page = os.path.join(folder, resume.FILE)
     if resume.is_wanted(told):
-        atomic.write(page, _encoded(resume.page(told, store.calls(run.id), home)))
+        calls = store.calls(run.id)
+        packet = packets.packet(calls, store.receipts(run.id), told.commits, store.forced(run.id))
+        strict = run.spec.strict
+        atomic.write(page, _encoded(resume.page(told, calls, home, strict=strict, packet=packet)))
     else:
         atomic.remove(page)
+
+
+def _write_contents(store: Store, run: Run, folder: str) -> None:
+    """Large inputs and outputs of calls, by the digests that the ledger and the events name."""
+    digests = store.digests(run.id)
+    place = os.path.join(folder, CONTENTS)
+    if digests:
+        atomic.private_folder(place)
+        atomic.sweep(place)
+    for digest in digests:
+        path = os.path.join(place, f"{digest}.txt")
+        if not _holds(path, digest):  # a content never changes: only what is missing or damaged is written
+            atomic.write(path, _encoded(store.content(run.id, digest) or ""))
+
+
+def _holds(path: str, digest: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == digest
+    except FileNotFoundError:
+        return False
 
 
 def _write_raw(path: str, sources: list[str]) -> None:

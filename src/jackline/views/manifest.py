@@ -13,6 +13,7 @@ from typing import Any
 
 from jackline.domain.records import Run, Turn
 from jackline.domain.states import Phase, RunState, WaitReason
+from jackline.domain.tally import NO_CALLS, Tally
 from jackline.domain.turns import run_cost
 from jackline.errors import UsageError
 from jackline.store.contract import Store
@@ -98,11 +99,13 @@ def manifest_of(store: Store, run: Run) -> Manifest:
     """The manifest of a run as it stands."""
     rows = store.matching_runs(run.id, None, 1)
     path = rows[0].path if rows else run.spec.workspace
-    return fold(run, path, store.sessions(run.id), store.turns(run.id))
+    return fold(run, path, store.sessions(run.id), store.turns(run.id), store.tally(run.id))
 
 
-def fold(run: Run, path: str, sessions: Mapping[str, str], turns: Sequence[Turn] = ()) -> Manifest:
-    """The manifest from a run, the path of its repository, the sessions of its agents and its turns."""
+def fold(
+    run: Run, path: str, sessions: Mapping[str, str], turns: Sequence[Turn] = (), tally: Tally = NO_CALLS
+) -> Manifest:
+    """The manifest from a run, the path of its repository, the sessions of its agents, its turns and its calls."""
     life, spec = run.life, run.spec
     return Manifest(
         id=run.number,
@@ -122,7 +125,7 @@ def fold(run: Run, path: str, sessions: Mapping[str, str], turns: Sequence[Turn]
         updated_at=plain.moment(run.updated_at),
         completed_at=plain.moment_or_none(run.finished_at),
         error=error_of(run),
-        metadata=_metadata(run, sessions, turns),
+        metadata={**_metadata(run, sessions, turns), "completion": tally._asdict()},
     )
 
 
@@ -156,6 +159,7 @@ def _metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]) -> d
         "run_id": run.id,
         "lineage": run.lineage,
         "parent": run.parent,
+        "forked_at": run.forked_at,
         "task": run.spec.task,
         "workspace": run.spec.workspace,
         "jackline_state": life.state.value,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jackline.domain.gate import is_a_persons, is_asked
 from jackline.domain.records import Call
-from jackline.domain.states import CallClass, CallState, Decision, RunState
+from jackline.domain.states import RunState
 from jackline.views import plain
-from jackline.views.summary import Summary, cost, next_step
+from jackline.views.summary import Summary, completed, cost, next_step
 
 FILE = "RESUME.md"
 _STOPPED = frozenset({RunState.WAITING.value, RunState.FAILED.value})
 _SHOWN = 500
 _MOST = 50
+_MOST_TOLD = 300  # lines of the packet, which bounds itself
 _DOUBT_WORDS = (
     ("happened", "it took effect; it is never done again"),
     ("did-not", "it did not take effect; the agent may do it"),
@@ -27,28 +29,25 @@ def is_wanted(summary: Summary) -> bool:
     return summary.state in _STOPPED
 
 
-def in_doubt(calls: Sequence[Call]) -> list[Call]:
-    """Effects that may have happened and nobody knows."""
-    return [call for call in calls if call.state is CallState.IN_DOUBT and call.call_class is CallClass.EFFECT]
+def in_doubt(calls: Sequence[Call], *, strict: bool = False) -> list[Call]:
+    """Calls that may have happened, nobody knows, and the run waits for a person to say."""
+    return [call for call in calls if is_a_persons(call, strict=strict)]
 
 
 def asked(calls: Sequence[Call]) -> list[Call]:
     """Calls that a person was asked about and has not answered; the same question is shown once."""
-    questions = {
-        call.key: call
-        for call in calls
-        if call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
-    }
-    return list(questions.values())
+    return list({call.key: call for call in calls if is_asked(call)}.values())
 
 
-def page(summary: Summary, calls: Sequence[Call], home: str) -> str:
-    """The whole file."""
+def page(summary: Summary, calls: Sequence[Call], home: str, *, strict: bool = False, packet: str = "") -> str:
+    """The whole file; `packet` is what the agent is told of it when it goes on."""
+    doubts = in_doubt(calls, strict=strict)
     parts = [
         _head(summary, home),
-        _questions("In doubt: did these take effect?", in_doubt(calls), summary.run_id, _DOUBT_WORDS),
+        _questions("In doubt: did these take effect?", doubts, summary.run_id, _DOUBT_WORDS),
         _questions("Waiting for your word", asked(calls), summary.run_id, _ASKED_WORDS),
         _last_words(summary),
+        _told(packet),
         ["## Go on", "", f"    {next_step(summary)}", ""],
     ]
     return "\n".join(line for part in parts for line in part)
@@ -65,6 +64,7 @@ def _head(summary: Summary, home: str) -> list[str]:
         f"- home: `{plain.readable(home)}` (not your default one? then add `--home` with it)",
         *([f"- wakes: {plain.rfc3339(summary.wake_time)}"] if summary.wake_time else []),
         _so_far(summary),
+        _calls(summary),
         "",
     ]
 
@@ -72,6 +72,10 @@ def _head(summary: Summary, home: str) -> list[str]:
 def _so_far(summary: Summary) -> str:
     spent = f"tokens {summary.token_count}, cost {cost(summary)}"
     return f"- so far: attempts {summary.attempts}, turns {summary.turns}, receipts {summary.receipts}, {spent}"
+
+
+def _calls(summary: Summary) -> str:
+    return f"- calls: {completed(summary)}"
 
 
 def _questions(title: str, calls: list[Call], run_id: str, words: tuple[tuple[str, str], ...]) -> list[str]:
@@ -106,10 +110,16 @@ def _last_words(summary: Summary) -> list[str]:
     return ["## The agent's last message", "", *_code(summary.last_message.splitlines())]
 
 
+def _told(packet: str) -> list[str]:
+    if not packet:
+        return []
+    return ["## What the agent is told when it goes on", "", *_code(packet.splitlines(), _MOST_TOLD)]
+
+
 def _quoted(text: str) -> list[str]:
     return [*(f"> {line}" for line in plain.readable(text[:_SHOWN]).splitlines()), ""] if text else []
 
 
-def _code(rows: list[str]) -> list[str]:
+def _code(rows: list[str], most: int = _MOST) -> list[str]:
     """Indented, so that nothing in it is read as Markdown."""
-    return [*(f"    {plain.readable(row[:_SHOWN])}" for row in rows[:_MOST]), ""]
+    return [*(f"    {plain.readable(row[:_SHOWN])}".rstrip() for row in rows[:most]), ""]

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from jackline.domain.changes import UNCHANGED, Changes
-from jackline.domain.records import Attempt, Call, Receipt, Run, Turn
-from jackline.domain.states import CallClass, Decision, RunState, WaitReason, exit_code
+from jackline.domain.records import Attempt, Run, Turn
+from jackline.domain.states import RunState, WaitReason, exit_code
+from jackline.domain.tally import NO_CALLS, Tally, completion
 from jackline.domain.turns import lost_sessions, run_cost
 from jackline.store.contract import Store
 from jackline.views import plain
@@ -59,6 +60,14 @@ class Summary:
     calls: int
     effects: int
     receipts: int
+    tools: int
+    failed: int
+    replayed: int
+    abandoned: int
+    denied: int
+    asked: int
+    in_doubt: int
+    steps: int
     lost_sessions: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,8 +81,7 @@ def summary_of(store: Store, run: Run) -> Summary:
         run,
         turns=store.turns(run.id),
         attempts=store.attempts(run.id),
-        calls=store.calls(run.id),
-        receipts=store.receipts(run.id),
+        tally=store.tally(run.id),
         changes=store.changes(run.id),
     )
 
@@ -83,8 +91,7 @@ def fold(
     *,
     turns: Sequence[Turn] = (),
     attempts: Sequence[Attempt] = (),
-    calls: Sequence[Call] = (),
-    receipts: Sequence[Receipt] = (),
+    tally: Tally = NO_CALLS,
     changes: Changes = UNCHANGED,
 ) -> Summary:
     """The summary from a run and its tables."""
@@ -121,9 +128,7 @@ def fold(
         attempts=len(attempts),
         turns=len(turns),
         iterations=life.iteration,
-        calls=len(calls),
-        effects=sum(_is_effect(call) for call in calls),
-        receipts=len(receipts),
+        **tally._asdict(),
         lost_sessions=tuple(lost_sessions(turns)),
     )
 
@@ -171,12 +176,18 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("cost", cost(summary)),
         ("attempts", f"{summary.attempts}, turns {summary.turns}, iterations {summary.iterations}"),
         ("calls", f"{summary.calls}, effects {summary.effects}, receipts {summary.receipts}"),
+        ("completion", completed(summary)),
         ("commits", f"{len(summary.commits)} ({'required' if summary.requires_commit else 'not required'})"),
         *(("", commit) for commit in summary.commits),
         ("changes", f"{summary.files_changed} files, +{summary.insertions} -{summary.deletions}"),
         *(("session", line) for line in summary.lost_sessions),
         ("dry run", "yes" if summary.dry_run else "no"),
     ]
+
+
+def completed(summary: Summary) -> str:
+    """How the calls came out, in one line."""
+    return completion(Tally(*(getattr(summary, name) for name in Tally._fields)))
 
 
 def cost(summary: Summary) -> str:
@@ -197,11 +208,6 @@ def _classified(run: Run) -> str | None:
     if life.failure is not None:
         return life.failure.value
     return life.reason.value if life.reason in _CLASSIFIED else None
-
-
-def _is_effect(call: Call) -> bool:
-    """Effects that the gate let through: a denied one, or a stored result, touched nothing."""
-    return call.call_class is CallClass.EFFECT and call.decision is Decision.ALLOW
 
 
 def _when(time: datetime | None) -> str:

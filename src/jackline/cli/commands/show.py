@@ -9,6 +9,8 @@ from jackline.cli.output import Column, columns
 from jackline.cli.parser import RUN
 from jackline.cli.record import run_record, values
 from jackline.clock import wall_ms
+from jackline.domain.states import CallState, Decision
+from jackline.domain.tally import completion
 from jackline.domain.turns import lost_sessions, run_cost, turn_cost
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
-    from jackline.domain.records import Run, Turn
+    from jackline.domain.records import Call, Run, Turn
 
 _MOST_CALLS = 50
 _MESSAGE = 2_000
@@ -71,6 +73,8 @@ def _record(home: Home, run: Run) -> dict[str, Any]:
         "event_seq": run.event_seq,
         "owner": run.owner,
         "parent": run.parent,
+        "forked_at": run.forked_at,
+        "completion": store.tally(run.id)._asdict(),
         "spec": values(run.spec),
         "life": values(run.life),
         "sessions": store.sessions(run.id),
@@ -95,6 +99,7 @@ def _header(home: Home, run: Run, out: Output) -> None:
         ("times", _times(run, now)),
         ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
         ("spent", _spent(run, turns)),
+        ("calls", completion(home.store().tally(run.id))),
         ("changes", _changed(home, run)),
         (
             "sessions",
@@ -191,7 +196,7 @@ def _ledger(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Colu
             one.id,
             one.tool,
             one.call_class,
-            one.state,
+            _state(one),
             one.decision,
             one.answer or "-",
             _code(one.exit_code),
@@ -212,6 +217,12 @@ def _ledger(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Colu
         for one in home.store().receipts(run.id)
     ]
     yield "receipts", columns("CALL RULE FROM AT EXTERNAL TARGET~"), receipts
+
+
+def _state(call: Call) -> str:
+    """A call that a person was asked about was not made, but was denied only if that person said so."""
+    waited = call.decision is Decision.ASK and call.state is CallState.DENIED and call.answer != "deny"
+    return "asked" if waited else call.state
 
 
 def _last_message(home: Home, run: Run, out: Output) -> None:

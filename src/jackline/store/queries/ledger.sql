@@ -19,10 +19,34 @@ SELECT {call} FROM calls WHERE run_id = :run_id AND key = :key AND occurrence > 
 ORDER BY number DESC LIMIT 1
 
 -- name: same_target
--- What an earlier attempt did to the target is what matters, however much came after it.
+-- What an earlier attempt or session did to the target is what matters, however much came after it.
 SELECT {call} FROM calls
-WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key AND attempt < :attempt
+WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key AND (attempt < :attempt OR turn < :since)
     AND call_class = :call_class AND (state = :done OR state = :in_doubt)
+ORDER BY number LIMIT :most
+
+-- name: ancestors
+-- The runs that this one was forked from, nearest first, each with the step after which it was left.
+WITH RECURSIVE ancestors (id, forked_at, distance) AS (
+    SELECT parent, forked_at, 1 FROM runs WHERE id = :run_id AND parent IS NOT NULL
+    UNION ALL
+    SELECT runs.parent, runs.forked_at, distance + 1 FROM runs JOIN ancestors ON runs.id = ancestors.id
+    WHERE runs.parent IS NOT NULL
+)
+SELECT id, forked_at FROM ancestors ORDER BY distance
+
+-- name: step_of_call
+SELECT step FROM calls WHERE run_id = :run_id AND id = :id
+
+-- name: unsettled_of_key
+SELECT {call} FROM calls WHERE run_id = :run_id AND key = :key AND occurrence > 0
+    AND call_class = :call_class AND (state = :prepared OR state = :in_doubt)
+ORDER BY number LIMIT 1
+
+-- name: touched_target
+SELECT {call} FROM calls
+WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key
+    AND call_class = :call_class AND (state = :done OR state = :in_doubt OR state = :prepared)
 ORDER BY number LIMIT :most
 
 -- name: count_of_rule
@@ -35,16 +59,6 @@ SELECT COUNT(*) FROM (
 -- name: receipt_of_key
 SELECT {receipt} FROM receipts WHERE run_id = :run_id AND key = :key
 
--- name: receipt_of_ancestor
-WITH RECURSIVE ancestors (id, distance) AS (
-    SELECT parent, 1 FROM runs WHERE id = :run_id AND parent IS NOT NULL
-    UNION ALL
-    SELECT runs.parent, distance + 1 FROM runs JOIN ancestors ON runs.id = ancestors.id
-    WHERE runs.parent IS NOT NULL
-)
-SELECT {receipt} FROM receipts JOIN ancestors ON ancestors.id = receipts.run_id
-WHERE key = :key ORDER BY distance LIMIT 1
-
 -- name: add_call
 INSERT INTO calls ({call}, number) VALUES ({:call}, :number) ON CONFLICT (run_id, id) DO NOTHING
 
@@ -53,8 +67,8 @@ UPDATE runs SET calls = :calls, event_seq = :event_seq, chain_head = :chain_head
 WHERE id = :id AND owner = :owner AND token = :token AND state = :running AND event_seq = :after
 
 -- name: settle_call
-UPDATE calls SET state = :state, output = :output, exit_code = :exit_code, reason = :reason,
-    finished_at = :finished_at
+UPDATE calls SET state = :state, output = :output, output_ref = :output_ref, exit_code = :exit_code, reason = :reason,
+    finished_at = :finished_at, duration_ms = :duration_ms, external = :external, cut_off = cut_off + :cut_off
 WHERE run_id = :run_id AND id = :id AND state = :before
 
 -- name: judge_call
@@ -75,9 +89,57 @@ SELECT {call} FROM calls
 WHERE run_id = :run_id AND finished_at IS NULL AND (state = :prepared OR state = :in_doubt) ORDER BY number
 
 -- name: count_unanswered
+-- An unknown call in doubt does not stop the night, unless the run is strict.
 SELECT COUNT(*) FROM calls
 WHERE run_id = :run_id AND finished_at IS NULL
-    AND ((state = :in_doubt AND call_class = :effect) OR (state = :denied AND decision = :ask))
+    AND ((state = :in_doubt AND (call_class <> :unknown OR :strict = 1)) OR (state = :denied AND decision = :ask))
+
+-- name: asked_calls
+SELECT {call} FROM calls
+WHERE run_id = :run_id AND finished_at IS NULL AND state = :denied AND decision = :ask ORDER BY number
+
+-- name: forced_calls
+-- What a recovery gave up, to be made again, and what it voided because the same key may be sent again. A person's `skip`
+-- gives up a call, too, and forces nobody. What is part of another call is made again with that one. One that was let
+-- through in its place counts in its stead, whatever came of it: if it was cut off, too, it is itself to be made again.
+SELECT {call} FROM calls
+WHERE run_id = :run_id AND parent_id IS NULL AND answer = ''
+    AND ((state = :abandoned AND (replay = :exact OR replay = :idempotent OR replay = :relaunch))
+        OR (state = :void AND call_class = :effect AND reason LIKE 'idempotent%'))
+    AND id NOT IN (
+        SELECT original FROM calls
+        WHERE run_id = :run_id AND original IS NOT NULL AND decision = :allow AND state <> :denied
+    )
+ORDER BY number
+
+-- name: cut_off_times
+SELECT CAST(COALESCE(SUM(cut_off), 0) AS BIGINT) FROM calls WHERE run_id = :run_id AND key = :key
+
+-- name: tally
+SELECT COUNT(*),
+    COUNT(CASE WHEN decision = :allow THEN 1 END),
+    COUNT(CASE WHEN decision = :allow AND call_class = :effect THEN 1 END),
+    COUNT(CASE WHEN state = :failed THEN 1 END),
+    COUNT(CASE WHEN decision = :stored OR (decision = :allow AND original IN (
+        SELECT id FROM calls WHERE run_id = :run_id AND (state = :void OR state = :abandoned OR state = :failed)
+    )) THEN 1 END),
+    COUNT(CASE WHEN state = :abandoned THEN 1 END),
+    COUNT(CASE WHEN state = :denied AND decision <> :ask THEN 1 END),
+    COUNT(CASE WHEN state = :denied AND decision = :ask THEN 1 END),
+    COUNT(CASE WHEN state = :in_doubt THEN 1 END),
+    (SELECT COUNT(*) FROM receipts WHERE run_id = :run_id),
+    (SELECT steps FROM runs WHERE id = :run_id)
+FROM calls WHERE run_id = :run_id
+
+-- name: add_content
+INSERT INTO contents (run_id, digest, content) VALUES (:run_id, :digest, :content)
+ON CONFLICT (run_id, digest) DO NOTHING
+
+-- name: get_content
+SELECT content FROM contents WHERE run_id = :run_id AND digest = :digest
+
+-- name: all_digests
+SELECT digest FROM contents WHERE run_id = :run_id ORDER BY digest
 
 -- name: all_calls
 SELECT {call} FROM calls WHERE run_id = :run_id ORDER BY number

@@ -14,11 +14,21 @@ INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (:ver
 SELECT 'runs', COUNT(*) FROM runs
 UNION ALL SELECT 'calls', COUNT(*) FROM calls
 UNION ALL SELECT 'receipts', COUNT(*) FROM receipts
+UNION ALL SELECT 'contents', COUNT(*) FROM contents
 UNION ALL SELECT 'events', COUNT(*) FROM events
 UNION ALL SELECT 'notices', COUNT(*) FROM notices
 
 -- name: chains
 SELECT id, event_seq, chain_head, archived_seq, archived_head FROM runs WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: chain
+SELECT id, event_seq, chain_head, archived_seq, archived_head FROM runs WHERE id = :run_id
+
+-- name: event_before
+SELECT seq FROM events WHERE stream = :stream AND seq < :first ORDER BY seq LIMIT 1
+
+-- name: heads_told
+SELECT id, chain_head FROM notices WHERE run_id = :run_id ORDER BY created_at, id
 
 -- name: stray_events
 SELECT DISTINCT stream FROM events WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = events.stream) LIMIT 20
@@ -55,5 +65,5 @@ WHERE id = :id AND state = :state AND chain_head = :head
 -- name: drop_events
 DELETE FROM events WHERE stream = :stream
 
--- name: call_texts
-SELECT id, input, output FROM calls WHERE run_id = :run_id
+-- name: calls_with_contents
+SELECT {call} FROM calls WHERE run_id = :run_id AND (input_ref IS NOT NULL OR output_ref IS NOT NULL) ORDER BY number

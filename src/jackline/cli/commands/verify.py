@@ -1,0 +1,55 @@
+"""`jackline verify`: is what is written of a run still what was written? Exit 1 if not. It changes nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from jackline.cli import words
+from jackline.cli.parser import RUN
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+    from jackline.domain.records import Run
+    from jackline.store.contract import Verified
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def configure(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    parser.add_argument("--head", metavar="HASH", help="a head of the chain that you kept, from a notice or from here")
+    parser.add_argument("--archive", metavar="DIR", help="where `db archive --to` put its events")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.app.verifying import verify
+
+    head = args.head.strip().lower() if args.head is not None else None
+    if head is not None and not _HASH.fullmatch(head):
+        raise UsageError("--head is not the head of a chain: it has 64 hexadecimal digits")
+    run = home.find(args.run)
+    found = verify(home, run, head, args.archive)
+    if out.json:
+        out.json_line({"id": run.id, "ok": not found.problems, **found._asdict(), "problems": list(found.problems)})
+    else:
+        _tell(run, found, out)
+    return 1 if found.problems else 0
+
+
+def _tell(run: Run, found: Verified, out: Output) -> None:
+    if found.problems:
+        out.line(out.paint(f"run {run.id} is not as it was written", "red"))
+        for problem in found.problems:
+            out.line(f"  {words.printable(problem)}")
+        return
+    counts = ((found.events, "event"), (found.calls, "call"), (found.receipts, "receipt"), (found.contents, "content"))
+    compared = ", ".join(words.plural(count, word) for count, word in counts)
+    out.line(f"run {run.id} is whole: {compared}; {words.plural(found.heads, 'notice')} agree")
+    out.line(f"  head {found.chain_head}")
+    out.line("  a head that is kept elsewhere shows that nobody wrote all of it anew: --head")
