@@ -124,7 +124,7 @@ class SimulatedWorld:
         match command:
             case Recover():
                 doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
-                self._inbox.append(Signal(Recovered(self.now(), doubts)))
+                self._inbox.append(Signal(Recovered(self.now(), tuple(call.id for call in doubts))))
             case StartTurn():
                 self._stopping = False
                 self.ledger.place = (command.turn, command.step)

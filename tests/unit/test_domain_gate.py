@@ -23,6 +23,7 @@ EFFECT = Rule("mail", "tool", CallClass.EFFECT, target="mail:{to}")
 ASKED = EFFECT._replace(decision=ASK)
 ASKED_READ = READ._replace(decision=ASK)
 ONCE = EFFECT._replace(most=1)
+TASK = Rule("task", "tool", CallClass.LOCAL, Replay.RELAUNCH)
 NOW = 2  # the attempt in which the gate is asked
 
 
@@ -138,6 +139,14 @@ ROWS = [
     Row("max of an unknown", UNKNOWN._replace(most=1), knows(of_rule=1), DENY),
     Row("a stored result is not one more", ONCE, knows(of_rule=1, receipt=RECEIPT), STORED, "c0"),
     Row("nor is a repeat of what did not happen", ONCE, knows(VOID, of_rule=1), ALLOW, "c1"),
+    Row("an approved call is one more", ONCE, knows(AGREED, of_rule=1), DENY),
+    Row("a subagent's task", TASK, NOTHING, ALLOW),
+    Row("finished in an earlier attempt: its output", TASK, knows(DONE), STORED, "c1"),
+    Row("the same that was a relaunch itself", TASK, knows(DONE._replace(id="c8", original="c1")), STORED, "c8"),
+    Row("finished in this attempt: who asks again wants it again", TASK, knows(DONE._replace(attempt=NOW)), ALLOW),
+    Row("cut off in an earlier attempt: again", TASK, knows(call(CallState.ABANDONED)), ALLOW),
+    Row("done by the parent after the fork", EFFECT, knows(after_fork=RECEIPT), ASK, "c0"),
+    Row("the same, agreed to", EFFECT, knows(AGREED, after_fork=RECEIPT), ALLOW, "c1"),
 ]
 
 
@@ -200,3 +209,44 @@ def test_an_effect_never_runs_while_it_may_have_happened(rule: Rule, history: Hi
     if rule.decision is DENY:
         assert admission.decision is DENY
     assert (admission.decision is STORED) <= (history.receipt is not None)
+
+
+@pytest.mark.parametrize("rule", [READ, LOCAL, UNKNOWN, EFFECT, ASKED, TASK])
+def test_everything_waits_until_what_was_cut_off_is_made_again(rule: Rule) -> None:
+    admission = decide(intent(rule)._replace(waits_for="pytest -q"), NOTHING)
+    assert admission.decision is DENY
+    assert "pytest -q" in admission.reason
+
+
+@pytest.mark.parametrize(
+    ("rule", "history", "decision"),
+    [(EFFECT, knows(receipt=RECEIPT), STORED), (ASKED, knows(AGREED), ALLOW), (TASK, knows(DONE), STORED)],
+    ids=["a stored result", "an approved call", "a finished task"],
+)
+def test_what_touches_nothing_or_was_agreed_to_does_not_wait(rule: Rule, history: History, decision: Decision) -> None:
+    assert decide(intent(rule)._replace(waits_for="pytest -q"), history).decision is decision
+
+
+def test_a_call_that_makes_another_again_names_it() -> None:
+    assert decide(intent(LOCAL)._replace(replaces="c5"), NOTHING).original == "c5"
+
+
+def test_a_malformed_call_is_denied_with_its_hint() -> None:
+    admission = decide(intent(EFFECT)._replace(mistake="Write needs 'content'"), knows(receipt=RECEIPT))
+    assert (admission.decision, admission.reason) == (DENY, "Write needs 'content'")
+
+
+def test_a_denied_agent_is_told_what_it_may_do_instead() -> None:
+    rule = EFFECT._replace(decision=DENY, hint="push to a branch of your own")
+    assert "push to a branch of your own" in decide(intent(rule), NOTHING).reason
+
+
+def test_a_target_that_the_session_does_not_remember_is_asked_about() -> None:
+    touched = knows(same_target=(DONE._replace(attempt=NOW, turn=1),))
+    assert decide(intent(EFFECT)._replace(since_turn=2), touched).decision is ASK
+    assert decide(intent(EFFECT)._replace(since_turn=1), touched).decision is ALLOW
+
+
+def test_a_target_that_the_parent_of_a_fork_touched_is_asked_about() -> None:
+    touched = knows(same_target=(DONE._replace(attempt=NOW, run_id="parent"),))
+    assert decide(intent(EFFECT)._replace(run_id="run"), touched).decision is ASK

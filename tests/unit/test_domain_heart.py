@@ -159,7 +159,7 @@ def test_doubts_after_a_crash_park_the_run_until_a_person_has_judged() -> None:
     decided = drive(crashed, Claimed(AT), Recovered(AT, ("c1", "c2")))
     life = decided.state.life
     assert (life.state, life.reason, life.phase) == (RunState.WAITING, WaitReason.IN_DOUBT, None)
-    assert life.detail == "2 effects in doubt: c1, c2"
+    assert life.detail == "2 calls in doubt: c1, c2"
     assert decided.commands == ()
     assert kinds(decided) == ["recovery.ended", "run.waiting"]
     assert isinstance(drive(decided.state, Claimed(AT), SETTLED).commands[0], StartTurn)
@@ -175,7 +175,7 @@ def test_a_turn_that_leaves_calls_open_is_settled_before_it_counts() -> None:
 def test_a_turn_that_leaves_a_doubt_parks_the_run() -> None:
     decided = drive(working(), ended(open_calls=1), Recovered(AT, ("c1",)))
     assert decided.state.life.reason is WaitReason.IN_DOUBT
-    assert decided.state.life.detail == "1 effect in doubt: c1"
+    assert decided.state.life.detail == "1 call in doubt: c1"
 
 
 def test_a_doubt_while_proving_is_the_goal_kept() -> None:
@@ -499,3 +499,55 @@ def test_a_budget_that_runs_out_in_the_middle_parks_and_stays_spent() -> None:
     parked = drive(working(spec), stop(Stop.BUDGET, "usd_micros 6 of 5"), over)
     assert (parked.state.life.reason, parked.state.life.detail) == (WaitReason.BUDGET, "usd_micros 6 of 5")
     assert drive(parked.state, Claimed(AT), SETTLED).state.life.reason is WaitReason.BUDGET
+
+
+# --- what was cut off, and what waits for a person -------------------------------------------------------
+
+
+def left(calls: int) -> TurnEnded:
+    return ended()._replace(forced=calls)
+
+
+def test_an_agent_that_leaves_undone_what_was_cut_off_is_told_again() -> None:
+    decided = drive(working(), left(2))
+    assert kinds(decided) == ["replay.left", "turn.started"]
+    assert isinstance(decided.commands[0], StartTurn)
+
+
+def test_after_three_such_turns_a_person_looks() -> None:
+    decided = drive(working(), left(2), left(2), left(1))
+    assert (decided.state.life.state, decided.state.life.reason) == (RunState.WAITING, WaitReason.HUMAN)
+    assert "1 call" in decided.state.life.detail
+
+
+def test_once_it_is_made_again_the_work_goes_on() -> None:
+    assert drive(working(), left(2), left(0)).state.life.phase is Phase.PROVING
+
+
+def test_an_agent_that_does_not_listen_waits_for_a_person() -> None:
+    decided = drive(working(), stop(Stop.STUCK, "told 20 times"), left(1))
+    assert (decided.state.life.reason, decided.state.life.detail) == (WaitReason.HUMAN, "told 20 times")
+
+
+def test_a_resume_does_not_go_on_while_a_call_waits_for_a_word() -> None:
+    decided = drive(recovering(), Recovered(AT, asked=("c1",), asked_at=AT - 5))
+    assert (decided.state.life.reason, decided.commands) == (WaitReason.APPROVAL, ())
+    assert decided.state.life.wake_at is None
+
+
+def test_silence_becomes_an_answer_at_a_time_that_is_known() -> None:
+    spec = SPEC._replace(approval_timeout_ms=100)
+    decided = drive(recovering(spec), Recovered(AT, asked=("c1",), asked_at=AT - 5))
+    assert decided.state.life.wake_at == AT + 95
+    assert drive(working(spec), stop(Stop.APPROVAL), ended()).state.life.wake_at == AT + 100
+    assert drive(working(spec), ended(waits=WaitReason.APPROVAL)).state.life.wake_at == AT + 100
+
+
+def test_a_cancel_does_not_wait_for_a_word() -> None:
+    decided = drive(recovering(cancel_requested=True), Recovered(AT, asked=("c1",)))
+    assert decided.state.life.state is RunState.CANCELLED
+
+
+def test_a_doubt_is_told_before_a_question() -> None:
+    decided = drive(recovering(), Recovered(AT, ("d1",), asked=("c1",)))
+    assert decided.state.life.reason is WaitReason.IN_DOUBT

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from jackline.domain.packet import packet
+from jackline.domain.records import Call
+from jackline.domain.states import CallClass, CallState, Decision, Replay
+
+
+def cut_off(input: str) -> Call:
+    kinds = (CallClass.LOCAL, Replay.EXACT, Decision.ALLOW)
+    return Call("c1", "run", 1, 1, 1, 0, "Bash", *kinds, "tests", "socket", "k", "", input, CallState.ABANDONED, 1)
 
 
 def test_commits_are_told_as_facts() -> None:
     told = packet((), (), ("abc one", "def two"))
     assert "Commits that you made already:\n- abc one\n- def two" in told
     assert "Commits" not in packet((), ())
+
+
+def test_what_was_cut_off_is_told_first_and_whole_with_a_note_not_to_repeat_it() -> None:
+    text = '{"command":"' + "x" * 500 + '"}'
+    told = packet((), (), ("abc one",), (cut_off(input=text),))
+    assert text in told
+    assert told.index("Make each of them again now") < told.index("do not make them a second time")
+    assert told.index("do not make them a second time") < told.index("Commits")

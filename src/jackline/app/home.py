@@ -162,6 +162,7 @@ class Home:
 
     def start(self, request: Request) -> Run:
         """Write the run down, ready to be worked on; the same --run-id and request give the same run."""
+        from jackline.app import secrecy
         from jackline.app.preflight import refuse_taken, refuse_unready
         from jackline.app.request import new_run
 
@@ -171,6 +172,7 @@ class Home:
             refuse_unready(request, new.spec.workspace)
             refuse_taken(self, new.spec)
         run, _ = self.store(create=True).create_run(new, at)
+        self.warnings += secrecy.notes(new.spec, run.spec)
         return run
 
     def work(self, run: Run, on_start: OnStart = lambda _interrupt: None) -> Run:

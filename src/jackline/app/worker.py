@@ -35,7 +35,8 @@ def settings_of(home: Home) -> Settings:
 
 
 def _get_ready() -> None:
-    """Load what is needed at the end, where a person waits for it."""
+    """Load what the first call needs, where an agent waits for it, and the end, where a person does."""
+    import jackline.engine.weigh
     import jackline.views.export  # noqa: F401
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli import report
+from jackline.cli import dialogue, report
 from jackline.cli.progress import Progress
 from jackline.domain.states import EXIT_INTERRUPTED, RunState, WaitReason, exit_code
 
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 def carry_on(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int:
     """Work on the run; the exit code says how it stands then."""
-    if not interrupts.pressed:  # else nobody has claimed it yet, and nobody should
+    while not interrupts.pressed:  # else nobody has claimed it yet, and nobody should
         with Progress(home, run, out):
             run = home.work(run, interrupts.on_start)
-        for warning in home.warnings:
-            out.note(warning)
+        while home.warnings:
+            out.note(home.warnings.pop(0))
+        answered = dialogue.settle(home, run, out) if dialogue.is_possible(run, out) else None
+        if answered is None:
+            break
+        run = answered
     return report.tell(home, run, out, _code(run, pressed=interrupts.pressed))
 
 

@@ -37,12 +37,16 @@ _SAY_IT_THEMSELVES = ("run", "resume", "doctor")
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("jackline.cli.commands.run", "start a run and stay with it until it ends or waits"),
     "resume": ("jackline.cli.commands.resume", "carry a run on that waits, failed, or lost its supervisor"),
+    "fork": ("jackline.cli.commands.fork", "start a run that goes on from a step of another one"),
     "cancel": ("jackline.cli.commands.cancel", "end a run"),
     "answer": ("jackline.cli.commands.answer", "say what became of a call in doubt, or agree to one"),
     "list": ("jackline.cli.commands.list", "show runs, newest first"),
     "show": ("jackline.cli.commands.show", "show everything that is known of a run"),
     "logs": ("jackline.cli.commands.logs", "print what an agent printed"),
+    "receipts": ("jackline.cli.commands.receipts", "show every effect of a run, and what shows that it happened"),
+    "verify": ("jackline.cli.commands.verify", "look whether what is written of a run was altered since"),
     "export": ("jackline.cli.commands.export", "write the files of a run again"),
+    "policy": ("jackline.cli.commands.policy", "show, check and explain the rules of the gate, and what they missed"),
     "tasks": ("jackline.cli.commands.tasks", "list, show and begin the templates of runs"),
     "agents": ("jackline.cli.commands.agents", "list the agents: which can be used, and what each can do"),
     "init": ("jackline.cli.commands.init", "prepare a project"),
@@ -53,6 +57,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("jackline.cli.commands.completion", "print what makes a shell complete jackline's words"),
     "uninstall": ("jackline.cli.commands.uninstall", "show what jackline keeps on this machine, or remove it"),
     "demo": ("jackline.cli.demo", "see an agent killed in the middle of an effect, and resumed"),
+    "drill": ("jackline.cli.commands.drill", "kill agents and supervisors in every known way, and see what holds"),
 }
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from jackline.cli import words
 from jackline.cli.record import run_record
-from jackline.domain.states import CallClass, CallState, Decision, Failure, RunState, WaitReason
+from jackline.domain.gate import is_a_persons, is_asked
+from jackline.domain.states import Failure, RunState, WaitReason
+from jackline.domain.tally import completion
 from jackline.domain.turns import lost_sessions, run_cost
 
 if TYPE_CHECKING:
@@ -26,13 +28,15 @@ _MOST_CALLS = 10
 def tell(home: Home, run: Run, out: Output, code: int) -> int:
     """The end of `run` and `resume`: a short summary, or exactly one JSON object. Gives the code back."""
     if out.json:
-        out.json_line({**run_record(home, run), "exit_code": code})
+        tally = home.store().tally(run.id)
+        out.json_line({**run_record(home, run), "exit_code": code, "completion": tally._asdict()})
         return code
     turns = home.store().turns(run.id)
     out.line(f"run {run.id} (#{run.number}) {headline(run, out)}")
     if run.life.detail:
         out.line(f"  {words.printable(run.life.detail)}")
     out.line(f"  {_spent(run, turns)}")
+    out.line(f"  {completion(home.store().tally(run.id))}")
     for text in lost_sessions(turns):
         out.line(f"  {words.printable(text)}")
     look = f"look: {out.command('show', run.id)}"
@@ -78,9 +82,9 @@ def awaiting(home: Home, run: Run) -> list[tuple[Call, str]]:
     """The calls that wait for a person's word, with the words that fit."""
     found = []
     for call in home.store().calls(run.id):
-        if call.state is CallState.IN_DOUBT and call.call_class is CallClass.EFFECT:
+        if is_a_persons(call, strict=run.spec.strict):
             found.append((call, DOUBT_ANSWERS))
-        elif call.decision is Decision.ASK and call.state is CallState.DENIED and not call.answer:
+        elif is_asked(call):
             found.append((call, ASK_ANSWERS))
     return found
 

@@ -47,6 +47,7 @@ _STOP_WAIT = {
     Stop.BUDGET: WaitReason.BUDGET,
     Stop.APPROVAL: WaitReason.APPROVAL,
     Stop.DOUBT: WaitReason.IN_DOUBT,
+    Stop.STUCK: WaitReason.HUMAN,
 }
 # What may still replace the reason of a stop that is under way. A person's word is never lost in a smaller
 # reason, above all not in a doubt, after which the run may go on by itself; a clock that runs out meanwhile
@@ -58,7 +59,10 @@ _OUTRANKS = {
     Stop.INTERRUPT: frozenset({Stop.DOUBT}),
     Stop.BUDGET: frozenset({Stop.DOUBT}),
     Stop.APPROVAL: frozenset({Stop.DOUBT}),
+    Stop.STUCK: frozenset({Stop.DOUBT}),
 }
+_KEEPS_ASKING = frozenset({None, Stop.APPROVAL, Stop.DOUBT})
+_MOST_DRAINS = 3  # turns in which an agent may leave undone what was cut off; then a person looks
 
 
 class State(NamedTuple):
@@ -70,6 +74,8 @@ class State(NamedTuple):
     stopping: Stop | None = None
     stop_detail: str = ""
     outcome: Outcome | None = None  # of a turn whose open calls are being settled
+    forced: int = 0  # calls that the last turn should have made again and did not
+    drains: int = 0  # turns of this attempt that ended so
     # Of agents: who is better left alone, until when; who gave up at a limit in this attempt, and when that ends;
     # who could not go on at all.
     resting: Mapping[str, int] = NOTHING
@@ -128,14 +134,19 @@ def _recovered(state: State, signal: Recovered) -> Step:
     settled = Fact("recovery.ended", {"doubts": list(signal.doubts)})
     if signal.doubts and not _cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(signal.doubts)
-        detail = f"{count} effect{'s' if count > 1 else ''} in doubt: {', '.join(signal.doubts)}"
+        known = f"; {signal.evidence}" if signal.evidence else ""
+        detail = f"{count} call{'s' if count > 1 else ''} in doubt: {', '.join(signal.doubts)}{known}"
         return _with(settled, _park(state, WaitReason.IN_DOUBT, detail))
+    if signal.asked and not _cancelling(state) and state.stopping in _KEEPS_ASKING:
+        detail = state.stop_detail or f"waiting for a person's word on {', '.join(signal.asked)}"
+        asked_at = signal.at if signal.asked_at is None else signal.asked_at
+        return _with(settled, _park_for_approval(state, detail, asked_at))
     return _with(settled, _go_on(state, signal.at))
 
 
 def _turn_ended(state: State, signal: TurnEnded) -> Step:
     life = _charged(state.life, signal.usage)
-    state = state._replace(life=life, outcome=signal.outcome, resting=dict(signal.resting))
+    state = state._replace(life=life, outcome=signal.outcome, resting=dict(signal.resting), forced=signal.forced)
     # A person who presses Ctrl-C does not wait for probes: whoever resumes settles what is open.
     if (signal.open_calls or state.stopping is Stop.DOUBT) and state.stopping is not Stop.INTERRUPT:
         return _recover(state)
@@ -155,9 +166,9 @@ def _charged(life: Life, usage: Usage) -> Life:
 
 def _check_ended(state: State, signal: CheckEnded) -> Step:
     if _cancelling(state):
-        return _stopped(state, Stop.CANCEL)
+        return _stopped(state, Stop.CANCEL, signal.at)
     if state.stopping is not None:
-        return _stopped(state, state.stopping)  # it had our TERM: not even an exit of 0 proves anything now
+        return _stopped(state, state.stopping, signal.at)  # it had our TERM: not even an exit of 0 proves anything now
     if signal.exit_code == 0:
         return _finish(state._replace(life=state.life._replace(proof=Proof.PROVED)), "succeed")
     if signal.exit_code is None:  # killed or lost: the host found nothing out, and a resume proves again
@@ -180,11 +191,11 @@ def _stop_wanted(state: State, signal: StopWanted) -> Step:
 def _go_on(state: State, at: int) -> Step:
     """What comes next, now that everything is settled."""
     if _cancelling(state):
-        return _stopped(state, Stop.CANCEL)
+        return _stopped(state, Stop.CANCEL, at)
     if state.stopping is Stop.DOUBT:  # settled since; how the turn ended was our doing, so it does not count
         return _proceed(state._replace(stopping=None, stop_detail="", outcome=None))
     if state.stopping is not None:
-        return _stopped(state, state.stopping)
+        return _stopped(state, state.stopping, at)
     if state.outcome is not None:
         return _concluded(state._replace(outcome=None), state.outcome, at)
     if state.life.goal is Phase.WORKING and state.resting.get(state.agent, 0) > at:
@@ -202,8 +213,10 @@ def _concluded(state: State, outcome: Outcome, at: int) -> Step:
     if outcome.session_lost:  # the driver forgets the session; the next turn starts a fresh one with a packet
         return _with(Fact("session.lost", {"agent": state.agent, "detail": outcome.detail}), _proceed(state))
     if outcome.waits is not None:
-        return _park(state._replace(life=state.life._replace(retries=0)), outcome.waits, outcome.detail)
+        return _waits(state._replace(life=state.life._replace(retries=0)), outcome.waits, outcome.detail, at)
     match outcome.failure:
+        case None if state.forced:
+            return _undrained(state)
         case None:
             goal = Phase.PROVING
             return _proceed(state._replace(life=state.life._replace(goal=goal, retries=0)))
@@ -214,6 +227,16 @@ def _concluded(state: State, outcome: Outcome, at: int) -> Step:
             return _park(state._replace(life=life), WaitReason.RETRY, outcome.detail, wake)
         case failure:
             return _given_up(state, failure, outcome, at)
+
+
+def _undrained(state: State) -> Step:
+    """The agent says that it is done, and has not made again what was cut off: tell it again, then ask a person."""
+    calls = f"{state.forced} call{'s' if state.forced > 1 else ''}"
+    if state.drains + 1 >= _MOST_DRAINS:
+        detail = f"the agent did not make again {calls} that a crash cut off, in {_MOST_DRAINS} turns"
+        return _park(state, WaitReason.HUMAN, detail)
+    left = Fact("replay.left", {"calls": state.forced})
+    return _with(left, _proceed(state._replace(drains=state.drains + 1)))
 
 
 def _given_up(state: State, failure: Failure, outcome: Outcome, at: int) -> Step:
@@ -286,12 +309,24 @@ def _prove(state: State) -> Step:
     return Step(state._replace(life=life), (RunCheck(life.step, state.spec.proof),), (fact,))
 
 
-def _stopped(state: State, why: Stop) -> Step:
+def _stopped(state: State, why: Stop, at: int) -> Step:
     if why is Stop.CANCEL:
         return _finish(state, "cancel")
     if why in _STOP_WAIT:
-        return _park(state, _STOP_WAIT[why], state.stop_detail)
+        return _waits(state, _STOP_WAIT[why], state.stop_detail, at)
     return _fail(state, _STOP_FAILURE[why], state.stop_detail)
+
+
+def _waits(state: State, reason: WaitReason, detail: str, at: int) -> Step:
+    if reason is WaitReason.APPROVAL:
+        return _park_for_approval(state, detail, at)
+    return _park(state, reason, detail)
+
+
+def _park_for_approval(state: State, detail: str, asked_at: int) -> Step:
+    """With the time at which silence is an answer, if the run says so."""
+    timeout = state.spec.approval_timeout_ms
+    return _park(state, WaitReason.APPROVAL, detail, asked_at + timeout if timeout else None)
 
 
 def _park(state: State, reason: WaitReason, detail: str, wake_at: int | None = None) -> Step:

@@ -8,7 +8,12 @@ from jackline.domain.records import Notice
 from jackline.domain.states import RunState, WaitReason
 
 if TYPE_CHECKING:
-    from jackline.domain.records import Life, Spec
+    from collections.abc import Sequence
+
+    from jackline.domain.records import Call, Life, Spec
+
+_SHOWN = 200
+_MOST_SHOWN = 5
 
 
 def notice_of(notice_id: str, run_id: str, spec: Spec, life: Life, at: int) -> Notice | None:
@@ -19,3 +24,13 @@ def notice_of(notice_id: str, run_id: str, spec: Spec, life: Life, at: int) -> N
     title = f"{life.agent or spec.agent}/{spec.task}: {life.reason or life.state}"
     # The store puts the chain's head in, because it is known only once the last event has its place.
     return Notice(notice_id, run_id, kind, title, life.detail, "", at)
+
+
+def evidence_of(doubts: Sequence[Call]) -> str:
+    """The calls in doubt and what was found out about each, for the person who has to judge them."""
+    return "; ".join(_doubt(call) for call in doubts[:_MOST_SHOWN])
+
+
+def _doubt(call: Call) -> str:
+    touched = f" → {call.target}" if call.target else ""
+    return f"{call.tool}{touched} {call.input[:_SHOWN]} ({call.reason[:_SHOWN] or 'cut off'})"

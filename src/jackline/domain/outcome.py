@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from jackline.domain.states import Failure, WaitReason
 
 
+DEFERRED = "a call waits for a person's word"  # how a turn ended whose session goes on by itself once it is given
+
+
 class Exit(NamedTuple):
     """How a process ended. Its whole tree is dead by then, but for `survivors`, which no signal could end."""
 

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import Call, Receipt
 
-_HEAD = "Your work on this task was interrupted and goes on now. What follows was recorded by the host; trust it."
+HEAD = "Your work on this task was interrupted and goes on now. What follows was recorded by the host; trust it."
+_AGAIN = "These calls were cut off. Make each of them again now, exactly so, before anything else:"
+# Without it a model that sees the list again after the next interruption makes them a second time.
+_NOTE = "Any other call is refused until they are made. Once made they are done: do not make them a second time."
 _MOST = 50
 
 
@@ -22,18 +25,32 @@ def prompt_of(turn: int, prompt: str, packet: str, *, resumes: bool) -> str:
     return packet if resumes else f"{prompt}\n\n{packet}"
 
 
-def packet(calls: Sequence[Call], receipts: Sequence[Receipt], commits: Sequence[str] = ()) -> str:
-    """The resume packet: commits and effects that are done, calls whose outcome is unknown, what a person decided."""
-    lines = [_HEAD]
+def packet(
+    calls: Sequence[Call],
+    receipts: Sequence[Receipt],
+    commits: Sequence[str] = (),
+    forced: Sequence[Call] = (),
+    head: str = HEAD,
+) -> str:
+    """The resume packet: what has to be made again, what is done, what is unknown, what a person decided."""
+    lines = [head]
+    if forced:
+        lines += _section(_AGAIN, [_call(one) for one in forced])
+        lines += ["", _NOTE]
     lines += _section("Commits that you made already:", list(commits))
     lines += _section("Already done, do not do again:", [_done(one) for one in receipts])
     unknown = [call for call in calls if call.state is CallState.IN_DOUBT]
     lines += _section("Cut off, outcome unknown; look before you repeat:", [_brief(one) for one in unknown])
-    void = [call for call in calls if call.state is CallState.VOID and call.call_class is CallClass.EFFECT]
+    void = [call for call in calls if call.state is CallState.VOID and _is_told(call)]
     lines += _section("Known not to have happened:", [_void(one) for one in void])
     skipped = [call for call in calls if call.answer in {"skip", "deny"}]
     lines += _section("A person said: leave it out:", [_brief(one) for one in skipped])
     return "\n".join(lines)
+
+
+def _is_told(call: Call) -> bool:
+    """Whether the agent is to know that it did not happen: of what repeats freely, only if a person said so."""
+    return call.call_class is CallClass.EFFECT or bool(call.answer)
 
 
 def _section(title: str, items: list[str]) -> list[str]:
@@ -50,6 +67,11 @@ def _done(receipt: Receipt) -> str:
 
 def _brief(call: Call) -> str:
     return f"{call.tool} {call.input[:200]}"
+
+
+def _call(call: Call) -> str:
+    """Whole, because it is to be made exactly so; the ledger keeps only the beginning of a very long one."""
+    return f"{call.tool} {call.input}"
 
 
 def _void(call: Call) -> str:

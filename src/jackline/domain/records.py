@@ -62,6 +62,13 @@ class Spec(NamedTuple):
     session: str = ""  # of the agent, made by hand before the run
     requires_commit: bool = False
     job: str = ""  # the text of the job file that asked for it
+    strict: bool = False  # an unknown call that a crash cut off is in doubt like an effect
+    approval_timeout_ms: int = 0  # after which silence is the answer below; 0: wait for ever
+    approval_answer: str = "deny"
+    ungated: bool = False  # a person accepts that an agent without an enforced door holds nothing back
+    preface: str = ""  # what a fork's agent is told of the run that it was forked from
+    fork_of: str = ""  # the session of that run's agent, where this one's begins as a copy of it
+    allowed: tuple[str, ...] = ()  # rules, by name, whose asking a person has answered beforehand
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -87,6 +94,7 @@ class Spec(NamedTuple):
         values["retry"] = RetryPolicy(**_known(RetryPolicy, values.get("retry", {})))
         values["rules"] = tuple(Rule.from_dict(rule) for rule in values.get("rules", ()))
         values["fallback"] = tuple(values.get("fallback", ()))
+        values["allowed"] = tuple(values.get("allowed", ()))
         manners = values.get("manners", {})
         values["manners"] = {agent: _manner(_known(Manner, manner)) for agent, manner in manners.items()}
         return cls(**values)
@@ -135,6 +143,7 @@ class Run(NamedTuple):
     updated_at: int
     started_at: int | None = None
     finished_at: int | None = None
+    forked_at: int | None = None  # the last step of the parent that it knows of
 
     @property
     def agent(self) -> str:

@@ -25,6 +25,7 @@ class Stop(StrEnum):
     DOUBT = "doubt"
     APPROVAL = "approval"
     UNGATED = "ungated"
+    STUCK = "stuck"  # the agent does not make again what was cut off
 
 
 class Claimed(NamedTuple):
@@ -40,6 +41,9 @@ class Recovered(NamedTuple):
     doubts: tuple[str, ...] = ()
     resting: Mapping[str, int] = NOTHING  # agents better left alone, with the time until when
     usage: Usage | None = None  # of a turn that was cut off and never charged
+    asked: tuple[str, ...] = ()  # calls that wait for a person's word
+    asked_at: int | None = None  # when the first of them was asked
+    evidence: str = ""  # what is known of the doubts, for who has to judge them
 
 
 class TurnEnded(NamedTuple):
@@ -50,6 +54,7 @@ class TurnEnded(NamedTuple):
     usage: Usage
     open_calls: int = 0
     resting: Mapping[str, int] = NOTHING
+    forced: int = 0  # calls that a crash cut off and that were not made again
 
 
 class CheckEnded(NamedTuple):

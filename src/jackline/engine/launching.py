@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.events import Fact
 from jackline.domain.meter import plus
-from jackline.domain.outcome import Usage
+from jackline.domain.outcome import DEFERRED, Usage
 from jackline.domain.packet import packet, prompt_of
 from jackline.domain.records import Manner, Turn
+from jackline.domain.states import CallState, Replay
+from jackline.engine.replaying import Queue
 from jackline.engine.settings import fresh_session, passed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from jackline.domain.adapter import Adapter
-    from jackline.domain.records import Lease, Run, Spec
+    from jackline.domain.records import Call, Lease, Run, Spec
     from jackline.domain.signals import StartTurn
     from jackline.store.contract import Store
 
@@ -37,6 +39,8 @@ class Plan(NamedTuple):
     turn: Turn
     request: TurnRequest
     before: Usage  # what earlier turns of the same session were charged already
+    since: int  # the first turn of its session
+    replay: Queue  # what has to be made again before anything else
     facts: tuple[Fact, ...] = ()  # what is to be said of it besides
 
 
@@ -45,18 +49,55 @@ def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapte
     agent = adapter.declaration.name
     session, resumes = _session(store.sessions(run.id), run.spec, adapter)
     turns = store.turns(run.id)
-    first = not any(turn.agent == agent for turn in turns)
-    told = packet(store.calls(run.id), store.receipts(run.id), store.changes(run.id).commits)
-    # An adopted session is resumed, and yet knows nothing of the task.
-    knows = resumes and _was_told(turns, agent, session)
-    prompt = prompt_of(1 if first and resumes else order.turn, run.spec.prompt, told, resumes=knows)
+    own = [turn for turn in turns if turn.agent == agent]
+    shared = [turn for turn in own if resumes and turn.session == session]
+    calls, forced = store.calls(run.id), [store.whole(call) for call in store.forced(run.id)]
+    told = packet(calls, store.receipts(run.id), store.changes(run.id).commits, forced)
+    prompt = _prompt(run.spec, order.turn, turns, told, session if resumes else None, agent)
     turn = Turn(run.id, order.turn, order.step, lease.token, order.role, agent, session, prompt, at)
-    charged = [one.spent for one in turns if resumes and (one.agent, one.session) == (agent, session)]
+    return Plan(
+        turn,
+        request_of(run.spec, turn, adapter, place, resumes=resumes, first=not own),
+        _charged(shared),
+        since=shared[0].number if shared else order.turn,
+        replay=_queue(forced, calls) if adapter.declaration.gate == "enforced" else Queue(()),
+        facts=_advisory(adapter) if not own else (),
+    )
+
+
+def _queue(forced: Sequence[Call], calls: Sequence[Call]) -> Queue:
+    """An agent that begins again from the top asks for tasks that are finished, too: they are not those cut off."""
+    tasks = (call for call in calls if call.replay is Replay.RELAUNCH)
+    return Queue(forced, frozenset(call.key for call in tasks if call.state is CallState.DONE))
+
+
+def _prompt(spec: Spec, number: int, turns: Sequence[Turn], told: str, session: str | None, agent: str) -> str:
+    """What the turn is told: the task, the facts, or nothing where a call that waited for a person goes on."""
+    if session is not None and _is_deferred(turns, agent, session):
+        return ""
+    task = "\n\n".join(part for part in (spec.prompt, spec.preface) if part)
+    first = not any(turn.agent == agent for turn in turns)
+    # An adopted session is resumed, and yet knows nothing of the task.
+    knows = session is not None and _was_told(turns, agent, session)
+    return prompt_of(1 if first and session is not None else number, task, told, resumes=knows)
+
+
+def _is_deferred(turns: Sequence[Turn], agent: str, session: str) -> bool:
+    """Whether the last thing that happened is that this session stopped before a call, to go on from there."""
+    last = turns[-1] if turns else None
+    return (
+        last is not None
+        and (last.agent, last.session) == (agent, session)
+        and (last.failure, last.detail) == (None, DEFERRED)
+    )
+
+
+def _charged(turns: Sequence[Turn]) -> Usage:
     before = Usage()
-    for spent in charged:
+    for turn in turns:
+        spent = turn.spent
         before = plus(before, Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros))
-    facts = _advisory(adapter) if first else ()
-    return Plan(turn, request_of(run.spec, turn, adapter, place, resumes=resumes), before, facts)
+    return before
 
 
 def _was_told(turns: Sequence[Turn], agent: str, session: str | None) -> bool:
@@ -64,7 +105,9 @@ def _was_told(turns: Sequence[Turn], agent: str, session: str | None) -> bool:
     return any((one.agent, one.session) == (agent, session) and one.stdout_bytes for one in turns)
 
 
-def request_of(spec: Spec, turn: Turn, adapter: Adapter, place: Place, *, resumes: bool) -> TurnRequest:
+def request_of(
+    spec: Spec, turn: Turn, adapter: Adapter, place: Place, *, resumes: bool, first: bool = False
+) -> TurnRequest:
     """Everything that the launch of the turn may depend on."""
     manner = spec.manners.get(turn.agent, Manner())
     return TurnRequest(
@@ -79,6 +122,7 @@ def request_of(spec: Spec, turn: Turn, adapter: Adapter, place: Place, *, resume
         token=place.token,
         session=turn.session,
         resume=resumes,
+        fork_of=spec.fork_of if first and not resumes and turn.agent == spec.agent else "",
         binary=place.binary,
         model=manner.model,
         effort=manner.effort,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline import clock
+from jackline.domain.gate import is_a_persons
 from jackline.domain.outcome import Usage
 from jackline.domain.states import CallClass, CallState
 from jackline.engine import leftovers
@@ -13,21 +14,33 @@ from jackline.store.contract import Settlement
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from jackline.domain.records import Call, Lease, Turn
+    from jackline.domain.records import Call, Lease, Spec, Turn
     from jackline.engine.probe import Prober
     from jackline.store.contract import Store
 
 
-def settle_open_calls(store: Store, lease: Lease, prober: Prober, now: Callable[[], int]) -> tuple[str, ...]:
-    """Classify every call in flight, probe what is in doubt; the ids of the effects that stay in doubt."""
+_MOST_CUT_OFF = 3  # times that a call is made again; one that ends the agent each time is a person's to look at
+
+
+def settle_open_calls(
+    store: Store, lease: Lease, prober: Prober, now: Callable[[], int], *, strict: bool = False
+) -> list[Call]:
+    """Classify every call in flight, probe what is in doubt; those that only a person can judge."""
     doubts = []
     for call in store.open_calls(lease.run_id):
         settled = _classified(store, lease, call, now())
         if settled.state is CallState.IN_DOUBT and settled.call_class is CallClass.EFFECT:
             settled = _judged(store, lease, settled, prober, now())
-            if settled.state is CallState.IN_DOUBT:
-                doubts.append(settled.id)
-    return tuple(doubts)
+        if is_a_persons(settled, strict=strict):
+            doubts.append(settled)
+    return doubts
+
+
+def asked(store: Store, lease: Lease, spec: Spec, at: int) -> list[Call]:
+    """The calls that wait for a person's word, after those were answered whose time has run out."""
+    if spec.approval_timeout_ms:
+        store.expire_asked(lease, at, spec.approval_answer, at - spec.approval_timeout_ms)
+    return store.asked(lease.run_id)
 
 
 def end_leftovers(store: Store, lease: Lease, mark: Mapping[str, str], host: str) -> int:
@@ -59,9 +72,11 @@ def _classified(store: Store, lease: Lease, call: Call, at: int) -> Call:
     """Reads and locals are simply made again; effects and unknowns may have happened."""
     if call.state is not CallState.PREPARED:
         return call
-    repeatable = call.call_class in {CallClass.READ, CallClass.LOCAL}
-    change = "abandon" if repeatable else "doubt"
-    return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason="cut off"))
+    change, reason = "doubt", "cut off"
+    if call.call_class in {CallClass.READ, CallClass.LOCAL}:
+        times = store.cut_off_times(lease.run_id, call.key) + 1
+        change, reason = ("doubt", f"cut off {times} times") if times >= _MOST_CUT_OFF else ("abandon", reason)
+    return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason=reason))
 
 
 def _judged(store: Store, lease: Lease, call: Call, prober: Prober, at: int) -> Call:

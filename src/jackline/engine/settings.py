@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from jackline.domain.adapter import Adapter
+    from jackline.domain.records import Spec
 
 _INHERITED = (
     "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL", "NO_COLOR",
@@ -54,6 +55,11 @@ def passed(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     whole = frozenset(names)
     beginnings = tuple(name[:-1] for name in whole if name.endswith("*"))
     return {name: value for name, value in environ.items() if name in whole or name.startswith(beginnings)}
+
+
+def agreed(environ: Mapping[str, str], spec: Spec) -> dict[str, str]:
+    """What a person lets the run's agents see besides: a probe looks by the same key or agent."""
+    return passed(environ, [name for manner in spec.manners.values() for name in manner.passes])
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:

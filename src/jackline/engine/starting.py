@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from jackline.errors import AgentUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jackline.domain.adapter import Adapter, Launch, TurnRequest
 
 _LONGEST_WORD = 200
 
 
-def shown(argv: tuple[str, ...]) -> list[str]:
+def shown(argv: Sequence[str]) -> list[str]:
     """A prompt may be a word of it; an event only points to things."""
     return [word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…" for word in argv]
 

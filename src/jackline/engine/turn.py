@@ -17,8 +17,11 @@ from jackline.domain.signals import Stop, TurnEnded
 from jackline.domain.states import Failure
 from jackline.engine import threads
 from jackline.engine.attempt import Signal
+from jackline.engine.doors import hooks_of
+from jackline.engine.masked import MaskedFile
 from jackline.engine.onlooker import Onlooker
-from jackline.engine.stream import LineSplitter, RawFile
+from jackline.engine.stream import LineSplitter
+from jackline.engine.witness import Witness
 from jackline.errors import SessionTaken
 from jackline.store.contract import Change
 
@@ -69,17 +72,19 @@ class TurnJob:
         turn = planned.turn
         self._crew, self._turn = crew, turn
         self._resumed = turn.session if planned.request.resume else None
+        self._knows_session = planned.request.resume or bool(planned.request.fork_of)
         self._strayed = ""  # the session that the agent began instead of the one it was told to resume
         base = os.path.join(folder, "turns", f"{turn.number:04d}-{turn.role}")
         os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
-        self._raw = {name: RawFile(f"{base}.{name}") for name in ("stdout", "stderr")}
+        self._redactor = crew.store.redactor
+        self._raw = {name: MaskedFile(f"{base}.{name}", self._redactor.values) for name in ("stdout", "stderr")}
         self._splitter = LineSplitter()
         self._facts: list[Fact] = []
         self._kept = 0
         self._telling: list[Heard] = []
         self._tail = b""
         self._meter = Meter(planned.before)
-        self._onlooker = None if crew.adapter.declaration.gate == "enforced" else Onlooker(crew.ledger)
+        self._onlooker = _onlooker(crew)
         self._raw_lines = 0
         self._in_pieces = False
         self._owns = True  # the session that it names
@@ -118,16 +123,21 @@ class TurnJob:
                 self._flush()
             for chunk in chunks:
                 self._take(chunk)
+        self._raw["stdout"].finish()
         self._hear_all(self._splitter.end())
+        self._tell_tail(self._raw["stderr"].finish())
         self._flush()
 
     def _take(self, chunk: Chunk) -> None:
         self.last_output = boot_ms()
-        self._raw[chunk.source].write(chunk.data)
-        if chunk.source == "stdout":
+        covered = self._raw[chunk.source].write(chunk.data)
+        if chunk.source == "stdout":  # heard as it was said: keys of calls are made from it
             self._hear_all(self._splitter.feed(chunk.data))
         else:
-            self._tail = (self._tail + chunk.data)[-_TAIL_BYTES:]
+            self._tell_tail(covered)
+
+    def _tell_tail(self, covered: bytes) -> None:
+        self._tail = (self._tail + covered)[-_TAIL_BYTES:]
 
     def _hear_all(self, lines: list[Line]) -> None:
         for line in lines:
@@ -163,8 +173,12 @@ class TurnJob:
         is_piece = heard.kind == "message" and heard.data.get("delta") is True
         if heard.kind == "message":
             before = self._turn.last_message if is_piece and self._in_pieces else ""
-            self._turn = self._turn._replace(last_message=(before + heard.text)[:_TEXT])
+            self._turn = self._turn._replace(last_message=self._cut(before + heard.text))
         self._in_pieces = is_piece
+
+    def _cut(self, text: str) -> str:
+        """Redacted first where it is too long: half a secret would not be known as one."""
+        return text if len(text) <= _TEXT else self._redactor.redact(text)[:_TEXT]
 
     def _meet(self, session: str) -> None:
         """An agent that silently begins another session than it was told to knows nothing of the task: end it."""
@@ -192,7 +206,7 @@ class TurnJob:
         self._kept += 1
         full = self._kept > _MOST_FACTS
         if not full:
-            self._facts.append(_fact(heard, offset))
+            self._facts.append(_fact(heard._replace(text=self._cut(heard.text)), offset))
         # What was used and which session it is must not wait for the turn's end, however much was said before.
         due = heard.kind == "session" or self._kept % _BATCH == 0
         if heard.kind in _AT_ONCE or len(self._facts) >= _BATCH or (full and due):
@@ -234,7 +248,8 @@ class TurnJob:
         health = health_of(turn.agent, outcome, at)
         known = [one for one in self._crew.store.health() if one.agent != turn.agent]
         tired = resting([*known, health] if health else known, at)
-        ended = TurnEnded(at, outcome, self._meter.value, unfinished, tired)
+        left = len(self._crew.ledger.replay)
+        ended = TurnEnded(at, outcome, self._meter.value, unfinished, tired, left)
         return Signal(ended, turn=turn, session=session, health=health, changes=changes)
 
     def _with_commit(self, outcome: Outcome, changes: Changes | None) -> Outcome:
@@ -256,10 +271,17 @@ class TurnJob:
         tail = self._tail.decode("utf-8", "replace")
         outcome = self._crew.adapter.classify(exit_, tuple(self._telling), tail)
         # Only a session that was asked for can be lost: else a fresh one would follow a fresh one without end.
-        return outcome if self._resumed is not None else outcome._replace(session_lost=False)
+        return outcome if self._knows_session else outcome._replace(session_lost=False)
 
 
 _LOST = Outcome(Failure.CRASHED, "the agent's end was not seen")
+
+
+def _onlooker(crew: Crew) -> Onlooker | Witness | None:
+    """Who compares the output with the ledger; an agent at the socket uses our own names for its calls."""
+    if hooks_of(crew.adapter) is not None:
+        return Witness(crew.ledger, crew.stop)
+    return None if crew.adapter.declaration.gate == "enforced" else Onlooker(crew.ledger)
 
 
 def _amounts(usage: Usage) -> dict[str, int]:
@@ -276,7 +298,7 @@ def _fact(heard: Heard, offset: int) -> Fact:
     data = {name: value for name, value in heard.data.items() if _is_small(value)}
     data["offset"] = offset
     if heard.text:
-        data["text"] = heard.text[:_TEXT]
+        data["text"] = heard.text
     if heard.usage is not None:
         data.update(_amounts(heard.usage))
     return Fact(f"agent.{heard.kind}", data)

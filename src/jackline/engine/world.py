@@ -6,11 +6,13 @@ import contextlib
 import logging
 import os
 import queue
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
 from jackline.domain.events import Fact
 from jackline.domain.health import resting
+from jackline.domain.notices import evidence_of
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import Check
 from jackline.domain.signals import (
@@ -30,14 +32,15 @@ from jackline.engine.alarms import WORDS, Alarms
 from jackline.engine.attempt import Signal
 from jackline.engine.changes import changes_of
 from jackline.engine.check import CheckJob
-from jackline.engine.door import Door
+from jackline.engine.doors import Doors
 from jackline.engine.keeper import Keeper
+from jackline.engine.knowing import known
 from jackline.engine.ledger import Ledger
 from jackline.engine.probe import Prober
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
-from jackline.engine.settings import fresh_id, inherited
+from jackline.engine.settings import agreed, fresh_id, inherited
 from jackline.engine.turn import Crew, TurnJob
-from jackline.errors import AgentUnavailable, SessionTaken, UsageError, disk_error
+from jackline.errors import AgentUnavailable, SessionTaken, Ungated, UsageError, disk_error
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.adapter import Adapter
     from jackline.domain.changes import Changes
-    from jackline.domain.records import Lease, Run
+    from jackline.domain.records import Lease, Run, Turn
     from jackline.domain.signals import Command
     from jackline.engine.settings import Settings
     from jackline.store.contract import Store
@@ -74,10 +77,25 @@ class LiveWorld:
         self._mark = marks.mark_of(store.secret, run.id)
         self._marker = {**self._mark, marks.ATTEMPT: str(lease.token)}
         self._env = {**inherited(os.environ), **self._marker, "JACKLINE_RUN_ID": run.id}
-        self._prober = Prober(run.spec, self._env, settings.probe_timeout_s, self._ready_warden)
-        self._ledger = Ledger(store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self.stop)
+        self._prober = Prober(
+            run.spec,
+            {**self._env, **agreed(os.environ, run.spec)},
+            settings.probe_timeout_s,
+            self._ready_warden,
+            whole=lambda call: store.whole(call).input,
+        )
+        self._ledger = Ledger(
+            store,
+            lease,
+            run,
+            self._prober,
+            now=self.now,
+            new_id=self.new_id,
+            stop=self.stop,
+            ingredients=partial(known, run.spec.workspace, self._env, self._ready_warden),
+        )
         self._token = os.urandom(16).hex()
-        self._door: Door | None = None
+        self._doors = Doors(self._folder, self._ledger, self._token, self._inbox.put)
         self._closed = False
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
@@ -151,8 +169,7 @@ class LiveWorld:
         """End everything that this attempt started."""
         self._closed = True  # a helper thread that is late must not start anything any more
         self._keeper.stop()
-        if self._door is not None:
-            self._door.close()
+        self._doors.close()
         if self._warden is not None:
             self._warden.close()
 
@@ -166,15 +183,28 @@ class LiveWorld:
             faults.reach("leftovers.ended")
             with contextlib.suppress(SpawnFailed, WardenLost):  # who needs it first is told why there is none
                 self._ready_warden()  # it gets ready while we do
-        with self._ledger.settling:
-            doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
-        at = self.now()
         turn = recovery.cut_off(self._store, self._run.id)
-        tired = resting(self._store.health(), at, self._run.spec.agent)
-        signal = Recovered(at, doubts, tired, recovery.uncharged(turn))
+        signal = self._recovered(turn, self.now())
+        at = signal.at
         turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
         # A turn that was cut off may have made commits; the next one shall know of them.
         self._inbox.put(Signal(signal, turn=turn, changes=self._survey() if self._run.life.turn else None))
+
+    def _recovered(self, turn: Turn | None, at: int) -> Recovered:
+        """What became of everything that an earlier turn left open."""
+        spec = self._run.spec
+        with self._ledger.settling:
+            doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now, strict=spec.strict)
+        asked = recovery.asked(self._store, self._lease, spec, at)
+        return Recovered(
+            at,
+            doubts=tuple(call.id for call in doubts),
+            resting=resting(self._store.health(), at, spec.agent),
+            usage=recovery.uncharged(turn),
+            asked=tuple(call.id for call in asked),
+            asked_at=min((call.prepared_at for call in asked), default=None),
+            evidence=evidence_of(doubts),
+        )
 
     def _try_turn(self, order: StartTurn) -> None:
         try:
@@ -183,7 +213,7 @@ class LiveWorld:
             lost = Outcome(detail=str(error), session_lost=True)
             self._inbox.put(Signal(TurnEnded(self.now(), lost, Usage()), session=(self._run.agent, "")))
         except (AgentUnavailable, SpawnFailed, WardenLost) as error:
-            failure = Failure.CRASHED if isinstance(error, WardenLost) else Failure.UNAVAILABLE
+            failure = _failure_of(error)
             outcome = Outcome(failure, str(error))
             turn = recovery.cut_off(self._store, self._run.id)  # if it was written down already
             ended = turn._replace(ended_at=self.now(), failure=failure, detail=str(error)) if turn else None
@@ -205,13 +235,14 @@ class LiveWorld:
         data = {
             "turn": turn.number,
             "agent": turn.agent,
-            "argv": starting.shown(launch.argv),
+            "argv": starting.shown(self._store.redactor.value(launch.argv)),
             "resumes": planned.request.resume,
         }
         facts = (*planned.facts, Fact("turn.launched", data))
         change = Change(self.now(), facts, turn=turn, session=told)
         self._run = self._store.write(self._lease, change)
-        self._ledger.place = (order.turn, order.step)
+        self._ledger.place, self._ledger.since_turn = (order.turn, order.step), planned.since
+        self._ledger.replay = planned.replay
         job = self._job_of(planned, adapter)
         starting.write_files(launch.files)
         mark = marked_git.environment(self._folder, self._run.id, self._env)
@@ -233,7 +264,7 @@ class LiveWorld:
     def _place(self, adapter: Adapter) -> launching.Place:
         return launching.Place(
             folder=os.path.join(self._folder, "agent"),
-            gate=self._ready_door().address,
+            gate=self._doors.address(adapter),
             token=self._token,
             binary=self._settings.find(adapter),
             environ=os.environ,
@@ -259,7 +290,7 @@ class LiveWorld:
         check = Check(self._run.id, order.step, self._lease.token, order.command, self.now())
         fact = Fact("check.launched", {"step": order.step, "command": order.command})
         self._run = self._store.write(self._lease, Change(self.now(), (fact,), check=check))
-        job = CheckJob(check, self.now, self._inbox.put)
+        job = CheckJob(check, self.now, self._inbox.put, self._store.redactor.values)
         self._job = job
         job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
         self._alarms.start()
@@ -283,15 +314,15 @@ class LiveWorld:
             self._store.note_warden(self._lease, self._warden.pid, started or 0)
         return self._warden
 
-    def _ready_door(self) -> Door:
-        if self._door is None:
-            self._door = Door(self._folder, self._ledger, self._token, self._inbox.put)
-            self._door.open()
-        return self._door
-
     # clocks
 
     def _renewed(self, deadline: int) -> None:
         if self._warden is not None:
             with contextlib.suppress(WardenLost):  # whoever waits for its agents hears that they are gone
                 self._warden.renew(deadline)
+
+
+def _failure_of(error: Exception) -> Failure:
+    if isinstance(error, WardenLost):
+        return Failure.CRASHED
+    return Failure.UNGATED if isinstance(error, Ungated) else Failure.UNAVAILABLE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli import carry, report
+from jackline.cli import carry, dialogue, report, words
 from jackline.cli.interrupt import Interrupts
 from jackline.cli.parser import RUN
-from jackline.domain.states import RunState
+from jackline.domain.states import EXIT_PERSON, RunState
 from jackline.errors import Refused
 
 if TYPE_CHECKING:
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
+    from jackline.domain.records import Run
 
 
 def configure(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
+    parser.add_argument("--yes", action="store_true", help="go on with an interactive run without asking")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -32,6 +34,21 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
             if not home.is_archived(run):
                 home.export(run)
             return report.tell(home, run, out, carry.code_of(run))
+        case _ if not (args.yes or _agrees(run, home, out)):
+            return report.tell(home, run, out, EXIT_PERSON)
         case _:
             with Interrupts() as interrupts:
                 return carry.carry_on(home, run, out, interrupts)
+
+
+def _agrees(run: Run, home: Home, out: Output) -> bool:
+    """A run in job mode goes on by itself; one in interactive mode asks, and never goes on unasked."""
+    if run.spec.mode != dialogue.INTERACTIVE:
+        return True
+    if not dialogue.is_possible(run, out):
+        agreed = out.command("resume", run.id, "--yes")
+        out.note(f"run {run.id} is interactive, and there is no terminal to ask at: `{agreed}` goes on")
+        return False
+    forced = home.store().forced(run.id)
+    again = f" {words.plural(len(forced), 'call')} will be made again first." if forced else ""
+    return dialogue.confirms(f"run {run.id} is {run.life.state}.{again} Go on?", out)

@@ -1,0 +1,106 @@
+"""A fork: a new run that goes its own way from a checkpoint of another one, and knows what that one did before.
+
+What the parent did up to the checkpoint is never done again; what it did after that is asked about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING
+
+from jackline import clock
+from jackline.app import agents, places, secrecy
+from jackline.app.texts import named
+from jackline.domain import ids
+from jackline.domain.events import canonical
+from jackline.domain.packet import packet
+from jackline.domain.states import RunState
+from jackline.engine.settings import fresh_id
+from jackline.errors import Refused, UsageError
+from jackline.store.contract import NewRun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.app.home import Home
+    from jackline.domain.records import Checkpoint, Run, Spec
+
+_MOST_STEPS = 20
+
+
+def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", run_id: str = "") -> Run:
+    """Write the new run down, ready to be worked on."""
+    if parent.life.state is RunState.RUNNING:
+        raise Refused(f"run {parent.id} is running in the same workspace: cancel it, or fork it when it has ended")
+    if run_id and not ids.is_chosen(run_id):
+        raise UsageError(f"'{named(run_id)}' cannot be a run's id: use letters, digits, '.', '_' and '-'")
+    known = home.store().checkpoints(parent.id)
+    chosen = _chosen(parent, known, step)
+    spec = _spec(home, parent, chosen, prompt, is_last=chosen is known[-1])
+    request = hashlib.sha256(canonical([parent.id, chosen.step, spec.to_dict()]).encode()).hexdigest()
+    new = NewRun(
+        id=run_id or fresh_id(),
+        repository=places.repository_of(spec.workspace),
+        spec=spec,
+        request=request,
+        parent=parent.id,
+        forked_at=_last_step(chosen),
+    )
+    if not os.path.isdir(spec.workspace):
+        raise Refused(f"{spec.workspace}, where run {parent.id} worked, is gone")
+    run, _ = home.store(create=True).create_run(new, clock.wall_ms())
+    home.warnings += secrecy.notes(spec, run.spec)
+    return run
+
+
+def _chosen(parent: Run, known: Sequence[Checkpoint], step: int | None) -> Checkpoint:
+    if not known:
+        raise Refused(f"run {parent.id} has no checkpoint yet: start another run")
+    if step is None:
+        return known[-1]
+    found = [one for one in known if one.step == step]
+    if not found:
+        steps = sorted({one.step for one in known})[-_MOST_STEPS:]
+        raise UsageError(f"run {parent.id} has no checkpoint at step {step}: it has {', '.join(map(str, steps))}")
+    return found[-1]
+
+
+def _last_step(checkpoint: Checkpoint) -> int:
+    """The last step whose effects the fork takes over.
+
+    A checkpoint is written when its step begins, and once more when the run ends or waits in it.
+    """
+    began = json.loads(checkpoint.life).get("state") == RunState.RUNNING
+    return checkpoint.step - 1 if began else checkpoint.step
+
+
+def _spec(home: Home, parent: Run, checkpoint: Checkpoint, prompt: str, *, is_last: bool) -> Spec:
+    return parent.spec._replace(
+        prompt=prompt or parent.spec.prompt,
+        session="",
+        preface=_preface(home, parent, _last_step(checkpoint), is_last=is_last),
+        fork_of=_session(home, parent) if is_last else "",
+    )
+
+
+def _preface(home: Home, parent: Run, last: int, *, is_last: bool) -> str:
+    """What the child's agent is told: facts of the parent up to the checkpoint."""
+    store = home.store()
+    calls = [call for call in store.calls(parent.id) if call.step <= last]
+    made = {call.id for call in calls}
+    receipts = [receipt for receipt in store.receipts(parent.id) if receipt.call_id in made]
+    commits = store.changes(parent.id).commits if is_last else ()
+    head = f"This goes on from step {last} of run {parent.id}. What follows was recorded by the host; trust it."
+    facts = packet(calls, receipts, commits, head=head)
+    return "\n\n".join(part for part in (parent.spec.preface, facts) if part)
+
+
+def _session(home: Home, parent: Run) -> str:
+    """The conversation to begin with, where the agent can copy one and it was held on this host."""
+    adapter = agents.load(home.config, parent.spec.agent)
+    attempts = home.store().attempts(parent.id)
+    is_here = bool(attempts) and attempts[-1].host == clock.host_name()
+    known = home.store().sessions(parent.id).get(parent.spec.agent, "")
+    return known if adapter.declaration.forks and is_here else ""

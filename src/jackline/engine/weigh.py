@@ -1,0 +1,77 @@
+"""What an agent's words weigh by the policy: a wish becomes an intent, a report becomes an outcome. It writes nothing.
+
+The only part of the engine's path to an agent that knows the policy: it is loaded while the agent starts, not before.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from jackline.domain import external, judging, keys, permission, policy
+from jackline.domain.events import canonical
+from jackline.domain.gate import Intent
+from jackline.domain.states import CallClass
+from jackline.store.contract import Settlement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jackline.domain.judging import Judgement
+    from jackline.domain.records import Call, Run, Spec
+    from jackline.domain.rule import Rule
+    from jackline.engine.ledger import Report, Wish
+
+
+def intent_of(
+    wish: Wish,
+    run: Run,
+    secret: bytes,
+    call_id: str,
+    ingredients: Callable[[Judgement, object], Mapping[str, str]],
+) -> Intent:
+    """The call as the gate sees it: its rule, its key, its target."""
+    spec, folder = run.spec, wish.folder or run.spec.workspace
+    judged = judging.judge(spec.rules, wish.tool, wish.input, judging.Where(spec.workspace, folder))
+    known = ingredients(judged, wish.input)
+    fields = {**judged.fields, **known}
+    rule = permission.permitted(judged.rule, spec.allowed)
+    normal = keys.normalise(wish.input, spec.workspace)
+    return Intent(
+        call_id=call_id,
+        tool=wish.tool,
+        rule=rule,
+        key=keys.key(secret, run.lineage, rule, wish.tool, normal, fields),
+        target=keys.target(rule, normal, fields),
+        input=canonical(normal),
+        door=wish.door,
+        agent_call=wish.agent_call,
+        mistake=judged.mistake,
+        external=canonical(known) if known else "",
+        run_id=run.id,
+    )
+
+
+def settlement_of(report: Report, call: Call, spec: Spec, at: int) -> Settlement:
+    """How the call came out, with what its rule finds in the output."""
+    rule = policy.named(spec.rules, call.rule)
+    found = external.found(rule, report.output) if call.call_class is CallClass.EFFECT else {}
+    known = json.loads(call.external) if call.external else {}
+    return Settlement(
+        report.call_id,
+        _change(report, call, rule),
+        at,
+        report.output,
+        report.exit_code,
+        report.external_id or external.primary(found),
+        duration_ms=max(0, at - call.prepared_at) if report.duration_ms is None else report.duration_ms,
+        external=canonical({**known, **found}) if known or found else "",
+    )
+
+
+def _change(report: Report, call: Call, rule: Rule) -> str:
+    """A failed effect is in doubt unless its rule knows better."""
+    if report.ok:
+        return "succeed"
+    proved_harmless = report.exit_code in rule.nothing_happened
+    return "doubt" if call.call_class is CallClass.EFFECT and not proved_harmless else "fail"

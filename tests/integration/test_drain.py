@@ -1,0 +1,372 @@
+"""Calls that a SIGKILL cut off: told, made again before anything else, bounded, and a person's to judge in the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.place import Ended, Place
+
+WAITS = 14
+POLICY = """
+[[rule]]
+tool = "build"
+class = "local"
+[[rule]]
+tool = "look"
+class = "read"
+[[rule]]
+tool = "once"
+class = "local"
+max = 1
+[[rule]]
+tool = "send"
+class = "effect"
+decision = "allow"
+key = ["to", "text"]
+target = "mail:{to}"
+[[rule]]
+tool = "upsert"
+class = "effect"
+decision = "allow"
+key = ["id"]
+target = "row:{id}"
+replay = "idempotent"
+"""
+
+
+class Stage(Place):
+    """A place with a world outside: each call that really ran left a line there."""
+
+    def world(self) -> list[str]:
+        path = self.folder / "world"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def call(self, tool: str, given: dict[str, Any], *halts: int, when: dict[str, Any] | None = None) -> dict[str, Any]:
+        """A call that leaves a line outside, and in these attempts waits in the middle of it to be killed."""
+        name = "-".join([tool, *map(str, given.values())]).replace(" ", "-")
+        ran = f"echo {name} >> {self.path('world')}; "
+        halted = "".join(f"[ $JACKLINE_ATTEMPT = {one} ] && touch {self.path(f'here-{one}')} && sleep 600; " for one in halts)
+        step: dict[str, Any] = {"call": {"tool": tool, "input": given, "run": f"{ran}{halted}echo did {name}"}}
+        return {**step, "when": when} if when else step
+
+    def begin(self, *steps: dict[str, Any], words: tuple[str, ...] = (), session: bool = True) -> None:
+        """Play until the agent is in the middle of a call, and kill its supervisor there."""
+        path = self.folder / "script.json"
+        path.write_text(json.dumps({"version": 1, "session": session, "steps": list(steps)}))
+        self.kill_in(1, "run", "--script", str(path), "--policy", self.policy(POLICY), "--run-id", "r", *words)
+
+    def kill_in(self, attempt: int, *words: str) -> None:
+        """A command whose attempt reaches the middle of a call, and is killed there."""
+        process = self.start(*words)
+        self.wait_for(f"here-{attempt}")
+        process.kill()
+        process.communicate(timeout=30)
+
+    def resume(self, *words: str) -> Ended:
+        return self.type("resume", "r", *words)
+
+    def show(self) -> dict[str, Any]:
+        return self.type("show", "r", "--json").json
+
+    def calls(self, *names: str) -> list[tuple[Any, ...]]:
+        return [tuple(call[name] for name in names) for call in self.show()["calls"]]
+
+    def kinds(self) -> list[str]:
+        return [row["kind"] for row in self.type("logs", "r", "--events", "--json").rows]
+
+    def told(self) -> str:
+        """What the agent's last turn was told."""
+        prompt: str = self.show()["turns"][-1]["prompt"]
+        return prompt
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
+    made.repository.mkdir()
+    yield made
+    made.close()
+
+
+BUILD = {"target": "all"}
+ADA = {"to": "ada", "text": "hello"}
+
+
+def test_what_was_cut_off_is_told_and_made_again_before_anything_else(stage: Stage) -> None:
+    look = {"path": "a"}
+    stage.begin(
+        stage.call("send", ADA),
+        stage.call("look", look, when={"attempt": 2}),
+        stage.call("build", BUILD, 1),
+        stage.call("look", {"path": "b"}),
+        session=False,
+    )
+    ended = stage.resume("--json")
+    assert ended.code == 0, ended
+    told = stage.told()
+    assert 'Make each of them again now, exactly so, before anything else:\n- build {"target":"all"}\n' in told
+    assert "do not make them a second time" in told
+    rows = stage.calls("tool", "state", "decision", "original", "id")
+    first = rows[1]
+    assert [row[:4] for row in rows] == [
+        ("send", "done", "allow", None),
+        ("build", "abandoned", "allow", None),
+        ("send", "done", "stored", rows[0][4]),
+        ("look", "denied", "deny", None),
+        ("build", "done", "allow", first[4]),
+        ("look", "done", "allow", None),
+    ]
+    refused = stage.calls("reason")[3][0]
+    assert refused == 'calls were cut off by a crash; first make them again: build {"target":"all"}'
+    assert stage.world() == ["send-ada-hello", "build-all", "build-all", "look-b"]
+    assert stage.kinds().count("replay.drained") == 1
+    tally = ended.json["completion"]
+    assert (tally["tools"], tally["replayed"], tally["abandoned"], tally["denied"]) == (4, 2, 1, 1)
+
+
+def test_an_agent_that_leaves_it_undone_is_told_three_times_and_then_a_person_is(stage: Stage) -> None:
+    stage.begin(stage.call("build", BUILD, 1, when={"attempt": 1}), {"say": "done"})
+    ended = stage.resume()
+    assert ended.code == WAITS
+    assert "waiting: human" in ended.out
+    assert "did not make again 1 call that a crash cut off, in 3 turns" in ended.out
+    prompts = [turn["prompt"] for turn in stage.show()["turns"]][1:]
+    assert len(prompts) == 3
+    assert all("- build" in prompt for prompt in prompts)
+    assert stage.kinds().count("replay.left") == 2
+
+
+def left_undone(stage: Stage) -> str:
+    """A run that waits because its agent never makes the call again; gives back the call."""
+    stage.begin(stage.call("build", BUILD, 1, when={"attempt": [1, 4]}), {"say": "done"}, session=False)
+    assert stage.resume().code == WAITS
+    ((call,),) = stage.calls("id")
+    return str(call)
+
+
+def test_a_person_can_say_that_what_was_left_undone_is_not_wanted_any_more(stage: Stage) -> None:
+    call = left_undone(stage)
+    shown = stage.type("show", "r").out
+    assert f"jackline answer r {call} skip" in shown
+    page = (stage.home / "runs" / "r" / "RESUME.md").read_text()
+    assert f"jackline answer r {call} skip" in page
+    answered = stage.type("answer", "r", call, "skip")
+    assert (answered.code, "go on: jackline resume r" in answered.out) == (0, True), answered
+    assert stage.show()["state"] == "queued"
+    assert stage.resume().code == 0
+    assert stage.calls("state", "answer") == [("abandoned", "skip")]
+    assert "A person said: leave it out:\n- build" in stage.told()
+    assert stage.type("answer", "r", call, "skip").code == 2
+
+
+def test_a_plain_resume_tells_the_agent_again(stage: Stage) -> None:
+    call = left_undone(stage)
+    assert stage.resume().code == WAITS  # attempt 3: three more turns
+    assert len(stage.show()["turns"]) == 7
+    (stage.folder / "here-1").unlink()
+    assert stage.resume().code == 0  # attempt 4: it listens at last
+    assert stage.calls("state", "original") == [("abandoned", None), ("done", call)]
+
+
+@pytest.mark.parametrize("verdict", ["happened", "did-not", "retry", "allow", "deny"])
+def test_what_was_left_undone_has_no_other_answer(stage: Stage, verdict: str) -> None:
+    call = left_undone(stage)
+    refused = stage.type("answer", "r", call, verdict)
+    assert (refused.code, "answer skip" in refused.err) == (2, True), refused
+
+
+def test_twenty_refusals_in_one_turn_are_enough(stage: Stage) -> None:
+    others = [stage.call("look", {"path": str(number)}, when={"attempt": 2}) for number in range(40)]
+    stage.begin(*others, stage.call("build", BUILD, 1, when={"attempt": 1}), {"say": "done"}, session=False)
+    ended = stage.resume()
+    assert (ended.code, "waiting: human" in ended.out) == (WAITS, True), ended
+    assert "the agent does not make again what was cut off: build" in ended.out
+    assert stage.world() == ["build-all"]
+    assert len(stage.show()["turns"]) == 2
+
+
+def cut_off_three_times(stage: Stage) -> str:
+    stage.begin(stage.call("build", BUILD, 1, 2, 3), {"say": "done"})
+    stage.kill_in(2, "resume", "r")
+    stage.kill_in(3, "resume", "r")
+    ended = stage.resume()
+    assert (ended.code, "waiting: in_doubt" in ended.out) == (WAITS, True), ended
+    assert "cut off 3 times" in ended.out
+    rows = stage.calls("id", "state", "original")
+    assert [row[1:] for row in rows] == [
+        ("abandoned", None),
+        ("abandoned", rows[0][0]),
+        ("in_doubt", rows[1][0]),
+    ]
+    return str(rows[-1][0])
+
+
+@pytest.mark.parametrize(
+    ("verdict", "state", "told"),
+    [
+        ("happened", "done", ""),
+        ("did-not", "void", "Known not to have happened:\n- build"),
+        ("retry", "void", "a person said: do it again"),
+        ("skip", "abandoned", "A person said: leave it out:\n- build"),
+    ],
+)
+def test_one_that_was_cut_off_three_times_is_a_persons(stage: Stage, verdict: str, state: str, told: str) -> None:
+    call = cut_off_three_times(stage)
+    assert stage.type("answer", "r", call, verdict).code == 0
+    ended = stage.resume()
+    assert ended.code == 0, ended
+    assert told in stage.told()
+    assert "Make each of them again" not in stage.told()
+    assert stage.calls("id", "state", "answer")[2] == (call, state, verdict)
+
+
+def test_a_call_that_was_cut_off_twice_is_made_again_once(stage: Stage) -> None:
+    stage.begin(stage.call("build", BUILD, 1, 2), stage.call("look", {"path": "a"}))
+    stage.kill_in(2, "resume", "r")
+    assert stage.resume().code == 0
+    rows = stage.calls("tool", "state", "original", "id")
+    assert [row[:3] for row in rows] == [
+        ("build", "abandoned", None),
+        ("build", "abandoned", rows[0][3]),
+        ("build", "done", rows[1][3]),
+        ("look", "done", None),
+    ]
+    assert stage.told().count("\n- build") == 1
+    assert stage.world() == ["build-all"] * 3 + ["look-a"]
+
+
+def test_a_supervisor_killed_in_the_middle_of_the_drain_leaves_the_same_queue(stage: Stage) -> None:
+    """Two calls at once cannot be made by the scripted agent: the task has cut off what was before it as well."""
+    task = {"subagent_type": "writer", "prompt": "write it"}
+    stage.begin(
+        stage.call("build", BUILD, 1, 2),
+        stage.call("look", {"path": "a"}),
+        stage.call("Task", task, 3),
+        stage.call("look", {"path": "b"}),
+    )
+    first = stage.show()["calls"]
+    stage.kill_in(2, "resume", "r")  # in the middle of making it again
+    stage.kill_in(3, "resume", "r")  # it is made; the next one is cut off
+    assert "- build" in stage.told()
+    assert stage.resume().code == 0
+    assert "- build" not in stage.told()
+    assert "- Task" in stage.told()
+    assert [row for row in stage.calls("tool", "state") if row[1] != "done"] == [
+        ("build", "abandoned"),
+        ("build", "abandoned"),
+        ("Task", "abandoned"),
+    ]
+    assert len(first) == 1
+
+
+def test_a_call_that_may_be_made_once_may_be_made_again(stage: Stage) -> None:
+    stage.begin(stage.call("once", BUILD, 1), stage.call("once", {"target": "more"}))
+    assert stage.resume().code == 0
+    assert stage.calls("state") == [("abandoned",), ("done",), ("denied",)]
+    assert stage.world() == ["once-all", "once-all"]
+
+
+def test_a_task_in_other_words_takes_the_place_and_the_key_of_the_first(stage: Stage) -> None:
+    first, second = ({"subagent_type": "writer", "prompt": text} for text in ("write it", "please write it"))
+    stage.begin(
+        stage.call("Task", first, 1, when={"attempt": 1}),
+        stage.call("Task", second, when={"attempt": 2}),
+        session=False,
+    )
+    assert stage.resume().code == 0
+    rows = stage.calls("state", "key", "original", "id")
+    assert (rows[0][0], rows[1][0]) == ("abandoned", "done")
+    assert (rows[1][1], rows[1][2]) == (rows[0][1], rows[0][3])
+
+
+def test_the_output_of_a_finished_task_is_used_again(stage: Stage) -> None:
+    tasks = [{"subagent_type": "writer", "prompt": text} for text in ("one", "two")]
+    stage.begin(stage.call("Task", tasks[0]), stage.call("Task", tasks[1], 1), session=False)
+    assert stage.resume().code == 0
+    assert stage.world() == ["Task-writer-one", "Task-writer-two", "Task-writer-two"]
+    rows = stage.calls("decision", "state", "original", "id")
+    assert [row[:2] for row in rows] == [
+        ("allow", "done"),
+        ("allow", "abandoned"),
+        ("stored", "done"),
+        ("allow", "done"),
+    ]
+    assert (rows[2][2], rows[3][2]) == (rows[0][3], rows[1][3])
+    logs = stage.type("logs", "r", "--events", "--json").out
+    assert "did Task-writer-one" in logs
+
+
+def test_while_a_run_lives_locals_and_unknowns_repeat_and_an_effect_does_not(stage: Stage) -> None:
+    steps = [stage.call(tool, given) for tool, given in (("build", BUILD), ("mystery", {}), ("send", ADA))]
+    ended = stage.play(*steps, *steps, words=("--policy", stage.policy(POLICY), "--run-id", "r"))
+    assert ended.code == 0, ended
+    assert stage.world() == ["build-all", "mystery", "send-ada-hello", "build-all", "mystery"]
+    assert [row for row in stage.calls("tool", "decision") if row[1] == "stored"] == [("send", "stored")]
+
+
+def test_a_reworded_effect_for_the_same_target_is_asked_after_a_resume(stage: Stage) -> None:
+    stage.begin(
+        stage.call("send", ADA, when={"attempt": 1}),
+        stage.call("build", BUILD, 1),
+        stage.call("send", {"to": "ada", "text": "dear ada"}, when={"attempt_from": 2}),
+        session=False,
+    )
+    ended = stage.resume()
+    assert (ended.code, "waiting: approval" in ended.out) == (WAITS, True), ended
+    asked = stage.calls("tool", "decision", "reason", "id")[-1]
+    assert asked[:2] == ("send", "ask")
+    assert "'mail:ada' was already touched by call" in asked[2]
+    assert stage.type("answer", "r", asked[3], "deny").code == 0
+    assert stage.resume().code == 0
+    assert stage.world().count("send-ada-hello") == 1
+    assert "send-ada-dear-ada" not in stage.world()
+
+
+def test_an_unknown_call_that_was_cut_off_is_told_and_denied_once(stage: Stage) -> None:
+    stage.begin(stage.call("mystery", {}, 1), stage.call("mystery", {}))
+    assert stage.resume().code == 0
+    assert "Cut off, outcome unknown; look before you repeat:\n- mystery" in stage.told()
+    assert stage.calls("state") == [("in_doubt",), ("denied",), ("done",)]
+    assert "look first" in stage.calls("reason")[1][0]
+
+
+@pytest.mark.parametrize("verdict", ["happened", "did-not", "retry", "skip"])
+def test_a_strict_run_waits_for_a_word_on_an_unknown_call(stage: Stage, verdict: str) -> None:
+    stage.begin(stage.call("mystery", {}, 1), {"say": "done"}, words=("--strict",))
+    ended = stage.resume()
+    assert (ended.code, "waiting: in_doubt" in ended.out) == (WAITS, True), ended
+    ((call,),) = stage.calls("id")
+    assert stage.type("answer", "r", call, verdict, "--resume").code == 0
+
+
+def test_an_idempotent_effect_is_sent_again_with_its_key_before_anything_else(stage: Stage) -> None:
+    stage.begin(
+        stage.call("look", {"path": "a"}, when={"attempt": 2}),
+        stage.call("upsert", {"id": 7}, 1),
+        session=False,
+    )
+    assert stage.resume().code == 0
+    rows = stage.calls("tool", "state", "original", "key", "id")
+    assert [row[:2] for row in rows] == [("upsert", "void"), ("look", "denied"), ("upsert", "done")]
+    assert (rows[2][2], rows[2][3]) == (rows[0][4], rows[0][3])
+    assert '- upsert {"id":7}' in stage.told()
+    assert len(stage.show()["receipts"]) == 1
+
+
+def test_an_effect_that_was_cut_off_parks_the_run_with_the_call_and_its_evidence(stage: Stage) -> None:
+    stage.begin(stage.call("send", ADA, 1), {"say": "done"})
+    ended = stage.resume()
+    assert (ended.code, "waiting: in_doubt" in ended.out) == (WAITS, True), ended
+    ((call,),) = stage.calls("id")
+    page = (stage.home / "runs" / "r" / "RESUME.md").read_text()
+    for text in (ended.out, stage.type("show", "r").out, page):
+        assert f"answer r {call}" in text
+        assert "mail:ada" in text
+    assert stage.type("answer", "r", call, "retry", "--resume").code == 0
+    assert stage.world() == ["send-ada-hello"] * 2
+    assert "Known not to have happened:\n- send" in stage.told()
