@@ -71,6 +71,12 @@ class AgentUnavailable(JacklineError):
     exit_code = 13
 
 
+class Ungated(AgentUnavailable):
+    """agent '{detail}' cannot be held by the gate: {why}; install another version of it, or choose another agent"""
+
+    exit_code = 18
+
+
 class Busy(JacklineError):
     """run {detail} is being worked on by {owner}: wait for it, follow it with `jackline logs -f {detail}`, or cancel it"""
 

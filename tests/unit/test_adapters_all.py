@@ -124,7 +124,7 @@ def test_nothing_comes_from_our_own_environment(name: str, monkeypatch: pytest.M
 
 def test_no_variable_of_a_launch_is_empty_or_holds_what_a_variable_cannot(name: str) -> None:
     for variable, value in launched(name, model="m", effort="low", resume=True).env.items():
-        assert re.fullmatch(r"[A-Z][A-Z0-9_]*", variable)
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", variable)
         assert isinstance(value, str)
         assert "\0" not in value
 

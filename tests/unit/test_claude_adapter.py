@@ -9,8 +9,8 @@ import pytest
 
 from jackline.agents.claude import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
-from jackline.domain.states import Failure
+from jackline.domain.outcome import DEFERRED, Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.states import Failure, WaitReason
 from jackline.engine.settings import passed
 from jackline.errors import UsageError
 from tests.support.adapters import Ear, turn_request
@@ -48,7 +48,9 @@ def test_model_effort_and_further_arguments_are_handed_on_in_this_order() -> Non
     assert launch.argv[-5:] == ("--model=m", "--effort", "low", "--add-dir", "/srv")
 
 
-@pytest.mark.parametrize("flag", ["--bare", "--safe-mode", "--output-format=json", "--resume", "-c", "--bg"])
+@pytest.mark.parametrize(
+    "flag", ["--bare", "--safe-mode", "--settings", "--settings={}", "--output-format=json", "--resume", "-c", "--bg"]
+)
 def test_what_would_break_the_run_is_refused(flag: str) -> None:
     with pytest.raises(UsageError, match=f"claude cannot be given {flag.partition('=')[0]} here"):
         ADAPTER.launch(request(arguments=(flag,)))
@@ -59,7 +61,44 @@ def test_the_settings_stand_in_the_runs_folder_and_are_json() -> None:
     ((path, content),) = launch.files.items()
     assert path == "/home/ada/runs/r/agent/claude-settings.json"
     assert launch.argv[launch.argv.index("--settings") + 1] == path
-    assert list(json.loads(content)["hooks"]) == ["PermissionRequest"]
+    assert {"PreToolUse", "PostToolUse", "PostToolUseFailure"} <= set(json.loads(content)["hooks"])
+
+
+def test_the_token_of_the_gate_is_in_the_environment_and_nowhere_else() -> None:
+    launch = ADAPTER.launch(request(gate="http://127.0.0.1:9/hook", token="s3cret-of-this-attempt"))
+    assert "s3cret-of-this-attempt" in launch.env.values()
+    assert not any("s3cret" in word for word in launch.argv)
+    assert not any(b"s3cret" in content for content in launch.files.values())
+
+
+def test_no_tool_is_allowed_before_the_gate_was_asked() -> None:
+    assert not {"--allowedTools", "--dangerously-skip-permissions"} & set(ADAPTER.launch(request()).argv)
+
+
+def test_what_would_switch_the_hooks_off_is_switched_off_itself() -> None:
+    ((_, content),) = ADAPTER.launch(request()).files.items()
+    told = json.loads(content)
+    assert told["disableAllHooks"] is False
+    assert told["disableSkillShellExecution"] is True
+    assert told["env"] == {"CLAUDE_CODE_SIMPLE": "0", "CLAUDE_CODE_SAFE_MODE": "0"}
+    assert told["env"].items() <= ADAPTER.launch(request()).env.items()
+
+
+@pytest.mark.parametrize(
+    ("environ", "wanted"),
+    [
+        ({}, "127.0.0.1"),
+        ({"NO_PROXY": "example.org"}, "example.org,127.0.0.1"),
+        ({"no_proxy": "here.example", "NO_PROXY": "example.org"}, "here.example,127.0.0.1"),
+    ],
+)
+def test_the_gate_is_reached_past_any_proxy(environ: dict[str, str], wanted: str) -> None:
+    env = ADAPTER.launch(request(environ=environ)).env
+    assert (env["no_proxy"], env["NO_PROXY"]) == (wanted, wanted)
+
+
+def test_a_session_whose_call_was_answered_goes_on_without_a_prompt() -> None:
+    assert ADAPTER.launch(request(resume=True, prompt="")).stdin == b""
 
 
 def test_the_users_own_number_of_retries_is_kept() -> None:
@@ -249,3 +288,47 @@ def test_signals() -> None:
 
 def test_a_zero_without_a_result_is_not_believed() -> None:
     assert outcome_of("killed", OK).failure is Failure.NO_TERMINAL_EVENT
+
+
+# --- the gate, as the stream tells of it
+
+
+def test_a_deferred_call_ends_the_turn_and_waits_for_a_person_however_the_process_ended() -> None:
+    for exit_ in (OK, Exit(143), Exit(None, 9)):
+        assert outcome_of("hooks/deferred", exit_) == Outcome(detail=DEFERRED, waits=WaitReason.APPROVAL)
+
+
+def test_a_deferred_turn_that_was_resumed_is_judged_by_its_own_end() -> None:
+    assert outcome_of("hooks/deferred_resumed", OK) == Outcome()
+    (finished,) = [one.data for one in hear("hooks/deferred_resumed") if one.kind == "call.finished"]
+    assert finished["ok"] is True
+    assert not [one for one in hear("hooks/deferred_resumed") if one.kind == "raw"]
+
+
+def test_a_session_that_waits_for_nothing_is_tried_again_so_that_it_gets_a_prompt() -> None:
+    words = "Error: No deferred tool marker found in the resumed session. Either the session was not deferred, …"
+    outcome = ADAPTER.classify(FAILED, (), f"warning\n{words}\n")
+    assert (outcome.failure, outcome.waits) == (Failure.CRASHED, None)
+    assert outcome.detail != DEFERRED
+
+
+def test_a_call_that_did_not_run_is_told_from_one_that_failed() -> None:
+    """Denied by the gate; allowed by it, and refused by the CLI's own rules; not even fit to be asked about."""
+    held = [one.data for one in hear("hooks/held_back") if one.kind == "call.finished"]
+    assert [(one["ok"], one["ran"]) for one in held] == [(False, False)] * 3
+    failed = [one.data for one in hear("calls") if one.kind == "call.finished"]
+    assert not any("ran" in one for one in failed)
+
+
+def test_what_goes_on_in_the_background_is_over_when_its_task_is() -> None:
+    begun, ended = (one.data for one in hear("hooks/background_failed") if one.kind == "call.finished")
+    assert begun["background"] is True
+    assert ended == {**ended, "call": begun["call"], "ok": False, "exit_code": 3, "task": True}
+    assert "background" not in ended
+
+
+def test_a_commands_own_words_do_not_make_it_one_that_did_not_run() -> None:
+    block = {"type": "tool_result", "tool_use_id": "t", "content": "<tool_use_error> is what it printed"}
+    line = {"type": "user", "message": {"content": [block]}}
+    (heard,) = ADAPTER.parse(json.dumps(line).encode())
+    assert "ran" not in heard.data

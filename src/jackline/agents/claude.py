@@ -9,12 +9,12 @@ import json
 import os.path
 from typing import TYPE_CHECKING
 
-from jackline.agents import claude_errors, claude_lines, launching, reading
+from jackline.agents import claude_errors, claude_hooks, claude_lines, launching, reading
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _PASSES = (
     "ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_RETRIES",
@@ -22,7 +22,7 @@ _PASSES = (
     "CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY", "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
     "MAX_THINKING_TOKENS", "MAX_MCP_OUTPUT_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "API_TIMEOUT_MS",
     "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH",
-    "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "NO_PROXY", "no_proxy",
 )  # fmt: skip
 # The keys to a whole account are for nobody who does not use them.
 _PASSES_IF = {
@@ -39,8 +39,8 @@ _PASSES_IF = {
 DECLARATION = Declaration(
     name="claude",
     binary="claude",
-    gate="advisory",
-    gate_reason="it tells its calls while they run and asks nobody: they are written down, and not held back",
+    gate="enforced",
+    gate_reason="before every tool call a hook asks jackline, and blocks the call if nobody answers",
     chooses_session=True,
     resumes=True,
     forks=True,
@@ -50,22 +50,15 @@ DECLARATION = Declaration(
     passes=_PASSES,
     passes_if=_PASSES_IF,
     efforts=("low", "medium", "high", "xhigh", "max"),
+    door="http",
 )
-# An allow-list and not --dangerously-skip-permissions, which root may not use: with it no tool asks, but for
-# changes of .git/ and .claude/, which are refused; what the user's own settings deny stays denied.
-_ALLOWED = (
-    "Bash", "Edit", "Write", "NotebookEdit", "Read", "WebFetch", "WebSearch", "Task", "Agent",
-    "Skill", "Monitor", "Workflow",
-)  # fmt: skip
 # The first two keep the process alive long after the turn; the third goes on in a folder that nobody looks into.
 _DISALLOWED = ("CronCreate", "ScheduleWakeup", "EnterWorktree")
-# An allow-list can name no tool of a server that we do not know: those are allowed at the moment they would ask.
-_ALLOW = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}
-_HOOK = {"type": "command", "command": f"echo '{json.dumps(_ALLOW)}'"}
-_SETTINGS = {"hooks": {"PermissionRequest": [{"matcher": "mcp__.*", "hooks": [_HOOK]}]}}
+_TOKEN = "JACKLINE_GATE_TOKEN"  # noqa: S105 - the name of the variable, which no file and no command line can hold
 _REFUSED = {
     "--bare": "it drops the settings of the run",
     "--safe-mode": "it drops the settings of the run",
+    "--settings": "it would take the place of the run's own, and no call would ask the gate",
     "--output-format": "jackline reads stream-json",
     "--input-format": "the prompt comes as text on stdin",
     "--no-session-persistence": "such a session cannot be resumed",
@@ -84,20 +77,22 @@ class Claude:
     """Claude Code."""
 
     declaration = DECLARATION
+    hooks = claude_hooks.HOOKS
 
     def launch(self, request: TurnRequest) -> Launch:
         launching.refuse(DECLARATION.name, request.arguments, _REFUSED)
         settings = os.path.join(request.folder, "claude-settings.json")
+        # No tool is allowed here: the gate allows each call. Without its hooks nothing would run that changes things.
         argv = (
             request.binary or DECLARATION.binary, "-p", "--output-format", "stream-json", "--verbose",
-            "--settings", settings, "--allowedTools", ",".join(_ALLOWED), "--disallowedTools", ",".join(_DISALLOWED),
+            "--settings", settings, "--disallowedTools", ",".join(_DISALLOWED),
             *_session(request), *_choices(request), *request.arguments,
         )  # fmt: skip
         return Launch(
             argv=argv,
             env=_environment(request),
-            files={settings: json.dumps(_SETTINGS).encode()},
-            stdin=launching.prompt(request),
+            files={settings: json.dumps(claude_hooks.settings(request.gate, _TOKEN)).encode()},
+            stdin=launching.prompt(request),  # none at all lets a resumed session go on with the call that waits
         )
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
@@ -133,4 +128,16 @@ def _environment(request: TurnRequest) -> dict[str, str]:
         "DISABLE_TELEMETRY": "1",
         # Ten by default, which is minutes of silence: we park the run and try again ourselves.
         "CLAUDE_CODE_MAX_RETRIES": request.environ.get("CLAUDE_CODE_MAX_RETRIES", "3"),
+        # Whatever a person lets pass: these two would switch the hooks off.
+        "CLAUDE_CODE_SIMPLE": "0",
+        "CLAUDE_CODE_SAFE_MODE": "0",
+        _TOKEN: request.token,
+        **_unproxied(request.environ),
     }
+
+
+def _unproxied(environ: Mapping[str, str]) -> dict[str, str]:
+    """The gate is on this machine: a proxy would not find it, and every call would be blocked."""
+    names = ("no_proxy", "NO_PROXY")
+    known = next((environ[name] for name in names if environ.get(name)), "")
+    return dict.fromkeys(names, f"{known},127.0.0.1" if known else "127.0.0.1")

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.agents import reading, verdict
-from jackline.domain.outcome import Exit, Heard, Outcome
-from jackline.domain.states import Failure
+from jackline.domain.outcome import DEFERRED, Exit, Heard, Outcome
+from jackline.domain.states import Failure, WaitReason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,7 @@ _API_ERRORS = {"connection_failed": Failure.CONNECTIVITY, "usage_limit_reached":
 _REASONS = {"prompt_too_long": Failure.CONTEXT_TOO_LONG}
 _SUBTYPES = {"error_max_budget_usd": Failure.BUDGET}
 _UNKNOWN = Failure.AGENT_ERROR
+_NOT_DEFERRED = re.compile(r"^Error: No deferred tool marker found")
 _LOST = re.compile(r"No conversation found with session ID|^Error: --resume requires a valid session ID")
 
 
@@ -48,11 +49,15 @@ def is_lost(line: str) -> bool:
 def classify(exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
     """The last result decides: what was complained about before a good one was got over."""
     end = verdict.last(heard, "end")
+    if end is not None and end.data.get("deferred") is True:  # however it ended then: it may have had our signal
+        return Outcome(detail=DEFERRED, waits=WaitReason.APPROVAL)
     if end is not None and end.data.get("ok") is not True:
         return _failed(end, heard)
     words = verdict.last_line(tail)
     if end is None and is_lost(words):
         return Outcome(_UNKNOWN, words, session_lost=True)
+    if end is None and _NOT_DEFERRED.search(words):  # nothing was done: tried again, the turn is given a prompt
+        return Outcome(Failure.CRASHED, words)
     return verdict.of_exit(verdict.caught(exit_), ended=end is not None, tail=tail)
 
 

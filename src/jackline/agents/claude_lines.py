@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.agents import blocks, claude_errors, hearing, reading
+from jackline.agents import blocks, claude_errors, claude_hooks, hearing, reading
 from jackline.domain.outcome import Heard, Scope, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_EXIT_CODE = re.compile(r"\AExit code (\d{1,3})(?:\n|\Z)")
+_TASK_CODE = re.compile(r"exit code (\d{1,3})\)?\Z")
+_UNFIT = "<tool_use_error>"  # the input was refused before anybody was asked
 _MESSAGE_NAMES = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _MODEL_NAMES = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 
@@ -24,11 +25,13 @@ def heard(fields: dict[str, Any]) -> Iterable[Heard]:
         case "assistant":
             return _assistant(fields)
         case "user":
-            return blocks.results(fields, _EXIT_CODE)
+            return _results(fields)
         case "rate_limit_event":
             return _limit(reading.table(fields.get("rate_limit_info")))
         case "result":
             return _result(fields)
+        case "attachment" | "command_lifecycle":
+            return ()  # what a resumed session repeats of its hooks
         case _:
             return reading.RAW
 
@@ -41,8 +44,35 @@ def _system(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
             delay, status = fields.get("retry_delay_ms"), fields.get("error_status")
             attempt = fields.get("attempt")
             return (hearing.retry(fields.get("error"), attempt=attempt, delay_ms=delay, status=status),)
+        case "task_notification":
+            return _task(fields)
         case _:
             return ()  # progress of a task, a hook, a compaction: the transcript has it
+
+
+def _task(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
+    """The end of what went on in the background: of a subagent that was waited for, its call is told of besides."""
+    call, words = reading.text(fields.get("tool_use_id")), reading.text(fields.get("summary"))
+    if not call:
+        return ()
+    code = _TASK_CODE.search(words)
+    is_ok = fields.get("status") == "completed"
+    heard = hearing.finished(call, words, ok=is_ok, exit_code=int(code[1]) if code else None)
+    # Told from a result: a resumed session tells so of tasks that ended with the process before it.
+    return (heard._replace(data={**heard.data, "task": True}),)
+
+
+def _results(fields: Mapping[str, Any]) -> Iterator[Heard]:
+    """With what only the line tells: that a call did not run at all, or that it goes on in the background."""
+    metas = [reading.table(meta) for meta in reading.items(fields.get("tool_result_meta"))]
+    held = {meta.get("id") for meta in metas if meta.get("non_execution_kind")}
+    for heard in blocks.results(fields, claude_hooks.EXIT_CODE):
+        data = dict(heard.data)
+        if data["call"] in held or (not data["ok"] and data["output"].startswith(_UNFIT)):
+            data["ran"] = False
+        elif claude_hooks.goes_on(fields.get("tool_use_result")):
+            data["background"] = True
+        yield heard._replace(data=data)
 
 
 def _assistant(fields: Mapping[str, Any]) -> Iterator[Heard]:
@@ -67,6 +97,9 @@ def _limit(info: Mapping[str, Any]) -> tuple[Heard, ...]:
 
 def _result(fields: Mapping[str, Any]) -> Iterator[Heard]:
     yield from _spent(fields)
+    if fields.get("stop_reason") == "tool_deferred":
+        yield Heard("end", data={"ok": True, "deferred": True})
+        return
     if fields.get("is_error") is False and fields.get("subtype") == "success":
         yield Heard("end", data={"ok": True})
         return

@@ -79,10 +79,13 @@ def resting(home: Home) -> dict[str, int]:
 
 
 def usable(home_path: str, config: Config, adapter: Adapter) -> str:
-    """The program to start; AgentUnavailable says what to do if there is none that can be used."""
+    """The program to start; AgentUnavailable says what to do if there is none that can be used, or be held."""
+    from jackline.app import canary
+
     found = find(home_path, config, adapter, os.environ)
     if found.why:
         raise AgentUnavailable(found.name, why=found.why)
+    canary.check(home_path, adapter, found)
     return found.binary
 
 

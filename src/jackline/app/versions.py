@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 CACHE = "agents.json"
+CANARIES = "canaries.json"  # of which program it is proved that the gate holds it: see canary.py
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _TIMEOUT_S = 20.0
 # A launcher may start another program tomorrow without having changed itself.
@@ -32,7 +33,7 @@ class Answer(NamedTuple):
 
 def version_of(home: str, path: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Answer:
     """The version, from the cache if the file is the same one still."""
-    note, key = os.path.join(home, CACHE), _key(path)
+    note, key = os.path.join(home, CACHE), identity(path)
     known = _known(notes.read(note).get(path, {}), key)
     if known is not None:
         return known
@@ -41,7 +42,7 @@ def version_of(home: str, path: str, arguments: Sequence[str], environ: Mapping[
         said = {"why": answer.why} if hangs else {"version": answer.version}
         entry: dict[str, object] = {"key": key, **said, "at": clock.wall_ms()}
         with suppress(JacklineError):  # a cache that cannot be written only costs time
-            notes.update(note, lambda others: {**_existing(others), path: entry})
+            notes.update(note, lambda others: {**existing(others), path: entry})
     return answer
 
 
@@ -90,7 +91,8 @@ def _padded(numbers: Sequence[int], length: int) -> list[int]:
     return [*numbers, *[0] * (length - len(numbers))]
 
 
-def _key(path: str) -> str:
+def identity(path: str) -> str:
+    """Tells one file from what may lie in its place tomorrow; empty if there is none."""
     try:
         status = os.stat(path)
     except OSError:  # removed this very moment; starting it will say so
@@ -102,6 +104,6 @@ def _is_younger(at: int, than_ms: int) -> bool:
     return 0 <= clock.wall_ms() - at < than_ms
 
 
-def _existing(known: notes.Note) -> notes.Note:
+def existing(known: notes.Note) -> notes.Note:
     """Versions come and go with folders of their own; what is gone need not be remembered."""
     return {path: entry for path, entry in known.items() if os.path.exists(path)}

@@ -6,7 +6,7 @@ helper program that speaks event lines, so that the engine knows one kind of age
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from jackline.domain.events import NOTHING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.domain.outcome import Exit, Heard, Outcome
+    from jackline.domain.states import Decision
 
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
@@ -41,6 +42,7 @@ class Declaration(NamedTuple):
     model_variables: tuple[str, ...] = ()  # further names for its model, beside JACKLINE_<AGENT>_MODEL
     is_named_by_arguments: bool = False  # the words after `--` are the program and its arguments
     efforts: tuple[str, ...] = ()  # the words for reasoning effort that it knows; empty: it takes none
+    door: str = "socket"  # by which it asks the gate: "socket" or "http"
 
     def seen(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """The names that it may see of such an environment; what is switched off by 0 or false is not set."""
@@ -58,7 +60,7 @@ class TurnRequest(NamedTuple):
     prompt: str
     workspace: str  # absolute
     folder: str  # a folder of the run's own where the agent may keep its state
-    gate: str  # address of the gate's unix socket
+    gate: str  # where the gate listens: the path of a unix socket, or an http address
     token: str  # what the gate asks for
     session: str | None = None
     resume: bool = False  # `session` exists already and is to be gone on with
@@ -98,4 +100,56 @@ class Adapter(Protocol):
 
     def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
         """How the turn ended: by the telling lines (end, error, limit, session), then the exit, last stderr's tail."""
+        ...
+
+
+class Asked(NamedTuple):
+    """What an agent's hook says before a call."""
+
+    tool: str
+    input: object
+    agent_call: str  # the agent's own name for the call
+    folder: str = ""  # where it would run
+    helper: str = ""  # the subagent that asks, by the agent's own name for it
+    launches: bool = False  # the call would start a subagent
+
+
+class Told(NamedTuple):
+    """What an agent's hook says after a call."""
+
+    agent_call: str
+    ok: bool
+    exit_code: int | None = None
+    output: str = ""
+    duration_ms: int | None = None
+    is_over: bool = True  # False: it goes on in the background, and nobody knows its outcome yet
+    helper: str = ""  # the subagent that the call started
+
+
+class Helper(NamedTuple):
+    """What an agent's hook says of a subagent: that it began, or what it came to."""
+
+    name: str
+    ended: bool = False
+    output: str = ""
+
+
+class Hooks(Protocol):
+    """How an agent with hooks speaks, in the words of its own JSON. Pure; an adapter with an http door has one."""
+
+    @property
+    def daring(self) -> tuple[str, ...]:
+        """Arguments that let a shell command run although nobody was asked: so a canary sees a door that is open."""
+        ...
+
+    def read(self, fields: Mapping[str, Any]) -> Asked | Told | Helper | None:
+        """What a hook says; None for one that means nothing to the gate. ValueError if it cannot be understood."""
+        ...
+
+    def answer(self, asked: Asked, decision: Decision, reason: str, output: str) -> dict[str, Any]:
+        """The gate's decision; `ask` lets the agent end before the call, to be resumed with it."""
+        ...
+
+    def stored(self, asked: Asked, output: str) -> dict[str, Any]:
+        """What to say after the harmless call that stands in for one with a stored result."""
         ...

@@ -1,0 +1,264 @@
+"""The http door, spoken to by raw bytes: the right token, everything that is wrong, many at once, and the end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from jackline.agents.claude_hooks import HOOKS
+from jackline.domain.states import Decision
+from jackline.engine.http_door import HttpDoor
+from jackline.engine.ledger import Answer, Report, Wish
+from jackline.errors import Fenced, NotFound, StoreUnavailable
+
+TOKEN = "0123456789abcdef"
+LIMIT_S = 20
+
+
+class Book:
+    """Allows everything, unless it is told to raise."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.wishes: list[Wish] = []
+        self.reports: list[Report] = []
+
+    def prepare(self, wish: Wish) -> Answer:
+        if self.error is not None:
+            raise self.error
+        self.wishes.append(wish)
+        return Answer(Decision.ALLOW, f"c-{wish.agent_call}")
+
+    def finish(self, report: Report) -> None:
+        self.reports.append(report)
+
+
+class Client:
+    """One connection, and what comes back on it."""
+
+    def __init__(self, door: HttpDoor) -> None:
+        self.port = int(door.address.rpartition(":")[2].partition("/")[0])
+        self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT_S)
+        self._file = self._socket.makefile("rb")
+
+    def send(self, raw: bytes) -> None:
+        self._socket.sendall(raw)
+
+    def post(self, body: bytes, token: str = TOKEN, path: str = "/hook") -> tuple[int, dict[str, Any]]:
+        self.send(post(body, token, path))
+        return self.answer()
+
+    def answer(self) -> tuple[int, dict[str, Any]]:
+        status = int(self._file.readline().split()[1])
+        length = 0
+        while (line := self._file.readline()).strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        return status, json.loads(self._file.read(length))
+
+    def is_over(self) -> bool:
+        try:
+            return self._file.read(1) == b""
+        except ConnectionError:
+            return True
+
+    def close(self) -> None:
+        self._socket.close()
+        self._file.close()
+
+
+def post(body: bytes, token: str = TOKEN, path: str = "/hook") -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def pre(call: str = "t1", **more: Any) -> bytes:
+    fields = {"hook_event_name": "PreToolUse", "tool_use_id": call, "tool_name": "Bash", "tool_input": {"command": "x"}}
+    return json.dumps({**fields, **more}).encode()
+
+
+def is_allowed(answer: tuple[int, dict[str, Any]]) -> bool:
+    status, fields = answer
+    return status == 200 and fields["hookSpecificOutput"]["permissionDecision"] == "allow"
+
+
+@contextmanager
+def opened(book: Book, errors: list[BaseException]) -> Iterator[HttpDoor]:
+    door = HttpDoor(book, TOKEN, HOOKS, errors.append)
+    door.open()
+    try:
+        yield door
+    finally:
+        door.close()
+
+
+@contextmanager
+def connected(door: HttpDoor) -> Iterator[Client]:
+    client = Client(door)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def test_one_connection_carries_many_questions() -> None:
+    book, errors = Book(), list[BaseException]()
+    with opened(book, errors) as door, connected(door) as client:
+        for number in range(20):
+            assert is_allowed(client.post(pre(f"t{number}")))
+    assert [wish.agent_call for wish in book.wishes] == [f"t{number}" for number in range(20)]
+    assert errors == []
+
+
+def test_a_question_is_answered_in_a_few_milliseconds() -> None:
+    with opened(Book(), []) as door, connected(door) as client:
+        client.post(pre("warm"))
+        took = []
+        for number in range(50):
+            begun = time.perf_counter()
+            client.post(pre(f"t{number}"))
+            took.append(time.perf_counter() - begun)
+    assert sorted(took)[len(took) // 2] < 0.003
+
+
+@pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], f"{TOKEN}x", "ünknown"])
+def test_nothing_is_written_down_without_the_token(token: str) -> None:
+    book = Book()
+    with opened(book, []) as door, connected(door) as client:
+        client.send(post(pre(), token))
+        assert client.answer()[0] == 401
+    assert book.wishes == []
+
+
+@pytest.mark.parametrize("header", [b"", b"Authorization: Basic abc\r\n", b"Authorization: Bearer\r\n"])
+def test_another_way_to_show_who_one_is_is_none(header: bytes) -> None:
+    book = Book()
+    with opened(book, []) as door, connected(door) as client:
+        client.send(b"POST /hook HTTP/1.1\r\n%sContent-Length: 2\r\n\r\n{}" % header)
+        assert client.answer()[0] == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"garbage", b"[]", b"null", b'{"hook_event_name":"PreToolUse"}', b'{"hook_event_name":7}', b"\xff\xfe",
+        b"[" * 100_000, b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":["t"]}',
+    ],
+)  # fmt: skip
+def test_what_cannot_be_understood_is_refused_and_the_connection_goes_on(body: bytes) -> None:
+    book, errors = Book(), list[BaseException]()
+    with opened(book, errors) as door, connected(door) as client:
+        assert client.post(body)[0] == 400
+        assert is_allowed(client.post(pre()))
+    assert (len(book.wishes), errors) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET /hook HTTP/1.1\r\n\r\n", b"\r\n\r\n", b"nonsense\r\n\r\n", b"POST /hook HTTP/1.1\r\n\r\n",
+        b"POST /hook HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"POST /hook HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"POST /hook HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        b"POST /hook HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_request_is_refused_and_the_connection_ends(raw: bytes) -> None:
+    book, errors = Book(), list[BaseException]()
+    with opened(book, errors) as door, connected(door) as client:
+        client.send(raw)
+        assert client.answer()[0] == 400
+        assert client.is_over()
+    assert (book.wishes, errors) == ([], [])
+
+
+@pytest.mark.parametrize("length", ["67108865", "9" * 5000])
+def test_a_body_beyond_the_limit_is_not_even_read(length: str) -> None:
+    with opened(Book(), []) as door, connected(door) as client:
+        client.send(f"POST /hook HTTP/1.1\r\nContent-Length: {length}\r\n\r\n".encode())
+        assert client.answer()[0] == 413
+        assert client.is_over()
+
+
+def test_a_large_call_is_taken_whole() -> None:
+    book = Book()
+    with opened(book, []) as door, connected(door) as client:
+        assert is_allowed(client.post(pre(tool_input={"command": "x" * 8_000_000})))
+    wished = book.wishes[0].input
+    assert isinstance(wished, dict)
+    assert len(wished["command"]) == 8_000_000
+
+
+def test_another_path_is_not_the_gate() -> None:
+    book = Book()
+    with opened(book, []) as door, connected(door) as client:
+        assert client.post(pre(), path="/other")[0] == 404
+    assert book.wishes == []
+
+
+def test_a_request_that_is_cut_off_is_none() -> None:
+    book, errors = Book(), list[BaseException]()
+    with opened(book, errors) as door:
+        with connected(door) as client:
+            client.send(post(pre())[:-5])
+        with connected(door) as other:
+            assert is_allowed(other.post(pre("t2")))
+    assert ([wish.agent_call for wish in book.wishes], errors) == (["t2"], [])
+
+
+def test_many_ask_at_once_and_each_gets_its_own_answer() -> None:
+    book, answers = Book(), list[tuple[int, dict[str, Any]]]()
+
+    def ask(door: HttpDoor, name: str) -> None:
+        with connected(door) as client:
+            answers.extend(client.post(pre(f"{name}-{number}")) for number in range(10))
+
+    with opened(book, []) as door:
+        threads = [threading.Thread(target=ask, args=(door, f"t{number}")) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LIMIT_S)
+    assert len(answers) == len(book.wishes) == 160
+    assert all(map(is_allowed, answers))
+    assert len({wish.agent_call for wish in book.wishes}) == 160
+
+
+@pytest.mark.parametrize(
+    ("error", "surfaces"),
+    [(Fenced("run-1"), True), (StoreUnavailable("gone"), True), (NotFound("c1", what="call", hint="look"), False)],
+)
+def test_what_the_store_refuses_is_no_permission(error: Exception, *, surfaces: bool) -> None:
+    errors: list[BaseException] = []
+    with opened(Book(error), errors) as door, connected(door) as client:
+        assert client.post(pre())[0] == 500
+    assert errors == ([error] if surfaces else [])
+
+
+def test_an_error_that_nobody_expected_surfaces_and_is_no_permission() -> None:
+    errors: list[BaseException] = []
+    with opened(Book(ZeroDivisionError("a fault of ours")), errors) as door, connected(door) as client:
+        client.send(post(pre()))
+        assert client.is_over()
+    assert [type(error) for error in errors] == [ZeroDivisionError]
+
+
+def test_a_closed_door_answers_nobody_who_is_connected_and_takes_nobody_in() -> None:
+    book = Book()
+    with opened(book, []) as door, connected(door) as client:
+        assert is_allowed(client.post(pre("t1")))
+        door.close()
+        assert client.is_over()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", client.port), timeout=LIMIT_S)
+    assert [wish.agent_call for wish in book.wishes] == ["t1"]
+
+
+def test_a_door_that_never_opened_can_be_closed() -> None:
+    HttpDoor(Book(), TOKEN, HOOKS, lambda _error: None).close()

@@ -1,0 +1,183 @@
+"""What hooks mean to the ledger: names that belong together, one call that waits, subagents and the background."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from jackline.agents.claude_hooks import HOOKS
+from jackline.domain.states import Decision
+from jackline.engine.hooking import Desk
+from jackline.engine.ledger import Answer, Report, Wish
+
+
+class Said(NamedTuple):
+    decision: Decision
+    reason: str = ""
+    output: str = ""
+
+
+class Book:
+    """Answers as it is told to, and remembers."""
+
+    def __init__(self, **decisions: Said) -> None:
+        self.decisions = decisions  # by tool
+        self.wishes: list[Wish] = []
+        self.reports: list[Report] = []
+
+    def prepare(self, wish: Wish) -> Answer:
+        self.wishes.append(wish)
+        said = self.decisions.get(wish.tool, Said(Decision.ALLOW))
+        return Answer(said.decision, f"c{len(self.wishes)}", said.reason, said.output)
+
+    def finish(self, report: Report) -> None:
+        self.reports.append(report)
+
+
+def pre(call: str, tool: str = "Bash", **more: Any) -> dict[str, Any]:
+    given = {"hook_event_name": "PreToolUse", "tool_use_id": call, "tool_name": tool, "tool_input": {"command": "x"}}
+    return {**given, **more}
+
+
+def post(call: str, response: Any = None, tool: str = "Bash") -> dict[str, Any]:
+    return {"hook_event_name": "PostToolUse", "tool_use_id": call, "tool_name": tool, "tool_response": response}
+
+
+def subagent(event: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"hook_event_name": event, "agent_id": name, **more}
+
+
+def word(reply: dict[str, Any]) -> str:
+    return str(reply["hookSpecificOutput"]["permissionDecision"])
+
+
+def reason(reply: dict[str, Any]) -> str:
+    return str(reply["hookSpecificOutput"]["permissionDecisionReason"])
+
+
+def test_the_end_of_a_call_is_reported_by_the_name_that_the_ledger_gave_it() -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    assert word(desk.reply(pre("t1", cwd="/srv/project"))) == "allow"
+    assert desk.reply(post("t1", {"stdout": "fine", "stderr": ""})) == {}
+    assert book.wishes == [Wish("Bash", {"command": "x"}, "http", "t1", "/srv/project", defers=True)]
+    assert book.reports == [Report("c1", ok=True, output="fine")]
+
+
+def test_the_same_question_twice_makes_one_row_and_one_answer() -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    assert desk.reply(pre("t1")) == desk.reply(pre("t1"))
+    assert len(book.wishes) == 1
+
+
+def test_the_same_name_for_something_else_is_asked_anew() -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("t1"))
+    desk.reply(pre("t1", tool_input={"command": "y"}))
+    assert [wish.input for wish in book.wishes] == [{"command": "x"}, {"command": "y"}]
+
+
+def test_an_end_that_is_told_twice_is_reported_once() -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("t1"))
+    assert desk.reply(post("t1")) == desk.reply(post("t1")) == {}
+    assert len(book.reports) == 1
+
+
+def test_the_end_of_a_call_that_never_asked_is_not_written_down() -> None:
+    book = Book()
+    assert Desk(book, HOOKS).reply(post("t9")) == {}
+    assert book.reports == []
+
+
+def test_a_stored_result_is_given_back_and_not_reported() -> None:
+    book = Book(Bash=Said(Decision.STORED, "done before", "pushed once"))
+    desk = Desk(book, HOOKS)
+    assert desk.reply(pre("t1"))["hookSpecificOutput"]["updatedInput"] == {"command": "true"}
+    after = desk.reply(post("t1", {"stdout": "", "stderr": ""}))
+    assert after["hookSpecificOutput"]["updatedToolOutput"]["stdout"] == "pushed once"
+    assert book.reports == []
+
+
+def test_one_call_waits_for_a_person_and_a_second_one_is_told_to_come_again() -> None:
+    book = Book(Bash=Said(Decision.ASK, "a person must agree"))
+    desk = Desk(book, HOOKS)
+    assert word(desk.reply(pre("t1"))) == "defer"
+    second = desk.reply(pre("t2", tool_input={"command": "y"}))
+    assert (word(second), "make this call again" in reason(second)) == ("deny", True)
+    assert [wish.defers for wish in book.wishes] == [True, True]  # both are written down for the person
+
+
+def test_the_call_that_waited_asks_again_by_its_name_and_frees_the_place() -> None:
+    book = Book(Bash=Said(Decision.ASK, "a person must agree"))
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("t1"))
+    assert word(desk.reply(pre("t1"))) == "defer"
+    book.decisions = {}
+    assert word(desk.reply(pre("t1"))) == "allow"
+    book.decisions = {"Bash": Said(Decision.ASK, "again")}
+    assert word(desk.reply(pre("t2"))) == "defer"
+
+
+def test_a_subagent_cannot_wait_so_the_engine_has_to_stop() -> None:
+    book = Book(Bash=Said(Decision.ASK, "a person must agree"))
+    assert word(Desk(book, HOOKS).reply(pre("t1", agent_id="a1"))) == "deny"
+    assert book.wishes[0].defers is False
+
+
+@pytest.mark.parametrize("launched_in_background", [True, False])
+def test_a_subagents_calls_belong_to_the_task_that_started_it(*, launched_in_background: bool) -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("task", "Agent"))
+    desk.reply(subagent("SubagentStart", "a1"))
+    if launched_in_background:
+        desk.reply(post("task", {"isAsync": True, "agentId": "a1"}, "Agent"))
+    desk.reply(pre("t1", agent_id="a1"))
+    assert book.wishes[1].parent == "task"
+
+
+def test_the_call_itself_says_which_subagent_is_its_own_when_two_began_in_the_other_order() -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    for task in ("one", "two"):
+        desk.reply(pre(task, "Agent"))
+    for name in ("a2", "a1"):
+        desk.reply(subagent("SubagentStart", name))
+    desk.reply(post("one", {"isAsync": True, "agentId": "a1"}, "Agent"))
+    desk.reply(post("two", {"isAsync": True, "agentId": "a2"}, "Agent"))
+    desk.reply(pre("t1", agent_id="a1"))
+    desk.reply(pre("t2", agent_id="a2"))
+    assert [wish.parent for wish in book.wishes[2:]] == ["one", "two"]
+
+
+def test_what_goes_on_in_the_background_has_no_outcome_yet_and_a_subagent_tells_it_at_its_end() -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("task", "Agent"))
+    desk.reply(post("task", {"isAsync": True, "agentId": "a1"}, "Agent"))
+    assert book.reports == []
+    desk.reply(subagent("SubagentStop", "a1", last_assistant_message="found it"))
+    assert book.reports == [Report("c1", ok=True, output="found it")]
+    desk.reply(subagent("SubagentStop", "a1", last_assistant_message="and more"))  # it was sent on
+    assert len(book.reports) == 1
+
+
+def test_a_subagent_that_was_waited_for_ends_with_its_call() -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("task", "Agent"))
+    desk.reply(subagent("SubagentStart", "a1"))
+    desk.reply(subagent("SubagentStop", "a1", last_assistant_message="found it"))
+    assert book.reports == []
+    desk.reply(post("task", {"agentId": "a1", "content": [{"type": "text", "text": "found it"}]}, "Agent"))
+    assert book.reports == [Report("c1", ok=True, output="found it")]
+
+
+def test_a_hook_that_means_nothing_to_the_gate_is_refused() -> None:
+    with pytest.raises(ValueError, match="no hook that the gate knows"):
+        Desk(Book(), HOOKS).reply({"hook_event_name": "Notification"})
