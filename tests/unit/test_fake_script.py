@@ -58,6 +58,7 @@ def test_every_field_can_be_set() -> None:
         "shell": "true",
         "write": ["a.txt", "words"],
         "call": {"tool": "Read", "input": {"file_path": "a.txt"}},
+        "calls": [{"tool": "Read"}, {"tool": "Glob"}],
         "status": 529,
         "message": "m",
         "kind": "k",
@@ -72,7 +73,7 @@ def test_every_field_can_be_set() -> None:
     }
     assert fields.keys() == set(Reply._fields)
     reply = load(json.dumps({"replies": [fields]})).take(WITH_TOOLS)
-    assert reply._asdict() == {**fields, "write": ("a.txt", "words")}
+    assert reply._asdict() == {**fields, "write": ("a.txt", "words"), "calls": ({"tool": "Read"}, {"tool": "Glob"})}
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,8 @@ def test_what_is_no_script_is_refused(text: str, words: str) -> None:
         ("call", {"input": {}}),
         ("call", {"tool": "x", "input": []}),
         ("call", {"tool": "x", "inputs": {}}),
+        ("calls", {"tool": "x"}),
+        ("calls", [{"tool": "x"}, {"input": {}}]),
         ("status", 302),
         ("status", 600),
         ("status", "500"),

@@ -132,6 +132,13 @@ def test_an_exact_call_is_not_looked_up() -> None:
     assert only_call(Reply(call={"tool": "Anything"})) == ("Anything", {})
 
 
+def test_exact_calls_stand_in_one_answer_in_their_order() -> None:
+    reply = Reply(call={"tool": "Read"}, calls=({"tool": "Task", "input": {"name": "a"}}, {"tool": "Task"}))
+    found = resolve(reply, asked())
+    assert [(one.tool, dict(one.input)) for one in found] == [("Read", {}), ("Task", {"name": "a"}), ("Task", {})]
+    assert len({one.id for one in found}) == 3
+
+
 def test_several_calls_of_one_reply_have_ids_of_their_own() -> None:
     calls = resolve(Reply(shell="ls", write=("a", "b"), call={"tool": "Read"}), asked(BASH))
     assert [call.tool for call in calls] == ["Bash", "Bash", "Read"]

@@ -19,7 +19,8 @@ class Reply(NamedTuple):
     """One reply of the script, in neutral words.
 
     shell: a command that the agent shall run by whatever it calls its shell tool; write: [path, content] likewise;
-    call: {"tool": exact name, "input": {…}}. A status of 400 and above is an error with `message` and `headers`.
+    call: {"tool": exact name, "input": {…}}; calls: several of these in one answer. A status of 400 and above is an
+    error with `message` and `headers`.
     drop and hang: "before" anything is sent, or in the "middle" of the answer. pad: fill the words up to so many bytes.
     """
 
@@ -28,6 +29,7 @@ class Reply(NamedTuple):
     shell: str = ""
     write: tuple[str, str] | None = None
     call: Mapping[str, Any] = NOTHING
+    calls: tuple[Mapping[str, Any], ...] = ()
     status: int = 200
     message: str = ""
     kind: str = ""
@@ -43,6 +45,7 @@ class Reply(NamedTuple):
 
 _DONE = Reply(say="ok")
 _LAST_STATUS = 599
+_LISTS = ("write", "calls")
 
 
 class Script:
@@ -85,7 +88,7 @@ def _reply(where: str, fields: object) -> Reply:
         fits, wanted = _CHECKS[name]
         if not fits(value):
             raise ScriptError(f"{where} of the model's script: {name} must be {wanted}")
-    values: dict[str, Any] = {name: tuple(value) if name == "write" else value for name, value in fields.items()}
+    values: dict[str, Any] = {name: tuple(value) if name in _LISTS else value for name, value in fields.items()}
     reply = Reply(**values)
     if reply.tokens_cached > reply.tokens_input:
         raise ScriptError(f"{where} of the model's script: tokens_cached are contained in tokens_input")
@@ -118,6 +121,10 @@ def _is_call(value: object) -> bool:
     )
 
 
+def _is_calls(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_call, value))
+
+
 def _is_headers(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
@@ -139,6 +146,7 @@ _CHECKS = {
     "shell": _TEXT,
     "write": _Check(_is_pair, "[path, content]"),
     "call": _Check(_is_call, '{"tool": name, "input": {…}}'),
+    "calls": _Check(_is_calls, 'a list of {"tool": name, "input": {…}}'),
     "status": _Check(_is_status, "200, or 400 to 599"),
     "message": _TEXT,
     "kind": _TEXT,

@@ -55,9 +55,8 @@ def resolve(reply: Reply, asked: Asked) -> tuple[ToolCall, ...]:
         calls.append(_shell(reply.shell, asked))
     if reply.write:
         calls.append(_write(*reply.write, asked))
-    if reply.call:
-        calls.append(_call(reply.call["tool"], reply.call.get("input", {})))
-    return tuple(calls)
+    named = (reply.call, *reply.calls) if reply.call else reply.calls
+    return (*calls, *(_call(one["tool"], one.get("input", {})) for one in named))
 
 
 def _shell(command: str, asked: Asked) -> ToolCall:
