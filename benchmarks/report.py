@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 
 from benchmarks.measure import Sample, Spread, difference, ratio, spread
 
 HEAD = ("what", "ratio", "quartiles", "goal", "", "took", "against", "which took")
+_SMALL_S = 0.02  # below, a tenth of a millisecond matters
 _NONE = Spread(0.0, 0.0, 0.0)
 
 
@@ -31,17 +32,17 @@ class Line:
     @property
     def verdict(self) -> str:
         """Whether the medians keep a goal."""
-        if self.goal is None:
+        if not self.goal_text:
             return ""
         is_near = self.goal_seconds is not None and self.difference.median <= self.goal_seconds
-        return "met" if is_near or self.ratio.median <= self.goal else "missed"
+        return "met" if is_near or (self.goal is not None and self.ratio.median <= self.goal) else "missed"
 
     @property
     def goal_text(self) -> str:
         """The goals, as a reader sees them."""
-        if self.goal is None:
-            return ""
-        return f"≤ {self.goal:g} ×" + (f" or {duration(self.goal_seconds)} more" if self.goal_seconds else "")
+        times = [] if self.goal is None else [f"≤ {self.goal:g} ×"]
+        more = [] if self.goal_seconds is None else [f"{duration(self.goal_seconds)} more"]
+        return " or ".join((*times, *more) if times else [f"≤ {one}" for one in more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,16 @@ def compare(sample: Sample, yardstick: Sample, goal: float | None = None, goal_s
         difference=difference(sample, yardstick),
         goal_seconds=goal_seconds,
     )
+
+
+def told(line: Line) -> str:
+    """How much more than the yardstick a line is."""
+    median, low, high = (_signed(seconds) for seconds in astuple(line.difference))
+    return f"{line.name}: {median} ms (quartiles {low} to {high})"
+
+
+def _signed(seconds: float) -> str:
+    return f"{seconds * 1000:+.1f}" if abs(seconds) < _SMALL_S else f"{seconds * 1000:+.0f}"
 
 
 def terminal(table: Table) -> str:

@@ -37,7 +37,7 @@ def new_id(at: int) -> str:
     return ids.make(at, os.urandom(ids.RANDOM_BYTES))
 
 
-def create(store: Store, wanted: Wanted, at: int) -> Run:
+def create(store: Store, wanted: Wanted, at: int, rules: tuple[Rule, ...] = (SEND,)) -> Run:
     prompt = "make the flaky test of the importer pass, and say what was wrong with it"
     spec = Spec(
         prompt=prompt,
@@ -45,7 +45,7 @@ def create(store: Store, wanted: Wanted, at: int) -> Run:
         agent=wanted.agent,
         task=wanted.task,
         limits=Limits(calls=None),
-        rules=(SEND,),
+        rules=rules,
     )
     run, _ = store.create_run(NewRun(new_id(at), wanted.repository, spec, request="sample"), at)
     return run

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 RUNS, LOGS, ARCHIVE = "runs", "logs", "archive"
 FOLDERS = (RUNS, LOGS, ARCHIVE)
 _LOG_FILES = (places.LOG, *(f"{places.LOG}.{number}" for number in (1, 2, 3)))
-_NOTES = {trust.TRUST: "digest", versions.CACHE: "version"}  # each with a word that every entry has
+_NOTES = {
+    trust.TRUST: "digest",
+    versions.CACHE: "version",
+    versions.CANARIES: "version",
+}  # each with a word that every entry has
 _ARCHIVED = ".jsonl.gz"
 _LONGEST = 1_000_000
 _EMPTY = 4  # bytes of a note without entries

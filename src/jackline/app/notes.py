@@ -1,4 +1,4 @@
-"""Small notes in the home as JSON (trust.json, agents.json): whole or not at all, for their owner only.
+"""Small notes in the home as JSON (trust.json, agents.json, canaries.json): whole or not at all, for their owner only.
 
 A note that cannot be read counts as empty: it holds nothing that could not be said or found out again.
 """
