@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jackline.domain.masking import WINDOW, Mask
+from jackline.domain.secrets.masking import WINDOW, Mask
 from tests.support.secrets import HARMLESS, NAMED, PEM, PEM_LINES, TELEGRAM, TOKENS
 
 KNOWN = "known-value-of-ours"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Call, Run
 
 INTERACTIVE = "interactive"
-_ASKED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT})
+_ASKED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
 _SHOWN = 400
 
 

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 DOUBT_ANSWERS = "happened|did-not|retry|skip"
 ASK_ANSWERS = "allow|deny"
-_RESUMED = frozenset({WaitReason.HUMAN, WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
+CUT_OFF_ANSWERS = "skip"
+_SAID = {
+    DOUBT_ANSWERS: "may have happened: look, then say",
+    ASK_ANSWERS: "wants your word: say",
+    CUT_OFF_ANSWERS: "was cut off, and the agent does not make it again: go on, or first say",
+}
+_ANSWERED = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
+_RESUMED = frozenset({WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
 _MOST_CALLS = 10
 
 
@@ -80,6 +87,8 @@ def next_steps(home: Home, run: Run, out: Output) -> list[str]:
 
 def awaiting(home: Home, run: Run) -> list[tuple[Call, str]]:
     """The calls that wait for a person's word, with the words that fit."""
+    if run.life.reason is WaitReason.HUMAN:
+        return [(call, CUT_OFF_ANSWERS) for call in home.store().forced(run.id)]
     found = []
     for call in home.store().calls(run.id):
         if is_a_persons(call, strict=run.spec.strict):
@@ -91,7 +100,7 @@ def awaiting(home: Home, run: Run) -> list[tuple[Call, str]]:
 
 def _waiting(home: Home, run: Run, out: Output, resume: str) -> list[str]:
     reason = run.life.reason
-    if reason in {WaitReason.IN_DOUBT, WaitReason.APPROVAL}:
+    if reason in _ANSWERED:
         calls = awaiting(home, run)
         asked = [line for call, answers in calls[:_MOST_CALLS] for line in _asked(run, call, answers, out)]
         more = [f"and {len(calls) - _MOST_CALLS} more: {out.command('show', run.id)}"] * (len(calls) > _MOST_CALLS)
@@ -104,9 +113,8 @@ def _waiting(home: Home, run: Run, out: Output, resume: str) -> list[str]:
 
 def _asked(run: Run, call: Call, answers: str, out: Output) -> tuple[str, str]:
     touched = f" → {words.printable(call.target)}" if call.target else ""
-    said = "may have happened: look, then say" if answers == DOUBT_ANSWERS else "wants your word: say"
     command = out.command("answer", run.id, call.id)
-    return (f"call {call.id} {words.printable(call.tool)}{touched} {said}", f"  {command} {answers}")
+    return (f"call {call.id} {words.printable(call.tool)}{touched} {_SAID[answers]}", f"  {command} {answers}")
 
 
 def _cure(failure: Failure | None) -> list[str]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import faults
-from jackline.domain.masking import Mask
+from jackline.domain.secrets.masking import Mask
 from jackline.domain.signals import CheckEnded
 from jackline.engine import threads
 from jackline.engine.attempt import Signal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.masking import Mask
+from jackline.domain.secrets.masking import Mask
 from jackline.engine.stream import RawFile
 
 if TYPE_CHECKING:

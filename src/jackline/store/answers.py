@@ -18,14 +18,18 @@ _PERSON = "person"
 _TIMEOUT = "timeout"
 _OF_DOUBT = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}
 _OF_ASKED = frozenset({"allow", "deny"})
-_WOKEN = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL})
+_OF_CUT_OFF = "skip"
+_WOKEN = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
 
 
 class Answers(Base):
     """The part of the store that people write through."""
 
     def answer(self, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
-        """A person's word on a call: happened, did-not, retry, skip (in doubt); allow, deny (asked)."""
+        """A person's word on a call: happened, did-not, retry, skip (in doubt); allow, deny (asked).
+
+        Of one that was cut off and is to be made again: skip.
+        """
         answered = self._driver.write(lambda one: self._answer(one, run_id, call_id, verdict, at))
         reach("call.judged")
         return answered
@@ -88,7 +92,10 @@ def _judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[
     asked = call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
     if verdict in _OF_ASKED and asked:
         return _asked_judged(statements, call, verdict, at)
-    raise Refused(_unfitting(call, verdict, asked=asked))
+    forced = call.id in _forced(statements, call.run_id)
+    if verdict == _OF_CUT_OFF and forced:
+        return _cut_off_judged(statements, call, verdict, at)
+    raise Refused(_unfitting(call, verdict, asked=asked, forced=forced))
 
 
 def _doubt_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
@@ -116,16 +123,32 @@ def _asked_judged(statements: Statements, call: Call, verdict: str, at: int, by:
     return call._replace(answer=verdict, finished_at=at), fact
 
 
+def _cut_off_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
+    """Nothing waits for it any more; what it is does not change, because nothing happened."""
+    words = {"state": str(call.state), "to": str(call.state), "answer": verdict}
+    statements.run("judge_call", {"run_id": call.run_id, "id": call.id, **words, "at": at})
+    fact = Fact("call.answered", {"call": call.id, "answer": verdict, "by": _PERSON})
+    return call._replace(answer=verdict, finished_at=at), fact
+
+
+def _forced(statements: Statements, run_id: str) -> set[str]:
+    return {rows.to_call(row).id for row in statements.all("forced_calls", {**WORDS, "run_id": run_id})}
+
+
 def _unanswered(statements: Statements, run: Run) -> bool:
+    if run.life.reason is WaitReason.HUMAN:
+        return bool(_forced(statements, run.id))
     row = statements.one("count_unanswered", {**WORDS, "run_id": run.id, "strict": int(run.spec.strict)})
     return row is not None and row[0] > 0
 
 
-def _unfitting(call: Call, verdict: str, *, asked: bool) -> str:
+def _unfitting(call: Call, verdict: str, *, asked: bool, forced: bool) -> str:
     if verdict not in _OF_DOUBT and verdict not in _OF_ASKED:
         return f"'{verdict}' is no answer: say {', '.join([*_OF_DOUBT, *sorted(_OF_ASKED)])}"
     if call.state is CallState.IN_DOUBT:
         return f"call {call.id} is in doubt: answer {', '.join(_OF_DOUBT)}"
     if asked:
         return f"call {call.id} was asked for: answer {' or '.join(sorted(_OF_ASKED))}"
+    if forced:
+        return f"call {call.id} was cut off and is to be made again: answer {_OF_CUT_OFF}, or resume the run"
     return f"call {call.id} is {call.state}: there is nothing to answer"

@@ -70,9 +70,10 @@ def _write_summary(store: Store, run: Run, folder: str, home: str) -> None:
     page = os.path.join(folder, resume.FILE)
     if resume.is_wanted(told):
         calls = store.calls(run.id)
-        packet = packets.packet(calls, store.receipts(run.id), told.commits, store.forced(run.id))
-        strict = run.spec.strict
-        atomic.write(page, _encoded(resume.page(told, calls, home, strict=strict, packet=packet)))
+        forced, strict = store.forced(run.id), run.spec.strict
+        packet = packets.packet(calls, store.receipts(run.id), told.commits, forced)
+        text = resume.page(told, calls, home, strict=strict, packet=packet, forced=forced)
+        atomic.write(page, _encoded(text))
     else:
         atomic.remove(page)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jackline.domain.gate import is_a_persons, is_asked
 from jackline.domain.records import Call
-from jackline.domain.states import RunState
+from jackline.domain.states import RunState, WaitReason
 from jackline.views import plain
 from jackline.views.summary import Summary, completed, cost, next_step
 
@@ -21,6 +21,7 @@ _DOUBT_WORDS = (
     ("retry", "it did not take effect; the agent is told to do it again"),
     ("skip", "it did not take effect; the agent is told to leave it out"),
 )
+_CUT_OFF_WORDS = (("skip", "nothing waits for it any more; else the agent is told again"),)
 _ASKED_WORDS = (("allow", "the agent may do it"), ("deny", "the agent must not do it"))
 
 
@@ -39,13 +40,23 @@ def asked(calls: Sequence[Call]) -> list[Call]:
     return list({call.key: call for call in calls if is_asked(call)}.values())
 
 
-def page(summary: Summary, calls: Sequence[Call], home: str, *, strict: bool = False, packet: str = "") -> str:
-    """The whole file; `packet` is what the agent is told of it when it goes on."""
+def page(
+    summary: Summary,
+    calls: Sequence[Call],
+    home: str,
+    *,
+    strict: bool = False,
+    packet: str = "",
+    forced: Sequence[Call] = (),
+) -> str:
+    """The whole file; `packet` is what the agent is told when it goes on, `forced` what it has to make again."""
     doubts = in_doubt(calls, strict=strict)
+    left = list(forced) if summary.reason == WaitReason.HUMAN else []
     parts = [
         _head(summary, home),
         _questions("In doubt: did these take effect?", doubts, summary.run_id, _DOUBT_WORDS),
         _questions("Waiting for your word", asked(calls), summary.run_id, _ASKED_WORDS),
+        _questions("Cut off, and not made again", left, summary.run_id, _CUT_OFF_WORDS),
         _last_words(summary),
         _told(packet),
         ["## Go on", "", f"    {next_step(summary)}", ""],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jackline.domain.arguments import Line
+    from jackline.domain.judging.arguments import Line
     from jackline.domain.shell import Word
 
 # The words up to the command that is run; flags with a value before it.

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jackline.domain import requests, scripts
 from jackline.domain.builtin import flags
+from jackline.domain.judging import requests, scripts
 from jackline.domain.states import CallClass, Decision
 
 if TYPE_CHECKING:

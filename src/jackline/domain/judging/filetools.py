@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.changing import Change
+from jackline.domain.judging.changing import Change
 from jackline.domain.shell import Word
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain import secrets
-from jackline.domain.secret_literals import literals, needles
-from jackline.domain.secret_tokens import PRIVATE_KEY, Span, private_keys
 from jackline.domain.secrets import Clues, joined
+from jackline.domain.secrets.literals import literals, needles
+from jackline.domain.secrets.tokens import PRIVATE_KEY, Span, private_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

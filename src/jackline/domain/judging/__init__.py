@@ -8,13 +8,14 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jackline.domain import builtin, filetools, keys, places, policy, schemas
+from jackline.domain import builtin, keys, policy, schemas
 from jackline.domain.builtin import tools
 from jackline.domain.combining import WHOLE, accompanied, class_rank, combine, decision_rank, is_ingredient
 from jackline.domain.events import NOTHING
-from jackline.domain.places import Place
+from jackline.domain.judging import filetools, places
+from jackline.domain.judging.places import Place
+from jackline.domain.judging.sorting import Found, sort
 from jackline.domain.shell import NotParsed, commands
-from jackline.domain.sorting import Found, sort
 from jackline.domain.states import CallClass, Decision
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from jackline.domain import scripts
 from jackline.domain.builtin import flags
+from jackline.domain.judging import scripts
 from jackline.domain.shell import Word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from jackline.domain.arguments import Line
+    from jackline.domain.judging.arguments import Line
 
 HERE = Word(".", exact=True)
 NOBODY_KNOWS = Word("$?", exact=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from jackline.domain.secret_tokens import Span, places
+from jackline.domain.secrets.tokens import Span, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

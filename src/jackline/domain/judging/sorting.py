@@ -8,13 +8,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jackline.domain import arguments, builtin, changing, filetools, places, policy
-from jackline.domain.arguments import Line
+from jackline.domain import builtin, policy
 from jackline.domain.builtin import runners
-from jackline.domain.changing import Change
 from jackline.domain.combining import class_rank, decision_rank
 from jackline.domain.events import NOTHING
-from jackline.domain.places import Place
+from jackline.domain.judging import arguments, changing, filetools, places
+from jackline.domain.judging.arguments import Line
+from jackline.domain.judging.changing import Change
+from jackline.domain.judging.places import Place
 from jackline.domain.shell import Command
 from jackline.domain.states import CallClass
 

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from jackline.domain.secret_tokens import Span, places
+from jackline.domain.secrets.tokens import Span, places
 
 # Lower case; a text with none of them holds no secret that a name tells.
 STEMS = ("pass", "secret", "token", "key", "auth", "cookie")

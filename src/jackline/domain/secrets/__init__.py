@@ -9,8 +9,8 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackline.domain.events import canonical
-from jackline.domain.secret_literals import at_edges, is_telling, literals, needles
-from jackline.domain.secret_tokens import PRIVATE_KEY, Span, has_run
+from jackline.domain.secrets.literals import at_edges, is_telling, literals, needles
+from jackline.domain.secrets.tokens import PRIVATE_KEY, Span, has_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _SHORTEST_TEXT = 6
 _MOST_ROUNDS = 5  # what stands between two secrets may look like one when both are gone
 
 TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.+/=\\"
-# As in `secret_names`, which is not loaded until one of them is seen. Each costs a pass over every text.
+# As in `names`, which is not loaded until one of them is seen. Each costs a pass over every text.
 _STEMS = (b"pass", b"secret", b"token", b"key", b"auth", b"cookie")
 _OTHER_STEMS = (b"pwd", b"credential")  # for the names of JSON objects, which are short
 _URL, _AT, _PRIVATE_KEY = b"://", b"@", PRIVATE_KEY.encode()
@@ -116,7 +116,7 @@ class Redactor:
         return self.value(value)
 
     def _emptied(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        from jackline.domain.secret_names import is_place_holder
+        from jackline.domain.secrets.names import is_place_holder
 
         if isinstance(value, str):
             return self.redact(value) if not value or is_place_holder(value) else REDACTED
@@ -139,17 +139,17 @@ class Redactor:
 
 def spans(text: str, clues: Clues) -> list[Span]:
     """Every secret that its shape or its name betrays."""
-    from jackline.domain import secret_names, secret_tokens
+    from jackline.domain.secrets import names, tokens
 
     found: list[Span] = []
     if clues.runs:
-        found += [*secret_tokens.tokens(text), *secret_names.bearers(text)]
+        found += [*tokens.tokens(text), *names.bearers(text)]
     if clues.names:
-        found += secret_names.named(text, _ascii_lower(text))
+        found += names.named(text, _ascii_lower(text))
     if clues.urls:
-        found += secret_names.in_urls(text)
+        found += names.in_urls(text)
     if clues.keys:
-        found += _as_one(text, secret_tokens.private_keys(text)[0])
+        found += _as_one(text, tokens.private_keys(text)[0])
     return found
 
 
@@ -197,7 +197,7 @@ def _is_named_secret(name: str) -> bool:
     lower = name.lower().encode("utf-8", "surrogatepass")
     if not _has_stem(lower) and not any(stem in lower for stem in _OTHER_STEMS):
         return False
-    from jackline.domain.secret_names import is_secret_name
+    from jackline.domain.secrets.names import is_secret_name
 
     return is_secret_name(name)
 
@@ -212,7 +212,7 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     found = [value for name, value in environ.items() if _is_secret_variable(name) and is_telling(value)]
     for value in environ.values():
         if "@" in value and "://" in value:
-            from jackline.domain.secret_names import in_urls
+            from jackline.domain.secrets.names import in_urls
 
             found += [value[span.start : span.end] for span in in_urls(value)]
     return tuple(dict.fromkeys(one for one in found if is_telling(one)))
