@@ -1,7 +1,7 @@
 """What the gate adds to a tool call of the real Claude Code: with its hooks, and with the same settings without them.
 
-The time of a call is taken at the model: from the request that is answered with the first call to the one that tells
-of the last, so that the start of the CLI is not in it.
+The time of a call is taken at the model: from the request that is answered with it to the next one, which brings its
+result. So the start of the CLI is not in it.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class Clocked(Script):
         return super().take(asked)
 
     def per_call(self) -> float:
-        """The seconds of one call; every call has to be there, else something else was measured."""
+        """The seconds of the median call; every call has to be there, else something else was measured."""
         if len(self.at) != CALLS + 1:
             raise RuntimeError(f"the agent asked {len(self.at)} times, not {CALLS + 1}")
-        return (self.at[-1] - self.at[0]) / CALLS
+        return statistics.median(later - earlier for earlier, later in itertools.pairwise(self.at))
 
 
 class Yes:

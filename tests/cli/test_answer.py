@@ -70,3 +70,15 @@ def test_answers_that_do_not_fit(place: Place) -> None:
         assert (refused.code, is_one_line(refused)) == (2, True), refused
     assert place.type("answer", "r", call, "did-not").code == 0
     assert place.type("answer", "r", call, "did-not").code == 2
+
+
+def test_an_agent_cannot_agree_to_its_own_call(place: Place) -> None:
+    look = {"call": {"tool": "look", "input": {}, "run": f"printenv JACKLINE_MARK > {place.path('mark')}"}}
+    ask = {"call": {"tool": "send", "input": {"to": "ada"}, "run": "true"}}
+    ended = place.play(look, ask, words=("--policy", place.policy(ASK_RULE), "--run-id", "r"))
+    command = re.search(r"jackline answer r (\S+) allow\|deny", ended.out)
+    assert command, ended.out
+    inside = {"JACKLINE_MARK": (place.folder / "mark").read_text().strip()}
+    refused = place.type("answer", "r", command[1], "allow", environ=inside)
+    assert (refused.code, is_one_line(refused), "for a person" in refused.err) == (2, True, True)
+    assert place.type("answer", "r", command[1], "allow").code == 0

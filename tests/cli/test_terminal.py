@@ -42,7 +42,7 @@ class Terminal:
             chunk = os.read(self.ours, 65536)
         except OSError:
             return False
-        self.seen += chunk.decode()
+        self.seen += chunk.decode(errors="replace")
         return bool(chunk)
 
     def until(self, pattern: str) -> re.Match[str]:

@@ -68,6 +68,51 @@ def test_an_effect_that_may_be_sent_again_with_its_key_is_forced(store: Store) -
     assert [call.id for call in store.forced("run-1")] == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("change", "forced"),
+    [("abandon", ["second"]), ("doubt", []), ("deny", ["first"])],
+    ids=["cut off, too", "cut off too often", "held back by the agent"],
+)
+def test_one_that_was_cut_off_in_its_place_counts_in_its_stead(store: Store, change: str, forced: list[str]) -> None:
+    lease = begun(store)
+    _prepared(store, lease, "first", key="k")
+    _cut_off(store, lease, "first")
+    _prepared(store, lease, "second", key="k", original="first")
+    _cut_off(store, lease, "second", change)
+    assert [call.id for call in store.forced("run-1")] == forced
+
+
+def test_a_person_may_say_that_nothing_waits_for_a_call_that_was_cut_off(store: Store) -> None:
+    lease = begun(store)
+    for call_id in ("a", "b"):
+        _prepared(store, lease, call_id)
+        _cut_off(store, lease, call_id)
+    _wait(store, lease, WaitReason.HUMAN)
+    for verdict in ("happened", "did-not", "retry", "allow", "deny"):
+        with pytest.raises(Refused, match="is to be made again: answer skip"):
+            store.answer("run-1", "a", verdict, AT + 8)
+    call, run = store.answer("run-1", "a", "skip", AT + 9)
+    assert (call.state, call.answer, run.life.state) == (CallState.ABANDONED, "skip", RunState.WAITING)
+    assert call == store.call("run-1", "a")
+    assert [one.id for one in store.forced("run-1")] == ["b"]
+    assert store.answer("run-1", "b", "skip", AT + 9)[1].life.state is RunState.QUEUED
+    with pytest.raises(Refused, match="there is nothing to answer"):
+        store.answer("run-1", "b", "skip", AT + 9)
+    told = [event for event in store.events("run-1") if event.kind == "call.answered"]
+    assert [event.actor for event in told] == ["person", "person"]
+
+
+def test_an_effect_to_be_sent_again_that_a_person_does_not_want_is_denied(store: Store) -> None:
+    lease = begun(store)
+    _prepared(store, lease, "a", SENDS, key="k")
+    _cut_off(store, lease, "a", "doubt")
+    store.settle(lease, Settlement("a", "did_not", AT + 6, origin="rule", reason="idempotent: sent again"))
+    _wait(store, lease, WaitReason.HUMAN)
+    assert store.answer("run-1", "a", "skip", AT + 9)[0].state is CallState.VOID
+    again = store.admit(claimed(store), intent("again", SENDS, key="k"), decide, (2, 4), AT + 10)[1]
+    assert (again.decision, again.original) == (Decision.DENY, "a")
+
+
 def test_a_part_of_a_task_is_made_again_with_it_and_a_skipped_call_never(store: Store) -> None:
     lease = begun(store)
     _prepared(store, lease, "task", TASK)

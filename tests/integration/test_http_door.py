@@ -56,12 +56,16 @@ class Client:
         return self.answer()
 
     def answer(self) -> tuple[int, dict[str, Any]]:
+        status, body = self.raw()
+        return status, json.loads(body)
+
+    def raw(self) -> tuple[int, bytes]:
         status = int(self._file.readline().split()[1])
         length = 0
         while (line := self._file.readline()).strip():
             name, _, value = line.partition(b":")
             length = int(value) if name.lower() == b"content-length" else length
-        return status, json.loads(self._file.read(length))
+        return status, self._file.read(length)
 
     def is_over(self) -> bool:
         try:
@@ -184,6 +188,44 @@ def test_a_body_beyond_the_limit_is_not_even_read(length: str) -> None:
         client.send(f"POST /hook HTTP/1.1\r\nContent-Length: {length}\r\n\r\n".encode())
         assert client.answer()[0] == 413
         assert client.is_over()
+
+
+def test_a_length_with_thousands_of_digits_is_no_way_to_end_the_run() -> None:
+    book, errors = Book(), list[BaseException]()
+    with opened(book, errors) as door, connected(door) as client:
+        client.send(b"POST /hook HTTP/1.1\r\nContent-Length: %s2\r\n\r\n{}" % (b"0" * 5_000))
+        assert client.answer()[0] == 401
+        assert client.is_over()
+    assert (book.wishes, errors) == ([], [])
+
+
+def test_the_body_of_a_stranger_is_not_kept_in_memory() -> None:
+    with opened(Book(), []) as door, connected(door) as client:
+        client.send(b"POST /hook HTTP/1.1\r\nContent-Length: 60000000\r\n\r\n" + b"x" * 65_536)
+        assert client.answer()[0] == 401
+
+
+def test_a_stranger_who_says_nothing_more_is_sent_away_and_one_who_knows_the_token_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jackline.engine.http_door._Handler.timeout", 0.2)
+    book = Book()
+    with opened(book, []) as door, connected(door) as known, connected(door) as stranger:
+        assert is_allowed(known.post(pre("t1")))
+        stranger.send(b"POST /hook HT")
+        assert stranger.is_over()  # waits until it is: longer than the other one has been silent by then
+        assert is_allowed(known.post(pre("t2")))
+
+
+def test_who_only_tells_gets_an_answer_without_words() -> None:
+    """An object, even an empty one, would become an entry in the session of the agent, for every call."""
+    book = Book()
+    with opened(book, []) as door, connected(door) as client:
+        assert is_allowed(client.post(pre("t1")))
+        client.send(post(json.dumps({"hook_event_name": "PostToolUse", "tool_use_id": "t1"}).encode()))
+        assert client.raw() == (200, b"")
+        assert is_allowed(client.post(pre("t2")))
+    assert [report.call_id for report in book.reports] == ["c-t1"]
 
 
 def test_a_large_call_is_taken_whole() -> None:

@@ -7,8 +7,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from benchmarks import __main__ as program
 from benchmarks import report
 from benchmarks.measure import Contender, Sample, Spread, difference, interleave, ratio, spread
+from benchmarks.rows import gate_cost
+from jackline.agents import claude_hooks
+from jackline.domain.judging import Judgement, Where, judge
+from jackline.domain.keys import key
+from jackline.domain.states import CallClass
+from jackline.fake.script import Reply
 
 
 def playing(name: str, seconds: list[float], heard: list[str]) -> Contender:
@@ -111,6 +118,20 @@ def test_of_two_goals_one_is_enough(ours: float, verdict: str) -> None:
     assert (line.verdict, line.goal_text) == (verdict, "≤ 1.15 × or 250 ms more")
 
 
+@pytest.mark.parametrize(("ours", "verdict"), [(0.059, "met"), (0.061, "missed")])
+def test_a_goal_may_be_in_seconds_alone(ours: float, verdict: str) -> None:
+    line = report.compare(Sample("ours", (ours,)), Sample("raw", (0.05,)), goal_seconds=0.01)
+    assert (line.verdict, line.goal_text) == (verdict, "≤ 10.0 ms more")
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"), [(0.0123, "ours: +7.7 ms"), (0.0212, "ours: -1.2 ms"), (0.3, "ours: -280 ms")]
+)
+def test_what_is_more_is_told_with_its_sign(raw: float, text: str) -> None:
+    line = report.compare(Sample("ours", (0.02,)), Sample("raw", (raw,)))
+    assert report.told(line).startswith(text)
+
+
 @pytest.mark.parametrize("written", [report.terminal, report.markdown])
 def test_tables_show_ratio_spread_goal_and_a_miss(written: Callable[[report.Table], str]) -> None:
     text = written(table(1.7))
@@ -167,3 +188,53 @@ def test_duration_shows_three_digits_that_matter(seconds: float, text: str) -> N
 
 def test_versions_are_one_sentence() -> None:
     assert report.versions_text({"Python": "3.11", "DBOS": "2"}) == "Measured with Python 3.11, DBOS 2."
+
+
+@pytest.mark.parametrize("row", program.ROWS)
+def test_the_page_has_a_place_for_every_row(row: str) -> None:
+    with open(program.PAGE, encoding="utf-8") as page:
+        assert "a new table" in report.replace(page.read(), row, "a new table")
+
+
+# the cost of the gate
+
+
+def judged(command: str) -> Judgement:
+    return judge((gate_cost.SEND,), "Bash", {"command": command}, Where("/srv/repository", "/srv/repository"))
+
+
+def key_of(command: str) -> str:
+    found = judged(command)
+    return key(b"secret", "lineage", found.rule, "Bash", {"command": command}, found.fields)
+
+
+def test_the_calls_are_what_the_table_calls_them() -> None:
+    assert judged(gate_cost.plain()).rule.call_class is CallClass.READ
+    assert judged(gate_cost.effect()).rule.call_class is CallClass.EFFECT
+    assert judged(gate_cost.repeated()).rule.call_class is CallClass.EFFECT
+
+
+def test_an_effect_is_new_each_time_and_a_repeated_one_never() -> None:
+    effects = {key_of(gate_cost.effect()) for _ in range(3)}
+    assert len(effects) == 3
+    assert {key_of(gate_cost.repeated()), key_of(gate_cost.repeated())} - effects == {key_of(gate_cost.repeated())}
+
+
+def test_a_call_lasts_from_one_request_to_the_next() -> None:
+    script = gate_cost.Clocked((Reply(shell="true"),))
+    script.at = [0.04 * number for number in range(gate_cost.CALLS)] + [99.0]
+    assert script.per_call() == pytest.approx(0.04)
+
+
+def test_a_call_that_is_missing_is_no_measurement() -> None:
+    script = gate_cost.Clocked(())
+    script.at = [0.0] * gate_cost.CALLS
+    with pytest.raises(RuntimeError, match=f"asked {gate_cost.CALLS} times"):
+        script.per_call()
+
+
+def test_the_yardstick_has_the_same_settings_but_for_the_hooks() -> None:
+    settings = claude_hooks.settings("http://127.0.0.1:1/hook", "TOKEN")
+    (bare,) = gate_cost.unhooked({"settings.json": json.dumps(settings).encode()}).values()
+    assert json.loads(bare) == {name: value for name, value in settings.items() if name != "hooks"}
+    assert "hooks" in settings

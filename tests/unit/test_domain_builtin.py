@@ -37,9 +37,9 @@ def test_every_effect_says_what_it_touches_and_asks_or_denies() -> None:
     assert [rule.name for rule in EFFECTS if rule.replay is Replay.EXACT] == []
 
 
-def test_everything_else_is_allowed_but_the_loss_of_the_work_itself() -> None:
+def test_everything_else_is_allowed_but_the_loss_of_the_work_and_what_runs_later() -> None:
     held = {rule.name for rule in policy.BUILT_IN if rule.decision is not Decision.ALLOW} - {r.name for r in EFFECTS}
-    assert held == {"workspace.delete"}
+    assert held == {"workspace.delete", "workspace.hooks"}
 
 
 def test_probes_and_patterns_are_ones_that_exist() -> None:
@@ -112,3 +112,9 @@ def test_it_is_loaded_without_a_library() -> None:
     code = "import sys; import jackline.domain.builtin; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"tomllib", "json", "dataclasses", "inspect", "logging"} & set(loaded)
+
+
+@pytest.mark.parametrize("tool", ["TaskOutput", "TaskResult", "BashOutput"])
+def test_what_asks_for_the_output_of_something_that_died_is_never_forced(tool: str) -> None:
+    rule = policy.match((), tool)
+    assert (rule.call_class, rule.replay) == (CallClass.READ, Replay.ASK)

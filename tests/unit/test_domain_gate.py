@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.gate import History, Intent, decide
+from jackline.domain.gate import History, Intent, decide, observed
 from jackline.domain.policy import UNKNOWN
 from jackline.domain.records import Call, Receipt
 from jackline.domain.rule import Rule
@@ -64,7 +64,8 @@ def intent(rule: Rule, target: str = "mail:a@b") -> Intent:
 
 DONE, FAILED, VOID = call(CallState.DONE), call(CallState.FAILED), call(CallState.VOID)
 PREPARED, IN_DOUBT = call(CallState.PREPARED), call(CallState.IN_DOUBT)
-WARNED = call(CallState.DENIED, decision=DENY, attempt=NOW, id="c2")
+WARNED = call(CallState.DENIED, decision=DENY, attempt=NOW, id="c2")._replace(original="c1")
+HAD_TO_WAIT = WARNED._replace(original=None)
 WARNED_BEFORE = WARNED._replace(attempt=1)
 UNANSWERED = call(CallState.DENIED, decision=ASK)
 AGREED, REFUSED = UNANSWERED._replace(answer="allow"), UNANSWERED._replace(answer="deny")
@@ -92,6 +93,7 @@ ROWS = [
     Row("an unknown call repeats freely while the run lives", UNKNOWN, knows(DONE, PREPARED), ALLOW),
     Row("cut off by a crash: denied once", UNKNOWN, knows(IN_DOUBT), DENY, "c1"),
     Row("and then allowed", UNKNOWN, knows(WARNED, IN_DOUBT), ALLOW),
+    Row("having to wait was no warning", UNKNOWN, knows(HAD_TO_WAIT, IN_DOUBT), DENY, "c1"),
     Row("warned in an attempt that died: again", UNKNOWN, knows(WARNED_BEFORE, IN_DOUBT), DENY, "c1"),
     Row("made again since: free", UNKNOWN, knows(DONE, WARNED_BEFORE, IN_DOUBT), ALLOW),
     Row("cut off twice: denied again", UNKNOWN, knows(IN_DOUBT._replace(id="c3"), WARNED), DENY, "c3"),
@@ -229,6 +231,16 @@ def test_what_touches_nothing_or_was_agreed_to_does_not_wait(rule: Rule, history
 
 def test_a_call_that_makes_another_again_names_it() -> None:
     assert decide(intent(LOCAL)._replace(replaces="c5"), NOTHING).original == "c5"
+
+
+def test_a_call_that_makes_another_again_is_not_one_more() -> None:
+    once = LOCAL._replace(most=1)
+    assert decide(intent(once), knows(of_rule=1)).decision is DENY
+    assert decide(intent(once)._replace(replaces="c5"), knows(of_rule=1)).decision is ALLOW
+
+
+def test_a_call_that_nobody_holds_names_the_one_that_it_makes_again() -> None:
+    assert observed(intent(LOCAL)._replace(replaces="c5"), NOTHING).original == "c5"
 
 
 def test_a_malformed_call_is_denied_with_its_hint() -> None:

@@ -24,3 +24,16 @@ def test_what_was_cut_off_is_told_first_and_whole_with_a_note_not_to_repeat_it()
     assert text in told
     assert told.index("Make each of them again now") < told.index("do not make them a second time")
     assert told.index("do not make them a second time") < told.index("Commits")
+
+
+def test_who_cannot_be_refused_anything_is_not_told_so() -> None:
+    told = packet((), (), (), (cut_off("{}"),), held=False)
+    assert "do not make them a second time" in told
+    assert "refused" not in told
+
+
+def test_of_what_repeats_freely_only_a_persons_word_is_told() -> None:
+    void = cut_off("{}")._replace(state=CallState.VOID)
+    assert "Known not" not in packet((void,), ())
+    assert "Known not to have happened:\n- Bash {}" in packet((void._replace(answer="did-not"),), ())
+    assert "a person said: do it again" in packet((void._replace(answer="retry"),), ())

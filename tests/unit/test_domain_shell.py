@@ -179,7 +179,7 @@ DOCUMENTS = [
     ("cat <<EOF\n\\$(a) \\`b\\` \\\\\nEOF\n", ["cat"], "$(a) `b` \\\n"),
     ("cat <<-EOF\n\t\ta\n\tEOF\nb", ["cat", "b"], "a\n"),
     ("cat <<EOF && b\nc\nEOF\nd", ["cat", "b", "d"], "c\n"),
-    ("cat <<EOF | sh\ngit push\nEOF\n", ["cat", "sh"], "git push\n"),
+    ("cat <<EOF | sh\ngit push\nEOF\n", ["cat", "git push"], "git push\n"),
     ("cat <<EOF\n EOF\nEOF \nEOF\nb", ["cat", "b"], " EOF\nEOF \n"),
     ("cat <<''\na\n\nb", ["cat", "b"], "a\n"),
     ("cat 0<<EOF\na\nEOF\n", ["cat"], "a\n"),

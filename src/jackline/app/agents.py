@@ -80,12 +80,15 @@ def resting(home: Home) -> dict[str, int]:
 
 def usable(home_path: str, config: Config, adapter: Adapter) -> str:
     """The program to start; AgentUnavailable says what to do if there is none that can be used, or be held."""
-    from jackline.app import canary
+    from jackline.engine.doors import hooks_of
 
     found = find(home_path, config, adapter, os.environ)
     if found.why:
         raise AgentUnavailable(found.name, why=found.why)
-    canary.check(home_path, adapter, found)
+    if hooks_of(adapter) is not None:  # without hooks there is nothing to prove, and nothing to load for it
+        from jackline.app import canary
+
+        canary.check(home_path, adapter, found)
     return found.binary
 
 

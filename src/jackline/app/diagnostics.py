@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from jackline.app.places import LOG
+
+if TYPE_CHECKING:
+    from jackline.domain.secrets import Redactor
 
 _BYTES, _FILES = 2_000_000, 3  # of each log, and how many old ones are kept
 
@@ -14,9 +19,13 @@ class _Redacted(logging.Formatter):
     """A line of the log, with its traceback, freed of secrets before it is written."""
 
     def format(self, record: logging.LogRecord) -> str:
+        return self._redactor.redact(super().format(record))
+
+    @cached_property
+    def _redactor(self) -> Redactor:
         from jackline.domain.secrets import Redactor, secret_values
 
-        return Redactor(secret_values(os.environ)).redact(super().format(record))
+        return Redactor(secret_values(os.environ))
 
 
 def note_unexpected(home: str, error: Exception) -> str:

@@ -39,7 +39,8 @@ def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", 
     known = home.store().checkpoints(parent.id)
     chosen = _chosen(parent, known, step)
     spec = _spec(home, parent, chosen, prompt, is_last=chosen is known[-1])
-    request = hashlib.sha256(canonical([parent.id, chosen.step, spec.to_dict()]).encode()).hexdigest()
+    # As it was asked for: what is known of the parent may have changed when the same is asked again.
+    request = hashlib.sha256(canonical([parent.id, step, prompt]).encode()).hexdigest()
     new = NewRun(
         id=run_id or fresh_id(),
         repository=places.repository_of(spec.workspace),

@@ -12,7 +12,7 @@ from jackline.app import config as config_module
 from jackline.app import places
 from jackline.app.texts import named
 from jackline.domain.states import ACTIVE
-from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, StoreError, UsageError
+from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, Refused, StoreError, UsageError
 from jackline.store.contract import RunQuery
 from jackline.store.open import open_store
 
@@ -196,7 +196,9 @@ class Home:
         if verdict not in verdicts:
             message = f"unknown answer '{verdict}': say one of {', '.join(verdicts)}"
             raise UsageError(message)
-        return self.store(create=True).answer(run.id, call.id, verdict, wall_ms())
+        store = self.store(create=True)
+        _refuse_own_word(store, run)
+        return store.answer(run.id, call.id, verdict, wall_ms())
 
     # reading
 
@@ -226,3 +228,11 @@ class Home:
         from jackline.views.export import export
 
         return export(self.store(), run, self.path)
+
+
+def _refuse_own_word(store: Store, run: Run) -> None:
+    """The agent of a run, and whatever it started, is marked in its environment: it cannot agree to its own calls."""
+    from jackline.engine import marks
+
+    if os.environ.get(marks.NAME) == marks.mark_of(store.secret, run.id)[marks.NAME]:
+        raise Refused(f"this is asked from inside run {run.id}: its calls are for a person to answer, elsewhere")

@@ -97,6 +97,7 @@ def _judged(tables: object, lines: Lines | None, layer: str) -> Parsed:
         line = lines.words.get("rule", 0) if lines else 0
         return Parsed((), (Mistake(line, "a policy is a list of [[rule]] tables"),))
     rules: list[Rule] = []
+    taken: set[str] = set()
     mistakes: list[Mistake] = []
     for number, table in enumerate(tables, 1):
         place = lines.rules[number - 1] if lines and number <= len(lines.rules) else None
@@ -106,11 +107,12 @@ def _judged(tables: object, lines: Lines | None, layer: str) -> Parsed:
             mistakes.append(Mistake(line, f"rule {number}{_named(table)}: {text}"))
         if not wrong:
             rule = _rules([table])[0]._replace(layer=layer)
-            clash = _clash(rule, rules)
+            clash = _clash(rule, taken)
             if clash:
                 line = place.words.get("name", place.line) if place else 0
                 mistakes.append(Mistake(line, f"rule {number}{_named(table)}: {clash}"))
             rules.append(rule)
+            taken.add(rule.name)
     return Parsed(tuple(rules), tuple(mistakes))
 
 
@@ -119,8 +121,8 @@ def _named(table: Mapping[str, object]) -> str:
     return f" '{name}'" if isinstance(name, str) else ""
 
 
-def _clash(rule: Rule, before: list[Rule]) -> str:
-    if any(other.name == rule.name for other in before):
+def _clash(rule: Rule, taken: set[str]) -> str:
+    if rule.name in taken:
         return f"another rule is named '{rule.name}', too: give each a 'name' of its own"
     if rule.name == EFFECTS or JOINED in rule.name or "," in rule.name:
         return f"'{EFFECTS}', and a name with a comma or '{JOINED}', means something else to --allow: choose another"

@@ -22,7 +22,8 @@ def carry_on(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int:
             run = home.work(run, interrupts.on_start)
         while home.warnings:
             out.note(home.warnings.pop(0))
-        answered = dialogue.settle(home, run, out) if dialogue.is_possible(run, out) else None
+        asks = dialogue.is_possible(run, out) and not interrupts.pressed
+        answered = dialogue.settle(home, run, out) if asks else None
         if answered is None:
             break
         run = answered

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,8 @@ from jackline.cli import report, words
 from jackline.domain.states import RunState, WaitReason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.domain.records import Call, Run
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
 INTERACTIVE = "interactive"
 _ASKED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
 _SHOWN = 400
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def is_possible(run: Run, out: Output) -> bool:
@@ -25,8 +30,8 @@ def is_possible(run: Run, out: Output) -> bool:
 
 
 def confirms(question: str, out: Output) -> bool:
-    """A yes, which is also the empty answer."""
-    return _ask(f"{question} [Y/n]", ("y", "yes", "n", "no", ""), out) in {"y", "yes", ""}
+    """A yes, which is also the empty line; but not the end of the input."""
+    return _ask(f"{question} [Y/n]", ("y", "yes", "n", "no"), out) in {"y", "yes", ""}
 
 
 def settle(home: Home, run: Run, out: Output) -> Run | None:
@@ -48,12 +53,42 @@ def _question(call: Call, answers: str) -> str:
     return f"{words.printable(call.tool)}{touched}{reason}\n  {given}\n{answers}, or nothing to leave it open:"
 
 
-def _ask(question: str, known: tuple[str, ...], out: Output) -> str:
-    """One of the known answers; empty where the person gives none."""
+def _ask(question: str, known: tuple[str, ...], out: Output) -> str | None:
+    """One of the known answers; empty where the person gives none, None where nobody is there any more."""
+    with _interruptible():
+        try:
+            return _answered(question, known, out)
+        except KeyboardInterrupt:  # it ends the question; the command says how the run stands
+            return None
+
+
+def _answered(question: str, known: tuple[str, ...], out: Output) -> str | None:
     while True:
         out.note(question)
-        line = sys.stdin.readline()
+        line = _line()
         said = line.strip().lower()
-        if said in known or not said or not line:
-            return said
-        out.note(f"'{words.printable(said)}' is no answer here: say {', '.join(filter(None, known))}")
+        if not line or said in known or not said:
+            return said if line else None
+        out.note(f"'{words.printable(said)}' is no answer here: say {', '.join(known)}")
+
+
+def _line() -> str:
+    """What is typed, whatever its bytes; empty where nobody can type any more."""
+    try:
+        return sys.stdin.buffer.readline().decode("utf-8", "replace")
+    except OSError:  # the terminal was closed
+        return ""
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """While a run is worked on, signals only ask it to park; a question has to end at once."""
+    before = [(one, signal.getsignal(one)) for one in _SIGNALS]
+    heeded = [(one, handler) for one, handler in before if handler is not signal.SIG_IGN]
+    for one, _ in heeded:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one, handler in heeded:
+            signal.signal(one, handler)

@@ -27,6 +27,8 @@ def explain(args: Namespace, rules: tuple[Rule, ...], problems: tuple[str, ...],
     tool, given = _call(args)
     folder = os.path.realpath(os.getcwd())
     judged = judge(rules, tool, given, Where(folder, folder))
+    if args.input is None and args.command is None:  # asked about the tool as such: no input is no mistake
+        judged = judged._replace(mistake="")
     told = _told(tool, given, judged, folder)
     if out.json:
         out.json_line({**told, "problems": list(problems)})
@@ -82,8 +84,10 @@ def _after(rule: Rule) -> str:
     if rule.decision is Decision.DENY:
         return "nothing: it never runs"
     match rule.call_class, rule.replay:
-        case ((CallClass.READ | CallClass.LOCAL), _):
+        case ((CallClass.READ | CallClass.LOCAL), Replay.EXACT):
             return "it is simply made again"
+        case ((CallClass.READ | CallClass.LOCAL), Replay.ASK):
+            return "it is given up: the agent may make it again, and need not"
         case CallClass.UNKNOWN, _:
             return "its outcome is unknown: the agent is told, and an identical call is denied once; --strict: in doubt"
         case _, Replay.RELAUNCH:

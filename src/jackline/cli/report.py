@@ -86,16 +86,16 @@ def next_steps(home: Home, run: Run, out: Output) -> list[str]:
 
 
 def awaiting(home: Home, run: Run) -> list[tuple[Call, str]]:
-    """The calls that wait for a person's word, with the words that fit."""
+    """The calls that wait for a person's word, with the words that fit; the same question stands here once."""
     if run.life.reason is WaitReason.HUMAN:
         return [(call, CUT_OFF_ANSWERS) for call in home.store().forced(run.id)]
-    found = []
+    found = {}
     for call in home.store().calls(run.id):
         if is_a_persons(call, strict=run.spec.strict):
-            found.append((call, DOUBT_ANSWERS))
+            found[call.id] = (call, DOUBT_ANSWERS)
         elif is_asked(call):
-            found.append((call, ASK_ANSWERS))
-    return found
+            found.setdefault(call.key, (call, ASK_ANSWERS))
+    return list(found.values())
 
 
 def _waiting(home: Home, run: Run, out: Output, resume: str) -> list[str]:
@@ -104,7 +104,7 @@ def _waiting(home: Home, run: Run, out: Output, resume: str) -> list[str]:
         calls = awaiting(home, run)
         asked = [line for call, answers in calls[:_MOST_CALLS] for line in _asked(run, call, answers, out)]
         more = [f"and {len(calls) - _MOST_CALLS} more: {out.command('show', run.id)}"] * (len(calls) > _MOST_CALLS)
-        return [*asked, *more, f"then go on: {resume}"]
+        return [*asked, *more, f"{'then go on' if calls else 'go on'}: {resume}"]
     if reason is WaitReason.BUDGET:
         return ["its limits were frozen when it began: start another run with a higher --max-..."]
     wake = f" (not before {words.local(run.life.wake_at, round(time.time() * 1000))})" if run.life.wake_at else ""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 AGENTS = ("claude", "codex", "gemini", "kilo", "opencode", "qwen")
 _ONE, _TWO = "act-one", "act-two"
 _NOTE, _EFFECT = "greeting.txt", "deliveries.txt"
+# By a program that no rule knows: of what stays in the workspace the agent would be told to make it again.
+_DELIVERY = f"""python3 -c "open('{_EFFECT}', 'a').write('delivered\\n')"; sleep 600"""
 _HELLO = "Say hello, leave a greeting in a file and commit it."
 _DELIVER = "Deliver the parcel, and write down that you did."
 _ENDS = ("crashed: killed by SIGKILL", "ok")
@@ -146,7 +148,9 @@ class RealPlay:
             "\nReal: the CLI, its tools, its session, the commit, the kill. Played: the model. That it looked instead"
         )
         self._say("of repeating its call is in its script; that it was told is jackline's doing.")
-        if cast.gate != "enforced":
+        if cast.gate == "enforced":
+            self._say(f"Every call of {cast.agent} asked jackline's gate first.")
+        else:
             self._say(f"Of {cast.agent} jackline is an onlooker today: {cast.gate_reason}.")
 
 
@@ -164,7 +168,7 @@ def _script_of_work(note: str) -> Script:
 def _script_of_delivery() -> Script:
     return Script(
         (
-            Reply(say="I deliver it.", shell=f"echo delivered >> {_EFFECT}; sleep 600"),  # noqa: S604 - the agent's
+            Reply(say="I deliver it.", shell=_DELIVERY),
             Reply(say="I was cut off, so I look first.", shell=f"cat {_EFFECT}"),  # noqa: S604
             Reply(say="It was delivered already: I do not deliver it again."),
         )

@@ -61,6 +61,7 @@ _OUTRANKS = {
     Stop.APPROVAL: frozenset({Stop.DOUBT}),
     Stop.STUCK: frozenset({Stop.DOUBT}),
 }
+_RAN_OUT = frozenset({Stop.WALL, Stop.IDLE})
 _KEEPS_ASKING = frozenset({None, Stop.APPROVAL, Stop.DOUBT})
 _MOST_DRAINS = 3  # turns in which an agent may leave undone what was cut off; then a person looks
 
@@ -125,7 +126,8 @@ def _claimed(state: State) -> Step:
 
 def _recover(state: State) -> Step:
     life = _next_step(state.life._replace(phase=Phase.RECOVERING))
-    return Step(state._replace(life=life), (Recover(life.step),), (Fact("recovery.started"),))
+    order = Recover(life.step, gave_up=state.stopping in _RAN_OUT)
+    return Step(state._replace(life=life), (order,), (Fact("recovery.started"),))
 
 
 def _recovered(state: State, signal: Recovered) -> Step:

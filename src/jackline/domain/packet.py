@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 HEAD = "Your work on this task was interrupted and goes on now. What follows was recorded by the host; trust it."
 _AGAIN = "These calls were cut off. Make each of them again now, exactly so, before anything else:"
 # Without it a model that sees the list again after the next interruption makes them a second time.
-_NOTE = "Any other call is refused until they are made. Once made they are done: do not make them a second time."
+_REFUSED = "Any other call is refused until they are made. "
+_NOTE = "Once made they are done: do not make them a second time."
 _MOST = 50
 
 
@@ -31,12 +32,17 @@ def packet(
     commits: Sequence[str] = (),
     forced: Sequence[Call] = (),
     head: str = HEAD,
+    *,
+    held: bool = True,
 ) -> str:
-    """The resume packet: what has to be made again, what is done, what is unknown, what a person decided."""
+    """The resume packet: what has to be made again, what is done, what is unknown, what a person decided.
+
+    `held` says whether the gate can refuse what comes before its time.
+    """
     lines = [head]
     if forced:
         lines += _section(_AGAIN, [_call(one) for one in forced])
-        lines += ["", _NOTE]
+        lines += ["", f"{_REFUSED if held else ''}{_NOTE}"]
     lines += _section("Commits that you made already:", list(commits))
     lines += _section("Already done, do not do again:", [_done(one) for one in receipts])
     unknown = [call for call in calls if call.state is CallState.IN_DOUBT]

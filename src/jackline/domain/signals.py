@@ -80,6 +80,7 @@ class Recover(NamedTuple):
     """End leftovers, settle open calls, probe what is in doubt."""
 
     step: int
+    gave_up: bool = False  # we ended the turn because its time had run out: what it hung in is not forced on it again
 
 
 class StartTurn(NamedTuple):

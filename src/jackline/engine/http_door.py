@@ -31,9 +31,13 @@ PATH = "/hook"
 _LOOPBACK = "127.0.0.1"
 _LONGEST_REQUEST = 64 * 1024 * 1024
 _LONGEST_LINE = 16_384
+_LONGEST_NUMBER = 20
 _MOST_LINES = 100
+_STRANGER_S = 10  # whoever has not shown the token may not keep a thread waiting
+_STRANGER_BYTES = 65_536  # nor memory
 _MOST_WAITING = 128  # connections at once: an agent runs calls in parallel
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 413: "Content Too Large",
+_OK = 200
+_REASONS = {_OK: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 413: "Content Too Large",
             500: "Internal Server Error"}  # fmt: skip
 
 
@@ -102,10 +106,9 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class _Request(NamedTuple):
-    """One request, its body read already."""
+    """One request of somebody who knows the token, its body read already."""
 
     path: str
-    token: str
     body: bytes
 
 
@@ -121,6 +124,7 @@ class _Handler(socketserver.StreamRequestHandler):
     """One connection, kept as long as the agent keeps it."""
 
     server: _Server
+    timeout = _STRANGER_S
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body leave as one
 
@@ -152,17 +156,21 @@ class _Handler(socketserver.StreamRequestHandler):
             return None
         words = first.split()
         headers = self._headers()
-        length = headers.get(b"content-length", b"")
-        if len(words) != len(("method", "path", "version")) or words[0] != b"POST" or not length.isdigit():
+        length = _length(headers.get(b"content-length", b""))
+        if len(words) != len(("method", "path", "version")) or words[0] != b"POST" or length is None:
             raise _Unfit(400)
-        if int(length[:20]) > _LONGEST_REQUEST:
+        if length > _LONGEST_REQUEST:
             raise _Unfit(413)
-        body = self.rfile.read(int(length))
-        if len(body) < int(length):
-            return None  # it hung up in the middle
-        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-        shown = token.decode("latin-1") if scheme.lower() == b"bearer" else ""
-        return _Request(words[1].decode("latin-1"), shown, body)
+        if not self._knows_token(headers.get(b"authorization", b"")):
+            self.rfile.read(min(length, _STRANGER_BYTES))  # so that the answer is not lost with what was left unread
+            raise _Unfit(401)
+        self.connection.settimeout(None)
+        body = self.rfile.read(length)
+        return _Request(words[1].decode("latin-1"), body) if len(body) == length else None  # it hung up in the middle
+
+    def _knows_token(self, shown: bytes) -> bool:
+        scheme, _, token = shown.partition(b" ")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(token, self.server.token.encode())
 
     def _headers(self) -> dict[bytes, bytes]:
         headers: dict[bytes, bytes] = {}
@@ -175,12 +183,10 @@ class _Handler(socketserver.StreamRequestHandler):
         raise _Unfit(400)
 
     def _answer(self, request: _Request) -> tuple[int, dict[str, Any]]:
-        if not hmac.compare_digest(request.token.encode(), self.server.token.encode()):
-            return 401, {}
         if request.path != PATH:
             return 404, {}
         try:
-            return 200, self.server.desk.reply(_fields(request.body))
+            return _OK, self.server.desk.reply(_fields(request.body))
         except (ValueError, RecursionError) as error:  # of what was sent: a fault of ours surfaces in the main loop
             log.warning("the gate could not read a request: %.200r", error)
             return 400, {"error": f"the gate could not read the request: {error!r}"}
@@ -191,11 +197,17 @@ class _Handler(socketserver.StreamRequestHandler):
             return 500, {"error": "the run is over here" if isinstance(error, Fenced) else str(error)}
 
     def _send(self, status: int, fields: dict[str, Any]) -> None:
-        body = json.dumps(fields).encode()
+        # To nothing at all there is nothing to note: an empty object costs the agent another entry in its session.
+        body = b"" if status == _OK and not fields else json.dumps(fields).encode()
         length = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
         head = f"HTTP/1.1 {status} {_REASONS[status]}\r\n{length}\r\n\r\n"
         self.wfile.write(head.encode() + body)
         self.wfile.flush()
+
+
+def _length(said: bytes) -> int | None:
+    """How long the body is; of a number that no body can have only the beginning is read."""
+    return int(said.lstrip(b"0")[:_LONGEST_NUMBER] or b"0") if said.isdigit() else None
 
 
 def _fields(body: bytes) -> dict[str, Any]:

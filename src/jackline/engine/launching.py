@@ -52,7 +52,8 @@ def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapte
     own = [turn for turn in turns if turn.agent == agent]
     shared = [turn for turn in own if resumes and turn.session == session]
     calls, forced = store.calls(run.id), [store.whole(call) for call in store.forced(run.id)]
-    told = packet(calls, store.receipts(run.id), store.changes(run.id).commits, forced)
+    held = adapter.declaration.gate == "enforced"
+    told = packet(calls, store.receipts(run.id), store.changes(run.id).commits, forced, held=held)
     prompt = _prompt(run.spec, order.turn, turns, told, session if resumes else None, agent)
     turn = Turn(run.id, order.turn, order.step, lease.token, order.role, agent, session, prompt, at)
     return Plan(
@@ -60,15 +61,15 @@ def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapte
         request_of(run.spec, turn, adapter, place, resumes=resumes, first=not own),
         _charged(shared),
         since=shared[0].number if shared else order.turn,
-        replay=_queue(forced, calls) if adapter.declaration.gate == "enforced" else Queue(()),
+        replay=_queue(forced, calls, holds=held),
         facts=_advisory(adapter) if not own else (),
     )
 
 
-def _queue(forced: Sequence[Call], calls: Sequence[Call]) -> Queue:
+def _queue(forced: Sequence[Call], calls: Sequence[Call], *, holds: bool) -> Queue:
     """An agent that begins again from the top asks for tasks that are finished, too: they are not those cut off."""
     tasks = (call for call in calls if call.replay is Replay.RELAUNCH)
-    return Queue(forced, frozenset(call.key for call in tasks if call.state is CallState.DONE))
+    return Queue(forced, frozenset(call.key for call in tasks if call.state is CallState.DONE), holds=holds)
 
 
 def _prompt(spec: Spec, number: int, turns: Sequence[Turn], told: str, session: str | None, agent: str) -> str:

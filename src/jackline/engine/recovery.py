@@ -19,16 +19,26 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
+GAVE_UP = "gave up"  # how the reason of a call begins that is not forced on the agent again
 _MOST_CUT_OFF = 3  # times that a call is made again; one that ends the agent each time is a person's to look at
 
 
 def settle_open_calls(
-    store: Store, lease: Lease, prober: Prober, now: Callable[[], int], *, strict: bool = False
+    store: Store,
+    lease: Lease,
+    prober: Prober,
+    now: Callable[[], int],
+    *,
+    strict: bool = False,
+    gave_up: bool = False,
 ) -> list[Call]:
-    """Classify every call in flight, probe what is in doubt; those that only a person can judge."""
+    """Classify every call in flight, probe what is in doubt; those that only a person can judge.
+
+    `gave_up`: nothing died, but the time of the turn had run out.
+    """
     doubts = []
     for call in store.open_calls(lease.run_id):
-        settled = _classified(store, lease, call, now())
+        settled = _classified(store, lease, call, now(), gave_up=gave_up)
         if settled.state is CallState.IN_DOUBT and settled.call_class is CallClass.EFFECT:
             settled = _judged(store, lease, settled, prober, now())
         if is_a_persons(settled, strict=strict):
@@ -68,15 +78,19 @@ def uncharged(turn: Turn | None) -> Usage | None:
     return Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros)
 
 
-def _classified(store: Store, lease: Lease, call: Call, at: int) -> Call:
+def _classified(store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool) -> Call:
     """Reads and locals are simply made again; effects and unknowns may have happened."""
     if call.state is not CallState.PREPARED:
         return call
     change, reason = "doubt", "cut off"
     if call.call_class in {CallClass.READ, CallClass.LOCAL}:
-        times = store.cut_off_times(lease.run_id, call.key) + 1
-        change, reason = ("doubt", f"cut off {times} times") if times >= _MOST_CUT_OFF else ("abandon", reason)
+        change, reason = ("abandon", f"{GAVE_UP}: the turn's time ran out") if gave_up else _again(store, lease, call)
     return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason=reason))
+
+
+def _again(store: Store, lease: Lease, call: Call) -> tuple[str, str]:
+    times = store.cut_off_times(lease.run_id, call.key) + 1
+    return ("doubt", f"cut off {times} times") if times >= _MOST_CUT_OFF else ("abandon", "cut off")
 
 
 def _judged(store: Store, lease: Lease, call: Call, prober: Prober, at: int) -> Call:

@@ -23,15 +23,19 @@ _MOST_REFUSALS = 20  # in one turn; a model that does not listen by then never w
 class Queue:
     """What is left to be made again, by id. One call may take the place of each."""
 
-    def __init__(self, calls: Iterable[Call], finished: Container[str] = ()) -> None:
-        """`calls` are the oldest first, as they are to be told; `finished` are keys of tasks whose output is known."""
+    def __init__(self, calls: Iterable[Call], finished: Container[str] = (), *, holds: bool = True) -> None:
+        """`calls` are the oldest first, as they are to be told; `finished` are keys of tasks whose output is known.
+
+        Who cannot be held only gets noted what it makes again: nothing waits.
+        """
         self._left = {call.id: call for call in calls}
-        self._finished = finished
+        self._finished, self._holds = finished, holds
         self._under_way: dict[str, str] = {}  # the call that makes it again → the one that was cut off
         self._refusals = 0
 
     def __len__(self) -> int:
-        return len(self._left)
+        """How many are waited for."""
+        return len(self._left) if self._holds else 0
 
     @property
     def is_stuck(self) -> bool:
@@ -46,7 +50,7 @@ class Queue:
         if meant is not None:
             # A subagent's task keeps the key of the first one, however the agent words it now.
             return intent._replace(replaces=meant.id, key=meant.key)
-        if intent.parent_id in self._under_way:  # part of a task that is being made again
+        if not self._holds or intent.parent_id in self._under_way:  # part of a task that is being made again
             return intent
         return intent._replace(waits_for=self.told())
 

@@ -118,7 +118,7 @@ class LiveWorld:
         log.info("run %s: %r", run.id, command)
         match command:
             case Recover():
-                self._recover()
+                self._recover(gave_up=command.gave_up)
             case StartTurn():
                 self._try_turn(command)
             case RunCheck():
@@ -175,7 +175,7 @@ class LiveWorld:
 
     # commands
 
-    def _recover(self) -> None:
+    def _recover(self, *, gave_up: bool) -> None:
         if self._warden is None:  # the first recovery of this attempt: nothing of ours is alive yet
             if self._lease.token > 1:
                 ended = recovery.end_leftovers(self._store, self._lease, self._mark, self._settings.host)
@@ -184,17 +184,19 @@ class LiveWorld:
             with contextlib.suppress(SpawnFailed, WardenLost):  # who needs it first is told why there is none
                 self._ready_warden()  # it gets ready while we do
         turn = recovery.cut_off(self._store, self._run.id)
-        signal = self._recovered(turn, self.now())
+        signal = self._recovered(turn, self.now(), gave_up=gave_up)
         at = signal.at
         turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
         # A turn that was cut off may have made commits; the next one shall know of them.
         self._inbox.put(Signal(signal, turn=turn, changes=self._survey() if self._run.life.turn else None))
 
-    def _recovered(self, turn: Turn | None, at: int) -> Recovered:
+    def _recovered(self, turn: Turn | None, at: int, *, gave_up: bool) -> Recovered:
         """What became of everything that an earlier turn left open."""
         spec = self._run.spec
         with self._ledger.settling:
-            doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now, strict=spec.strict)
+            doubts = recovery.settle_open_calls(
+                self._store, self._lease, self._prober, self.now, strict=spec.strict, gave_up=gave_up
+            )
         asked = recovery.asked(self._store, self._lease, spec, at)
         return Recovered(
             at,

@@ -28,8 +28,11 @@ OUTSIDE_DELETE = Rule(
     "outside.delete", "", CallClass.EFFECT, Replay.ASK, Decision.DENY, target="file:{path}", hint=f"to delete, {_HERE}"
 )
 HEART_DELETE = Rule("workspace.delete", "", CallClass.LOCAL, Replay.ASK, Decision.ASK)
+# No diff shows them, and the user runs them later, outside of any gate.
+HOOKS_WRITE = Rule("workspace.hooks", "", CallClass.LOCAL, Replay.ASK, Decision.ASK)
 _JUDGED = (
     UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, HEART_DELETE,
+    HOOKS_WRITE,
 )  # fmt: skip
 COMMANDS = (*effects.FIRST, *locals.FIRST, *reads.READS, *effects.SECOND, *locals.LOCALS, *effects.LAST)
 RULES: tuple[Rule, ...] = (*TOOLS, *_JUDGED, *COMMANDS)

@@ -17,6 +17,14 @@ _BODY = ("file:-F", "file:--body-file", "file:--notes-file")
 _MANIFEST = ("file:-f", "file:--filename", "file:-k", "file:--kustomize", "file:--values", "file:--patch-file")
 # What is deployed is the tree as it lies there, committed or not.
 _TREE = (*CONTENT, "git.tree")
+_STEERING = "|".join(
+    spelled + name
+    for spelled, names in {
+        "": "alias.* credential.* filter.* url.* include.path includeIf.* init.templateDir init.templatedir",
+        "core.": "hooksPath hookspath fsmonitor sshCommand sshcommand pager editor askPass askpass gitProxy gitproxy",
+    }.items()
+    for name in names.split()
+)
 _NOT_LOGGED_IN = (4,)  # documented by gh: authentication is looked at before anything is sent
 
 _DENIED = (
@@ -28,6 +36,9 @@ _DENIED = (
         "git push ? refspec:forced", "git.push.force", decision=Decision.DENY, hint=_FORCE,
         target="git:{1|git.remote}/{git.refs|2|git.upstream}",
     ),
+    # Whoever works under the gate does not open it.
+    *effect("jackline answer|trust", "jackline.answer", decision=Decision.DENY, target="jackline:{1|}",
+            hint="this is a person's word: say what you need, and end your turn"),
 )  # fmt: skip
 _GIT = (
     *effect(
@@ -35,6 +46,13 @@ _GIT = (
             "--tags", "--all"),
         target="git:{1|git.remote}/{git.refs|2|git.upstream}", probe="builtin:git-push", external=_COMMIT,
     ),
+    *effect("git push ? --no-dry-run", "git.push.again", key=_TREE, target="git:{1|git.remote}/{2|git.upstream}"),
+    *effect("git send-pack|http-push", key=_TREE, target="git:{1|git.remote}/{2|git.upstream}"),
+    *effect("git maintenance start|stop|register|unregister", "schedule.change", target="schedule:git"),
+    # What another program of the user's runs later, or a look at the repository at once.
+    *effect(f"git config {_STEERING} * ! --get --get-all --get-regexp --unset --unset-all", "git.config",
+            target="git:config"),
+    *effect(f"git config set {_STEERING}", "git.config", target="git:config"),
     *effect("git send-email", target="mail:{--to}", key=(*CONTENT, "git.commit", "file:1"), external=_MESSAGE),
     *effect("git lfs|subtree push", target="git:{1|git.remote}/{2|git.upstream}", key=_TREE),
     *effect("git svn dcommit", key=_TREE, target="git:svn"),
@@ -134,6 +152,15 @@ _REGISTRIES = (
     *effect("docker login|logout|swarm|service|stack|secret|config|node|plugin", target="docker:{1|}:{2|}"),
     *effect("mkdocs gh-deploy", key=_TREE, target="git:gh-pages"),
     *effect("docker system|volume|image|container|network|builder|buildx prune", "docker.prune", target="docker:{1|}"),
+    *effect("docker volume rm", "docker.prune", target="docker:{1|}"),
+    *effect("docker compose down ? -v --volumes", "docker.prune", target="docker:{folder}"),
+    *effect("docker-compose down ? -v --volumes", "docker.prune", target="docker:{folder}"),
+    *effect("docker ? --host --context word:-H", "docker.elsewhere", target="docker:{--host|-H|--context|}:{1|}"),
+    *effect("npm|pnpm|yarn|bun run ? deploy publish release deploy:* publish:* release:*", "package.task", key=_TREE,
+            target="package:{folder}"),
+    *effect("yarn|npm deploy|release", "package.task", key=_TREE, target="package:{folder}"),
+    *effect("make|just|task|rake|invoke|gulp|grunt ? deploy publish upload deploy-* publish-* upload-*", "package.task",
+            key=_TREE, target="package:{folder}"),
     *effect("tox|nox|hatch|pdm|rye ? publish release deploy upload", "package.task", key=_TREE,
             target="package:{folder}"),
     *effect("helm push|registry", key=(*CONTENT, "file:1"), target="chart:{1|}"),
@@ -238,6 +265,7 @@ _MACHINE = (
     *effect("ssh-keygen|ssh-add", "keys.change", target="keys:{-f|1|}"),
     *effect("xdg-open|open|start|osascript|say|notify-send|xdotool", "desktop.open", target="desktop:{1|}"),
     *effect("wall|write|logger", "message.local", target="message:{1|}"),
+    *effect("jackline run|resume|fork|cancel|init|db|uninstall", "jackline.change", target="jackline:{1|}"),
 )  # fmt: skip
 
 # The order in which rules of one program are looked at: reads between the first and the second, locals before the last.

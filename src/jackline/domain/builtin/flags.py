@@ -27,6 +27,12 @@ ALIASES = {
     }.items()
     for name in names.split()
 }  # fmt: skip
+# They run the command that stands somewhere behind their own flags: nobody knows these here.
+_WRAPPERS = (
+    "parallel strace ltrace unshare nsenter setarch perf valgrind gdb faketime proxychains proxychains4 torsocks "
+    "firejail bwrap xvfb-run dbus-run-session ssh-agent direnv rbenv pyenv asdf chronic ts entr rlwrap"
+)
+WRAPPERS = frozenset(_WRAPPERS.split())
 # Before the subcommand, with a value of their own.
 VALUED = _table("""
 git: -C -c --git-dir --work-tree --namespace --config-env --attr-source --super-prefix
@@ -51,6 +57,7 @@ poetry: -C --directory -P --project
 uv: --directory --project --config-file --cache-dir --python --color
 pip: --proxy --retries --timeout --log --cache-dir --python --cert
 brew: --prefix
+jackline: --home
 cargo-make: --profile
 bundle: --gemfile
 mvn, gradle: -pl -P -f --file -p --project-dir -T --threads
@@ -61,6 +68,7 @@ SWITCHES = _table("""
 git: --no-pager -p --paginate -P --bare --no-replace-objects --literal-pathspecs --no-optional-locks --no-lazy-fetch \
 --version --help
 gh, glab: --help --version
+jackline: --json --no-color
 npm, pnpm, yarn, bun: -s --silent -q --quiet -d --json --offline --workspaces -ws -r --recursive --yes -y \
 --frozen-lockfile
 docker: -D --debug --tls --tlsverify

@@ -24,8 +24,10 @@ pdftotext|convert|magick|dot
 pandoc ! --filter -F --lua-filter -L --pdf-engine --extract-media
 """
 _GIT = """
-git add|commit|checkout|switch|restore|reset|merge|cherry-pick|revert|stash|branch|tag|mv|rm|worktree|am|apply|gc|\
-prune|notes|clean|init
+git add|commit|checkout|switch|restore|reset|merge|cherry-pick|revert|stash|branch|tag|mv|rm|worktree|am|gc|\
+prune|notes|clean
+git apply ! --unsafe-paths
+git init ! --template
 git log|diff|show|read-tree|write-tree|update-index|update-ref|commit-tree|hash-object|mktree|pack-refs|repack|\
 replace|rerere|maintenance|symbolic-ref|merge-file|mergetool|unpack-objects|reflog|sparse-checkout|describe|stage|\
 checkout-index|prune-packed|cherry|mktag|index-pack

@@ -18,7 +18,7 @@ let|umask|ulimit|getopts|times|cloc|tokei|scc|apropos|whatis|info|tldr|exa|eza|l
 uniq|xxd|json.tool|getfacl|getfattr|namei|pathchk|logname|hostid|ffprobe|identify|pdfinfo|zipinfo
 """
 _CAREFUL = """
-export|declare|typeset|local|readonly ! PATH=* LD_* DYLD_* GIT_* BASH_ENV=* ENV=* PAGER=* EDITOR=* SHELL=*
+export|declare|typeset|local|readonly ! PATH=* LD_* DYLD_* GIT_* BASH_ENV=* ENV=* PAGER=* EDITOR=* SHELL=* DOCKER_HOST=*
 rg ! --pre --hostname-bin
 tree ! -o --output
 sort ! -o --output --compress-program
@@ -36,7 +36,7 @@ hostname|domainname ? alone:hostname alone:domainname -f -i -I -s -d --fqdn --ip
 env
 base64 ! -o --output
 yq|dasel ! -i --inplace -s --split-exp
-less|more ! -o -O --log-file --LOG-FILE
+less|more ! -o -O --log-file --LOG-FILE +*
 openssl version|x509|dgst|ciphers|s_client ! -out -signkey -CAcreateserial
 tar ? -t --list -tf -tvf -tzf -tzvf -tjf tf tvf tzf tzvf tjf tjvf tJf ! -x -c -r -u -A --extract --create --append \
 --update --delete --to-command --checkpoint-action -I --use-compress-program
@@ -171,6 +171,7 @@ psql ? -l --list -V
 redis-cli ping|info|get|mget|keys|scan|exists|ttl|type|hget|hgetall|lrange|smembers|zrange|dbsize|strlen|llen|scard
 kill ? -l -L --list
 ollama list|ps|show
+jackline list|show|logs|receipts|verify|agents|config|policy|completion
 """
 
 READS = tuple(rule for text in (_PLAIN, _CAREFUL, _GIT, _OTHERS) for rule in rows(text, CallClass.READ))

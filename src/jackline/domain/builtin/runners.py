@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 # The words up to the command that is run; flags with a value before it.
 _RUNNERS = {
-    ("uv", "run"): "--with --python -p --extra --group --directory --project --env-file --package --index-url",
+    (
+        "uv",
+        "run",
+    ): "--with --python -p --extra --group --directory --project --env-file --package --index --default-index",
     ("uvx",): "--from --with --python -p",
     ("poetry", "run"): "",
     ("pipenv", "run"): "",

@@ -11,7 +11,7 @@ list LS ls list_files list_directory list_dir file_search find_files
 grep Grep grep_search search_file_content search search_files codesearch codebase_search
 glob Glob
 WebFetch WebSearch web_fetch web_search webfetch websearch google_web_search fetch
-TaskOutput TaskResult TaskGet TaskList BashOutput AgentOutputTool get_command_output read_background
+TaskGet TaskList
 ToolSearch tool_search ListAgents list_agents ListMcpResourcesTool ReadMcpResourceTool list_mcp_resources \
 read_mcp_resource
 get_goal cron_list board_read kilo_local_recall lsp diagnostics read_lints get_internal_docs
@@ -28,6 +28,8 @@ request_user_input question
 EnterWorktree ExitWorktree enter_worktree exit_worktree create_goal update_goal goal save_memory record_artifact
 ReportFindings report_findings invalid DeferredToolPlaceholder
 """
+# They ask what became of something that a crash has ended: never made again, and refused while what was cut off is.
+_OUTPUTS = "TaskOutput TaskResult BashOutput AgentOutputTool get_command_output read_background"
 _TASKS = "Task Agent task agent spawn_agent delegate_to_agent"  # a subagent: what it does comes through the gate itself
 # The CLIs' shells, by the field that holds the command.
 _SHELLS = """
@@ -46,6 +48,7 @@ def _rules(names: str, kind: CallClass) -> tuple[Rule, ...]:
 TOOLS = (
     *_rules(_READS, CallClass.READ),
     *_rules(_LOCALS, CallClass.LOCAL),
+    *(Rule(f"builtin.{tool}", tool, CallClass.READ, Replay.ASK) for tool in _OUTPUTS.split()),
     *(
         Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.RELAUNCH, key=("subagent_type", "prompt"))
         for tool in _TASKS.split()

@@ -110,6 +110,8 @@ def _of_place(place: Place, *, deletes: bool) -> Rule | None:
             Place.HEART: builtin.HEART_DELETE,
         }
         return table.get(place)
+    if place is Place.HOOKS:
+        return builtin.HOOKS_WRITE
     return builtin.OUTSIDE_FILE if place in {Place.OUTSIDE, Place.UNKNOWN} else None
 
 

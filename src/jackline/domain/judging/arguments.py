@@ -42,6 +42,7 @@ class Line(NamedTuple):
     named: tuple[int, ...]  # which of the words are neither flags nor their values
     names: tuple[Word, ...]  # these words
     doubtful: int  # from this one of `named` on nobody knows which is which: a flag that no table has
+    flags: tuple[Word, ...] | None = None  # of the words those that may be flags, where that was looked at
 
 
 def read(words: Sequence[Word]) -> Line:
@@ -54,12 +55,13 @@ def read(words: Sequence[Word]) -> Line:
     rest = tuple(words[1:])
     named, doubtful = _sorted(program, rest)
     names = tuple(rest[index] for index in named)
-    is_certain = words[0].exact and not _is_configured(program, rest)
+    before = rest[: named[0]] if named else rest
+    is_certain = words[0].exact and program not in flags.WRAPPERS and not _is_configured(program, before)
     return Line(program, path, is_certain, rest, named, names, doubtful)
 
 
 def _is_configured(program: str, words: tuple[Word, ...]) -> bool:
-    """A git that is told to run something else: an alias, a pager, a hook."""
+    """A git that is told, before its subcommand, to run something else: an alias, a pager, a hook."""
     if program != "git":
         return False
     given = (after.text for word, after in pairwise(words) if word.text in {"-c", "--config-env"})
@@ -102,7 +104,7 @@ def fits(rule: Rule, line: Line) -> bool:
         return False
     if len(rule.command) > 1 and not _has_subcommands(rule.command[1:], line, strict=strict):
         return False
-    if rule.having and not any(_has(line, token) for token in rule.having):
+    if rule.having and not any(_has(_sure(line) if strict else line, token) for token in rule.having):
         return False
     return not (rule.lacking and _lacks_nothing(rule, line, strict=strict))
 
@@ -154,20 +156,30 @@ def _may_have(wanted: Sequence[str], texts: Sequence[str], sure: int) -> bool:
 
 
 def _lacks_nothing(rule: Rule, line: Line, *, strict: bool) -> bool:
-    if any(_has(line, token) for token in rule.lacking):
+    if any(_has(line if strict else _sure(line), token) for token in rule.lacking):
         return True
     # Nobody knows which flags such a word may hold.
     return strict and any(not word.exact and word.text[:1] in {"$", "`", "{"} for word in line.words)
+
+
+def _sure(line: Line) -> Line:
+    """The line for looking at flags that make it harmless: `git push -o --dry-run` has none, it is the value of -o."""
+    spelled = " ".join((line.program, *(word.text for word in line.names[:1])))
+    valued = flags.VALUED.get(line.program, flags.NONE) | flags.ARGUMENTS.get(spelled, flags.NONE)
+    valued |= flags.ARGUMENTS.get(line.program, flags.NONE)
+    end = next((index for index, word in enumerate(line.words) if word.text == "--"), len(line.words))
+    values = {index for index, word in enumerate(line.words[:end], 1) if word.text in valued}
+    return line._replace(flags=tuple(word for index, word in enumerate(line.words[:end]) if index not in values))
 
 
 def _has(line: Line, token: str) -> bool:
     kind, colon, value = token.partition(":")
     if colon and kind in {"alone", "word", "method", "remote", "script", "refspec"}:
         return _CHECKS[kind](line, value)
-    words = line.words
+    words = line.words if line.flags is None else line.flags
     if token.startswith("--"):
         return any(_is_long(word.text, token) for word in words)
-    if len(token) == _SHORT and token[0] in "-+":
+    if len(token) == _SHORT and token[0] in "-+" and token[1] != "*":
         letter = token[1]
         return any(text[:1] == token[0] and text[1:2] != "-" and letter in text[1:] for text, _ in words)
     if token.endswith("*"):
@@ -205,7 +217,7 @@ def _is_here(line: Line, _: str) -> bool:
 # What flags alone cannot tell, by the word before the colon.
 _CHECKS: Mapping[str, Callable[[Line, str], bool]] = {
     "alone": _is_alone,
-    "word": lambda line, value: any(word.text == value for word in line.words),
+    "word": lambda line, value: any(w.text == value for w in (line.words if line.flags is None else line.flags)),
     "method": lambda line, value: requests.kind(line.program, line.words, line.names) == value,
     "script": lambda line, _: scripts.is_plain(line.program, line.words),
     "remote": _is_here,

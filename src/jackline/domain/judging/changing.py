@@ -39,7 +39,8 @@ _OUTPUT: Mapping[str, tuple[str, ...]] = {
         "sort tree iconv base64 http pandoc": "-o --output",
         "gcc cc clang g++ clang++ c++ go dot zstd": "-o",
         "rustc": "-o --out-dir",
-        "curl": "-o --output -D --dump-header -c --cookie-jar --output-dir --trace --trace-ascii --stderr",
+        "curl": "-o --output -D --dump-header -c --cookie-jar --output-dir --trace --trace-ascii --stderr --libcurl "
+        "--etag-save --hsts --alt-svc",
         "wget": "-O --output-document -P --directory-prefix -o --output-file -a",
         "unzip javac": "-d",
         "find": "-fprint -fprint0 -fprintf -fls",
@@ -142,7 +143,20 @@ def _git(line: Line, named: Sequence[Word]) -> Iterator[Change]:
         yield Change(where[0] if where else top, is_container=True)
     else:
         yield Change(top, is_container=True)
-    yield from (Change(word) for word in _values(line, ("--output", "--output-directory", "--git-dir")))
+    if verb == "bundle":
+        yield from (Change(word) for word in after[1:2])
+    outputs = ("--output", "--output-directory", "--git-dir", *(("-o",) if verb in {"format-patch", "archive"} else ()))
+    yield from (Change(word) for word in _values(line, outputs))
+
+
+def _docker(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+    """`docker cp container:/path file` writes here; a word with a colon is in the container."""
+    if named and named[0].text == "cp":
+        yield from (Change(word) for word in named[2:3] if ":" not in word.text and word.text != "-")
+    elif named and named[0].text in {"save", "export"}:
+        yield from (Change(word) for word in _values(line, ("-o", "--output")))
+    else:
+        yield Change(HERE, is_container=True)
 
 
 def _patch(line: Line, named: Sequence[Word]) -> Iterator[Change]:
@@ -158,7 +172,8 @@ def _tar(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     creates = "c" in mode or "r" in mode or "u" in mode or _has(line, "--create") or _has(line, "--append")
     if creates:
         archive = next(_values(line, ("-f", "--file")), None) or _joined_value(line, named)
-        yield Change(archive if archive is not None else HERE, is_container=archive is None)
+        elsewhere = archive is not None and ":" in archive.text and not _has(line, "--force-local")
+        yield Change(NOBODY_KNOWS if elsewhere else archive or HERE, is_container=archive is None)
         if _has(line, "--remove-files"):
             yield Change(NOBODY_KNOWS, deletes=True)
     else:
@@ -187,7 +202,7 @@ def _nothing(_: Line, __: Sequence[Word]) -> Iterator[Change]:
 
 _SPECIAL: dict[str, Callable[[Line, Sequence[Word]], Iterator[Change]]] = {
     "dd": _dd, "sed": _sed, "find": _find, "git": _git, "patch": _patch, "tar": _tar, "zip": _zip, "mktemp": _nothing,
-    "sqlite3": _zip, "apply_patch": _nothing, "aws": _aws,
+    "sqlite3": _zip, "apply_patch": _nothing, "aws": _aws, "docker": _docker,
 }  # fmt: skip
 
 
@@ -213,14 +228,20 @@ def _named(line: Line) -> tuple[Word, ...]:
 def _values(line: Line, names: Sequence[str]) -> Iterator[Word]:
     for index, word in enumerate(line.words):
         name, equals, value = word.text.partition("=")
-        if equals and name in names:
+        if equals and _means(name, names):
             yield word._replace(text=value)
-        elif word.text in names or _ends_in(word.text, names):
+        elif _means(word.text, names) or _ends_in(word.text, names):
             yield from line.words[index + 1 : index + 2]
         else:
             short = next((name for name in names if len(name) == len("-o") and word.text.startswith(name)), None)
             if short and not word.text.startswith("--"):
                 yield word._replace(text=word.text[len(short) :])
+
+
+def _means(text: str, names: Sequence[str]) -> bool:
+    """A flag by its name; many programs take a long one by its beginning, too."""
+    shortened = text.startswith("--") and len(text) > len("--x") and any(name.startswith(text) for name in names)
+    return text in names or shortened
 
 
 def _ends_in(text: str, names: Sequence[str]) -> bool:

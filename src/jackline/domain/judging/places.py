@@ -19,6 +19,7 @@ class Place(Enum):
 
     INSIDE = "inside the workspace"
     HEART = "the workspace itself or its history"
+    HOOKS = "what git runs or obeys here, also for others"
     TEMPORARY = "in a temporary folder"
     OUTSIDE = "outside the workspace"
     UNKNOWN = "where nobody can say before it runs"
@@ -62,6 +63,8 @@ def _exact(text: str, folder: str | None, workspace: str) -> Place:
     whole, root = resolved(text, folder or "/"), resolved(workspace, "/")
     if whole in {root, posixpath.join(root, ".git")}:
         return Place.HEART
+    if any(whole == top or _is_below(whole, top) for top in (f"{root}/.git/hooks", f"{root}/.git/config")):
+        return Place.HOOKS
     if _is_below(whole, root):
         return Place.INSIDE
     if whole in DEVICES or _is_below(whole, "/dev/fd"):

@@ -21,6 +21,15 @@ _WGET_LONG = ("--post-data", "--post-file", "--body-data", "--body-file")
 _API_LONG = ("--field", "--raw-field", "--input", "--form")
 
 
+# With every other scheme it talks, and what it says comes from its standard input.
+_CURL_FETCHES = ("http", "https", "ftp", "ftps", "file", "sftp", "scp", "tftp")
+_CURL_SWITCHES = (
+    "--silent --show-error --fail --fail-with-body --location --insecure --verbose --compressed --include --head "
+    "--ipv4 --ipv6 --http1.1 --http2 --no-progress-meter --globoff --path-as-is --get"
+)
+_CURL_ALONE = frozenset(_CURL_SWITCHES.split())
+
+
 def kind(program: str, words: Sequence[Word], names: Sequence[Word]) -> str:
     """`reads`, `sends` or `open`."""
     told = _KINDS[program](words, [word.text for word in names])
@@ -39,30 +48,49 @@ def address(words: Sequence[Word]) -> str:
 
 
 def _curl(words: Sequence[Word], _: list[str]) -> str:
-    sent, method, as_query = False, "", False
+    sent, method, as_query = _talks(words), "", False
     flags = list(_curl_flags(words))
     for name, value in flags:
         if name in {"-X", "--request"}:
             method = value.upper()
         sent = sent or name in {"-d", "-F", "-T", "-K", "-Q", "-a"} or _is_one(name, _CURL_LONG)
-        as_query = as_query or name in {"-G", "--get"}
-    only_query = as_query and not any(
-        name in {"-F", "-T", "-K", "-Q"} or _is_one(name, _CURL_LONG[5:]) for name, _ in flags
+    as_query = any(name in {"-G", "--get"} for name, _ in _curl_flags(words, sure=True))
+    only_query = (
+        as_query
+        and not _talks(words)
+        and not any(name in {"-F", "-T", "-K", "-Q"} or _is_one(name, _CURL_LONG[5:]) for name, _ in flags)
     )
     if method and method not in _ASKING:
         return SENDS
     return SENDS if sent and not only_query else READS
 
 
-def _curl_flags(words: Sequence[Word]) -> Iterator[tuple[str, str]]:
-    """Each flag with the word that follows, or what is joined to it; a word may hold several short ones."""
+def _talks(words: Sequence[Word]) -> bool:
+    schemes = (word.text.partition("://") for word in words if not word.text.startswith("-"))
+    return any(mark and scheme.lower() not in _CURL_FETCHES and scheme.isalnum() for scheme, mark, _ in schemes)
+
+
+def _curl_flags(words: Sequence[Word], *, sure: bool = False) -> Iterator[tuple[str, str]]:
+    """Each flag with the word that follows, or what is joined to it; a word may hold several short ones.
+
+    With `sure` without those that may be the value of the flag before: `-H -G` sends the header "-G".
+    """
     for index, word in enumerate(words):
+        if sure and index and _may_take(words[index - 1].text):
+            continue
         after = words[index + 1].text if index + 1 < len(words) else ""
         name, equals, value = word.text.partition("=")
         if name.startswith("--"):
             yield name, value if equals else after
         elif name.startswith("-"):
             yield from _short(word.text, after)
+
+
+def _may_take(text: str) -> bool:
+    """Whether the word after this one may be its value."""
+    if text.startswith("--"):
+        return "=" not in text and text not in _CURL_ALONE
+    return text.startswith("-") and any(letter in _CURL_VALUED for letter in text[1:])
 
 
 def _short(text: str, after: str) -> Iterator[tuple[str, str]]:

@@ -30,7 +30,7 @@ _MOST_DEPTH = 4
 _STEERING = (
     "PATH=", "LD_", "DYLD_", "GIT_", "BASH_ENV=", "ENV=", "IFS=", "PAGER=", "EDITOR=", "VISUAL=", "PYTHONSTARTUP=",
     "NODE_OPTIONS=", "PERL5", "RUBYOPT=", "LESSOPEN=", "MANPAGER=", "RIPGREP_CONFIG_PATH=", "SHELL=",
-    "KUBECTL_EXTERNAL_DIFF=",
+    "KUBECTL_EXTERNAL_DIFF=", "DOCKER_HOST=",
 )  # fmt: skip
 _HARMLESS = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TRACE", "GIT_TERMINAL_PROMPT=", "GIT_MERGE_AUTOEDIT=")
 _HARMLESS_WHOLE = frozenset(
@@ -219,6 +219,8 @@ def _rule_of(place: Place, change: Change) -> Rule | None:
             return builtin.OUTSIDE_DELETE if change.deletes else builtin.INEXACT_WRITE
         case Place.HEART if change.deletes and not change.is_container:
             return builtin.HEART_DELETE
+        case Place.HOOKS if not change.deletes:
+            return builtin.HOOKS_WRITE
     return None
 
 

@@ -23,6 +23,7 @@ TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_
 # As in `names`, which is not loaded until one of them is seen. Each costs a pass over every text.
 _STEMS = (b"pass", b"secret", b"token", b"key", b"auth", b"cookie")
 _OTHER_STEMS = (b"pwd", b"credential")  # for the names of JSON objects, which are short
+_BEARER = "earer "  # with and without a capital
 _URL, _AT, _PRIVATE_KEY = b"://", b"@", PRIVATE_KEY.encode()
 
 
@@ -139,18 +140,24 @@ class Redactor:
 
 def spans(text: str, clues: Clues) -> list[Span]:
     """Every secret that its shape or its name betrays."""
-    from jackline.domain.secrets import names, tokens
+    from jackline.domain.secrets import tokens
 
-    found: list[Span] = []
-    if clues.runs:
-        found += [*tokens.tokens(text), *names.bearers(text)]
-    if clues.names:
-        found += names.named(text, _ascii_lower(text))
-    if clues.urls:
-        found += names.in_urls(text)
+    found = tokens.tokens(text) if clues.runs else []
+    is_borne = clues.runs and _BEARER in text
+    if is_borne or clues.names or clues.urls:  # not for the sake of an id, which is as long as a token
+        found += _told_by_words(text, clues)
     if clues.keys:
         found += _as_one(text, tokens.private_keys(text)[0])
     return found
+
+
+def _told_by_words(text: str, clues: Clues) -> list[Span]:
+    from jackline.domain.secrets import names
+
+    found = names.bearers(text) if clues.runs else []
+    if clues.names:
+        found += names.named(text, _ascii_lower(text))
+    return [*found, *names.in_urls(text)] if clues.urls else found
 
 
 def _as_one(text: str, lines: list[Span]) -> list[Span]:

@@ -53,7 +53,6 @@ _WORDS_OF_A_PHRASE = 4  # or so; more is a sentence
 
 class _Patterns(NamedTuple):
     named: re.Pattern[str]
-    whole: re.Pattern[str]
     header: re.Pattern[str]
     bearer: re.Pattern[str]
     cookie: re.Pattern[str]
@@ -79,7 +78,6 @@ def _patterns() -> _Patterns:
             rf"{_AFTER}{joint}{value}",
             flags,
         ),
-        whole=re.compile(rf"(?:.*?(?:{_ENDINGS})){_AFTER}\Z", flags | re.DOTALL),
         header=re.compile(
             rf"authorization(?:{_QUOTE})?[ \t]*[:=][ \t]*(?:{_QUOTE})?"
             rf"(?:(?P<scheme>bearer|basic|token|digest|negotiate|bot|apikey)[ \t]+)?(?P<value>{_BARE}{{4,}}+)",
@@ -95,10 +93,16 @@ def _patterns() -> _Patterns:
     )
 
 
+@cache
+def _whole() -> re.Pattern[str]:
+    """Apart from the others: the names of variables are looked at before an agent starts, and no text is."""
+    return re.compile(rf"(?:.*?(?:{_ENDINGS})){_AFTER}\Z", re.ASCII | re.IGNORECASE | re.DOTALL)
+
+
 def is_secret_name(name: str) -> bool:
     """Whether the value under this name, of a JSON object or a variable, is a secret."""
     snake = _CAMEL.sub("_", name)
-    return _patterns().whole.match(snake) is not None and not _HARMLESS.search(snake.lower())
+    return _whole().match(snake) is not None and not _HARMLESS.search(snake.lower())
 
 
 def is_place_holder(value: str) -> bool:

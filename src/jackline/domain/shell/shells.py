@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jackline.domain.shell.model import NotParsed, Word
@@ -187,6 +188,24 @@ def _runs(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     return Taken(calls=(rest,), through=f"{program} {verb}")
 
 
+def _git(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Git itself, and the command that some of its subcommands run."""
+    del stdin
+    texts = [word.text for word in words]
+    for verb, given in (("submodule", "foreach"), ("bisect", "run")):
+        if verb in texts and given in texts[texts.index(verb) :]:
+            rest = words[texts.index(given, texts.index(verb)) + 1 :]
+            inner = rest[1:] if rest and rest[0].text in ("--recursive", "--quiet") else rest
+            if len(inner) == 1 and verb == "submodule" and inner[0].exact:
+                return Taken(kept=words, text=Text(inner[0].text, later=True), through=f"git {verb}")
+            folder = Word("", exact=False)
+            return Taken(kept=words, calls=(inner,) if inner else (), through=f"git {verb}", folder=folder)
+    ran = next((after for flag, after in pairwise(words) if flag.text in ("-x", "--exec")), None)
+    if "rebase" in texts and ran is not None and ran.exact:
+        return Taken(kept=words, text=Text(ran.text), through="git rebase")
+    return Taken(kept=words)
+
+
 OPENERS: dict[str, Callable[[tuple[Word, ...], Word | None], Taken]] = {
     **dict.fromkeys(("bash", "sh", "zsh", "dash", "ksh", "ash", "rbash", "mksh"), _shell),
     **dict.fromkeys(("su", "runuser"), _su),
@@ -197,4 +216,5 @@ OPENERS: dict[str, Callable[[tuple[Word, ...], Word | None], Taken]] = {
     "watch": _watch,
     "flock": _flock,
     "find": _find,
+    "git": _git,
 }

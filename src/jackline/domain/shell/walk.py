@@ -53,6 +53,8 @@ class Walker:
         self.moves = 0  # how often the shell may have moved
         self.read = 0  # letters of texts inside of the text: each wrapper may hold nearly all of it again
         self.lost = False  # a function or a trap moves: from then on nobody knows
+        self.named = False  # a function is defined: any word may be its name
+        self.assigned: tuple[Word, ...] = ()  # variables set by the shell itself: `PATH=.; ls` finds another ls
 
     def walk(self, node: Node, around: Around) -> None:
         match node:
@@ -95,10 +97,11 @@ class Walker:
 
     def apart(self, node: Apart, around: Around) -> None:
         folder, moves, inside = self.folder, self.moves, False
+        fed: Word | None = None
         for item in node.items:
             self.folder, before = folder, self.moves
-            self.walk(item, around)
-            inside = self.moves != before
+            self.walk(item, around if fed is None else around._replace(stdin=fed))
+            inside, fed = self.moves != before, _said(item) if node.pipe and not self.named else None
         self.folder, self.moves = (None if self.lost else folder), moves
         if node.pipe and inside:
             self.go(None)  # zsh runs the end of a pipeline in the shell itself
@@ -128,6 +131,7 @@ class Walker:
 
     def function(self, node: Function, around: Around) -> None:
         self.later(node.body, around)
+        self.named = True
         if node.name in MOVING:
             self.lost, self.folder = True, None
 
@@ -146,11 +150,13 @@ class Walker:
             depth=max(around.depth, node.depth),
             redirects=around.redirects + tuple(node.redirects),
             assignments=around.assignments + tuple(node.assignments),
-            stdin=around.stdin if node.stdin is None else node.stdin,
+            stdin=around.stdin if node.stdin is None and not _opens_input(node) else node.stdin,
         )
         if node.words:
             self.call(tuple(node.words), own)
-        elif node.redirects:
+            return
+        self.assigned += tuple(node.assignments)
+        if node.redirects:
             self.emit((), own)
 
     def call(self, words: tuple[Word, ...], around: Around) -> None:
@@ -206,13 +212,31 @@ class Walker:
 
     def emit(self, words: tuple[Word, ...], around: Around) -> None:
         stdin = "" if around.stdin is None else around.stdin.text
-        self.found.append(Command(words, around.redirects, self.folder, around.through, stdin, around.assignments))
+        assignments = self.assigned + around.assignments
+        self.found.append(Command(words, around.redirects, self.folder, around.through, stdin, assignments))
 
 
 def _changes_meaning(words: tuple[Word, ...]) -> bool:
     """True for builtins that make other words run something else, or run a text that they are given."""
     marks = _CHANGING.get(words[0].text, ()) if words[0].exact else ()
     return any(mark in word.text or not word.exact for mark in marks for word in words[1:])
+
+
+def _opens_input(node: Simple) -> bool:
+    return any("<" in redirect.operator for redirect in node.redirects)
+
+
+def _said(node: Node) -> Word | None:
+    """What a command gives to the next one of its pipeline, if that stands in the text: `cat <<X | bash`."""
+    if not isinstance(node, Simple) or not node.words or not all(word.exact for word in node.words):
+        return None
+    if node.assignments or _opens_input(node):
+        return None
+    program, *rest = (word.text for word in node.words)
+    if program == "cat" and rest in ([], ["-"]):
+        return node.stdin
+    plain = program == "echo" and rest and not rest[0].startswith("-")
+    return Word(" ".join(rest)) if plain and not any("\\" in text for text in rest) else None
 
 
 def _is_move(node: Node) -> bool:

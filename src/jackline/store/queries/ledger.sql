@@ -100,15 +100,16 @@ WHERE run_id = :run_id AND finished_at IS NULL AND state = :denied AND decision 
 
 -- name: forced_calls
 -- What a recovery gave up, to be made again, and what it voided because the same key may be sent again. A person's `skip`
--- gives up a call, too, and forces nobody. What is part of another call is made again with that one. One that was let
--- through in its place counts in its stead, whatever came of it: if it was cut off, too, it is itself to be made again.
+-- gives up a call, too, and forces nobody. What is part of another call is made again with that one. One that was made
+-- in its place counts in its stead, whatever came of it: if it was cut off, too, it is itself to be made again.
+-- What a turn hung in when its time ran out is given up for good.
 SELECT {call} FROM calls
-WHERE run_id = :run_id AND parent_id IS NULL AND answer = ''
+WHERE run_id = :run_id AND parent_id IS NULL AND answer = '' AND reason NOT LIKE 'gave up%'
     AND ((state = :abandoned AND (replay = :exact OR replay = :idempotent OR replay = :relaunch))
         OR (state = :void AND call_class = :effect AND reason LIKE 'idempotent%'))
     AND id NOT IN (
         SELECT original FROM calls
-        WHERE run_id = :run_id AND original IS NOT NULL AND decision = :allow AND state <> :denied
+        WHERE run_id = :run_id AND original IS NOT NULL AND decision = :allow AND state <> :denied AND state <> :prepared
     )
 ORDER BY number
 

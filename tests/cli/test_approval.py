@@ -1,0 +1,150 @@
+"""A call that asks: once, for as long as nobody answers, until a person or the time says what is to be done."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.cli.place import EFFECT_RULE, SAY, Ended, Place
+
+WAITS = 14
+CANCELLED = 17
+ASK_RULE = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')
+
+
+def send(place: Place, to: str = "ada") -> dict[str, Any]:
+    """A call that leaves a line outside of any database."""
+    run = f"echo {to} >> {place.path('outbox')}"
+    return {"call": {"tool": "send", "input": {"to": to}, "run": run}}
+
+
+def outbox(place: Place) -> list[str]:
+    path = place.folder / "outbox"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def ask(place: Place, *words: str, rule: str = ASK_RULE, steps: tuple[dict[str, Any], ...] = ()) -> str:
+    """A run that waits for a word; gives back the call that it asks about."""
+    ended = place.play(*(steps or (send(place), SAY)), words=("--policy", place.policy(rule), "--run-id", "r", *words))
+    assert (ended.code, "waiting: approval" in ended.out) == (WAITS, True), ended
+    (call,) = re.findall(r"jackline answer r (\S+) allow\|deny", ended.out)
+    return str(call)
+
+
+def show(place: Place) -> dict[str, Any]:
+    return place.type("show", "r", "--json").json
+
+
+def calls(place: Place, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(call[name] for name in names) for call in show(place)["calls"]]
+
+
+def resume(place: Place, *words: str) -> Ended:
+    return place.type("resume", "r", *words)
+
+
+def test_a_resume_before_the_answer_parks_again_and_asks_nothing_twice(place: Place) -> None:
+    call = ask(place)
+    for _ in range(2):
+        ended = resume(place)
+        assert (ended.code, f"jackline answer r {call} allow|deny" in ended.out) == (WAITS, True), ended
+    assert calls(place, "id", "decision", "state") == [(call, "ask", "denied")]
+    assert len(show(place)["turns"]) == 1
+    assert outbox(place) == []
+
+
+def test_allowed_it_is_done_once(place: Place) -> None:
+    call = ask(place)
+    assert place.type("answer", "r", call, "allow").code == 0
+    assert resume(place).code == 0
+    assert resume(place).code == 0  # it is over: nothing is done again
+    rows = calls(place, "state", "decision", "original")
+    assert rows == [("denied", "ask", None), ("done", "allow", call)]
+    assert outbox(place) == ["ada"]
+
+
+def test_denied_it_is_not_done_and_the_agent_is_told(place: Place) -> None:
+    call = ask(place)
+    assert place.type("answer", "r", call, "deny").code == 0
+    assert resume(place).code == 0
+    assert calls(place, "state", "reason")[1] == ("denied", f"a person said: do not do this (call {call})")
+    assert "A person said: leave it out:\n- send" in show(place)["turns"][-1]["prompt"]
+    assert outbox(place) == []
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def wait_until(moment: datetime) -> None:
+    """The clock is what is waited for: nothing else happens at that time."""
+    while datetime.now(UTC) <= moment:
+        time.sleep(0.01)
+
+
+def test_until_the_time_has_come_the_run_shows_it_and_waits(place: Place) -> None:
+    ask(place, "--approval-timeout", "3600")
+    shown = show(place)
+    asked = at(shown["calls"][0]["prepared_at"])
+    assert timedelta(0) <= at(shown["wake_at"]) - asked - timedelta(hours=1) < timedelta(seconds=30)
+    assert "wakes: 20" in (place.home / "runs" / "r" / "RESUME.md").read_text()
+    assert resume(place).code == WAITS
+    assert at(show(place)["wake_at"]) == asked + timedelta(hours=1)
+    assert outbox(place) == []
+
+
+@pytest.mark.parametrize(("answer", "sent"), [("deny", []), ("allow", ["ada"])])
+def test_silence_is_an_answer_after_the_time(place: Place, answer: str, sent: list[str]) -> None:
+    call = ask(place, "--approval-timeout", "0.05", "--approval-answer", answer)
+    wait_until(at(show(place)["wake_at"]))
+    assert resume(place).code == 0
+    assert outbox(place) == sent
+    assert calls(place, "answer")[0] == (answer,)
+    events = place.type("logs", "r", "--events", "--json").rows
+    assert [row["data"]["by"] for row in events if row["kind"] == "call.answered"] == ["timeout"]
+    late = place.type("answer", "r", call, "allow")
+    assert (late.code, "there is nothing to answer" in late.err) == (2, True)
+
+
+def test_a_person_who_answers_after_the_time_and_before_a_resume_is_heard(place: Place) -> None:
+    call = ask(place, "--approval-timeout", "0.05")
+    wait_until(at(show(place)["wake_at"]))
+    assert place.type("answer", "r", call, "allow", "--resume").code == 0
+    assert outbox(place) == ["ada"]
+
+
+def test_a_cancelled_run_asks_no_more(place: Place) -> None:
+    call = ask(place)
+    assert place.type("cancel", "r").code in {0, CANCELLED}
+    assert show(place)["state"] == "cancelled"
+    assert "jackline answer" not in place.type("show", "r").out
+    place.type("answer", "r", call, "allow")
+    assert show(place)["state"] == "cancelled"
+    assert resume(place).code == 2
+    assert outbox(place) == []
+
+
+def test_of_two_asked_calls_of_a_rule_with_max_only_one_is_made(place: Place) -> None:
+    steps = (send(place, "ada"), send(place, "bob"))
+    first = ask(place, rule=f"{ASK_RULE}max = 1\n", steps=steps)
+    assert place.type("answer", "r", first, "allow").code == 0
+    ended = resume(place)
+    assert ended.code == 0, ended
+    assert outbox(place) == ["ada"]
+    assert "rule 'send' allows 1 in one run" in calls(place, "reason")[-1][0]
+
+
+def test_two_asked_calls_are_answered_one_after_the_other(place: Place) -> None:
+    steps = (send(place, "ada"), send(place, "bob"))
+    first = ask(place, steps=steps)
+    assert place.type("answer", "r", first, "allow").code == 0
+    ended = resume(place)
+    assert (ended.code, "waiting: approval" in ended.out) == (WAITS, True), ended
+    (second,) = re.findall(r"jackline answer r (\S+) allow\|deny", ended.out)
+    assert second != first
+    assert place.type("answer", "r", second, "deny", "--resume").code == 0
+    assert outbox(place) == ["ada"]

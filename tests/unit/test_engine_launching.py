@@ -1,0 +1,170 @@
+"""What a turn will be: its session, what it is told or copies, since when it remembers, what it must make again."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from jackline.agents.claude import ADAPTER as CLAUDE
+from jackline.agents.gemini import ADAPTER as GEMINI
+from jackline.agents.scripted import ADAPTER as SCRIPTED
+from jackline.domain.adapter import Adapter
+from jackline.domain.budget import Spent
+from jackline.domain.changes import Changes
+from jackline.domain.outcome import DEFERRED
+from jackline.domain.records import Call, Lease, Life, Run, Spec, Turn
+from jackline.domain.signals import StartTurn
+from jackline.domain.states import CallClass, CallState, Decision, Replay, Role
+from jackline.engine.launching import Place, Plan, plan
+from jackline.store.contract import Store
+from tests.unit.test_engine_replaying import TASK, cut_off, wants
+
+AT = 1_700_000_000_000
+PLACE = Place("/home/ada/runs/r/agent", "gate", "token", "/usr/bin/agent", {})
+
+
+class Known:
+    """What the store knows of the run."""
+
+    def __init__(self, *turns: Turn, forced: tuple[Call, ...] = (), **sessions: str) -> None:
+        self._turns, self._forced, self._sessions = list(turns), list(forced), sessions
+
+    def sessions(self, _run: str) -> dict[str, str]:
+        return self._sessions
+
+    def turns(self, _run: str) -> list[Turn]:
+        return self._turns
+
+    def calls(self, _run: str) -> list[Call]:
+        return self._forced
+
+    def forced(self, _run: str) -> list[Call]:
+        return self._forced
+
+    def whole(self, call: Call) -> Call:
+        return call
+
+    def receipts(self, _run: str) -> list[Any]:
+        return []
+
+    def changes(self, _run: str) -> Changes:
+        return Changes()
+
+
+def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, **spec: Any) -> Plan:
+    whole = Spec("do it", "/home/ada/project", **{"agent": adapter.declaration.name, **spec})
+    run = Run("r", 1, "repository", "r", None, whole, Life(), "me", 1, "", AT, AT)
+    order = StartTurn(number + 1, number, Role.WORK)
+    return plan(cast("Store", known), Lease("r", "me", 1), run, order, adapter, PLACE, AT)
+
+
+def ended(number: int, session: str = "s1", agent: str = "claude", **more: Any) -> Turn:
+    said = {"ended_at": AT, "stdout_bytes": 10, **more}
+    return Turn("r", number, number + 1, 1, Role.WORK, agent, session, "do it", AT, **said)
+
+
+def test_the_first_turn_is_told_the_task() -> None:
+    first = planned(Known())
+    assert (first.turn.prompt, first.request.resume, first.since) == ("do it", False, 1)
+    assert first.turn.session
+
+
+def test_a_resumed_session_is_told_the_facts_and_remembers_since_its_first_turn() -> None:
+    known = Known(ended(1), ended(2), claude="s1")
+    third = planned(known, 3)
+    assert (third.turn.session, third.request.resume, third.since) == ("s1", True, 1)
+    assert third.turn.prompt.startswith("Your work on this task was interrupted")
+    assert "do it" not in third.turn.prompt
+
+
+def test_a_fresh_session_after_a_lost_one_remembers_nothing() -> None:
+    known = Known(ended(1), ended(2), claude="")
+    third = planned(known, 3)
+    assert (third.request.resume, third.since) == (False, 3)
+    assert third.turn.session != "s1"
+    assert third.turn.prompt.startswith("do it\n\nYour work on this task was interrupted")
+
+
+def test_the_turns_of_another_session_are_not_remembered() -> None:
+    known = Known(ended(1, "s0"), ended(2), ended(3, agent="gemini"), claude="s1")
+    assert planned(known, 4).since == 2
+
+
+def test_who_takes_over_remembers_nothing_and_is_told_the_task() -> None:
+    known = Known(ended(1), claude="s1")
+    second = planned(known, 2, GEMINI, agent="claude", fallback=("gemini",))
+    assert (second.since, second.request.resume) == (2, False)
+    assert second.turn.prompt.startswith("do it\n\n")
+
+
+def test_a_deferred_call_goes_on_without_a_word() -> None:
+    assert planned(Known(ended(1, detail=DEFERRED), claude="s1"), 2).turn.prompt == ""
+
+
+@pytest.mark.parametrize(
+    ("turns", "session"),
+    [
+        ((ended(1, detail=DEFERRED, failure="crashed"),), "s1"),  # it did not come so far
+        ((ended(1, detail=DEFERRED), ended(2)), "s1"),  # something was said since
+        ((ended(1, detail=DEFERRED),), ""),  # the session is lost
+        ((ended(1, "s0", detail=DEFERRED),), "s1"),  # it was another session
+    ],
+)
+def test_else_a_turn_is_always_told_something(turns: tuple[Turn, ...], session: str) -> None:
+    assert planned(Known(*turns, claude=session), len(turns) + 1).turn.prompt
+
+
+def test_a_fork_copies_the_session_once_and_is_told_of_its_parent() -> None:
+    fork: dict[str, Any] = {"fork_of": "parent-session", "preface": "This goes on from step 2 of run p."}
+    first = planned(Known(), **fork)
+    assert (first.request.fork_of, first.request.resume) == ("parent-session", False)
+    assert first.turn.prompt == "do it\n\nThis goes on from step 2 of run p."
+    again = planned(Known(ended(1, "copy"), claude="copy"), 2, **fork)
+    assert (again.request.fork_of, again.turn.session) == ("", "copy")
+
+
+def test_a_copy_that_could_not_be_made_is_not_tried_again() -> None:
+    fork: dict[str, Any] = {"fork_of": "parent-session", "preface": "This goes on from step 2 of run p."}
+    second = planned(Known(ended(1, "copy", stdout_bytes=0), claude=""), 2, **fork)
+    assert (second.request.fork_of, second.request.resume) == ("", False)
+    assert "This goes on from step 2 of run p." in second.turn.prompt
+
+
+def test_only_the_first_agent_of_a_fork_copies_a_session() -> None:
+    spec: dict[str, Any] = {"agent": "claude", "fallback": ("gemini",), "fork_of": "parent-session"}
+    assert planned(Known(ended(1)), 2, GEMINI, **spec).request.fork_of == ""
+
+
+def test_what_was_cut_off_is_forced_on_who_can_be_held() -> None:
+    known = Known(ended(1, agent="scripted"), forced=(cut_off("one", "k"),), scripted="s1")
+    held = planned(known, 2, SCRIPTED)
+    assert len(held.replay) == 1
+    assert "Any other call is refused until they are made." in held.turn.prompt
+    assert held.replay.place(wants("other")).waits_for
+
+
+def test_who_cannot_be_held_is_only_told_and_what_it_makes_again_is_noted() -> None:
+    known = Known(ended(1, agent="gemini"), forced=(cut_off("one", "k"),), gemini="s1")
+    told = planned(known, 2, GEMINI)
+    assert len(told.replay) == 0
+    assert "Make each of them again now" in told.turn.prompt
+    assert "refused" not in told.turn.prompt
+    assert told.replay.place(wants("other")).waits_for == ""
+    assert told.replay.place(wants("k")).replaces == "one"
+
+
+def test_a_task_that_is_finished_is_not_taken_for_the_one_that_was_cut_off() -> None:
+    kinds = (CallClass.LOCAL, Replay.RELAUNCH, Decision.ALLOW)
+    done = Call("done", "r", 1, 1, 2, 1, "Task", *kinds, "task", "socket", "k1", "", "{}", CallState.DONE, 1)
+    known = Known(ended(1, agent="scripted"), forced=(cut_off("two", "k2", TASK),), scripted="s1")
+    known.calls = lambda _run: [done]  # type: ignore[method-assign]
+    replay = planned(known, 2, SCRIPTED).replay
+    assert replay.place(wants("k1", TASK)).replaces is None
+    assert replay.place(wants("k3", TASK)).replaces == "two"
+
+
+def test_what_earlier_turns_of_the_session_were_charged_is_known() -> None:
+    spent = Spent(tokens_input=7, usd_micros=3)
+    known = Known(ended(1, "s0", spent=spent), ended(2, spent=spent), claude="s1")
+    assert (planned(known, 3).before.tokens_input, planned(known, 3).before.usd_micros) == (7, 3)
