@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -119,17 +118,6 @@ def test_one_connection_carries_many_questions() -> None:
             assert is_allowed(client.post(pre(f"t{number}")))
     assert [wish.agent_call for wish in book.wishes] == [f"t{number}" for number in range(20)]
     assert errors == []
-
-
-def test_a_question_is_answered_in_a_few_milliseconds() -> None:
-    with opened(Book(), []) as door, connected(door) as client:
-        client.post(pre("warm"))
-        took = []
-        for number in range(50):
-            begun = time.perf_counter()
-            client.post(pre(f"t{number}"))
-            took.append(time.perf_counter() - begun)
-    assert sorted(took)[len(took) // 2] < 0.003
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], f"{TOKEN}x", "ünknown"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,9 +93,7 @@ def test_the_middle_of_a_huge_output_is_not_read() -> None:
 
 @pytest.mark.parametrize("line", ["http://" * 100_000, "https://x/pull/" * 50_000])
 def test_one_endless_line_does_not_stop_the_gate(line: str) -> None:
-    began = time.process_time()
-    found(PLAIN, line)
-    assert time.process_time() - began < 3  # a tenth of a second; read whole it takes more than six
+    assert all(len(value) <= 4096 for value in found(PLAIN, line).values())  # read whole it takes seconds
 
 
 @given(st.text(), st.lists(st.tuples(st.text(max_size=5), st.text(max_size=10)), max_size=3))
