@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import notes, versions
-from jackline.domain.adapter import TurnRequest
+from jackline.app.canary_request import request
 from jackline.engine.doors import hooks_of
 from jackline.errors import JacklineError, Ungated
 
@@ -38,23 +38,6 @@ def check(home: str, adapter: Adapter, found: Found) -> None:
     entry: dict[str, object] = {"key": key, "version": found.version, "at": clock.wall_ms()}
     with suppress(JacklineError):  # a note that cannot be written only costs time
         notes.update(note, lambda others: {**versions.existing(others), found.binary: entry})
-
-
-def request(folder: str, binary: str, gate: str, token: str, arguments: tuple[str, ...]) -> TurnRequest:
-    """The turn that is tried."""
-    return TurnRequest(
-        run_id="canary",
-        attempt=1,
-        turn=1,
-        role="work",
-        prompt="run the commands",
-        workspace="/",
-        folder=folder,
-        gate=gate,
-        token=token,
-        binary=binary,
-        arguments=arguments,
-    )
 
 
 def _key(adapter: Adapter, hooks: Hooks, found: Found) -> str:

@@ -12,7 +12,7 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from jackline.app.canary import request
+from jackline.app.canary_request import request
 from jackline.domain.states import Decision
 from jackline.engine.command import CommandResult, run_command
 from jackline.engine.http_door import HttpDoor
