@@ -77,38 +77,44 @@ class LiveWorld:
         self._mark = marks.mark_of(store.secret, run.id)
         self._marker = {**self._mark, marks.ATTEMPT: str(lease.token)}
         self._env = {**inherited(os.environ), **self._marker, "JACKLINE_RUN_ID": run.id}
-        self._prober = Prober(
-            run.spec,
-            {**self._env, **agreed(os.environ, run.spec)},
-            settings.probe_timeout_s,
-            self._ready_warden,
-            whole=lambda call: store.whole(call).input,
-        )
-        self._ledger = Ledger(
-            store,
-            lease,
-            run,
-            self._prober,
-            now=self.now,
-            new_id=self.new_id,
-            stop=self.stop,
-            ingredients=partial(known, run.spec.workspace, self._env, self._ready_warden),
-        )
+        self._prober = self._made_prober()
+        self._ledger = self._made_ledger()
         self._token = os.urandom(16).hex()
         self._doors = Doors(self._folder, self._ledger, self._token, self._inbox.put)
         self._closed = False
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
         self._alarms = Alarms(run.spec, run.life.spent.wall_ms)
-        self._keeper = Keeper(
-            store,
-            lease,
-            settings.lease_ms,
+        self._keeper = self._made_keeper()
+        self._keeper.start()
+
+    def _made_prober(self) -> Prober:
+        spec, store = self._run.spec, self._store
+        env = {**self._env, **agreed(os.environ, spec)}
+        timeout_s = self._settings.probe_timeout_s
+        return Prober(spec, env, timeout_s, self._ready_warden, whole=lambda call: store.whole(call).input)
+
+    def _made_ledger(self) -> Ledger:
+        return Ledger(
+            self._store,
+            self._lease,
+            self._run,
+            self._prober,
+            now=self.now,
+            new_id=self.new_id,
+            stop=self.stop,
+            ingredients=partial(known, self._run.spec.workspace, self._env, self._ready_warden),
+        )
+
+    def _made_keeper(self) -> Keeper:
+        return Keeper(
+            self._store,
+            self._lease,
+            self._settings.lease_ms,
             on_renewed=self._renewed,
             on_cancel=lambda: self.stop(Stop.CANCEL, "cancel requested"),
             on_lost=self._inbox.put,
         )
-        self._keeper.start()
 
     # the two verbs
 
