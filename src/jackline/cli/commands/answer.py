@@ -8,7 +8,7 @@ from jackline.cli import carry, report
 from jackline.cli.interrupt import Interrupts
 from jackline.cli.parser import RUN
 from jackline.cli.record import run_record, values
-from jackline.domain.states import RunState
+from jackline.domain.states import Decision, RunState
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -53,7 +53,9 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _said(call: Call, verdict: str) -> str:
-    return f"call {call.id} {call.tool} is {call.state}: {MEANINGS[verdict]}"
+    # A call that asked stands as denied in the ledger, whatever was answered: it is made anew.
+    state = "answered" if call.decision is Decision.ASK else f"is {call.state}"
+    return f"call {call.id} {call.tool} {state}: {MEANINGS[verdict]}"
 
 
 def _next(home: Home, run: Run, out: Output) -> list[str]:
