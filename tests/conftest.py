@@ -21,6 +21,16 @@ Open = Callable[..., Store]
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
+SAID = "said"  # what a test wants to be read at the end of a run, also of one that many processes share
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have found out besides that they pass."""
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for name, value in report.user_properties:
+            if name == SAID:
+                terminalreporter.write_line(f"{report.nodeid}: {value}")
+
 
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -22,7 +22,13 @@ HERE = Path(__file__).parent
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "agent" in metafunc.fixturenames:
-        metafunc.parametrize("agent", cells.AGENTS)
+        metafunc.parametrize("agent", [_marked(agent, metafunc.function.__name__) for agent in cells.AGENTS])
+
+
+def _marked(agent: str, behaviour: str) -> object:
+    """The slowest CLI says hello in every run; the rest of what it does is looked at in the full one."""
+    slow = agent == "kilo" and behaviour != "test_hello"
+    return pytest.param(agent, marks=pytest.mark.full) if slow else agent
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jackline import faults
+from tests.conftest import SAID
 from tests.crash.stage import KILLED, Stage
 from tests.programs import effect
 
@@ -143,7 +144,7 @@ class Trial:
 
 @pytest.mark.full
 def test_each_of_five_effects_is_made_once_wherever_the_run_dies(
-    tmp_path: Path, database: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, database: str, record_property: Callable[[str, object], None]
 ) -> None:
     trial = Trial(tmp_path, database)
     for boundary in BOUNDARIES:
@@ -152,9 +153,8 @@ def test_each_of_five_effects_is_made_once_wherever_the_run_dies(
         trial.at_every(point)
     for point in faults.POINTS:
         trial.at_every(point, recovered_twice)
-    with capsys.disabled():
-        said = f"{trial.points} crash points of a run with {len(EFFECTS)} effects, {len(trial.wrong)} of them wrong"
-        sys.stdout.write(f"\n{said}\n")
+    said = f"{trial.points} crash points of a run with {len(EFFECTS)} effects, {len(trial.wrong)} of them wrong"
+    record_property(SAID, said)
     assert not trial.wrong
     assert trial.points > len(BOUNDARIES) + len(faults.POINTS)
 

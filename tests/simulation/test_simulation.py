@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
     from jackline.store.contract import Store
 
-SEEDS = 3_000
+SEEDS = 1_000
 SEEDS_FULL = 12_000
 MOST_ATTEMPTS = 200
 
