@@ -179,3 +179,16 @@ def test_a_call_that_should_have_been_held_stops_the_run_and_says_so(place: Plac
     ended = place.type("run", "x", "--agent", agent, "--policy", policy, "--json")
     assert (ended.code, ended.json["failure"]) == (18, "ungated")
     assert "nobody held it" in ended.json["detail"]
+
+
+@pytest.mark.parametrize(("decision", "agreed"), [("deny", "--ungated"), ("ask", "--ungated"), ("ask", "--allow=mail")])
+def test_what_a_person_agreed_to_beforehand_is_written_down_and_the_run_goes_on(
+    place: Place, decision: str, agreed: str
+) -> None:
+    policy = place.policy(f'[[rule]]\nname = "mail"\ntool = "send"\nclass = "effect"\ndecision = "{decision}"\n')
+    call = {"type": "call.started", "call": "1", "tool": "send", "input": {"to": "ada"}}
+    agent = describe(place, "sender", says(call, {"type": "call.finished", "call": "1", "ok": True}, END))
+    ended = place.type("run", "x", "--agent", agent, "--policy", policy, agreed, "--json")
+    assert (ended.code, ended.json["state"]) == (0, "succeeded"), ended
+    (receipt,) = place.type("receipts", ended.json["id"], "--json").json["effects"]
+    assert receipt["status"] == "ungated"

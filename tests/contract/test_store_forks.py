@@ -7,21 +7,9 @@ import pytest
 from jackline.domain.gate import Admission, History, Intent, decide
 from jackline.domain.records import Lease
 from jackline.domain.states import Decision
-from jackline.errors import NotFound, Refused
+from jackline.errors import NotFound
 from jackline.store.contract import Settlement, Store
-from tests.support.stores import AT, begun, claimed, intent, made
-
-
-def _seen(store: Store, lease: Lease, wanted: Intent) -> History:
-    seen: list[History] = []
-
-    def look(_: Intent, history: History) -> Admission:
-        seen.append(history)
-        raise Refused("only looking")
-
-    with pytest.raises(Refused, match="only looking"):
-        store.admit(lease, wanted, look, (1, 2), AT)
-    return seen[0]
+from tests.support.stores import AT, begun, claimed, history_of, intent, made
 
 
 def _effect(store: Store, lease: Lease, call_id: str, step: int, key: str, change: str = "succeed") -> None:
@@ -62,11 +50,11 @@ def test_effects_up_to_the_fork_are_done_and_later_ones_are_asked(store: Store) 
     made(store, "child", parent="run-1", forked_at=4)
     child = claimed(store, "child")
     receipts = {one.call_id: one for one in store.receipts("run-1")}
-    known = _seen(store, child, _asking("k1"))
+    known = history_of(store, child, _asking("k1"))
     assert (known.receipt, known.after_fork) == (receipts["before"], None)
-    later = _seen(store, child, _asking("k2"))
+    later = history_of(store, child, _asking("k2"))
     assert (later.receipt, later.after_fork) == (None, receipts["after"])
-    decisions = [decide(_asking(key), _seen(store, child, _asking(key))).decision for key in ("k1", "k2", "k3")]
+    decisions = [decide(_asking(key), history_of(store, child, _asking(key))).decision for key in ("k1", "k2", "k3")]
     assert decisions == [Decision.STORED, Decision.ASK, Decision.ALLOW]
 
 
@@ -80,7 +68,7 @@ def test_each_ancestor_counts_up_to_its_own_fork(store: Store) -> None:
     _effect(store, parent, "p1", 1, "k4")
     made(store, "child", parent="parent", forked_at=6)
     child = claimed(store, "child")
-    known = {key: _seen(store, child, _asking(key)) for key in ("k1", "k2", "k3", "k4")}
+    known = {key: history_of(store, child, _asking(key)) for key in ("k1", "k2", "k3", "k4")}
     assert {key: one.receipt.call_id for key, one in known.items() if one.receipt} == {"k1": "g2", "k4": "p1"}
     assert {key: one.after_fork.call_id for key, one in known.items() if one.after_fork} == {"k2": "g9", "k3": "p7"}
 
@@ -103,7 +91,7 @@ def test_what_nobody_knows_of_in_the_parent_is_asked_in_the_child(store: Store, 
     lease = begun(store)
     _effect(store, lease, "open", 2, "k1", change)
     made(store, "child", parent="run-1", forked_at=4)
-    history = _seen(store, claimed(store, "child"), _asking("k1", "mail:other"))
+    history = history_of(store, claimed(store, "child"), _asking("k1", "mail:other"))
     assert history.unsettled == store.call("run-1", "open")
     assert decide(_asking("k1"), history).decision is Decision.ASK
 
@@ -116,10 +104,10 @@ def test_a_target_that_an_ancestor_touched_with_other_content_is_asked(store: St
     _effect(store, parent, "failed", 1, "eve", "fail")
     made(store, "child", parent="parent", forked_at=1)
     child = claimed(store, "child")
-    known = _seen(store, child, _asking("other", "mail:bob"))
+    known = history_of(store, child, _asking("other", "mail:bob"))
     assert [call.id for call in known.same_target] == ["done"]
     assert decide(_asking("other", "mail:bob"), known).decision is Decision.ASK
-    assert _seen(store, child, _asking("other", "mail:eve")).same_target == ()
+    assert history_of(store, child, _asking("other", "mail:eve")).same_target == ()
 
 
 def test_what_an_earlier_session_of_the_same_attempt_did_to_a_target_counts(store: Store) -> None:
@@ -127,6 +115,6 @@ def test_what_an_earlier_session_of_the_same_attempt_did_to_a_target_counts(stor
     store.admit(lease, intent("first", key="k1"), decide, (1, 2), AT)
     store.settle(lease, Settlement("first", "succeed", AT + 1))
     fresh = intent("second", key="k2", since_turn=2)
-    assert [call.id for call in _seen(store, lease, fresh).same_target] == ["first"]
-    assert _seen(store, lease, fresh._replace(since_turn=1)).same_target == ()
-    assert decide(fresh, _seen(store, lease, fresh)).decision is Decision.ASK
+    assert [call.id for call in history_of(store, lease, fresh).same_target] == ["first"]
+    assert history_of(store, lease, fresh._replace(since_turn=1)).same_target == ()
+    assert decide(fresh, history_of(store, lease, fresh)).decision is Decision.ASK

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from jackline.domain.gate import Admission, History, Intent, decide
-from jackline.domain.records import Call, Lease, Life
+from jackline.domain.records import Call, Lease, Life, Spec
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, CallState, Decision, Replay, RunState, WaitReason
 from jackline.domain.tally import Tally
+from jackline.engine import recovery
+from jackline.engine.probe import Prober
 from jackline.errors import Fenced, Refused
 from jackline.store.contract import Change, Settlement, Store
 from tests.support.stores import AT, LEASE_MS, MAIL, READ, UNKNOWN, FakeClock, begun, claimed, intent, made
@@ -57,6 +59,15 @@ def test_what_a_recovery_gave_up_is_forced_until_it_was_made_again(store: Store)
     _prepared(store, lease, "task again", TASK, original="task")
     store.settle(lease, Settlement("task again", "fail", AT))
     assert store.forced("run-1") == store.forced("nobody") == []
+
+
+def test_what_a_turn_hung_in_is_not_forced_on_the_agent_again(store: Store) -> None:
+    lease = begun(store)
+    _prepared(store, lease, "hangs")
+    prober = Prober(Spec("do it", "/"), {}, 1.0, lambda: pytest.fail("nothing is to be probed"))
+    assert recovery.settle_open_calls(store, lease, prober, lambda: AT, gave_up=True) == []
+    assert [call.state for call in store.calls("run-1")] == [CallState.ABANDONED]
+    assert store.forced("run-1") == []
 
 
 def test_an_effect_that_may_be_sent_again_with_its_key_is_forced(store: Store) -> None:

@@ -12,26 +12,13 @@ from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
 from jackline.errors import NotFound, Refused
 from jackline.store.contract import Change, Settlement, Store
-from tests.support.stores import AT, LEASE_MS, MAIL, READ, UNKNOWN, FakeClock, begun, claimed, intent, made
+from tests.support.stores import AT, LEASE_MS, MAIL, READ, UNKNOWN, FakeClock, begun, claimed, history_of, intent, made
 
 ASKED = MAIL._replace(decision=Decision.ASK)
 
 
 def _admit(store: Store, lease: Lease, wanted: Intent, at: int = AT) -> tuple[Call, Admission, Receipt | None]:
     return store.admit(lease, wanted, decide, (1, 2), at)
-
-
-def _seen(store: Store, lease: Lease, wanted: Intent) -> History:
-    """The history that an intent is decided by, without adding to it."""
-    seen: list[History] = []
-
-    def look(_: Intent, history: History) -> Admission:
-        seen.append(history)
-        raise Refused("only looking")
-
-    with pytest.raises(Refused, match="only looking"):
-        store.admit(lease, wanted, look, (1, 2), AT)
-    return seen[0]
 
 
 def _settle(store: Store, lease: Lease, call_id: str, change: str, **more: Any) -> Call:
@@ -91,7 +78,7 @@ def test_a_call_id_is_used_once(store: Store) -> None:
 
 def test_a_refusal_to_decide_writes_nothing(store: Store) -> None:
     lease = begun(store)
-    _seen(store, lease, intent())
+    history_of(store, lease, intent())
     assert store.calls("run-1") == []
 
 
@@ -162,13 +149,13 @@ def test_a_fork_knows_the_receipts_of_its_ancestors_only(store: Store) -> None:
     made(store, "child", parent="run-1")
     made(store, "grandchild", parent="child")
     made(store, "stranger")
-    assert _seen(store, claimed(store, "grandchild"), intent("c2")).receipt == store.receipts("run-1")[0]
-    assert _seen(store, claimed(store, "stranger"), intent("c3")).receipt is None
+    assert history_of(store, claimed(store, "grandchild"), intent("c2")).receipt == store.receipts("run-1")[0]
+    assert history_of(store, claimed(store, "stranger"), intent("c3")).receipt is None
     sibling = made(store, "sibling", parent="run-1")
     other = claimed(store, sibling.id)
     _admit(store, other, intent("c4", key="key-2", target=""))
     _settle(store, other, "c4", "succeed")
-    assert _seen(store, claimed(store, "child"), intent("c5", key="key-2")).receipt is None
+    assert history_of(store, claimed(store, "child"), intent("c5", key="key-2")).receipt is None
 
 
 def test_settling_needs_a_call_of_this_run(store: Store) -> None:
@@ -195,7 +182,7 @@ def test_history_tells_what_bears_on_an_effect(store: Store, clock: FakeClock) -
     _admit(store, lease, intent("c", key="third", target="mail:eve"))
     clock.now += LEASE_MS
     second = claimed(store, name="worker-2")
-    history = _seen(store, second, intent("d"))
+    history = history_of(store, second, intent("d"))
     assert (history.attempt, history.calls, history.most_calls) == (2, 3, 10_000)
     assert [call.id for call in history.same_target] == ["a"]
     assert history.same_key == ()
@@ -233,7 +220,7 @@ def test_what_repeats_freely_is_not_counted(store: Store) -> None:
     for call_id in ("a", "b"):
         call, admission, _ = _admit(store, lease, intent(call_id, rule=READ))
         assert (admission.decision, call.occurrence) == (Decision.ALLOW, 0)
-    assert _seen(store, lease, intent("c", rule=READ)).same_key == ()
+    assert history_of(store, lease, intent("c", rule=READ)).same_key == ()
 
 
 @pytest.mark.parametrize(("verdict", "decision"), [("allow", Decision.ALLOW), ("deny", Decision.DENY)])
@@ -253,12 +240,12 @@ def test_what_this_attempt_did_to_a_target_is_its_own_business(store: Store, clo
     for call_id in ("a", "b"):
         _admit(store, lease, intent(call_id, key=call_id))
         _settle(store, lease, call_id, "succeed")
-    assert _seen(store, lease, intent("c")).same_target == ()
+    assert history_of(store, lease, intent("c")).same_target == ()
     clock.now += LEASE_MS
     second = claimed(store, name="worker-2")
     store.admit(second, intent("d", key="d"), lambda *_: Admission(Decision.ALLOW), (1, 2), AT)
     _settle(store, second, "d", "succeed")
-    assert [call.id for call in _seen(store, second, intent("e")).same_target] == ["a", "b"]
+    assert [call.id for call in history_of(store, second, intent("e")).same_target] == ["a", "b"]
 
 
 def test_two_runs_may_name_their_calls_alike(store: Store) -> None:

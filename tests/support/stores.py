@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jackline.domain.gate import Intent
+import pytest
+
+from jackline.domain.gate import Admission, History, Intent
 from jackline.domain.records import Lease, Owner, Run, Spec
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
+from jackline.errors import Refused
 from jackline.store.contract import NewRun, Store
 
 AT = 1_700_000_000_000
@@ -58,6 +61,19 @@ def intent(call_id: str = "call-1", rule: Rule = MAIL, **more: Any) -> Intent:
     target = "mail:bob" if rule is MAIL else ""
     values: dict[str, Any] = {"key": "key-1", "target": target, "input": '{"to":"bob"}', "door": "hook"}
     return Intent(call_id, rule.tool, rule, **(values | more))
+
+
+def history_of(store: Store, lease: Lease, wanted: Intent) -> History:
+    """The history that an intent is decided by, without adding to it."""
+    seen: list[History] = []
+
+    def look(_: Intent, history: History) -> Admission:
+        seen.append(history)
+        raise Refused("only looking")
+
+    with pytest.raises(Refused, match="only looking"):
+        store.admit(lease, wanted, look, (1, 2), AT)
+    return seen[0]
 
 
 def by_hand(store: Store, sql: str, values: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:

@@ -551,3 +551,12 @@ def test_a_cancel_does_not_wait_for_a_word() -> None:
 def test_a_doubt_is_told_before_a_question() -> None:
     decided = drive(recovering(), Recovered(AT, ("d1",), asked=("c1",)))
     assert decided.state.life.reason is WaitReason.IN_DOUBT
+
+
+@pytest.mark.parametrize("why", [Stop.WALL, Stop.IDLE])
+def test_what_a_turn_hung_in_when_its_time_ran_out_is_given_up(why: Stop) -> None:
+    assert drive(working(), stop(why), ended(open_calls=1)).commands == (Recover(3, gave_up=True),)
+
+
+def test_what_a_crash_cut_off_is_not_given_up() -> None:
+    assert drive(working(), ended(Failure.CRASHED, open_calls=1)).commands == (Recover(3, gave_up=False),)

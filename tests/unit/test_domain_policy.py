@@ -11,6 +11,7 @@ import pytest
 from jackline.domain import policy
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
+from jackline.engine import probing
 from jackline.errors import PolicyError
 
 FULL = """
@@ -338,3 +339,14 @@ def test_company_takes_away_what_exit_codes_prove() -> None:
     accompanied = policy.named((), "gh.pr.create + read")
     assert accompanied.nothing_happened == ()
     assert accompanied.probe == policy.named((), "gh.pr.create").probe
+
+
+def test_a_misspelt_built_in_probe_is_found_when_the_file_is_read() -> None:
+    table = {"tool": "send", "class": "effect", "probe": "builtin:git-pusch"}
+    with pytest.raises(PolicyError, match="there is no built-in probe 'builtin:git-pusch': there are file"):
+        policy.from_tables([table], "policy.toml")
+
+
+def test_the_built_in_probes_are_those_that_the_engine_has() -> None:
+    assert set(probing.PROBES) == policy.PROBES
+    assert policy.BUILT_IN_PROBE == probing.PREFIX

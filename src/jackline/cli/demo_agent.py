@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from jackline.app import agents
+from jackline.cli.interrupt import interruptible
 from jackline.demo.folder import new_folder
 from jackline.demo.real import AGENTS, Cast, RealPlay
 from jackline.errors import AgentUnavailable, UsageError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def show(name: str, keep: str | None, home: Home, out: Output) -> int:
     """Play it; the files stay only where --keep says."""
-    with _interruptible(), _folder(None) as temporary:
+    with interruptible(), _folder(None) as temporary:
         cast = _cast(name, home, temporary)
         with _folder(keep) as folder:
             play = RealPlay(cast, folder, temporary, (lambda _text: None) if out.json else out.line)
@@ -63,14 +63,3 @@ def _folder(keep: str | None) -> Iterator[str]:
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Whoever ends the demo, by whatever means there is to be heard: it cleans up first."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

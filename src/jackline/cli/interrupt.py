@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -43,3 +44,14 @@ class Interrupts:
         self.pressed = True
         if self._interrupt is not None:
             self._interrupt()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Whoever ends a demo or a drill, by whatever means there is to be heard: it cleans up first."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

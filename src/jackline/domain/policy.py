@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = Rule(name="unmatched", tool="*", call_class=CallClass.UNKNOWN)
 BUILT_IN: tuple[Rule, ...] = builtin.RULES
+BUILT_IN_PROBE = "builtin:"  # how the name of a probe begins that comes with jackline
+PROBES = frozenset({"file", "gh-issue-create", "gh-pr-create", "git-push", "http"})
 _LAYERS = ("run", "project", "user", "built-in")  # in the order in which they are looked at
 _RESERVED = frozenset({UNKNOWN.name, OTHERS, str(CallClass.READ)})
 _WORDS: dict[str, type | tuple[type, ...]] = {
@@ -161,6 +163,8 @@ def _mistake(rule: Rule) -> str:
         return "'max' must not be negative"
     if JOINED in rule.name:
         return f"'name' must not hold '{JOINED}': that joins the names of rules that meet in one call"
+    if rule.probe.startswith(BUILT_IN_PROBE) and rule.probe.removeprefix(BUILT_IN_PROBE) not in PROBES:
+        return f"there is no built-in probe '{rule.probe}': there are {', '.join(sorted(PROBES))}"
     return _command_mistake(rule) or _pattern_mistake(rule)
 
 

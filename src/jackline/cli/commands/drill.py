@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from jackline.cli.interrupt import interruptible
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
 
     from jackline.app.drill.playing import Player
     from jackline.app.home import Home
@@ -33,7 +32,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     player = _player(args.agent, home)
     folder = drill.new_folder(args.keep)
     verdicts = []
-    with _interruptible():
+    with interruptible():
         for case in chosen:
             out.note(f"{case.name}: {case.story}")
             verdicts.append(drill.play_case(case, player, folder))
@@ -55,14 +54,3 @@ def _player(name: str, home: Home) -> Player:
     from jackline.app.drill.claude import claude
 
     return claude(name, home)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Whoever ends the drill, by whatever means there is to be heard: it ends what it has started first."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
