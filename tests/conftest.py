@@ -36,7 +36,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the session's own PostgreSQL server; all workers of a session share one."""
     name = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
-    with running_server(name) as url:
+    lock = str(tmp_path_factory.getbasetemp().parent / f"postgres-{name}.lock")
+    with running_server(name, lock) as url:
         yield url
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import tempfile
 import uuid
@@ -27,14 +28,27 @@ def wheel() -> Any:
 
 
 @contextlib.contextmanager
-def running_server(name: str) -> Iterator[str]:
+def running_server(name: str, lock: str) -> Iterator[str]:
     """The address of a server whose data folder has this name; it counts the processes that use it."""
     folder = os.path.join(tempfile.gettempdir(), f"jackline-postgres-{name}")
-    server = wheel().get_server(folder, cleanup_mode="delete")
+    with _alone(lock):
+        server = wheel().get_server(folder, cleanup_mode="delete")
     try:
         yield str(server.get_uri())
     finally:
-        server.cleanup()
+        with _alone(lock):
+            server.cleanup()
+
+
+@contextlib.contextmanager
+def _alone(lock: str) -> Iterator[None]:
+    """Hold the lock file: the wheel makes the folder before its own lock, and the last one out deletes it there."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
