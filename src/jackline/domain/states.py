@@ -107,6 +107,20 @@ class Proof(StrEnum):
     REFUTED = "refuted"
 
 
+class WorkStatus(StrEnum):
+    """Where a work item stands; the last three are terminal."""
+
+    PENDING = "pending"
+    IN_FLIGHT = "in_flight"
+    WAITING_HUMAN = "waiting_human"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+WORK_ENDED = frozenset({WorkStatus.DONE, WorkStatus.FAILED, WorkStatus.CANCELLED})
+
+
 class Failure(StrEnum):
     """Why a turn or a run did not end well."""
 

@@ -1,4 +1,4 @@
-"""The two transition tables, of a run and of a call. Nothing else in jackline decides which change is allowed."""
+"""The transition tables of a run, a call and a work item. Nothing else in jackline decides which change is allowed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from jackline.domain.states import CallState as C
 from jackline.domain.states import RunState as R
+from jackline.domain.states import WorkStatus as W
 
 S = TypeVar("S")
 
@@ -35,6 +36,22 @@ CALL: dict[tuple[C, str], C] = {
     (C.IN_DOUBT, "abandon"): C.ABANDONED,
 }
 
+WORK: dict[tuple[W, str], W] = {
+    (W.PENDING, "claim"): W.IN_FLIGHT,
+    (W.IN_FLIGHT, "claim"): W.IN_FLIGHT,  # a takeover: the lease ran out
+    (W.IN_FLIGHT, "release"): W.PENDING,
+    (W.IN_FLIGHT, "bury"): W.FAILED,  # the last attempt was given back, or its lease ran out: a dead letter
+    (W.PENDING, "wait"): W.WAITING_HUMAN,
+    (W.IN_FLIGHT, "wait"): W.WAITING_HUMAN,
+    (W.WAITING_HUMAN, "answer"): W.PENDING,
+    # Whoever holds it, or a person who tidies the queue.
+    **{
+        (before, change): after
+        for before in (W.PENDING, W.IN_FLIGHT, W.WAITING_HUMAN)
+        for change, after in (("succeed", W.DONE), ("fail", W.FAILED), ("cancel", W.CANCELLED))
+    },
+}
+
 
 class TransitionRefused(ValueError):
     """A change that the table does not know."""
@@ -48,6 +65,11 @@ def next_run(state: R, change: str) -> R:
 def next_call(state: C, change: str) -> C:
     """The state after the change, or TransitionRefused."""
     return _next(CALL, state, change)
+
+
+def next_work(status: W, change: str) -> W:
+    """The status after the change, or TransitionRefused."""
+    return _next(WORK, status, change)
 
 
 def run_sources(change: str) -> tuple[R, ...]:

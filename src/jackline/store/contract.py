@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jackline.domain.events import NOTHING
+from jackline.store.state_contract import CaseStore, JournalStore, WorkStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -142,8 +143,8 @@ class Status(NamedTuple):
     size: int | None = None
 
 
-class Store(Protocol):
-    """The truth."""
+class Store(WorkStore, JournalStore, CaseStore, Protocol):
+    """The truth: runs here, the agent's own state in `state_contract`."""
 
     @property
     def secret(self) -> bytes:

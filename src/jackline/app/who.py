@@ -1,0 +1,32 @@
+"""Who acts, and inside which run: read from the environment alone. It decides nothing about what they may do."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ACTOR = "JACKLINE_ACTOR"  # set by a host for its agent, or by a person
+RUN = "JACKLINE_RUN"  # set for everything that an agent of a run starts
+
+
+def actor(environ: Mapping[str, str]) -> str:
+    """Whose name stands in events and on claims."""
+    return environ.get(ACTOR) or user_name()
+
+
+def user_name() -> str:
+    """The user of this process, as the system knows them: nobody can claim another's cases by a variable."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def run_id(environ: Mapping[str, str]) -> str | None:
+    """The run inside which this process was started."""
+    return environ.get(RUN) or None

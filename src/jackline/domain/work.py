@@ -1,0 +1,46 @@
+"""The work item: one unit in the agent's own queue. Pure data; `domain.transitions` says which change is allowed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jackline.domain.states import WorkStatus
+
+LEASE_MS = 15 * 60_000
+MOST_ATTEMPTS = 5
+
+
+class WorkItem(NamedTuple):
+    """An item as it stands; its events are the stream `work:ID`."""
+
+    id: str  # the caller's own: enqueueing it again changes nothing
+    kind: str
+    payload: str  # canonical JSON
+    status: WorkStatus
+    owner_agent: str | None  # who holds it, or held it last
+    created_at: int
+    updated_at: int
+    notes: str = ""
+    priority: int = 0  # the higher is claimed first
+    attempts: int = 0
+    max_attempts: int = MOST_ATTEMPTS
+    token: int = 0  # of the newest claim; a write with an older one is refused
+    question: str = ""  # what a person is asked
+    answer: str = ""
+    dead: bool = False  # it failed because its attempts were used up
+    finished_at: int | None = None
+    event_seq: int = 0
+    chain_head: str = ""
+
+
+class Hold(NamedTuple):
+    """Who says that they hold an item; without a token the name alone has to fit."""
+
+    item_id: str
+    owner: str
+    token: int | None = None
+
+
+def stream_of(item_id: str) -> str:
+    """The stream of an item's events; a run's id has no colon."""
+    return f"work:{item_id}"

@@ -1,0 +1,224 @@
+"""What a store can do for the agent's own state: work items, the journal, cases. Contracts and small values only.
+
+As everywhere, an event is written in the same transaction as the state that it explains, times are milliseconds, and
+what could be a secret is redacted before it is written. A change that somebody else got ahead of is refused, with a
+line that says so, and writes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from jackline.domain.events import NOTHING
+from jackline.domain.work import MOST_ATTEMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jackline.domain.case import Case, Entry, EntryKind, Problem
+    from jackline.domain.events import Event, Fact
+    from jackline.domain.work import Hold, WorkItem
+
+JOURNAL = "journal:"  # the stream of events that belong to no run, no item and no case
+
+
+class NewItem(NamedTuple):
+    """An item to be put into the queue."""
+
+    id: str
+    kind: str
+    payload: str = "{}"  # canonical JSON
+    priority: int = 0
+    max_attempts: int = MOST_ATTEMPTS
+    notes: str = ""
+    question: str = ""  # with one, the item waits for a person from the beginning
+
+
+class ItemQuery(NamedTuple):
+    """Which items to list, newest first."""
+
+    statuses: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    owner: str | None = None
+    before: tuple[int, str] | None = None  # the (created_at, id) of the last row of the page before
+    limit: int = 50
+
+
+class TimelineQuery(NamedTuple):
+    """Which events of the timeline to read: all but a run's own `agent.*` and `call.*`."""
+
+    after: tuple[int, str, int] | None = None  # (at, stream, seq): only later ones, oldest first
+    since: int | None = None  # a time: only from then on
+    before: tuple[int, str, int] | None = None  # the page before this event, newest first
+    kind: str = ""  # its beginning
+    actor: str = ""
+    stream: str = ""
+    text: str = ""  # somewhere in kind, actor or data, in whatever case of ASCII letters
+    limit: int = 50
+    newest_first: bool = True
+
+
+class NewCase(NamedTuple):
+    """A case to be begun; if the id is taken, the store adds a number to it."""
+
+    id: str
+    repository: str
+    path: str
+    user_name: str
+    request: str
+    problem: Problem
+    run_id: str | None = None
+
+
+class CaseQuery(NamedTuple):
+    """Which cases to list, newest first."""
+
+    repository: str | None = None
+    status: str = ""
+    run_id: str | None = None
+    before: tuple[int, str] | None = None
+    limit: int = 50
+
+
+class WorkStore(Protocol):
+    """The queue."""
+
+    def enqueue(self, new: NewItem, at: int, actor: str) -> tuple[WorkItem, bool]:
+        """The item and whether it is new; Conflict if the id has another kind or payload."""
+        ...
+
+    def claim_item(self, item_id: str, owner: str, lease_ms: int, at: int) -> WorkItem:
+        """Take one item, pending or with a lease that ran out; NotFound, or Refused with who holds it.
+
+        One whose attempts are used up is buried instead, and refused.
+        """
+        ...
+
+    def claim_next(self, kinds: Sequence[str], owner: str, lease_ms: int, at: int) -> WorkItem | None:
+        """Take the next item of one of these kinds (none: any): expired leases first, then priority, then age.
+
+        Any number of processes get different ones. What has no attempts left is buried on the way.
+        """
+        ...
+
+    def renew_item(self, hold: Hold, lease_ms: int, at: int) -> WorkItem:
+        """Move the lease on; Refused unless it is still held so."""
+        ...
+
+    def resolve_item(self, hold: Hold, change: str, at: int, notes: str | None = None) -> WorkItem:
+        """`succeed`, `fail` or `cancel`; one that is in flight only by who holds it."""
+        ...
+
+    def release_item(self, hold: Hold, at: int, notes: str | None = None) -> WorkItem:
+        """Give it back to the queue; after its last attempt it is buried: failed, and dead."""
+        ...
+
+    def annotate_item(self, item_id: str, notes: str, at: int, actor: str) -> WorkItem:
+        """Put these notes in place of the old ones, which stay in the events; in any status."""
+        ...
+
+    def park_item(self, hold: Hold, question: str, at: int) -> WorkItem:
+        """Let it wait for a person, with a notice-worthy question; one in flight only by who holds it."""
+        ...
+
+    def answer_item(self, item_id: str, answer: str, at: int, actor: str) -> WorkItem:
+        """A person's answer: it is pending again, with its attempts as they were."""
+        ...
+
+    def item(self, item_id: str) -> WorkItem | None:
+        """One item by its whole id."""
+        ...
+
+    def items(self, query: ItemQuery) -> list[WorkItem]:
+        """Newest first; costs the same however many there are."""
+        ...
+
+    def unfinished_items(self, older_than: int, limit: int = 1000) -> list[WorkItem]:
+        """What a host replays at its start, oldest first: what is pending, and what is in flight but given up.
+
+        Given up is what has a lease that ran out, or was not touched since `older_than`.
+        """
+        ...
+
+    def item_counts(self) -> list[tuple[str, str, int]]:
+        """(kind, status, how many) of what is pending, in flight or waiting for a person."""
+        ...
+
+
+class JournalStore(Protocol):
+    """Events beside those of runs."""
+
+    def append_event(self, fact: Fact, at: int, actor: str, item_id: str | None = None) -> Event:
+        """Write an event at the end of the journal, or of an item's stream."""
+        ...
+
+    def timeline(self, query: TimelineQuery) -> list[Event]:
+        """Events of every stream by time; costs the same however many there are, unless it has to search."""
+        ...
+
+
+class CaseStore(Protocol):
+    """Notebooks."""
+
+    def start_case(self, new: NewCase, place: str, at: int) -> Case:
+        """Begin a case, and make it the active one of its place; Refused if an open one is active there."""
+        ...
+
+    def case(self, case_id: str) -> Case | None:
+        """One case by its whole id."""
+        ...
+
+    def matching_cases(self, text: str, limit: int = 10) -> list[Case]:
+        """The case of this id, else those whose id begins so."""
+        ...
+
+    def cases(self, query: CaseQuery) -> list[Case]:
+        """Newest first."""
+        ...
+
+    def active_case(self, place: str) -> Case | None:
+        """The one that is written to in this place."""
+        ...
+
+    def switch_case(self, place: str, case_id: str, at: int) -> Case:
+        """Make an open case the active one of a place; Refused for a closed one."""
+        ...
+
+    def add_entry(self, case_id: str, entry: Entry, at: int, actor: str) -> Entry:
+        """Add an entry with the next number of its kind (that of `entry` is not looked at); Refused when closed.
+
+        Of evidence, NotFound if the hypothesis that its data names is not there.
+        """
+        ...
+
+    def change_entry(
+        self,
+        case_id: str,
+        kind: EntryKind,
+        number: int,
+        status: str,
+        at: int,
+        actor: str,
+        data: Mapping[str, Any] = NOTHING,
+    ) -> Entry:
+        """Give an entry another status, and more data; NotFound, or Refused when the case is closed."""
+        ...
+
+    def entries(self, case_id: str, kind: EntryKind | None = None, after: int = 0) -> list[Entry]:
+        """The entries of a case by kind and number; of one kind, those with a number above `after`."""
+        ...
+
+    def close_case(self, case_id: str, closeout: Mapping[str, Any], at: int, actor: str) -> Case:
+        """Close it, and let it be active nowhere; Refused if it is closed already, or was written to meanwhile.
+
+        `closeout["event_seq"]` is the case's own when whoever closes it looked whether it may be closed.
+        """
+        ...
+
+    def reopen_case(self, case_id: str, place: str, at: int, actor: str) -> Case:
+        """Open a closed case again and make it active there; Refused if another open one is."""
+        ...
+
+    def learnings(self, since: int, limit: int = 1000) -> list[tuple[Case, Entry]]:
+        """Learnings of all cases from a time on, oldest first."""
+        ...
