@@ -49,6 +49,48 @@ class Refused(UsageError):
     """{detail}"""
 
 
+class NoItem(NotFound):
+    """no work item has the id '{detail}': `jackline work list` shows what there is"""
+
+    exit_code = 1
+
+
+class ItemConflict(Conflict):
+    """work item {detail} exists already with another kind or payload: choose another --id"""
+
+    exit_code = 1
+
+
+class ItemRefused(Refused):
+    """{detail}"""
+
+    exit_code = 1
+
+
+class NoEvent(NotFound):
+    """no event has the id '{detail}': `jackline events tail` shows what there is"""
+
+    exit_code = 1
+
+
+class NoCase(NotFound):
+    """no {what} matches '{detail}': `{hint}` shows what there is"""
+
+    exit_code = 1
+
+
+class CaseRefused(Refused):
+    """{detail}"""
+
+    exit_code = 1
+
+
+class NotVerified(CaseRefused):
+    """{detail}"""
+
+    exit_code = 16
+
+
 class SessionTaken(Refused):
     """session {detail} belongs to run {owner}, which has not ended: resume that run, or cancel it first"""
 
@@ -63,6 +105,12 @@ class PolicyError(UsageError):
 
 class ScriptError(UsageError):
     """{detail}"""
+
+
+class PackageBroken(JacklineError):
+    """the package of this jackline is not whole: {detail} {why}; install it again"""
+
+    exit_code = 3
 
 
 class AgentUnavailable(JacklineError):
@@ -93,6 +141,10 @@ class CancelWanted(JacklineError):
     """run {detail} was asked to end: it cannot be put to wait"""
 
     permanent = False
+
+
+class ReportNotWritten(JacklineError):
+    """{detail} cannot be written ({why}): mend that, then `jackline {command}` writes it"""
 
 
 class StoreError(JacklineError):

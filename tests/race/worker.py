@@ -2,6 +2,8 @@
 
 hammer DATABASE NAME PAIRS   make durable calls in a run of its own, on and on
 claim DATABASE NAME RUN      say "ready", wait for a line on stdin, try to claim the run
+fill DATABASE NAME CASE EACH add hypotheses, events and items, and do whatever items there are
+drain DATABASE NAME          do whatever items there are
 hold DATABASE                open a write transaction, say "holding", wait for a line on stdin
 """
 
@@ -12,12 +14,16 @@ import sys
 import time
 from collections.abc import Callable
 
+from jackline.domain.case import Entry, EntryKind
+from jackline.domain.events import Fact
 from jackline.domain.gate import decide
 from jackline.domain.records import Life, Spec
 from jackline.domain.states import RunState
+from jackline.domain.work import Hold
 from jackline.errors import Busy
-from jackline.store.contract import Change, NewRun, Settlement
+from jackline.store.contract import Change, NewRun, Settlement, Store
 from jackline.store.open import open_store
+from jackline.store.state_contract import NewItem
 from tests.support.stores import AT, HERE, LEASE_MS, MAIL, intent, owner
 
 
@@ -62,12 +68,51 @@ def hold(database: str) -> None:
     store.close()
 
 
+def fill(database: str, name: str, case_id: str, each: str) -> None:
+    store = open_store(database, create=False)
+    say("ready")
+    sys.stdin.readline()
+    hypotheses, events, items = [], [], []
+    for number in range(int(each)):
+        text = f"{name}-{number}"
+        entry = Entry(case_id, EntryKind.HYPOTHESIS, 0, AT, AT, text, "open")
+        hypotheses.append((store.add_entry(case_id, entry, AT, name).number, text))
+        events.append(store.append_event(Fact("test.happened", {"what": text}), AT, name).seq)
+        items.append(store.enqueue(NewItem(text, "k", priority=number % 3), AT, name)[0].id)
+    claimed = drained(store, name)
+    store.close()
+    say({"hypotheses": hypotheses, "events": events, "items": items, "claimed": claimed})
+
+
+def drain(database: str, name: str) -> None:
+    store = open_store(database, create=False)
+    say("ready")
+    sys.stdin.readline()
+    claimed = drained(store, name)
+    store.close()
+    say({"claimed": claimed})
+
+
+def drained(store: Store, name: str) -> list[str]:
+    claimed = []
+    while item := store.claim_next((), name, LEASE_MS * 100, AT):
+        store.resolve_item(Hold(item.id, name, item.token), "succeed", AT)
+        claimed.append(item.id)
+    return claimed
+
+
 def say(what: object) -> None:
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
-PROGRAMS: dict[str, Callable[..., None]] = {"hammer": hammer, "claim": claim, "hold": hold}
+PROGRAMS: dict[str, Callable[..., None]] = {
+    "hammer": hammer,
+    "claim": claim,
+    "hold": hold,
+    "fill": fill,
+    "drain": drain,
+}
 
 if __name__ == "__main__":
     PROGRAMS[sys.argv[1]](*sys.argv[2:])

@@ -8,7 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
-from jackline.app import agents, diagnostics
+from jackline.app import agents, dashboard, diagnostics
+from jackline.app.handing import handed_over
+from jackline.app.offering import offered
 from jackline.domain.states import RunState, WaitReason
 from jackline.engine.settings import Settings, fresh_id
 from jackline.engine.supervise import dead_attempt, supervise
@@ -25,11 +27,16 @@ if TYPE_CHECKING:
 
 def settings_of(home: Home) -> Settings:
     """What the engine needs to know of this home."""
+    server, missing = offered(home.config, os.environ)
     return Settings(
         home=home.path,
         host=clock.host_name(),
         lease_ms=round(home.config.number("lease_seconds") * 1000),
         meanwhile=_get_ready,
+        changed=partial(dashboard.changed, home),
+        database=handed_over(home.config),
+        server=server,
+        server_missing=missing,
         find=lambda adapter: agents.usable(home.path, home.config, adapter),
     )
 
@@ -44,9 +51,16 @@ def work(home: Home, run: Run, on_start: OnStart) -> Run:
     """Attempt after attempt until the run ends, or waits for more than the backoff of a transient failure."""
     home.make()
     diagnostics.start(home.path)
-    store, settings = home.store(create=True), settings_of(home)
+    home.store(create=True)
+    with dashboard.live(home):
+        return _work(home, run, on_start)
+
+
+def _work(home: Home, run: Run, on_start: OnStart) -> Run:
+    store, settings = home.store(), settings_of(home)
     while True:
         run = supervise(store, run, partial(agents.load, home.config), settings, on_start)
+        dashboard.changed(home)
         _export(home, run)
         faults.reach("views.written")
         if run.life.reason is not WaitReason.RETRY or not _wait(run, on_start):
@@ -77,6 +91,7 @@ def cancel(home: Home, run: Run) -> Run:
         run = _end_dead(home, run)
     if run.life.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
         _export(home, run)
+    dashboard.changed(home)
     return run
 
 

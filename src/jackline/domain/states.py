@@ -140,6 +140,7 @@ class Failure(StrEnum):
     UNAVAILABLE = "unavailable"
     BUDGET = "budget"
     PROOF = "proof"
+    LEARNINGS = "learnings"  # of the run's open cases: not in a tracked file, and no reason why
     UNGATED = "ungated"
 
 
@@ -160,6 +161,7 @@ _FAILURE_EXIT = {
     Failure.UNAVAILABLE: 13,
     Failure.BUDGET: 15,
     Failure.PROOF: 16,
+    Failure.LEARNINGS: 16,
     Failure.UNGATED: 18,
 }
 _WAIT_EXIT = {

@@ -8,6 +8,7 @@ from jackline.domain.states import WorkStatus
 
 LEASE_MS = 15 * 60_000
 MOST_ATTEMPTS = 5
+LONGEST_NAME = 200
 
 
 class WorkItem(NamedTuple):
@@ -39,6 +40,11 @@ class Hold(NamedTuple):
     item_id: str
     owner: str
     token: int | None = None
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may be an item's id, kind or owner: it is printed, typed and compared."""
+    return 0 < len(text) <= LONGEST_NAME and text.isprintable() and text == text.strip()
 
 
 def stream_of(item_id: str) -> str:

@@ -45,7 +45,8 @@ _DEFAULTS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-_FOR_UPDATE = "lock_"  # the beginning of the names of queries that lock the row they read
+# The beginnings of the names of queries that lock the row they read; `pick_*` passes over what others have locked.
+_LOCKS = {"lock_": " FOR UPDATE", "pick_": " FOR UPDATE SKIP LOCKED"}
 _STATUS = "SELECT pg_xact_status(CAST(%s AS xid8))"
 _EVENT = "SELECT 1 FROM events WHERE stream = %(stream)s AND seq = %(seq)s AND hash = %(hash)s"
 _OUTAGES = (
@@ -259,7 +260,7 @@ class PostgresDriver:
             self._connection.close()
 
     def _spelled(self, name: str, sql: str) -> Any:  # noqa: ANN401 - psycopg wants a literal, which a file is not
-        locked = sql + " FOR UPDATE" if name.startswith(_FOR_UPDATE) else sql
+        locked = sql + _LOCKS.get(name[:5], "")
         return named.with_percent(locked, self._expressions)
 
     def _translated(self, error: psycopg.Error) -> StoreError:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.domain.case import Problem
 from jackline.domain.events import Fact
 
 if TYPE_CHECKING:
+    from jackline.domain.case import Entry
     from jackline.domain.gate import Intent
     from jackline.domain.records import Check, Checkpoint, Life, Notice, Spec, Turn
     from jackline.domain.secrets import Redactor
     from jackline.store.contract import Change, NewRun, Settlement
+    from jackline.store.state_contract import NewCase, NewItem
 
 
 def new_run(redactor: Redactor, new: NewRun) -> NewRun:
@@ -53,6 +56,18 @@ def intent(redactor: Redactor, wanted: Intent) -> Intent:
     )
 
 
+def new_case(redactor: Redactor, new: NewCase) -> NewCase:
+    """A case to be begun."""
+    clean = redactor.value(new.problem._asdict())
+    lists = {name: tuple(clean[name]) for name, one in new.problem._asdict().items() if isinstance(one, tuple)}
+    return new._replace(request=redactor.redact(new.request), problem=Problem(**{**clean, **lists}))
+
+
+def entry(redactor: Redactor, added: Entry) -> Entry:
+    """What is written into a case."""
+    return added._replace(text=redactor.redact(added.text), data=redactor.value(dict(added.data)))
+
+
 def settlement(redactor: Redactor, told: Settlement) -> Settlement:
     """What came of a call."""
     return told._replace(
@@ -60,6 +75,13 @@ def settlement(redactor: Redactor, told: Settlement) -> Settlement:
         external_id=redactor.redact(told.external_id),
         external=redactor.json(told.external) if told.external else "",
         reason=redactor.redact(told.reason),
+    )
+
+
+def new_item(redactor: Redactor, new: NewItem) -> NewItem:
+    """A work item to be put into the queue; its id and kind are compared, and left as they are."""
+    return new._replace(
+        payload=redactor.json(new.payload), notes=redactor.redact(new.notes), question=redactor.redact(new.question)
     )
 
 

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 from jackline.domain.budget import Spent
+from jackline.domain.case import Entry
 from jackline.domain.changes import Changes
 from jackline.domain.events import Event
 from jackline.domain.health import Health
 from jackline.domain.records import Attempt, Call, Check, Checkpoint, Life, Notice, Receipt, Run, Spec, Turn
+from jackline.domain.reporting import CheckLine, TurnLine
 from jackline.domain.states import (
     CallClass,
     CallState,
@@ -21,6 +23,7 @@ from jackline.domain.states import (
     RunState,
     WaitReason,
 )
+from jackline.domain.work import WorkItem
 from jackline.store.driver import Row, clean
 
 PROMPT_SHOWN = 200
@@ -41,6 +44,19 @@ _LISTED = (
 )  # fmt: skip
 
 
+_CASE = (
+    "id", "repository", "path", "user_name", "run_id", "status", "request", "problem", "created_at", "updated_at",
+    "hypotheses", "evidence", "commands", "learnings", "closeout", "closed_at", "event_seq", "chain_head",
+)  # fmt: skip
+_REPORT_RUN = (
+    "runs.id", "number", "path", "agent", "task", "prompt", "state", "reason", "wake_at", "phase", "failure",
+    "SUBSTR(detail, 1, 400)", "proof", "tokens_input + tokens_output", "usd_micros",
+    "runs.created_at", "started_at", "finished_at", "event_seq", "archived_at",
+)  # fmt: skip
+_REPORT_ITEM = (
+    "id", "kind", "status", "owner_agent", "priority", "attempts", "max_attempts", "SUBSTR(question, 1, 400)",
+    "SUBSTR(notes, 1, 400)", "created_at", "updated_at", "finished_at",
+)  # fmt: skip
 _TURN = Turn._fields[:-1]  # all but `spent`, which has columns of its own
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -57,6 +73,15 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "changes": Changes._fields,
     "call": Call._fields,
     "receipt": Receipt._fields,
+    "report_run": _REPORT_RUN,
+    "report_item": _REPORT_ITEM,
+    "report_learning": ("case_id", "number", "at", "SUBSTR(text, 1, 2000)", "status", "data"),
+    "report_move": ("stream", "seq", "at", "kind", "data"),
+    "report_turn": TurnLine._fields,
+    "report_check": CheckLine._fields,
+    "item": WorkItem._fields,
+    "case": _CASE,
+    "entry": Entry._fields,
 }
 
 _CALL_WORDS = ("call_class", "replay", "decision", "state")  # of closed sets

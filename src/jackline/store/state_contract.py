@@ -13,10 +13,11 @@ from jackline.domain.events import NOTHING
 from jackline.domain.work import MOST_ATTEMPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jackline.domain.case import Case, Entry, EntryKind, Problem
     from jackline.domain.events import Event, Fact
+    from jackline.domain.reporting import CheckLine, ItemLine, Learning, Move, RunLine, Spending, TurnLine
     from jackline.domain.work import Hold, WorkItem
 
 JOURNAL = "journal:"  # the stream of events that belong to no run, no item and no case
@@ -56,6 +57,7 @@ class TimelineQuery(NamedTuple):
     text: str = ""  # somewhere in kind, actor or data, in whatever case of ASCII letters
     limit: int = 50
     newest_first: bool = True
+    whole: bool = False  # with a stream: also what a run keeps out of the timeline
 
 
 class NewCase(NamedTuple):
@@ -140,6 +142,10 @@ class WorkStore(Protocol):
         """
         ...
 
+    def requeue_item(self, item_id: str, older_than: int, at: int, actor: str) -> WorkItem | None:
+        """Give back to the queue what is in flight but given up (as above); None if it is not, or not any more."""
+        ...
+
     def item_counts(self) -> list[tuple[str, str, int]]:
         """(kind, status, how many) of what is pending, in flight or waiting for a person."""
         ...
@@ -160,8 +166,11 @@ class JournalStore(Protocol):
 class CaseStore(Protocol):
     """Notebooks."""
 
-    def start_case(self, new: NewCase, place: str, at: int) -> Case:
-        """Begin a case, and make it the active one of its place; Refused if an open one is active there."""
+    def start_case(self, new: NewCase, place: str, at: int, actor: str = "") -> Case:
+        """Begin a case, and make it the active one of its place; Refused if an open one is active there.
+
+        Without an actor it is the case's user who does it.
+        """
         ...
 
     def case(self, case_id: str) -> Case | None:
@@ -180,7 +189,7 @@ class CaseStore(Protocol):
         """The one that is written to in this place."""
         ...
 
-    def switch_case(self, place: str, case_id: str, at: int) -> Case:
+    def switch_case(self, place: str, case_id: str, at: int, actor: str = "") -> Case:
         """Make an open case the active one of a place; Refused for a closed one."""
         ...
 
@@ -221,4 +230,68 @@ class CaseStore(Protocol):
 
     def learnings(self, since: int, limit: int = 1000) -> list[tuple[Case, Entry]]:
         """Learnings of all cases from a time on, oldest first."""
+        ...
+
+
+class ReportStore(Protocol):
+    """What dashboards and retros read: every look-up is bounded, every span is read in pages."""
+
+    def runs_in(self, state: str, limit: int) -> list[RunLine]:
+        """Runs in a state, newest first."""
+        ...
+
+    def runs_waiting(self, reason: str, limit: int) -> list[RunLine]:
+        """Runs that wait for this reason, oldest first."""
+        ...
+
+    def runs_failed(self, since: int, limit: int) -> list[RunLine]:
+        """Runs that failed since a time, newest first."""
+        ...
+
+    def count_runs(self, state: str, most: int) -> int:
+        """How many runs are in a state, counted no further than `most`."""
+        ...
+
+    def items_in(self, status: str, limit: int) -> list[ItemLine]:
+        """Items of a status, oldest first."""
+        ...
+
+    def items_dead(self, limit: int) -> list[ItemLine]:
+        """Dead letters, newest first."""
+        ...
+
+    def kinds_in(self, status: str, most: int, limit: int) -> list[tuple[str, int]]:
+        """The kinds of items of a status, and how many of each, counted no further than `most`."""
+        ...
+
+    def spending(self, first: str, last: str) -> list[Spending]:
+        """What was spent from one day (UTC) to another, both included."""
+        ...
+
+    def newest_learnings(self, limit: int) -> list[Learning]:
+        """Learnings of all cases, newest first."""
+        ...
+
+    def learnings_between(self, start: int, until: int) -> Iterator[Learning]:
+        """Learnings of all cases from a time until before another, oldest first."""
+        ...
+
+    def runs_finished(self, start: int, until: int) -> Iterator[RunLine]:
+        """Runs that ended from a time until before another, oldest end first."""
+        ...
+
+    def run_moves(self, start: int, until: int) -> Iterator[Move]:
+        """Changes of runs' states from a time until before another, by time."""
+        ...
+
+    def last_move(self, run_id: str, before: int | None = None) -> Move | None:
+        """The last change of a run's state, before an event of it if one is named."""
+        ...
+
+    def turn_lines(self, run_id: str) -> list[TurnLine]:
+        """The turns of a run."""
+        ...
+
+    def check_lines(self, run_id: str) -> list[CheckLine]:
+        """The checks of a run."""
         ...

@@ -55,7 +55,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         return 0
     _table(rows, out, with_repository=args.all_repos)
     if more:
-        out.note(f"more: {_next_page(out, rows[-1].id)}")
+        out.note(f"more: {next_page(out, rows[-1].id)}")
     return 0
 
 
@@ -123,7 +123,7 @@ def _nothing(args: Namespace, out: Output) -> str:
     return f"no runs{here}; start one: jackline run PROMPT --agent NAME, or see one: jackline demo"
 
 
-def _next_page(out: Output, last: str) -> str:
+def next_page(out: Output, last: str) -> str:
     """The same command again, one page further."""
     from shlex import join
 

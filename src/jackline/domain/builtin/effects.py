@@ -6,6 +6,7 @@ from jackline.domain.builtin.table import CONTENT, effect
 from jackline.domain.states import Decision, Replay
 
 _FORCE = "push without --force, to a branch of your own; a person may overwrite or delete what others have"
+_WORD = "this is a person's word: say what you need, and end your turn"
 _URL = r"https://\S+"
 _PULL = (("url", r"https://\S+/(?:pull|merge_requests)/\d+"), ("pr", r"/(?:pull|merge_requests)/(\d+)"))
 _ISSUE = (("url", r"https://\S+/issues/\d+\S*"), ("issue", r"/issues/(\d+)"))
@@ -38,7 +39,9 @@ _DENIED = (
     ),
     # Whoever works under the gate does not open it.
     *effect("jackline answer|trust", "jackline.answer", decision=Decision.DENY, target="jackline:{1|}",
-            hint="this is a person's word: say what you need, and end your turn"),
+            hint=_WORD),
+    *effect("jackline work answer", "jackline.answer", decision=Decision.DENY, target="jackline:work:{1|}",
+            hint=_WORD),
 )  # fmt: skip
 _GIT = (
     *effect(

@@ -104,6 +104,12 @@ aws s3api get-object
 pulumi config|new|logs
 ansible-lint
 jupyter nbconvert ! --execute --to-command
+jackline work enqueue|next|claim|renew|resolve|release|annotate|replay|wait-human ! --home
+jackline events append ! --home
+jackline case start|reopen|switch|files ! --home
+jackline case hypothesis|evidence|command|learning add ! --home
+jackline case hypothesis resolve ! --home
+jackline dashboard ! --home
 typst|latexmk|pdflatex|xelatex|lualatex|bibtex|biber|makeindex ! -shell-escape --shell-escape -e
 """
 

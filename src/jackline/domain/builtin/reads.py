@@ -172,6 +172,11 @@ redis-cli ping|info|get|mget|keys|scan|exists|ttl|type|hget|hgetall|lrange|smemb
 kill ? -l -L --list
 ollama list|ps|show
 jackline list|show|logs|receipts|verify|agents|config|policy|completion
+jackline work get|list|pending
+jackline events tail|since|search
+jackline case status|list|handoff
+jackline case hypothesis list
+jackline case learning review
 """
 
 READS = tuple(rule for text in (_PLAIN, _CAREFUL, _GIT, _OTHERS) for rule in rows(text, CallClass.READ))

@@ -36,6 +36,20 @@ _SHELLS = """
 Bash bash shell shell_command local_shell exec_command run_shell_command execute_command run_command run_terminal_cmd
 background_process Monitor monitor
 """
+# jackline's own MCP server, by the names that the CLIs give to its tools. What they change is the run's own state.
+_OWN_PREFIXES = ("mcp__jackline__", "mcp_jackline_", "jackline_")
+_OWN_READS = "case_status case_handoff case_learning_review work_get work_list events_tail events_search run_status"
+_OWN_LOCALS = """
+case_start case_hypothesis_add case_hypothesis_resolve case_evidence_add case_command_add case_learning_add case_close
+work_enqueue work_next work_claim work_renew work_resolve work_release work_annotate work_wait_human
+events_append ask_human ask_human_result
+"""
+# Closing a case runs the commands that it, or its beginning, was given: both are judged by them, as a shell is.
+VERIFIERS = {
+    f"{prefix}{tool}": field
+    for tool, field in (("case_close", "verification"), ("case_start", "verify"))
+    for prefix in _OWN_PREFIXES
+}
 SHELLS = frozenset(_SHELLS.split())
 COMMANDS = ("command", "cmd", "script")
 FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path")
@@ -43,6 +57,16 @@ FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path")
 
 def _rules(names: str, kind: CallClass) -> tuple[Rule, ...]:
     return tuple(Rule(f"builtin.{tool}", tool, kind, Replay.EXACT) for tool in names.split())
+
+
+def _own(names: str) -> str:
+    return " ".join(f"{prefix}{name}" for name in names.split() for prefix in _OWN_PREFIXES)
+
+
+def _own_rules() -> tuple[Rule, ...]:
+    """After a crash none is made again by force: an entry that was written once would stand there twice."""
+    changing = (Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.ASK) for tool in _own(_OWN_LOCALS).split())
+    return (*_rules(_own(_OWN_READS), CallClass.READ), *changing)
 
 
 TOOLS = (
@@ -53,5 +77,6 @@ TOOLS = (
         Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.RELAUNCH, key=("subagent_type", "prompt"))
         for tool in _TASKS.split()
     ),
+    *_own_rules(),
     Rule("builtin.mcp", "mcp__*", CallClass.UNKNOWN),  # nobody but its author knows what a server's tool does
 )

@@ -27,7 +27,8 @@ CREATE INDEX work_items_next ON work_items (status, priority DESC, created_at, i
 CREATE INDEX work_items_next_of_kind ON work_items (status, kind, priority DESC, created_at, id);
 CREATE INDEX work_items_newest ON work_items (created_at, id);
 CREATE INDEX work_items_kind ON work_items (kind, created_at, id);
-CREATE INDEX work_items_status ON work_items (status, updated_at, id);
+CREATE INDEX work_items_status ON work_items (status, created_at, id);
+CREATE INDEX work_items_owner ON work_items (owner_agent, created_at, id) WHERE owner_agent IS NOT NULL;
 
 -- Where a stream stands that belongs to no run, no item and no case.
 CREATE TABLE streams (
@@ -97,4 +98,9 @@ CREATE TABLE spending (
     PRIMARY KEY (day, agent)
 );
 
-CREATE INDEX runs_finished ON runs (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX runs_finished ON runs (finished_at, id) WHERE finished_at IS NOT NULL;
+
+-- What a dashboard shows first; each holds no more than what it is about, and a query has to say the same condition.
+CREATE INDEX runs_waiting ON runs (reason, created_at, id) WHERE state = 'waiting';
+CREATE INDEX runs_failed ON runs (state, finished_at, id) WHERE state = 'failed';
+CREATE INDEX work_items_dead ON work_items (finished_at, id) WHERE dead = 1;

@@ -1,0 +1,241 @@
+"""Work items for programs: what the command line and the MCP server do with the queue. It prints nothing.
+
+Whoever acts is the caller's word, else JACKLINE_ACTOR, else the user. Looking makes no home.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jackline import clock
+from jackline.app.texts import named
+from jackline.domain.events import canonical
+from jackline.domain.states import WorkStatus
+from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS, Hold
+from jackline.errors import ItemRefused, NoItem, UsageError
+from jackline.store.state_contract import ItemQuery, NewItem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.app.home import Home
+    from jackline.domain.work import WorkItem
+    from jackline.store.contract import Store
+
+RESOLUTIONS = {"done": "succeed", "failed": "fail", "cancelled": "cancel"}
+LONGEST_TEXT = 1_000_000  # of a payload, of notes, of a question or an answer; a larger one is a file that is named
+
+
+def enqueue(  # noqa: PLR0913 - what an item has
+    home: Home,
+    item_id: str | None,
+    kind: str,
+    payload: str = "{}",
+    *,
+    priority: int = 0,
+    max_attempts: int = MOST_ATTEMPTS,
+    notes: str = "",
+    question: str = "",
+    actor: str = "",
+    folder: str | None = None,
+) -> tuple[WorkItem, bool]:
+    """Put an item into the queue, and whether it is new: the same id, kind and payload are the same item.
+
+    Without an id it gets a fresh one. With a question it waits for a person from the beginning. `payload` is JSON; it
+    has to fit the schema of its kind that the home, or the project around `folder`, may have.
+    """
+    value = value_of(payload, "the payload")
+    new = NewItem(item_id or _fresh(), kind, canonical(value), priority, max_attempts, _short(notes), _short(question))
+    _refuse_unfitting(home, new, value, folder)
+    made = home.store(create=True).enqueue(new, clock.wall_ms(), _who(actor))
+    _changed(home)
+    return made
+
+
+def next_item(home: Home, kinds: Sequence[str] = (), owner: str = "", lease_ms: int = LEASE_MS) -> WorkItem | None:
+    """Claim the next item of one of these kinds (none: any); None if there is nothing to claim."""
+    if home.is_new:
+        return None
+    item = home.store(create=True).claim_next(kinds, _who(owner), lease_ms, clock.wall_ms())
+    _changed(home)  # also without an item: others may have been buried on the way
+    return item
+
+
+def claim(home: Home, item_id: str, owner: str = "", lease_ms: int = LEASE_MS) -> WorkItem:
+    """Claim this very item."""
+    try:
+        return _store(home, item_id).claim_item(item_id, _who(owner), lease_ms, clock.wall_ms())
+    finally:
+        _changed(home)  # also when it is refused: it may have been buried
+
+
+def renew(home: Home, item_id: str, owner: str = "", token: int | None = None, lease_ms: int = LEASE_MS) -> WorkItem:
+    """Keep what is held for longer."""
+    return _store(home, item_id).renew_item(Hold(item_id, _who(owner), token), lease_ms, clock.wall_ms())
+
+
+def resolve(
+    home: Home,
+    item_id: str,
+    status: str = "done",
+    owner: str = "",
+    token: int | None = None,
+    notes: str | None = None,
+) -> WorkItem:
+    """End an item: done, failed or cancelled. One in flight only by who holds it."""
+    if status not in RESOLUTIONS:
+        raise UsageError(f"a work item cannot end as '{named(status)}': say {', '.join(RESOLUTIONS)}")
+    hold = Hold(item_id, _who(owner), token)
+    item = _store(home, item_id).resolve_item(hold, RESOLUTIONS[status], clock.wall_ms(), _noted(notes))
+    _changed(home)
+    return item
+
+
+def release(home: Home, item_id: str, owner: str = "", token: int | None = None, notes: str | None = None) -> WorkItem:
+    """Give an item back to the queue; after its last attempt it has failed."""
+    hold = Hold(item_id, _who(owner), token)
+    item = _store(home, item_id).release_item(hold, clock.wall_ms(), _noted(notes))
+    _changed(home)
+    return item
+
+
+def annotate(home: Home, item_id: str, notes: str, actor: str = "") -> WorkItem:
+    """Put these notes in place of the old ones."""
+    item = _store(home, item_id).annotate_item(item_id, _short(notes), clock.wall_ms(), _who(actor))
+    _changed(home)
+    return item
+
+
+def wait_human(home: Home, item_id: str, question: str, owner: str = "", token: int | None = None) -> WorkItem:
+    """Let an item wait for a person's answer."""
+    if not question.strip():
+        raise UsageError("what shall the person be asked? the question is empty")
+    hold = Hold(item_id, _who(owner), token)
+    item = _store(home, item_id).park_item(hold, _short(question), clock.wall_ms())
+    _changed(home)
+    return item
+
+
+def answer(home: Home, item_id: str, text: str, actor: str = "") -> WorkItem:
+    """A person's answer: the item is in the queue again. Refused inside a run, whose agents are no persons."""
+    from jackline.app import who
+    from jackline.engine import marks
+
+    if os.environ.get(marks.NAME) or who.run_id(os.environ):
+        raise ItemRefused(
+            "this is asked from inside a run: a work item that waits is for a person to answer, elsewhere"
+        )
+    if not text.strip():
+        raise UsageError("the answer is empty: say something")
+    item = _store(home, item_id).answer_item(item_id, _short(text), clock.wall_ms(), _who(actor))
+    _changed(home)
+    return item
+
+
+def get(home: Home, item_id: str) -> WorkItem:
+    """One item by its whole id."""
+    item = None if home.is_new else home.store().item(item_id)
+    if item is None:
+        raise NoItem(named(item_id))
+    return item
+
+
+def list_items(home: Home, query: ItemQuery) -> list[WorkItem]:
+    """Items, newest first."""
+    return [] if home.is_new else home.store().items(query)
+
+
+def pending(home: Home, kinds: Sequence[str] = (), limit: int = 50) -> list[WorkItem]:
+    """What nobody has taken yet, newest first."""
+    return list_items(home, ItemQuery((str(WorkStatus.PENDING),), tuple(kinds), limit=limit))
+
+
+def replay(
+    home: Home, older_than_ms: int | None = None, limit: int = 1000, *, requeue: bool = False, actor: str = ""
+) -> list[WorkItem]:
+    """What was left undone, oldest first: what is pending, and what is in flight but given up.
+
+    Given up: its lease ran out, or it was not touched for so long. With `requeue` such an item is put back into the
+    queue, as if its holder had released it.
+    """
+    if home.is_new:
+        return []
+    now = clock.wall_ms()
+    older_than = 0 if older_than_ms is None else now - older_than_ms
+    store = home.store(create=requeue)
+    found = store.unfinished_items(older_than, limit)
+    if not requeue:
+        return found
+    now_so = [
+        store.requeue_item(item.id, older_than, now, _who(actor)) if item.status is WorkStatus.IN_FLIGHT else item
+        for item in found
+    ]
+    _changed(home)
+    return [item for item in now_so if item is not None]  # one whose holder came back meanwhile is left to it
+
+
+def value_of(text: str, what: str) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON value in a text; NaN and its like are none."""
+    if len(text) > LONGEST_TEXT:
+        raise UsageError(f"{what} is longer than {LONGEST_TEXT:,} characters: write a file, and name it there")
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f'{what} is no JSON ({error}): give something like \'{{"to": "bob"}}\'') from None
+
+
+def notes_of(text: str) -> str:
+    """Notes that have to be JSON, with one spelling."""
+    return canonical(value_of(text, "what --notes-json says"))
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")
+
+
+def _refuse_unfitting(home: Home, new: NewItem, value: object, folder: str | None) -> None:
+    """UsageError if the payload does not fit its kind; an item that is there already is not judged again."""
+    from jackline.app import work_schemas
+
+    problem = work_schemas.problem(home.path, os.getcwd() if folder is None else folder, new.kind, value)
+    if problem and (home.is_new or home.store(create=True).item(new.id) is None):
+        raise UsageError(problem)
+
+
+def _store(home: Home, item_id: str) -> Store:
+    if home.is_new:
+        raise NoItem(named(item_id))
+    return home.store(create=True)
+
+
+def _who(given: str) -> str:
+    if given:
+        return given
+    from jackline.app import who
+
+    return who.actor(os.environ)
+
+
+def _fresh() -> str:
+    from jackline.domain import ids
+
+    return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
+
+
+def _short(text: str) -> str:
+    if len(text) > LONGEST_TEXT:
+        raise UsageError(f"a text of a work item has at most {LONGEST_TEXT:,} characters: write a file, and name it")
+    return text
+
+
+def _noted(notes: str | None) -> str | None:
+    return None if notes is None else _short(notes)
+
+
+def _changed(home: Home) -> None:
+    from jackline.app import dashboard
+
+    if not home.is_new:
+        dashboard.changed(home)

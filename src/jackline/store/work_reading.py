@@ -1,0 +1,105 @@
+"""What can be read of work items, and how they become rows and records. It changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jackline.domain.states import WORK_ENDED, WorkStatus
+from jackline.domain.work import WorkItem
+from jackline.store.base import Base
+from jackline.store.driver import Row, clean
+from jackline.store.rows import COLUMNS, plain
+from jackline.store.state_contract import ItemQuery
+
+_UNFINISHED = tuple(one for one in WorkStatus if one not in WORK_ENDED)
+WORDS = {str(one): str(one) for one in _UNFINISHED}
+_NEWEST = "ORDER BY created_at DESC, id DESC LIMIT :limit"
+
+
+class WorkReading(Base):
+    """The part of the store that looks into the queue."""
+
+    def item(self, item_id: str) -> WorkItem | None:
+        """One item by its whole id."""
+        row = self._driver.read(lambda statements: statements.one("get_item", {"id": clean(item_id)}))
+        return None if row is None else to_item(row)
+
+    def items(self, query: ItemQuery) -> list[WorkItem]:
+        """Newest first; costs the same however many there are."""
+        sql, values = listing(query)
+        return [to_item(row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
+
+    def unfinished_items(self, older_than: int, limit: int = 1000) -> list[WorkItem]:
+        """What a host replays at its start, oldest first: what is pending, and what is in flight but given up."""
+        values = {**WORDS, "older_than": older_than, "limit": max(0, limit)}
+        found = self._driver.read(lambda one: one.all("unfinished_items", {**values, **one.clock()}))
+        return [to_item(row) for row in found]
+
+    def item_counts(self) -> list[tuple[str, str, int]]:
+        """(kind, status, how many) of what is pending, in flight or waiting for a person."""
+        counts = self._driver.snapshot(lambda one: [(word, one.all("count_items", {"status": word})) for word in WORDS])
+        return [(kind, status, count) for status, found in counts for kind, count in found]
+
+
+def to_item(row: Row) -> WorkItem:
+    """An item from the columns of `{item}`."""
+    item = WorkItem(*row)
+    return item._replace(status=WorkStatus(item.status), dead=bool(item.dead))
+
+
+def item_values(item: WorkItem) -> dict[str, Any]:
+    """An item as parameters."""
+    return {**plain(item), "dead": int(item.dead)}
+
+
+def listing(query: ItemQuery) -> tuple[str, dict[str, object]]:
+    """The query of a page and its parameters: parts that each read one index from its newest end, merged."""
+    values: dict[str, object] = {"limit": max(0, query.limit)}
+    shared = _shared(query, values)
+    statuses = _named("status", query.statuses, values) or [None]
+    kinds = _named("kind", query.kinds, values) or [None]
+    led = query.owner is not None
+    parts = [
+        _part([*shared, *_places(status, kind, str(values.get(status or "")), led=led)])
+        for status in statuses
+        for kind in kinds
+    ]
+    merged = " UNION ALL ".join(parts)
+    return f"SELECT {', '.join(COLUMNS['item'])} FROM ({merged}) AS merged {_NEWEST}", values  # noqa: S608
+
+
+def _named(column: str, wanted: tuple[str, ...], values: dict[str, object]) -> list[str | None]:
+    named = {f"{column}_{place}": clean(str(one)) for place, one in enumerate(dict.fromkeys(wanted))}
+    values |= named
+    return list(named)
+
+
+def _shared(query: ItemQuery, values: dict[str, object]) -> list[str]:
+    conditions = []
+    if query.owner is not None:
+        values["owner"] = clean(query.owner)
+        conditions.append("owner_agent = :owner")
+    if query.before is not None:
+        values["before_at"], values["before_id"] = query.before[0], clean(query.before[1])
+        conditions.append("(created_at, id) < (:before_at, :before_id)")
+    return conditions
+
+
+def _places(status: str | None, kind: str | None, wanted: str, *, led: bool) -> list[str]:
+    """The conditions on status and kind; only one column leads, so that its index gives the order.
+
+    `|| ''` keeps the other column's index out. Of what is unfinished there is little, so its status leads.
+    """
+    by_status = not led and status is not None and (kind is None or wanted in WORDS)
+    by_kind = not led and not by_status
+    found = []
+    if status is not None:
+        found.append(f"status = :{status}" if by_status else f"status || '' = :{status}")
+    if kind is not None:
+        found.append(f"kind = :{kind}" if by_kind else f"kind || '' = :{kind}")
+    return found
+
+
+def _part(conditions: list[str]) -> str:
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT * FROM (SELECT {', '.join(COLUMNS['item'])} FROM work_items{where} {_NEWEST}) AS part"  # noqa: S608

@@ -1,0 +1,140 @@
+"""Eight processes fill the agent's own state at once: every number is given out once, nothing is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from jackline.domain import case, work
+from jackline.domain.case import EntryKind
+from jackline.domain.events import Event, broken_at
+from jackline.domain.work import Hold
+from jackline.errors import Refused
+from jackline.store.contract import Store
+from jackline.store.state_contract import JOURNAL, ItemQuery, NewCase, NewItem
+from tests.support.stores import AT, HERE, LEASE_MS
+
+PROCESSES = 8
+CASE = "20231114-221320-a-case"
+_PAGE = 1000
+
+
+def test_eight_processes_add_hypotheses_events_and_items(store: Store, database: str, start: Any) -> None:
+    _fill(store, database, start, 5)
+
+
+@pytest.mark.full
+def test_eight_processes_add_a_thousand_of_each(store: Store, database: str, start: Any) -> None:
+    _fill(store, database, start, 1000)
+
+
+def _fill(store: Store, database: str, start: Any, each: int) -> None:
+    new = NewCase(CASE, "repository", HERE, "ada", "find it", case.Problem())
+    assert store.start_case(new, case.place_of("repository", "ada", None), AT).id == CASE
+    programs = [start("fill", database, str(number), CASE, str(each)) for number in range(PROCESSES)]
+    assert [program.hear() for program in programs] == ["ready"] * PROCESSES
+    for program in programs:
+        program.tell()
+    told = [program.hear() for program in programs]
+    _hypotheses_are_whole(store, told, PROCESSES * each)
+    _journal_is_whole(store, told, PROCESSES * each)
+    _items_are_whole(store, told, PROCESSES * each)
+    assert store.check() == []
+
+
+def _hypotheses_are_whole(store: Store, told: list[Any], count: int) -> None:
+    """H001 to the last without a gap or a double, each with the text of who was given it."""
+    given = {number: text for one in told for number, text in one["hypotheses"]}
+    assert sorted(number for one in told for number, _ in one["hypotheses"]) == list(range(1, count + 1))
+    entries = store.entries(CASE, EntryKind.HYPOTHESIS)
+    assert {entry.number: entry.text for entry in entries} == given
+    assert len({entry.id for entry in entries}) == len(entries) == count
+    found = store.case(CASE)
+    assert found is not None
+    assert found.counts[EntryKind.HYPOTHESIS] == count
+    events = _whole(store, case.stream_of(CASE))
+    assert (found.event_seq, found.chain_head) == (len(events), events[-1].hash)
+    assert len(events) == count + 1
+
+
+def _journal_is_whole(store: Store, told: list[Any], count: int) -> None:
+    events = _whole(store, JOURNAL)
+    assert sorted(seq for one in told for seq in one["events"]) == list(range(1, count + 1))
+    assert [event.seq for event in events] == list(range(1, count + 1))
+    assert len({event.data for event in events}) == count
+
+
+def _items_are_whole(store: Store, told: list[Any], count: int) -> None:
+    """Each item is there once, and was claimed once, by one of them."""
+    assert len({item for one in told for item in one["items"]}) == count
+    claimed = [item for one in told for item in one["claimed"]]
+    assert len(claimed) == len(set(claimed)) == count
+    items = list(_items(store))
+    assert {item.id for item in items} == set(claimed)
+    for item in items:
+        assert (item.status, item.attempts, item.token, item.event_seq) == ("done", 1, 1, 3)
+    for item in items[:: max(1, count // 50)]:
+        events = _whole(store, work.stream_of(item.id))
+        assert [event.kind for event in events] == ["work.created", "work.claimed", "work.resolved"]
+        assert item.chain_head == events[-1].hash
+
+
+def _items(store: Store) -> Iterator[work.WorkItem]:
+    before = None
+    while page := store.items(ItemQuery(before=before, limit=_PAGE)):
+        yield from page
+        before = (page[-1].created_at, page[-1].id)
+
+
+def _whole(store: Store, stream: str) -> list[Event]:
+    """Every event of a stream, whose chain must hold."""
+    events: list[Event] = []
+    while page := store.events(stream, events[-1].seq if events else 0, _PAGE):
+        events += page
+    assert broken_at(events) is None
+    return events
+
+
+def test_processes_that_claim_next_share_the_queue(store: Store, database: str, start: Any) -> None:
+    for number in range(40):
+        store.enqueue(NewItem(f"i{number}", "k", priority=number % 3), AT, "host")
+    programs = [start("drain", database, f"w{number}") for number in range(PROCESSES)]
+    assert [program.hear() for program in programs] == ["ready"] * PROCESSES
+    for program in programs:
+        program.tell()
+    got = [item for program in programs for item in program.hear()["claimed"]]
+    assert sorted(got) == sorted(f"i{number}" for number in range(40))
+    assert store.item_counts() == []
+
+
+def test_to_end_an_item_and_to_give_it_back_race_to_one_outcome(opened: Callable[..., Store]) -> None:
+    ending, releasing = opened(), opened()
+    for number in range(15):
+        ending.enqueue(NewItem(f"i{number}", "k"), AT, "host")
+        hold = Hold(f"i{number}", "one", ending.claim_item(f"i{number}", "one", LEASE_MS, AT).token)
+        won = _winners(partial(ending.resolve_item, hold, "succeed", AT), partial(releasing.release_item, hold, AT))
+        assert [ending.item(hold.item_id)] == won
+        _whole(ending, work.stream_of(hold.item_id))
+
+
+def _winners(*writes: Callable[[], work.WorkItem]) -> list[work.WorkItem]:
+    """Do both at the same moment; what was written by those who were not refused."""
+    won: list[work.WorkItem] = []
+    begin = threading.Barrier(len(writes))
+
+    def act(write: Callable[[], work.WorkItem]) -> None:
+        begin.wait()
+        with contextlib.suppress(Refused):
+            won.append(write())
+
+    threads = [threading.Thread(target=act, args=(write,)) for write in writes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return won
