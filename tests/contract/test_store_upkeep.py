@@ -16,7 +16,7 @@ from jackline.domain.states import RunState
 from jackline.errors import Refused, StoreError
 from jackline.store.contract import Change, RunQuery, Settlement, Store
 from jackline.store.open import database_status, open_store
-from tests.support.stores import AT, begun, by_hand, claimed, intent, made
+from tests.support.stores import AT, begun, by_hand, claimed, drop_triggers, intent, made
 
 DIRTY = "a\x00b\ud800c é 🙂"
 CLEAN = "a\ufffdb\ufffdc é 🙂"
@@ -34,7 +34,8 @@ def test_status_tells_schema_size_and_counts(store: Store, database: str) -> Non
     _worked(store)
     status = store.status()
     assert (status.schema, status.pending) == (status.known_schema, ())
-    assert status.counts == {"runs": 1, "calls": 1, "receipts": 1, "contents": 0, "events": 5, "notices": 0}
+    counts = {"runs": 1, "calls": 1, "receipts": 1, "contents": 0, "events": 5, "notices": 0}
+    assert status.counts == {**counts, "work_items": 0, "cases": 0}
     assert status.size is not None
     assert status.size > 0
     assert status == database_status(database)
@@ -65,17 +66,6 @@ def test_the_chain_covers_every_event(store: Store) -> None:
     assert store.events("run-1", limit=0) == store.events("nobody") == []
 
 
-_TRIGGERS = ("events_never_change", "events_never_leave", "receipts_never_change", "receipts_never_leave")
-
-
-def _drop_triggers(store: Store) -> None:
-    backend = store.status().backend
-    for name in _TRIGGERS:
-        table = name.split("_")[0]
-        suffix = "" if backend == "sqlite" else f" ON {table}"
-        by_hand(store, f"DROP TRIGGER IF EXISTS {name}{suffix}")
-
-
 @pytest.mark.parametrize(
     ("tampering", "said"),
     [
@@ -99,7 +89,7 @@ def _drop_triggers(store: Store) -> None:
 )
 def test_tampering_is_found(store: Store, tampering: str, said: str) -> None:
     _worked(store)
-    _drop_triggers(store)
+    drop_triggers(store)
     by_hand(store, tampering)
     (found,) = store.check()
     assert said in found

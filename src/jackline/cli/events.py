@@ -25,16 +25,36 @@ _TEXTS = {
     "agent.error": "error: {text}",
     "agent.limit": "limit: {text}",
     "agent.retry": "it tries again: {text}",
+    "agent.compacted": "its context was full: compacted from {tokens_before} to {tokens_after} tokens",
     "agent.switched": "{from} cannot go on ({why}): {to} takes over",
     "session.lost": "{agent} does not know its session any more: a fresh one begins with what is written down",
     "gate.advisory": "{agent} does not ask before its calls: they are recorded, not held",
+    "mcp.missing": "{agent} gets no tools of jackline: {reason}",
     "run.waiting": "waiting: {reason}",
+    "work.created": "{kind} is in the queue",
+    "work.claimed": "{owner} takes it, attempt {attempt}",
+    "work.released": "{owner} gives it back",
+    "work.resolved": "{status}",
+    "work.buried": "given up after {attempts} attempts",
+    "work.annotated": "notes: {notes}",
+    "work.waiting": "asks: {question}",
+    "work.answered": "answer: {answer}",
+    "case.started": "begins: {request}",
+    "case.switched": "is the active one",
+    "case.closed": "closed: {summary}",
+    "case.reopened": "open again",
+    "case.hypothesis.added": "{id} {text}",
+    "case.hypothesis.resolved": "{id} is {status}: {text}",
+    "case.evidence.added": "{id} {text}",
+    "case.command.added": "{id} {status}: {text}",
+    "case.learning.added": "{id} {text} ({status})",
+    "case.learning.changed": "{id} {text} ({status})",
 }
 _NOTABLE = frozenset(
     {
         "turn.started", "check.started", "stop.wanted", "cancel.requested", "agent.message",
         "agent.call.started", "agent.error", "agent.limit", "agent.retry", "agent.switched", "session.lost",
-        "gate.advisory",
+        "gate.advisory", "mcp.missing",
     }
 )  # fmt: skip
 _LONGEST = 300

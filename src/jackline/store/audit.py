@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jackline.domain.states import TERMINAL, CallClass, CallState, Decision
+from jackline.store import other_chains
 from jackline.store.base import RUNNING
 from jackline.store.driver import Statements
 from jackline.store.witness import Stream, Witness
@@ -14,7 +15,8 @@ _PAGE = 1000
 
 def audit(statements: Statements) -> list[str]:
     """What is wrong, in words."""
-    return list(dict.fromkeys([*_chains(statements), *_contradictions(statements)]))
+    found = [*_chains(statements), *other_chains.problems(statements), *_contradictions(statements)]
+    return list(dict.fromkeys(found))
 
 
 def _chains(statements: Statements) -> Iterator[str]:
@@ -24,7 +26,8 @@ def _chains(statements: Statements) -> Iterator[str]:
             yield from Witness(statements, Stream(*row)).problems()
         after = page[-1][0]
     for (stream,) in statements.all("stray_events", {}):
-        yield f"there are events of a run {stream} that does not exist"
+        what = f"stream {stream}" if ":" in stream else f"run {stream}"  # a run's id has no colon
+        yield f"there are events of a {what} that does not exist"
 
 
 def _contradictions(statements: Statements) -> Iterator[str]:

@@ -17,6 +17,8 @@ UNION ALL SELECT 'receipts', COUNT(*) FROM receipts
 UNION ALL SELECT 'contents', COUNT(*) FROM contents
 UNION ALL SELECT 'events', COUNT(*) FROM events
 UNION ALL SELECT 'notices', COUNT(*) FROM notices
+UNION ALL SELECT 'work_items', COUNT(*) FROM work_items
+UNION ALL SELECT 'cases', COUNT(*) FROM cases
 
 -- name: chains
 SELECT id, event_seq, chain_head, archived_seq, archived_head FROM runs WHERE id > :after ORDER BY id LIMIT :limit
@@ -30,8 +32,24 @@ SELECT seq FROM events WHERE stream = :stream AND seq < :first ORDER BY seq LIMI
 -- name: heads_told
 SELECT id, chain_head FROM notices WHERE run_id = :run_id ORDER BY created_at, id
 
+-- name: item_chains
+SELECT id, event_seq, chain_head FROM work_items WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: case_chains
+SELECT id, event_seq, chain_head FROM cases WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: other_chains
+SELECT name, event_seq, chain_head FROM streams WHERE name > :after ORDER BY name LIMIT :limit
+
 -- name: stray_events
-SELECT DISTINCT stream FROM events WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = events.stream) LIMIT 20
+SELECT stream FROM (SELECT DISTINCT stream FROM events) AS known
+WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = known.stream)
+    AND NOT EXISTS (SELECT 1 FROM streams WHERE streams.name = known.stream)
+    AND NOT (known.stream >= 'work:' AND known.stream < 'work;'
+        AND EXISTS (SELECT 1 FROM work_items WHERE work_items.id = substr(known.stream, 6)))
+    AND NOT (known.stream >= 'case:' AND known.stream < 'case;'
+        AND EXISTS (SELECT 1 FROM cases WHERE cases.id = substr(known.stream, 6)))
+ORDER BY stream LIMIT 20
 
 -- name: proofless_effects
 SELECT calls.id, calls.run_id FROM calls

@@ -1,0 +1,127 @@
+"""A database with many events, made quickly: half in the journal, half beside work items, each in a chain that holds.
+
+They are written behind the store's back, one round trip for many; the store's own check must find nothing wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from jackline.domain.events import GENESIS, Event, Fact, place
+from jackline.domain.states import WorkStatus
+from jackline.domain.work import WorkItem, stream_of
+from jackline.store.open import migrate
+from jackline.store.state_contract import JOURNAL
+
+APART_MS = 2_592  # a million of them in thirty days
+_OF_AN_ITEM = 10  # events
+_OPEN = 25  # items, the newest ones: as many in a small database as in a big one
+_BATCH = 20_000
+_EVENT = f"INSERT INTO events ({', '.join(Event._fields)}) VALUES ({', '.join('?' * len(Event._fields))})"
+_ITEM = (*WorkItem._fields, "lease_boot", "lease_until")
+
+Row = tuple[Any, ...]
+
+
+class Fill:
+    """The rows of a database, in the order of their times; afterwards the chains' heads are known."""
+
+    def __init__(self, count: int, begin: int) -> None:
+        self._count, self._begin = count, begin
+        self._journal = (0, GENESIS)
+        self._items: list[tuple[int, int, str]] = []  # of each: when it was made, its last event and its hash
+
+    def events(self) -> Iterator[Row]:
+        """One of the journal, one of an item, and so on; an item has ten before the next one begins."""
+        for number in range(self._count):
+            at = self._begin + number * APART_MS
+            yield self._of_item(number // 2, at) if number % 2 else self._of_journal(number, at)
+
+    def items(self) -> Iterator[Row]:
+        """Done, but for the newest."""
+        for number, (at, seq, head) in enumerate(self._items):
+            is_open = number >= len(self._items) - _OPEN
+            status = WorkStatus.PENDING if is_open else WorkStatus.DONE
+            item = WorkItem(_name(number), "mail", '{"to":"ada"}', status, None if is_open else "ada", at, at)
+            ended = None if is_open else at + _OF_AN_ITEM * APART_MS
+            values = item._replace(finished_at=ended, event_seq=seq, chain_head=head)._asdict()
+            yield (*(values | {"status": str(status), "dead": 0}).values(), None, None)
+
+    def streams(self) -> Iterator[Row]:
+        """Where the journal stands."""
+        yield (JOURNAL, *self._journal, self._begin)
+
+    def _of_journal(self, number: int, at: int) -> Row:
+        fact = Fact("build.finished", {"build": number, "result": "green", "text": "nothing was wrong with it"})
+        seq, head = self._journal
+        event = place(fact, JOURNAL, seq + 1, at, "ada", head)
+        self._journal = (event.seq, event.hash)
+        return event
+
+    def _of_item(self, number: int, at: int) -> Row:
+        item, seq = divmod(number, _OF_AN_ITEM)
+        head = self._items[item][2] if seq else GENESIS
+        fact = Fact("note.made", {"text": "looked at it"}) if seq else Fact("work.created", {"kind": "mail"})
+        event = place(fact, stream_of(_name(item)), seq + 1, at, "ada", head)
+        if seq:
+            self._items[item] = (self._items[item][0], event.seq, event.hash)
+        else:
+            self._items.append((at, event.seq, event.hash))
+        return event
+
+
+def _name(number: int) -> str:
+    return f"mail-{number:07d}"
+
+
+def build_sqlite(path: str, count: int, begin: int) -> None:
+    """A file with so many events."""
+    migrate(path)
+    fill = Fill(count, begin)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")  # nobody else reads it yet
+    connection.execute("BEGIN")
+    for many in _batches(fill.events()):
+        connection.executemany(_EVENT, many)
+    connection.executemany(f"INSERT INTO work_items ({', '.join(_ITEM)}) VALUES ({_marks(_ITEM)})", fill.items())
+    connection.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", fill.streams())
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)  # else the disk is still busy with it while others are measured
+    os.close(descriptor)
+
+
+def build_postgres(address: str, count: int, begin: int) -> None:
+    """A schema with so many events."""
+    import psycopg
+
+    migrate(address)
+    fill = Fill(count, begin)
+    parts = (
+        ("events", Event._fields, fill.events),
+        ("work_items", _ITEM, fill.items),
+        ("streams", ("name", "event_seq", "chain_head", "updated_at"), fill.streams),
+    )
+    with psycopg.connect(address, autocommit=True) as connection:
+        for table, columns, rows in parts:
+            with connection.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
+                for row in rows():
+                    copy.write_row(row)
+            connection.execute(f"VACUUM ANALYZE {table}")
+        connection.execute("CHECKPOINT")
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    waiting = iter(rows)
+    while batch := list(islice(waiting, _BATCH)):
+        yield batch
+
+
+def _marks(columns: tuple[str, ...]) -> str:
+    return ", ".join("?" * len(columns))

@@ -1,0 +1,272 @@
+"""`jackline events`: append to the journal, and read the timeline of everything that happened. It must stay light."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.app import journal
+from jackline.app.texts import named
+from jackline.cli import words
+from jackline.cli.events import data_of, describe
+from jackline.cli.parser import RUN, whole_number
+from jackline.clock import wall_ms
+from jackline.domain import case, work
+from jackline.domain.journal import EventId, event_id, owner_of
+from jackline.errors import Ambiguous, NoCase, NoItem, UsageError
+from jackline.store.state_contract import TimelineQuery
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+    from jackline.domain.events import Event
+
+_ACTIONS = {
+    "append": "write an event into the journal, or beside a work item",
+    "tail": "show the newest events, oldest first",
+    "since": "show what happened after a time, or after an event, oldest first",
+    "search": "show the newest events that have a text somewhere, newest first",
+}
+_LOOK_SECONDS = 0.5
+_WHEN = "45s, 30m, 2h, 3d, 1w, or a date such as 2026-11-01"
+
+
+def configure(parser: Parser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    made = {
+        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
+        for name, summary in _ACTIONS.items()
+    }
+    append, tail, since, search = made.values()
+    append.add_argument("type", metavar="TYPE", help="words with dots between, such as build.finished")
+    append.add_argument("--payload", metavar="JSON", help="an object; - reads standard input, @FILE a file")
+    append.add_argument("--actor", metavar="NAME", help="who (default: JACKLINE_ACTOR, or the user)")
+    append.add_argument("--work-item", metavar="ID", help="beside this work item")
+    tail.add_argument("-f", "--follow", action="store_true", help="go on with what is new, until interrupted")
+    tail.add_argument("-n", "--limit", metavar="N", type=_count, default=20, help="how many (default 20)")
+    since.add_argument("when", metavar="WHEN|EVENT", help=f"{_WHEN}, or an event such as journal:#12")
+    search.add_argument("text", metavar="TEXT", help="in whatever case its ASCII letters are")
+    search.add_argument("--since", metavar="WHEN", help=_WHEN)
+    for one in (since, search):
+        one.add_argument("--limit", metavar="N", type=whole_number, default=1000 if one is since else 50)
+    for one in (tail, since, search):
+        _add_filters(one)
+
+
+def _add_filters(parser: Parser) -> None:
+    parser.add_argument("--kind", metavar="PREFIX", default="", help="only types that begin so")
+    parser.add_argument("--actor", metavar="NAME", default="")
+    whose = parser.add_mutually_exclusive_group()
+    whose.add_argument("--stream", metavar="NAME", help="one stream: journal:, work:ID, case:ID or a run's id")
+    whose.add_argument("--run", metavar="RUN", help=f"all of a run, also what its agent said and called: {RUN}")
+    whose.add_argument("--work-item", metavar="ID")
+    whose.add_argument("--case", metavar="ID", help="an id, or the beginning of one")
+
+
+def _count(text: str) -> int:
+    """An argparse type: also none at all, for who wants only what is new."""
+    return 0 if text == "0" else whole_number(text)
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    match args.action:
+        case "append":
+            return _append(args, home, out)
+        case "tail":
+            return _tail(args, home, out)
+        case "since":
+            return _since(args, home, out)
+        case _:
+            return _search(args, home, out)
+
+
+# writing
+
+
+def _append(args: Namespace, home: Home, out: Output) -> int:
+    payload = journal.payload_of(_payload(args.payload)) if args.payload is not None else {}
+    event = journal.append(home, args.type, payload, args.actor or "", args.work_item)
+    if out.json:
+        out.json_line(record(event))
+    else:
+        out.line(str(EventId(event.stream, event.seq)))
+    return 0
+
+
+def _payload(given: str) -> str:
+    """The words themselves, or what they point to."""
+    from jackline.app import texts
+
+    if given.startswith("@"):
+        return texts.text_of(given[1:])
+    if given != "-":
+        return given
+    import sys
+
+    if sys.stdin is None:
+        raise UsageError("the payload shall come from stdin, which is closed")
+    data = sys.stdin.buffer.read(texts.LONGEST + 1)
+    if len(data) > texts.LONGEST:
+        raise UsageError(f"the payload on stdin is larger than {texts.LONGEST} bytes")
+    return texts.decoded(data, "the payload on stdin")
+
+
+# reading
+
+
+def _tail(args: Namespace, home: Home, out: Output) -> int:
+    query = _query(args, home, out)._replace(limit=args.limit)
+    if args.follow:
+        return _follow(args, home, query, out)
+    return _show(journal.timeline(home, query)[::-1], out)
+
+
+def _since(args: Namespace, home: Home, out: Output) -> int:
+    query = _query(args, home, out)._replace(newest_first=False, limit=args.limit + 1)
+    if event_id(args.when):
+        query = query._replace(after=_after(home, query, args.when))
+    else:
+        query = query._replace(since=_moment(args.when, f"'{args.when}' is no time and no event"))
+    found = journal.timeline(home, query)
+    _show(found[: args.limit], out)
+    if len(found) > args.limit:
+        out.note(f"more: {_further(args.when, found[args.limit - 1], out)}")
+    return 0
+
+
+def _further(when: str, last: Event, out: Output) -> str:
+    """The same command again, from the last event on."""
+    from shlex import join
+
+    typed = list(out.typed)
+    typed[typed.index(when)] = str(EventId(last.stream, last.seq))
+    return join(("jackline", *typed))
+
+
+def _after(home: Home, query: TimelineQuery, name: str) -> tuple[int, str, int]:
+    event = journal.event(home, name)
+    if query.stream and event.stream != query.stream:
+        raise UsageError(f"event {name} is not of {query.stream}: name one of the same stream, or a time")
+    return journal.place_of(event)
+
+
+def _search(args: Namespace, home: Home, out: Output) -> int:
+    since = _moment(args.since, f"--since '{args.since}' is no time") if args.since else None
+    query = _query(args, home, out)._replace(text=args.text, since=since, limit=args.limit)
+    if not args.text:
+        raise UsageError("which text? an empty one is everywhere")
+    return _show(journal.timeline(home, query), out)
+
+
+def _query(args: Namespace, home: Home, out: Output) -> TimelineQuery:
+    stream = _stream(args, home, out)
+    return TimelineQuery(kind=args.kind, actor=args.actor, stream=stream, whole=bool(stream))
+
+
+def _stream(args: Namespace, home: Home, out: Output) -> str:
+    if args.run:
+        run = home.find(args.run)
+        if home.is_archived(run):
+            out.note(f"events of run {run.id} were archived: `jackline db archive --help` says where")
+        return run.id
+    if args.work_item:
+        if home.is_new or home.store().item(args.work_item) is None:
+            raise NoItem(named(args.work_item))
+        return work.stream_of(args.work_item)
+    if args.case:
+        return case.stream_of(_case_id(args.case, home))
+    return args.stream or ""
+
+
+def _case_id(text: str, home: Home) -> str:
+    found = [] if home.is_new else home.store().matching_cases(text)
+    if not found:
+        raise NoCase(named(text), what="case", hint="jackline case list")
+    if len(found) > 1:
+        raise Ambiguous(text, what="case", count=len(found), some=", ".join(one.id for one in found[:3]))
+    return found[0].id
+
+
+def _moment(text: str, wrong: str) -> int:
+    from jackline.cli.commands.list import since
+
+    try:
+        return since(text, wall_ms())
+    except UsageError:
+        raise UsageError(f"{wrong}: say 2h, 3d, a date such as 2026-11-01, or an event such as journal:#12") from None
+
+
+# following
+
+
+def _follow(args: Namespace, home: Home, query: TimelineQuery, out: Output) -> int:
+    from jackline.cli.interrupt import Interrupts
+
+    with Interrupts() as interrupts:
+        interrupts.on_start(_interrupt)
+        for events in journal.follow(home, query, args.limit):
+            if events:
+                _show(events, out)
+            else:
+                _wait(out)
+            if out.out.gone:
+                break
+    return 0
+
+
+def _interrupt() -> None:
+    """Out of whatever is waited for, with the exit code that every interrupted command has."""
+    raise KeyboardInterrupt
+
+
+def _wait(out: Output) -> None:
+    """A moment, or until nobody reads any more: a reader who went away is else noticed only with the next event."""
+    import select
+    import sys
+
+    look = select.poll()
+    if sys.stdout is not None:
+        look.register(sys.stdout, 0)
+    if look.poll(_LOOK_SECONDS * 1000):
+        out.out.gone = True
+
+
+# showing
+
+
+def _show(events: list[Event], out: Output) -> int:
+    if out.json:
+        out.json_lines(record(event) for event in events)
+    elif events:
+        moment: Callable[[int], str] = _local if out.out.terminal else lambda at: str(words.iso(at))
+        out.line("\n".join(_line(event, moment(event.at)) for event in events))
+    return 0
+
+
+def _local(at: int) -> str:
+    return words.local(at, wall_ms())
+
+
+def _line(event: Event, moment: str) -> str:
+    said = describe(event).removeprefix(event.kind).lstrip()
+    name = words.printable(str(EventId(event.stream, event.seq)))
+    return "\t".join((moment, name, event.kind, words.printable(event.actor), said))
+
+
+def record(event: Event) -> dict[str, object]:
+    """An event as a JSON value."""
+    return {
+        "id": str(EventId(event.stream, event.seq)),
+        "ts": words.iso(event.at),
+        "at": event.at,
+        "type": event.kind,
+        "actor": event.actor,
+        "stream": event.stream,
+        "seq": event.seq,
+        **owner_of(event.stream)._asdict(),
+        "payload": data_of(event),
+        "hash": event.hash,
+    }
