@@ -164,7 +164,9 @@ def _tightening(tables: dict[str, Any], path: str, layers: _Layers) -> dict[str,
     _refuse_programs(tables, path)
     kept = {}
     for name, value in tables.items():
-        if name in BY_NAME and loosens(name, typed(name, value, path), layers.values[name]):
+        if name in BY_NAME and BY_NAME[name].program:
+            layers.held.append(f"{path}: {name} names a program, and nobody trusts this project (`jackline trust`)")
+        elif name in BY_NAME and loosens(name, typed(name, value, path), layers.values[name]):
             layers.held.append(held(path, name, value, layers.values[name]))
         else:
             kept[name] = value

@@ -26,6 +26,7 @@ class Key(NamedTuple):
     open_at_zero: bool = False  # 0 is no bound at all, so it is the largest value
     grows: bool = False  # the larger value is the tighter one
     choices: tuple[str, ...] = ()  # the words it may be, the tightest first
+    program: bool = False  # it names a program: a project may set it only once a person trusts it
 
 
 KEYS = (
@@ -67,6 +68,9 @@ KEYS = (
         bounds=True,
         choices=("true", "false"),
     ),
+    Key("intake", "", "the project's own command that plans a case: what it prints is kept in the case", program=True),
+    Key("case_seconds", 900.0, "how long a command of a case may take", project=False, least=0.1),
+    Key("mcp", "auto", "whether an agent gets jackline's own MCP server: auto or off", choices=("off", "auto")),
 )
 BY_NAME = {key.name: key for key in KEYS}
 

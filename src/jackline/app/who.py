@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from jackline.app.home import Home
+
 ACTOR = "JACKLINE_ACTOR"  # set by a host for its agent, or by a person
 RUN = "JACKLINE_RUN"  # set for everything that an agent of a run starts
 
@@ -30,3 +32,15 @@ def user_name() -> str:
 def run_id(environ: Mapping[str, str]) -> str | None:
     """The run inside which this process was started."""
     return environ.get(RUN) or None
+
+
+def known_run(home: Home, environ: Mapping[str, str]) -> str | None:
+    """The same; Refused if this home does not know it: what is written here would belong to nothing."""
+    run = run_id(environ)
+    if run is None or (not home.is_new and home.store().run(run) is not None):
+        return run
+    from jackline.app.texts import named
+    from jackline.errors import Refused
+
+    cure = f"unset {RUN} to work outside of it, or name its home (--home) and database (JACKLINE_DATABASE)"
+    raise Refused(f"{RUN} names run {named(run)}, which {home.path} does not know: {cure}")

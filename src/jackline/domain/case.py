@@ -71,6 +71,7 @@ class RepoAction(StrEnum):
 
 
 LETTERS = {EntryKind.HYPOTHESIS: "H", EntryKind.EVIDENCE: "E", EntryKind.COMMAND: "C", EntryKind.LEARNING: "L"}
+_MOST_DIGITS = 18  # what both databases hold
 
 
 class Problem(NamedTuple):
@@ -135,3 +136,11 @@ def stream_of(case_id: str) -> str:
 def place_of(repository: str, user_name: str, run_id: str | None) -> str:
     """Where a case is the active one: in its run, or for a user in a repository."""
     return f"run:{run_id}" if run_id else f"{repository}:{user_name}"
+
+
+def numbered(text: str) -> tuple[EntryKind, int] | None:
+    """The kind and number that `H001`, or `h1`, names."""
+    digits = text[1:]
+    kind = {letter: kind for kind, letter in LETTERS.items()}.get(text[:1].upper())
+    well_formed = digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS
+    return (kind, int(digits)) if kind is not None and well_formed else None

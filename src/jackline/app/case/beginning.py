@@ -1,0 +1,140 @@
+"""How a case begins: its name, what the worktree looked like, and the plan of the project's own intake command."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from jackline.app.case import files, place
+from jackline.app.case.writing import text_of
+from jackline.clock import wall_ms
+from jackline.errors import CaseRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.app.case.place import Here
+    from jackline.app.home import Home
+    from jackline.domain.case import Case
+
+_INTAKE_SECONDS = 60.0
+_LONGEST_PLAN = 65_536
+_LONGEST_SLUG = 48
+_MOST_DIRTY = 200
+
+
+def start(  # noqa: PLR0913 - the capsule has these parts
+    home: Home,
+    request: str,
+    *,
+    intent: str = "",
+    target: Sequence[str] = (),
+    non_goal: Sequence[str] = (),
+    risk: Sequence[str] = (),
+    verify: Sequence[str] = (),
+    skip_intake: bool = False,
+    at: Here | None = None,
+) -> Case:
+    """Begin a case and make it the active one of this place; Refused if an open one is."""
+    from jackline.domain.case import Problem
+    from jackline.store.state_contract import NewCase
+
+    at = at or place.here(home)
+    request = text_of(request, "the request")
+    _refuse_second(home, at)
+    lists = (
+        _texts(target, "--target"),
+        _texts(verify, "--verify"),
+        _texts(risk, "--risk"),
+        _texts(non_goal, "--non-goal"),
+    )
+    targets, verification, risks, non_goals = lists
+    plan = None if skip_intake else intake_plan(home, request, at)
+    problem = Problem(intent.strip(), targets, plan, verification, risks, non_goals, dirty(at.path))
+    now = wall_ms()
+    new = NewCase(name_of(request, now), at.repository, at.path, at.user_name, request, problem, at.run_id)
+    case = home.store(create=True).start_case(new, at.place, now, at.actor)
+    files.follow(home, case.id)
+    return case
+
+
+def name_of(request: str, at: int) -> str:
+    """The case's id: a UTC stamp and a slug of the request."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at // 1000))
+    words = "".join(one if one.isascii() and one.isalnum() else " " for one in request.lower()).split()
+    slug = ""
+    for word in words:
+        longer = f"{slug}-{word}" if slug else word
+        if len(longer) > _LONGEST_SLUG:
+            break
+        slug = longer
+    return f"{stamp}-{slug or (words[0][:_LONGEST_SLUG] if words else 'case')}"
+
+
+def dirty(path: str) -> tuple[str, ...]:
+    """What `git status --porcelain` says of a repository; nothing where there is none."""
+    if not os.path.exists(os.path.join(path, ".git")):
+        return ()
+    from jackline.engine.changes import Git
+
+    lines = (Git(path, os.environ).ask("status", "--porcelain") or "").splitlines()
+    more = (f"… and {len(lines) - _MOST_DIRTY} more",) if len(lines) > _MOST_DIRTY else ()
+    return (*lines[:_MOST_DIRTY], *more)
+
+
+def intake_plan(home: Home, request: str, at: Here) -> Any:  # noqa: ANN401 - any JSON, or text
+    """What the project's own intake command says to the request; None without one. A failure is only a warning."""
+    command = home.config.text("intake")
+    held = [one for one in home.config.held if ": intake " in one]
+    home.warnings.extend(held)
+    if not command:
+        return None
+    from jackline.engine.command import run_command
+    from jackline.errors import JacklineError
+
+    env = {**os.environ, "JACKLINE_REQUEST": request}
+    try:
+        ended = run_command(
+            command, cwd=at.path, env=env, stdin=request.encode("utf-8", "replace"), timeout_s=_INTAKE_SECONDS
+        )
+    except JacklineError as error:
+        return _no_plan(home, str(error))
+    if ended.timed_out or ended.exit_code != 0:
+        code = "no end after 60 s" if ended.timed_out else f"exit {ended.exit_code}"
+        return _no_plan(home, f"{code}; {_last_line(ended.stderr_tail)}")
+    return plan_of(ended.stdout_tail.decode("utf-8", "replace"))
+
+
+def plan_of(text: str) -> Any:  # noqa: ANN401 - any JSON, or text
+    """A plan as JSON if it is some, else as text; an empty one is none."""
+    import json
+
+    text = text.strip()[:_LONGEST_PLAN]
+    try:
+        return json.loads(text, parse_constant=lambda _: None) if text else None
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_plan(home: Home, why: str) -> None:
+    home.warnings.append(f"the intake command made no plan ({why}): the case begins without one")
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else "it said nothing"
+
+
+def _refuse_second(home: Home, at: Here) -> None:
+    """Before the intake command is started; the store says it again."""
+    known = place.active(home, at)
+    if known is not None:
+        raise CaseRefused(
+            f"case {known.id} is open and active here: close it, or name the new one's work in it; "
+            "`jackline case switch` goes to another open one"
+        )
+
+
+def _texts(values: Sequence[str], what: str) -> tuple[str, ...]:
+    return tuple(text_of(one, what) for one in values)

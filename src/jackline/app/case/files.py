@@ -1,0 +1,80 @@
+"""The files of a case under `.agents/runs`, kept behind the store: written after every change, never read as truth."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.app import places, who
+from jackline.errors import CaseRefused, JacklineError, NoCase, UsageError
+
+if TYPE_CHECKING:
+    from jackline.app.home import Home
+    from jackline.domain.case import Case
+
+_CURE = "the case itself is safe; `jackline case files` writes them again"
+
+
+def follow(home: Home, case_id: str) -> None:
+    """Bring everything that shows a case behind it; what cannot be written is a warning, because the case is safe."""
+    from jackline.app import dashboard
+
+    refresh(home, case_id)
+    dashboard.changed(home)
+
+
+def refresh(home: Home, case_id: str) -> None:
+    """Write what changed, and what somebody altered or removed; a warning if that cannot be."""
+    try:
+        _write(home, case_id, anew=False)
+    except JacklineError as error:
+        warning = f"the files of the case are not up to date: {said(error)}; {_CURE}"
+        if warning not in home.warnings:  # some commands write more than once
+            home.warnings.append(warning)
+
+
+def rewrite(home: Home, case_id: str) -> str:
+    """Write every file again; the folder."""
+    try:
+        return _write(home, case_id, anew=True)
+    except JacklineError as error:
+        raise CaseRefused(f"{said(error)}: mend that, then do it again; the case itself is safe") from None
+
+
+def said(error: JacklineError) -> str:
+    """What went wrong, without advice that is about runs."""
+    why = error.facts.get("why")
+    return f"{error.detail} cannot be written ({why})" if why else str(error)
+
+
+def _write(home: Home, case_id: str, *, anew: bool) -> str:
+    from jackline.views import case_files
+
+    store = home.store()
+    case = store.case(case_id)
+    if case is None:
+        raise NoCase(case_id, what="case", hint="jackline case list")
+    folder = folder_of(case)
+    _refuse_strange(case, folder)
+    case_files.bring_up_to_date(store, case.id, case.path, who.user_name(), anew=anew)
+    return folder
+
+
+def folder_of(case: Case) -> str:
+    """Where its files are."""
+    from jackline.views.case_files import RUNS
+
+    return os.path.join(case.path, RUNS, case.id)
+
+
+def _refuse_strange(case: Case, folder: str) -> None:
+    """A case may come from another machine, and its repository from anybody."""
+    if os.path.basename(folder) != case.id or case.id.startswith(".") or not case.id:
+        raise UsageError(f"'{case.id}' cannot be the name of a folder")
+    if not os.path.isdir(case.path):
+        raise UsageError(f"{case.path} is not there")
+    from jackline.views.case_files import NAMES, RUNS_NAMES
+
+    runs = os.path.dirname(folder)
+    for path in (*(os.path.join(folder, name) for name in NAMES), *(os.path.join(runs, name) for name in RUNS_NAMES)):
+        places.refuse_links(case.path, path)

@@ -1,0 +1,85 @@
+"""Which case is meant: the one that is named, else the active one of this run, or of this repository and user."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.app import places, who
+from jackline.domain.case import place_of
+from jackline.domain.repository import repository_id
+from jackline.errors import Ambiguous, CaseRefused, NoCase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.app.home import Home
+    from jackline.domain.case import Case
+    from jackline.store.state_contract import CaseQuery
+
+LIST = "jackline case list"
+_LONGEST_NAME = 100
+
+
+class Here(NamedTuple):
+    """Where and by whom something is done."""
+
+    folder: str  # where it was typed
+    path: str  # the root of the repository around it
+    user_name: str
+    actor: str
+    run_id: str | None = None
+
+    @property
+    def repository(self) -> str:
+        """The repository's id."""
+        return repository_id(self.path)
+
+    @property
+    def place(self) -> str:
+        """Where a case is the active one."""
+        return place_of(self.repository, self.user_name, self.run_id)
+
+
+def here(home: Home, folder: str | None = None, environ: Mapping[str, str] | None = None) -> Here:
+    """This place; Refused inside a run that the home does not know."""
+    environ = os.environ if environ is None else environ
+    folder = os.getcwd() if folder is None else folder
+    run_id = who.known_run(home, environ)
+    return Here(folder, places.repository_of(folder), who.user_name(), who.actor(environ), run_id)
+
+
+def find(home: Home, text: str) -> Case:
+    """A case by its id, or by the beginning of one that fits no other."""
+    found = [] if home.is_new or not text else home.store().matching_cases(text)
+    if not found:
+        raise NoCase(text[:_LONGEST_NAME], what="case", hint=LIST)
+    if len(found) > 1:
+        raise Ambiguous(text, what="case", count=len(found), some=", ".join(case.id for case in found[:3]))
+    return found[0]
+
+
+def active(home: Home, at: Here | None = None) -> Case | None:
+    """The active case of this place, if there is one."""
+    at = at or here(home)
+    return None if home.is_new else home.store().active_case(at.place)
+
+
+def current(home: Home, at: Here | None = None) -> Case:
+    """The active case of this place; Refused if there is none."""
+    at = at or here(home)
+    case = active(home, at)
+    if case is None:
+        where = f"run {at.run_id}" if at.run_id else at.path
+        raise CaseRefused(f'no case is active in {where}: `jackline case start "…"` begins one, `{LIST}` shows others')
+    return case
+
+
+def chosen(home: Home, case_id: str | None = None, at: Here | None = None) -> Case:
+    """The case that is named, else the active one."""
+    return find(home, case_id) if case_id else current(home, at)
+
+
+def listed(home: Home, query: CaseQuery) -> list[Case]:
+    """Cases, newest first."""
+    return [] if home.is_new else home.store().cases(query)

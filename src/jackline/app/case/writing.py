@@ -1,0 +1,186 @@
+"""What is written into a case: hypotheses, evidence, commands, learnings, and which case is the active one.
+
+Everything here is one transaction; the files and the dashboard follow it, and are never waited for by the truth.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from jackline.app.case import files, place
+from jackline.clock import wall_ms
+from jackline.domain.case import (
+    CommandStatus,
+    Entry,
+    EntryKind,
+    HypothesisStatus,
+    LearningKind,
+    RepoAction,
+    numbered,
+)
+from jackline.errors import CaseRefused, NoCase, UsageError
+
+if TYPE_CHECKING:
+    from enum import StrEnum
+
+    from jackline.app.case.place import Here
+    from jackline.app.home import Home
+    from jackline.domain.case import Case
+
+LONGEST_TEXT = 16_384
+
+
+def add_hypothesis(home: Home, text: str, *, case_id: str | None = None, at: Here | None = None) -> Entry:
+    """Write an open hypothesis down."""
+    return _add(home, EntryKind.HYPOTHESIS, text, HypothesisStatus.OPEN, {}, case_id, at)
+
+
+def resolve_hypothesis(
+    home: Home, name: str, status: str, note: str = "", *, case_id: str | None = None, at: Here | None = None
+) -> Entry:
+    """Say what became of a hypothesis (`H001`); it may be said again."""
+    word(HypothesisStatus, status, "--status")
+    at = at or place.here(home)
+    case = place.chosen(home, case_id, at)
+    kind, number = numbered(name) or (None, 0)
+    if kind is not EntryKind.HYPOTHESIS:
+        raise NoCase(name[:100], what="hypothesis", hint="jackline case hypothesis list")
+    data = {"note": text_of(note, "the note")} if note else {}
+    entry = home.store(create=True).change_entry(case.id, kind, number, status, wall_ms(), at.actor, data)
+    files.follow(home, case.id)
+    return entry
+
+
+def add_evidence(
+    home: Home, text: str, hypothesis: str = "", *, case_id: str | None = None, at: Here | None = None
+) -> Entry:
+    """Write evidence down, for or against a hypothesis or for none."""
+    data = {"hypothesis": hypothesis} if hypothesis else {}
+    return _add(home, EntryKind.EVIDENCE, text, "", data, case_id, at)
+
+
+def add_command(
+    home: Home, command: str, status: str, note: str = "", *, case_id: str | None = None, at: Here | None = None
+) -> Entry:
+    """Write down a command that somebody ran, or could not run, and how it came out."""
+    word(CommandStatus, status, "--status")
+    data = {"note": text_of(note, "the note")} if note else {}
+    return _add(home, EntryKind.COMMAND, command, status, data, case_id, at)
+
+
+def add_learning(
+    home: Home,
+    summary: str,
+    *,
+    kind: str,
+    repo_action: str,
+    path: str = "",
+    reason: str = "",
+    case_id: str | None = None,
+    at: Here | None = None,
+) -> Entry:
+    """Write down what was learned, and the file of the repository that keeps it; or why there is none."""
+    word(LearningKind, kind, "--kind")
+    word(RepoAction, repo_action, "--repo-action")
+    at = at or place.here(home)
+    case = place.chosen(home, case_id, at)
+    data = {"kind": kind, **_kept(case, at, repo_action, path, reason)}
+    return _add(home, EntryKind.LEARNING, summary, repo_action, data, case.id, at)
+
+
+def switch(home: Home, case_id: str, *, at: Here | None = None) -> Case:
+    """Make another open case of this repository the active one here."""
+    at = at or place.here(home)
+    case = _of_here(place.find(home, case_id), at)
+    case = home.store(create=True).switch_case(at.place, case.id, wall_ms(), at.actor)
+    files.follow(home, case.id)
+    return case
+
+
+def reopen(home: Home, case_id: str | None = None, *, at: Here | None = None) -> Case:
+    """Open a closed case again and make it the active one; without an id, the one of this place closed last."""
+    at = at or place.here(home)
+    case = _of_here(place.find(home, case_id), at) if case_id else _last_closed(home, at)
+    case = home.store(create=True).reopen_case(case.id, at.place, wall_ms(), at.actor)
+    files.follow(home, case.id)
+    return case
+
+
+def word(words: type[StrEnum], text: str, what: str) -> None:
+    """UsageError unless the text is one of a closed set of words."""
+    if text not in {str(one) for one in words}:
+        raise UsageError(f"{what} '{text[:100]}' is not known: say one of {', '.join(words)}")
+
+
+def text_of(text: str, what: str) -> str:
+    """A text as it may be written down; UsageError for none, and for more than anybody reads."""
+    text = text.strip()
+    if not text:
+        raise UsageError(f"{what} is empty: say it in a few words")
+    if len(text) > LONGEST_TEXT:
+        raise UsageError(
+            f"{what} has {len(text)} characters, {LONGEST_TEXT} is the most: put it into a file and name that"
+        )
+    return text
+
+
+def _add(
+    home: Home, kind: EntryKind, text: str, status: str, data: dict[str, Any], case_id: str | None, at: Here | None
+) -> Entry:
+    at = at or place.here(home)
+    text = text_of(text, f"the {kind}")
+    case = place.chosen(home, case_id, at)
+    entry = Entry(case.id, kind, 0, 0, 0, text, str(status), data)
+    entry = home.store(create=True).add_entry(case.id, entry, wall_ms(), at.actor)
+    files.follow(home, case.id)
+    return entry
+
+
+def _kept(case: Case, at: Here, repo_action: str, path: str, reason: str) -> dict[str, str]:
+    if repo_action == RepoAction.NONE:
+        if path or not reason:
+            raise UsageError("--repo-action none needs a --reason, and no --path")
+        return {"reason": text_of(reason, "the reason")}
+    if reason or not path:
+        raise UsageError(f"--repo-action {repo_action} needs a --path in the repository; a --reason goes with none")
+    return {"path": path_in(case.path, path, at.folder)}
+
+
+def path_in(root: str, path: str, folder: str) -> str:
+    """The path from the root of the repository, of one that was typed in the folder; UsageError if it leads out."""
+    typed = os.path.normpath(os.path.join(folder if _is_in(root, folder) else root, path))
+    from_root = os.path.normpath(os.path.join(root, path))
+    if not os.path.lexists(typed) and os.path.lexists(from_root):
+        typed = from_root
+    if not _is_in(root, typed) and os.path.isabs(path):  # by another name of the same folder
+        typed = os.path.join(os.path.realpath(os.path.dirname(typed)), os.path.basename(typed))
+    if not path.strip() or not _is_in(root, typed) or typed == root or "\0" in path:
+        raise UsageError(f"--path '{path[:200]}' is no file inside {root}: a learning is kept by the repository itself")
+    return os.path.relpath(typed, root)
+
+
+def _is_in(root: str, path: str) -> bool:
+    return path == root or path.startswith(os.path.join(root, ""))
+
+
+def _of_here(case: Case, at: Here) -> Case:
+    """Inside a run only its own cases; outside those of the repository."""
+    if at.run_id is not None and case.run_id != at.run_id:
+        raise CaseRefused(f"case {case.id} is not one of run {at.run_id}: name it with --case where you need it")
+    if at.run_id is None and case.repository != at.repository:
+        raise CaseRefused(f"case {case.id} belongs to {case.path}: go there, or name it with --case")
+    return case
+
+
+def _last_closed(home: Home, at: Here) -> Case:
+    from jackline.domain.case import CaseStatus
+    from jackline.store.state_contract import CaseQuery
+
+    if (known := place.active(home, at)) is not None:
+        raise CaseRefused(f"case {known.id} is open and active here: there is nothing to reopen")
+    query = CaseQuery(repository=at.repository, status=str(CaseStatus.CLOSED), run_id=at.run_id)
+    own = [case for case in place.listed(home, query) if at.run_id or case.user_name == at.user_name]
+    if not own:
+        raise CaseRefused(f"no closed case of yours is among the newest here: `{place.LIST}` shows what there is")
+    return max(own, key=lambda case: (case.closed_at or 0, case.id))

@@ -1,0 +1,85 @@
+"""`jackline case hook`: the learning gate as a git hook, and what the hooks of git and of agents call."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from jackline.errors import JacklineError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+
+SUMMARY = "let a commit wait until every learning is resolved: install, remove or look at the git hook"
+_LONGEST = 1_000_000
+
+
+def configure(parser: Parser) -> None:
+    """The words of `case hook`; the last of them are for hooks, which nobody types."""
+    actions = ("install", "remove", "status", "pre-commit", "claude")
+    text = "install, remove, status; pre-commit and claude are called by hooks"
+    parser.add_argument("hook", metavar="ACTION", choices=actions, help=text)
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    """Do it; the exit code."""
+    match args.hook:
+        case "install" | "remove" | "status":
+            return _look_after(args.hook, out)
+        case "pre-commit":
+            return _before_commit(home, out)
+        case agent:
+            return _remind(agent, home, out)
+
+
+def _look_after(action: str, out: Output) -> int:
+    from jackline.app import git_hook
+
+    changed = False
+    if action == "status":
+        hook = git_hook.status(os.getcwd(), os.environ)
+    else:
+        do = git_hook.install if action == "install" else git_hook.remove
+        hook, changed = do(os.getcwd(), os.environ)
+    if out.json:
+        out.json_line({"path": hook.path, "state": hook.state, "changed": changed})
+    else:
+        out.line(f"{hook.state}: {hook.path}")
+    return 0
+
+
+def _before_commit(home: Home, out: Output) -> int:
+    """Only what is really unresolved holds a commit; trouble of jackline's own is said, and the commit goes on."""
+    from jackline.app.git_hook import UNRESOLVED, unresolved
+
+    try:
+        case_id, lines = unresolved(home, os.getcwd(), os.environ)
+    except JacklineError as error:
+        out.note(f"jackline: {error}; the learnings were not looked at")
+        return 0
+    if not lines:
+        return 0
+    for line in lines:
+        out.note(f"jackline: {line}")
+    count = f"{len(lines)} learnings of case {case_id} are" if len(lines) > 1 else f"a learning of case {case_id} is"
+    out.note(f"jackline: {count} unresolved: stage the file, or `git commit --no-verify`")
+    return UNRESOLVED
+
+
+def _remind(agent: str, home: Home, out: Output) -> int:
+    """Never in the way of a session: whatever is wrong, it goes on without a word."""
+    from jackline.app.reminding import said
+
+    try:
+        text = said(home, agent, sys.stdin.buffer.read(_LONGEST))
+    except JacklineError as error:
+        out.note(f"jackline: {error}")
+        return 0
+    if text:
+        out.line(text)
+    return 0

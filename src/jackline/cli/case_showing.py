@@ -1,0 +1,126 @@
+"""Cases and their entries as people and programs read them on the command line. It changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jackline.cli import words
+from jackline.cli.output import columns
+from jackline.cli.words import plural, printable
+from jackline.domain.case import EntryKind, HypothesisStatus
+from jackline.views import case_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.domain.case import Case, Entry
+    from jackline.domain.learning import Unresolved
+
+_PLURALS = {"hypothesis": "hypotheses", "evidence": "evidence", "command": "commands", "learning": "learnings"}
+_MOST_SHOWN = 20
+_LAST_COMMANDS = 5
+
+
+def entry(one: Entry, out: Output) -> None:
+    """An entry that was just written: its id is what programs want."""
+    if out.json:
+        out.json_line(entry_record(one))
+    else:
+        out.line(f"{one.id} {one.status}".rstrip())
+
+
+def entry_record(one: Entry) -> dict[str, Any]:
+    """An entry with the case that it stands in."""
+    return {"case": one.case_id, **case_lines.entry_values(one)}
+
+
+def entries(found: Sequence[Entry], out: Output) -> None:
+    """Entries one by one."""
+    if out.json:
+        out.json_lines(entry_record(one) for one in found)
+        return
+    rows = [[one.id, one.status, one.text, str(one.data.get("note", ""))] for one in found]
+    out.table(columns("ID STATUS* TEXT~ NOTE"), rows)
+
+
+def case(one: Case, home: Home, out: Output, said: str = "") -> None:
+    """A case that was just begun, changed or closed; what went wrong beside it stands in it for programs."""
+    if out.json:
+        warnings = {"warnings": home.warnings} if home.warnings else {}
+        out.json_line({**case_lines.case_values(one), **warnings})
+    else:
+        out.line(said or one.id)
+
+
+def status(one: Case, found: Sequence[Entry], now: int, home: Home, out: Output) -> None:
+    """How a case stands: counts, what is open, the last commands."""
+    hypotheses = [entry for entry in found if entry.kind is EntryKind.HYPOTHESIS]
+    still_open = [entry for entry in hypotheses if entry.status == HypothesisStatus.OPEN]
+    commands = [entry for entry in found if entry.kind is EntryKind.COMMAND][-_LAST_COMMANDS:]
+    if out.json:
+        more = {"open_hypotheses": [case_lines.entry_values(entry) for entry in still_open]}
+        last = {"last_commands": [case_lines.entry_values(entry) for entry in commands]}
+        warnings = {"warnings": home.warnings} if home.warnings else {}
+        out.json_line({**case_lines.case_values(one), **more, **last, **warnings})
+        return
+    out.line(f"{out.paint(one.id, 'bold')} {one.status}")
+    out.line(f"  {printable(one.request)}")
+    belongs = f", in run {one.run_id}" if one.run_id else ""
+    out.line(f"  begun {words.local(one.created_at, now)} by {printable(one.user_name)}{belongs}")
+    out.line(f"  {_counted(one, len(still_open))}")
+    for line in _open_lines(one, still_open, commands):
+        out.line(f"  {printable(line)}")
+
+
+def _counted(one: Case, still_open: int) -> str:
+    parts = [f"{count} {_PLURALS[kind] if count != 1 else kind}" for kind, count in one.counts.items()]
+    return f"{', '.join(parts)}; {still_open} open"
+
+
+def _open_lines(one: Case, still_open: Sequence[Entry], commands: Sequence[Entry]) -> list[str]:
+    shown = [f"{entry.id} open: {entry.text}" for entry in still_open[:_MOST_SHOWN]]
+    if len(still_open) > _MOST_SHOWN:
+        shown.append(f"… and {len(still_open) - _MOST_SHOWN} more: jackline case hypothesis list --status open")
+    shown += [f"{entry.id} {entry.status}: {entry.text}" for entry in commands]
+    if one.closeout:
+        shown.append(f"closed: {one.closeout.get('summary', '')}")
+        shown += [f"not met: {reason}" for reason in one.closeout.get("unmet", ())]
+    return shown
+
+
+def listed(found: Sequence[Case], now: int, out: Output, *, paths: bool) -> None:
+    """Cases one by one."""
+    if out.json:
+        out.json_lines(case_lines.case_values(one) for one in found)
+        return
+    rows = [_row(one, now, paths=paths) for one in found]
+    out.table(columns("CASE STATUS* HYPOTHESES> BEGUN USER RUN REQUEST~" + (" REPOSITORY" if paths else "")), rows)
+
+
+def _row(one: Case, now: int, *, paths: bool) -> list[str]:
+    begun = words.local(one.created_at, now)
+    row = [one.id, one.status, str(one.counts["hypothesis"]), begun, one.user_name, one.run_id or "-", one.request]
+    return [*row, one.path] if paths else row
+
+
+def review(learnings: Sequence[Entry], lacking: Sequence[Unresolved], out: Output) -> None:
+    """Every learning, and what each lacks."""
+    missing = {one.entry.number: one.lacks for one in lacking}
+    if out.json:
+        out.json_lines(
+            {**entry_record(one), "resolved": one.number not in missing, "lacks": missing.get(one.number)}
+            for one in learnings
+        )
+        return
+    rows = [
+        [one.id, "unresolved" if one.number in missing else "resolved", one.status, one.text, _where(one, missing)]
+        for one in learnings
+    ]
+    out.table(columns("ID STATE* ACTION SUMMARY~ WHERE"), rows)
+    out.note(f"{plural(len(learnings), 'learning')}, {len(missing)} unresolved")
+
+
+def _where(one: Entry, missing: dict[int, str]) -> str:
+    return missing.get(one.number) or str(one.data.get("path") or one.data.get("reason") or "")

@@ -1,0 +1,232 @@
+"""`jackline case`: the notebook of an investigation. The work is done in `app.case`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.app.case import files, place, writing
+from jackline.cli import case_hook
+from jackline.cli import case_showing as showing
+from jackline.cli.case_parsers import configure
+from jackline.clock import wall_ms
+from jackline.domain.case import EntryKind
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.case.running import Ended
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+
+__all__ = ["configure", "execute"]
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    return _ACTIONS[args.action](args, home, out)
+
+
+def _start(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.app.case.beginning import start
+
+    case = start(
+        home,
+        _text(args, "the request"),
+        intent=args.intent,
+        target=args.target,
+        non_goal=args.non_goal,
+        risk=args.risk,
+        verify=args.verify,
+        skip_intake=args.skip_intake,
+    )
+    showing.case(case, home, out)
+    return 0
+
+
+def _status(args: Namespace, home: Home, out: Output) -> int:
+    case = place.chosen(home, args.case)
+    files.refresh(home, case.id)  # what somebody altered or removed is written again
+    store = home.store()
+    found = [one for kind in (EntryKind.HYPOTHESIS, EntryKind.COMMAND) for one in store.entries(case.id, kind)]
+    showing.status(case, found, wall_ms(), home, out)
+    return 0
+
+
+def _hypothesis(args: Namespace, home: Home, out: Output) -> int:
+    match args.deed:
+        case "add":
+            showing.entry(writing.add_hypothesis(home, _text(args, "the hypothesis"), case_id=args.case), out)
+        case "resolve":
+            entry = writing.resolve_hypothesis(home, args.entry, args.status, args.note, case_id=args.case)
+            showing.entry(entry, out)
+        case _:
+            case = place.chosen(home, args.case)
+            found = home.store().entries(case.id, EntryKind.HYPOTHESIS)
+            showing.entries([one for one in found if args.status in {None, one.status}], out)
+    return 0
+
+
+def _evidence(args: Namespace, home: Home, out: Output) -> int:
+    showing.entry(writing.add_evidence(home, _text(args, "the evidence"), args.hypothesis, case_id=args.case), out)
+    return 0
+
+
+def _command(args: Namespace, home: Home, out: Output) -> int:
+    if args.deed == "add":
+        text = _text(args, "the command")
+        showing.entry(writing.add_command(home, text, args.status, args.note, case_id=args.case), out)
+        return 0
+    return _run(args, home, out)
+
+
+def _run(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.app.case.running import run
+
+    if not args.arguments:
+        raise UsageError("which command? `jackline case command run -- CMD …`")
+    entry, ended = run(home, args.arguments, case_id=args.case)
+    if out.json:
+        out.json_line(showing.entry_record(entry))
+    else:
+        _print(ended, out)
+        out.note(f"{entry.id} {entry.status}")
+    return ended.exit_code
+
+
+def _learning(args: Namespace, home: Home, out: Output) -> int:
+    if args.deed == "review":
+        return _review(args, home, out)
+    entry = writing.add_learning(
+        home,
+        args.summary,
+        kind=args.kind,
+        repo_action=args.repo_action,
+        path=args.path,
+        reason=args.reason,
+        case_id=args.case,
+    )
+    showing.entry(entry, out)
+    return 0
+
+
+def _review(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.app.case import reviewing
+
+    case = place.chosen(home, args.case)
+    learnings = reviewing.learnings_of(home, case)
+    lacking = reviewing.unresolved(case, learnings)
+    showing.review(learnings, lacking, out)
+    return 1 if lacking and args.require_resolved else 0
+
+
+def _handoff(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.app.case.handing_over import handoff
+    from jackline.views import case_handoff
+
+    told = handoff(home, case_id=args.case)
+    if out.json:
+        out.json_line(case_handoff.to_dict(told))
+    else:
+        out.line(case_handoff.text_of(told).rstrip("\n"))
+    return 0
+
+
+def _close(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.app.case.closing import Closeout, close
+
+    if args.force is not None and not args.force.strip():
+        raise UsageError('--force needs a reason: --force "why it is closed all the same"')
+
+    def tell(command: str, ended: Ended | None) -> None:
+        if ended is None:
+            out.note(f"verifying: {command}")
+        elif not ended.passed and not out.json:
+            out.note(f"exit {ended.exit_code}")
+            out.errors.write_bytes(ended.stdout + ended.stderr)
+
+    wanted = Closeout(args.summary, tuple(args.verification), tuple(args.risk), args.force or "")
+    case = close(home, wanted, case_id=args.case, tell=tell)
+    showing.case(case, home, out, f"{case.id} closed")
+    return 0
+
+
+def _reopen(args: Namespace, home: Home, out: Output) -> int:
+    case = writing.reopen(home, args.id)
+    showing.case(case, home, out, f"{case.id} open")
+    return 0
+
+
+def _switch(args: Namespace, home: Home, out: Output) -> int:
+    case = writing.switch(home, args.id)
+    showing.case(case, home, out, f"{case.id} active")
+    return 0
+
+
+def _list(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.store.state_contract import CaseQuery
+
+    after = place.find(home, args.after) if args.after else None
+    query = CaseQuery(
+        repository=None if args.all_repos else place.here(home).repository,
+        status=args.status,
+        before=None if after is None else (after.created_at, after.id),
+        limit=args.limit,
+    )
+    found = place.listed(home, query)
+    showing.listed(found, wall_ms(), out, paths=args.all_repos)
+    if len(found) == args.limit:
+        out.note(f"there may be more: {out.command(*_again(out.typed), '--after', found[-1].id)}")
+    elif not found:
+        out.note("no cases here")
+    return 0
+
+
+def _files(args: Namespace, home: Home, out: Output) -> int:
+    folder = files.rewrite(home, place.chosen(home, args.case).id)
+    if out.json:
+        out.json_line({"folder": folder})
+    else:
+        out.line(folder)
+    return 0
+
+
+def _again(typed: tuple[str, ...]) -> tuple[str, ...]:
+    """The same command without the page that was asked for, and without what `Output.command` adds itself."""
+    kept: list[str] = []
+    skip = False
+    for word in typed:
+        if not skip and word not in {"--after", "--home"} and not word.startswith(("--after=", "--home=")):
+            kept.append(word)
+        skip = not skip and word in {"--after", "--home"}
+    return tuple(kept)
+
+
+def _print(ended: Ended, out: Output) -> None:
+    """As the command itself printed it, to where it did."""
+    out.out.write_bytes(ended.stdout)
+    out.errors.write_bytes(ended.stderr)
+
+
+def _text(args: Namespace, what: str) -> str:
+    """The word that was typed; one that begins with a dash stands after `--`."""
+    given = [*([] if args.text is None else [args.text]), *args.arguments]
+    if len(given) != 1:
+        raise UsageError(f"{what} is one word: put it into quotes" if given else f"{what} is missing: say it in quotes")
+    return str(given[0])
+
+
+_ACTIONS = {
+    "start": _start,
+    "status": _status,
+    "hypothesis": _hypothesis,
+    "evidence": _evidence,
+    "command": _command,
+    "learning": _learning,
+    "handoff": _handoff,
+    "close": _close,
+    "reopen": _reopen,
+    "list": _list,
+    "switch": _switch,
+    "files": _files,
+    "hook": case_hook.execute,
+}

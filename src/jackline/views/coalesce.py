@@ -1,0 +1,134 @@
+"""Many who want the same file written again: one writes, one waits its turn, all others go on at once.
+
+Whoever waits has not looked yet, so it will see what everybody wrote who leaves it to them: no last change is lost,
+nobody is kept busy for others, and a killed process holds nothing. It does not know what is built.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from jackline.errors import JacklineError
+from jackline.views.atomic import FILE_MODE, named
+
+if TYPE_CHECKING:
+    import threading
+
+PATIENCE_S = 2.0
+PAUSE_S = 0.5
+_LOOK_S = 0.002
+
+
+class Held(JacklineError):
+    """{detail} is being written by a process that does not go on, maybe a stopped one: end that, and it is written with the next change"""  # noqa: D400, E501 - the message
+
+
+def once(lock: str, build: Callable[[], object], patience_s: float = PATIENCE_S) -> bool:
+    """Build, unless somebody else is about to; False if it was left to them. Call it after the change is committed.
+
+    `lock` is the path of a file beside the built one; one more is made with `.next` at its end. Held if the one who
+    builds does not come to an end.
+    """
+    turn = _taken(f"{lock}.next")
+    if turn is None:
+        return False
+    try:
+        held = _awaited(lock, patience_s)
+    finally:
+        os.close(turn)  # from here on whoever comes has to wait for a look of their own
+    _build_and_close(build, held)
+    return True
+
+
+def alone(lock: str, build: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
+    """Build for sure, after whoever is building: what is built has been built when this returns."""
+    _build_and_close(build, _awaited(lock, patience_s))
+
+
+def _build_and_close(build: Callable[[], object], held: int) -> None:
+    try:
+        build()
+    finally:
+        os.close(held)
+
+
+def _awaited(lock: str, patience_s: float) -> int:
+    """Polled, because flock has no time limit, and a process may be stopped while it builds."""
+    until = time.monotonic() + patience_s
+    while (held := _taken(lock)) is None:
+        if time.monotonic() > until:
+            raise Held(lock.removesuffix(".lock"))
+        time.sleep(_LOOK_S)
+    return held
+
+
+def _taken(lock: str) -> int | None:
+    with named(lock):
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError:
+            os.close(descriptor)
+            raise
+    return descriptor
+
+
+class Trailing:
+    """For a process that lives long: what is wanted is built a moment later by a thread, and at the end for sure.
+
+    `build` reports its own failures: there is nobody above the thread.
+    """
+
+    def __init__(self, build: Callable[[], object], pause_s: float = PAUSE_S) -> None:
+        """Nothing is started until something is wanted."""
+        import threading
+
+        self._build, self._pause_s = build, pause_s
+        self._wanted, self._ending = threading.Event(), threading.Event()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def want(self) -> None:
+        """Have it built soon; from any thread, and never waits."""
+        import threading
+
+        self._wanted.set()
+        with self._starting:
+            if self._thread is None and not self._ending.is_set():
+                self._thread = threading.Thread(target=self._work, name="jackline-views", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Build what is still wanted, and end the thread."""
+        with self._starting:
+            self._ending.set()
+            thread = self._thread
+        if thread is not None:
+            self._wanted.set()  # wakes it; it looks once more, which is cheap
+            thread.join()
+
+    def _work(self) -> None:
+        ending = False
+        while not ending:
+            self._wanted.wait()
+            ending = self._ending.wait(self._pause_s)
+            self._wanted.clear()  # before the look: what is wanted during it is built once more
+            self._build()
+
+
+@contextmanager
+def trailing(build: Callable[[], object], pause_s: float = PAUSE_S) -> Iterator[Trailing]:
+    """One that is closed at the end of the block."""
+    made = Trailing(build, pause_s)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,148 @@
+"""Many who want the same file written: nobody's change is lost, nobody waits for more than one writer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from jackline.views import coalesce
+from jackline.views.atomic import NotWritten
+from tests.support.helpers import wait_until
+
+HOLDER = """
+import fcntl, os, sys
+held = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(held, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> str:
+    return str(tmp_path / "file.lock")
+
+
+class Slow:
+    """A build that is under way until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.looks = 0
+
+    def __call__(self) -> None:
+        self.looks += 1
+        self.begun.set()
+        assert self.go_on.wait(10)
+
+
+def test_who_comes_alone_builds(lock: str) -> None:
+    built: list[int] = []
+    assert coalesce.once(lock, lambda: built.append(1))
+    assert coalesce.once(lock, lambda: built.append(2))
+    assert built == [1, 2]
+    assert os.stat(lock).st_mode & 0o777 == 0o600
+
+
+def test_one_builds_one_waits_and_all_others_go_on(lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, seen, has_turn = Slow(), [], threading.Event()
+    first = threading.Thread(target=coalesce.once, args=(lock, slow))
+    first.start()
+    assert slow.begun.wait(10)
+    awaited = coalesce._awaited
+    monkeypatch.setattr(coalesce, "_awaited", lambda *place: (has_turn.set(), awaited(*place))[1])
+    waiting = threading.Thread(target=coalesce.once, args=(lock, lambda: seen.append("waited")))
+    waiting.start()
+    assert has_turn.wait(10)
+    assert [coalesce.once(lock, lambda: seen.append("too many")) for _ in range(5)] == [False] * 5
+    assert seen == []
+    slow.go_on.set()
+    first.join()
+    waiting.join()
+    assert (slow.looks, seen) == (1, ["waited"])
+
+
+def test_the_last_change_is_always_seen(lock: str) -> None:
+    """Each adds to what is shown, then asks for it: when all are done, what was built last has everything."""
+    changes, shown, adding = 0, -1, threading.Lock()
+
+    def build() -> None:
+        nonlocal shown
+        shown = changes
+
+    def write() -> None:
+        nonlocal changes
+        for _ in range(200):
+            with adding:
+                changes += 1
+            coalesce.once(lock, build)
+
+    threads = [threading.Thread(target=write) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (changes, shown) == (1600, 1600)
+
+
+def test_a_stopped_holder_is_waited_for_no_longer_than_patience(lock: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        holder.send_signal(signal.SIGSTOP)
+        with pytest.raises(coalesce.Held, match="file is being written by a process that does not go on"):
+            coalesce.once(lock, lambda: pytest.fail("it is held"), patience_s=0.05)
+        holder.kill()
+    built: list[int] = []
+    assert coalesce.once(lock, lambda: built.append(1))  # the killed one holds nothing, and the turn was given back
+    assert built == [1]
+
+
+def test_a_build_that_fails_lets_the_next_one_in(lock: str) -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        coalesce.once(lock, fail)
+    built: list[int] = []
+    coalesce.alone(lock, lambda: built.append(1))
+    assert built == [1]
+
+
+def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotWritten, match="gone"):
+        coalesce.once(str(tmp_path / "gone" / "file.lock"), lambda: None)
+
+
+def test_what_is_wanted_is_built_at_the_end_for_sure() -> None:
+    built: list[int] = []
+    with coalesce.trailing(lambda: built.append(1), pause_s=3600) as board:
+        for _ in range(100):
+            board.want()
+        assert built == []
+    assert built == [1]
+
+
+def test_what_nobody_wanted_is_not_built() -> None:
+    built: list[int] = []
+    with coalesce.trailing(lambda: built.append(1)):
+        pass
+    assert built == []
+
+
+def test_what_is_wanted_during_a_build_is_built_once_more() -> None:
+    slow = Slow()
+    with coalesce.trailing(slow, pause_s=0) as board:
+        board.want()
+        assert slow.begun.wait(10)
+        board.want()
+        slow.go_on.set()
+        wait_until(lambda: slow.looks >= 2)
