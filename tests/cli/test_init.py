@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.app import config, keys, scaffold
+from jackline.app import config, keys, preparing, skills
 from tests.cli.place import Place, is_one_line
 
 
@@ -23,12 +23,12 @@ def test_a_repository_is_prepared_once(place: Place) -> None:
     below = place.repository / "below"
     below.mkdir()
     first = place.type("init", cwd=below)
-    assert [line.split()[0] for line in first.out.splitlines()] == ["wrote", "wrote", "wrote"]
+    assert [line.split()[0] for line in first.out.splitlines()] == ["wrote"] * 6
     assert (place.repository / ".agents" / "tasks").is_dir()
     assert (place.repository / ".gitignore").read_text() == ".agents/runs/\n"
     before = tree(place)
     again = place.type("init")
-    assert [line.split()[0] for line in again.out.splitlines()] == ["left", "left", "left"]
+    assert [line.split()[0] for line in again.out.splitlines()] == ["left"] * 6
     assert tree(place) == before
     assert place.type("list").code == 0  # what was written can be read
     assert not place.home.exists()
@@ -49,10 +49,10 @@ def test_without_git_nothing_is_ignored(place: Place) -> None:
 
 
 def test_every_line_of_the_file_is_right_without_its_comment_sign(tmp_path: Path) -> None:
-    lines = [line.removeprefix("# ") for line in scaffold.settings_text().splitlines() if " = " in line]
+    lines = [line.removeprefix("# ") for line in preparing.settings_text().splitlines() if " = " in line]
     settings = tomllib.loads("\n".join(line for line in lines if not line.startswith(("model", "arguments"))))
     assert settings == {key.name: key.default for key in keys.KEYS if key.project}
-    (tmp_path / "jackline.toml").write_text(scaffold.settings_text())
+    (tmp_path / "jackline.toml").write_text(preparing.settings_text())
     loaded = config.load({"HOME": str(tmp_path)}, str(tmp_path))
     assert set(loaded.sources.values()) == {"default"}
 
@@ -64,15 +64,27 @@ def test_a_folder_that_cannot_be_written(place: Place) -> None:
     assert ".agents" in ended.err
 
 
-@pytest.mark.parametrize("name", [".gitignore", ".agents", ".agents/tasks", "jackline.toml"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".gitignore",
+        ".agents",
+        ".agents/tasks",
+        ".agents/skills",
+        ".agents/skills/commit",
+        ".agents/skills/jackline/SKILL.md",
+        "AGENTS.md",
+        "jackline.toml",
+    ],
+)
 def test_nothing_is_written_through_a_link(place: Place, name: str) -> None:
     subprocess.run(["git", "init", "-q"], cwd=place.repository, check=True)
     outside = place.folder / "outside"
-    outside.write_text("mine") if "." in name.lstrip(".") or name == ".gitignore" else outside.mkdir()
+    outside.write_text("mine") if name.endswith((".md", ".toml", ".gitignore")) else outside.mkdir()
     link = place.repository / name
-    link.parent.mkdir(exist_ok=True)
+    link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(outside)
-    ended = place.type("init")
+    ended = place.type("init", "--agents-md")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
     assert "is a link" in ended.err
     assert outside.read_text() == "mine" if outside.is_file() else not list(outside.iterdir())
@@ -83,3 +95,85 @@ def test_a_pipe_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.repository / ".gitignore")
     ended = place.type("init")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
+
+
+# --- skills --------------------------------------------------------------------------------------------------
+
+
+def skill(place: Place, name: str) -> Path:
+    return place.repository / ".agents" / "skills" / name / "SKILL.md"
+
+
+def test_the_skills_are_written_as_they_are_shipped(place: Place) -> None:
+    assert place.type("init").code == 0
+    for name in skills.NAMES:
+        assert skill(place, name).read_text() == skills.text_of(name)
+    assert not (place.repository / "AGENTS.md").exists()
+
+
+def test_a_skill_that_somebody_edited_stays(place: Place) -> None:
+    skill(place, "commit").parent.mkdir(parents=True)
+    skill(place, "commit").write_text("my own")
+    ended = place.type("init")
+    said = {line.rpartition(" ")[2]: line.split()[0] for line in ended.out.splitlines() if "the skill" in line}
+    assert said == {"jackline": "wrote", "pre-land-review": "wrote", "commit": "left"}
+    assert skill(place, "commit").read_text() == "my own"
+
+
+def test_many_at_once_write_each_thing_once(place: Place) -> None:
+    ends = [place.end_of(one) for one in [place.start("init", "--agents-md") for _ in range(6)]]
+    assert [one.code for one in ends] == [0] * 6, ends
+    for name in skills.NAMES:
+        assert sum("wrote" in line for one in ends for line in one.out.splitlines() if f"skill {name}" in line) == 1
+    assert (place.repository / "AGENTS.md").read_text().count(skills.BEGIN) == 1
+    assert not list(place.repository.rglob("*.unfinished"))
+
+
+# --- AGENTS.md -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [b"", b"# Rules\r\nno newline at the end", b"# Rules\n", b"\xff not text\n\n"])
+def test_the_pointer_is_added_once_and_the_rest_stays(place: Place, before: bytes) -> None:
+    path = place.repository / "AGENTS.md"
+    path.write_bytes(before)
+    assert "wrote" in place.type("init", "--agents-md").out.splitlines()[-1]
+    after = path.read_bytes()
+    assert after.startswith(before)
+    assert after.removeprefix(before).strip().startswith(skills.BEGIN.encode())
+    assert after.endswith(f"{skills.END}\n".encode())
+    assert "left" in place.type("init", "--agents-md").out.splitlines()[-1]
+    assert path.read_bytes() == after
+
+
+def test_what_was_changed_between_the_marks_stays(place: Place) -> None:
+    place.type("init", "--agents-md")
+    path = place.repository / "AGENTS.md"
+    path.write_text(f"mine\n{skills.BEGIN}\nin my words\n{skills.END}\nmine too")
+    assert place.type("init", "--agents-md", "--json").json["steps"][-1]["wrote"] is False
+    assert path.read_text() == f"mine\n{skills.BEGIN}\nin my words\n{skills.END}\nmine too"
+
+
+def test_what_is_no_file_is_not_waited_for(place: Place) -> None:
+    os.mkfifo(place.repository / "AGENTS.md")
+    ended = place.type("init", "--agents-md")
+    assert (ended.code, is_one_line(ended)) == (2, True), ended
+
+
+# --- trust ---------------------------------------------------------------------------------------------------
+
+
+def test_a_project_that_was_trusted_has_to_be_trusted_again(place: Place) -> None:
+    place.task("mine")
+    assert place.type("trust").code == 0
+    first = place.type("init")
+    assert "jackline trust" in first.out.splitlines()[-1]
+    assert place.type("trust", "--show", "--json").json["changed"] is True
+    assert place.type("trust").code == 0
+    again = place.type("init", "--agents-md", "--json").json  # AGENTS.md is none of the files that are trusted
+    assert again["trust_ended"] is False
+    assert place.type("trust", "--show", "--json").json["trusted"] is True
+
+
+def test_where_nobody_trusted_nothing_is_said_about_it(place: Place) -> None:
+    assert "jackline trust" not in place.type("init").out
+    assert place.type("init", "--json").json["trust_ended"] is False

@@ -1,4 +1,4 @@
-"""What `jackline init` puts into a project: a settings file to fill in, a folder for tasks, a line in .gitignore.
+"""What `jackline init` puts into a project: settings to fill in, a folder for tasks, skills, a line in .gitignore.
 
 It never changes what somebody wrote: what is there stays, and running it again changes nothing.
 """
@@ -6,11 +6,12 @@ It never changes what somebody wrote: what is there stays, and running it again 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from jackline.app import places
+from jackline.app import places, skills
 from jackline.app.keys import KEYS
 from jackline.app.places import PROJECT_FILE
+from jackline.app.skills import Step
 from jackline.app.trust import FOLDER, project_of
 from jackline.errors import UsageError
 
@@ -34,21 +35,14 @@ _TAIL = """\
 """
 
 
-class Step(NamedTuple):
-    """One thing that was to be there; `wrote` is false if it was already."""
-
-    path: str
-    wrote: bool
-    what: str
-
-
-def prepare(folder: str) -> list[Step]:
-    """Put everything there that is missing."""
+def prepare(folder: str, *, pointer: bool = False) -> list[Step]:
+    """Put everything there that is missing; a `pointer` in AGENTS.md only if it is wished."""
     project = project_of(folder)
-    for name in (PROJECT_FILE, _TASKS, ".gitignore"):
+    for name in (PROJECT_FILE, _TASKS, ".gitignore", *skills.paths(pointer=pointer)):
         places.refuse_links(project, os.path.join(project, name))
     try:
-        return [*_settings(project), *_tasks(project), *_ignore(project)]
+        steps = [*_settings(project), *_tasks(project), *_ignore(project), *skills.write(project)]
+        return [*steps, skills.point(project)] if pointer else steps
     except OSError as error:
         raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
 

@@ -1,0 +1,51 @@
+"""What lies in an agent's instance and where it lies. It writes nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.app import places
+from jackline.app.texts import named
+from jackline.domain import ids
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DASHBOARD = "dashboard.md"
+FOLDERS = ("runs", "retros", "context")
+# What a person edits, by where it lies; the text to begin with has the last part of the name.
+PERSONA = ("CLAUDE.md", "persona.md", os.path.join("context", "repos.md"), os.path.join("context", "channels.md"))
+_TEXTS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "persona")
+
+
+class Names(NamedTuple):
+    """Who works here, and what starts it."""
+
+    host: str
+    agent: str
+
+
+def checked(host: str, agent: str) -> Names:
+    """The names; UsageError unless both can be the name of a folder and nothing else."""
+    for name, what in ((host, "a host"), (agent, "an agent")):
+        if not ids.is_chosen(name):
+            allowed = "use up to 64 letters, digits, '.', '_' and '-'"
+            raise UsageError(f"'{named(name)}' cannot be the name of {what}: {allowed}")
+    return Names(host, agent)
+
+
+def default_folder(environ: Mapping[str, str], names: Names) -> str:
+    """Where an instance lies unless somebody names another folder: beside the host's own settings."""
+    settings = os.path.dirname(places.config_folder(environ))
+    return os.path.join(settings, names.host, "agents", names.agent)
+
+
+def text_of(name: str, folder: str, names: Names) -> str:
+    """The text that one of the files begins with."""
+    with open(os.path.join(_TEXTS, os.path.basename(name)), encoding="utf-8") as file:
+        text = file.read()
+    for key, value in (("AGENT", names.agent), ("HOST", names.host), ("FOLDER", folder)):
+        text = text.replace(f"<{key}>", value)
+    return text

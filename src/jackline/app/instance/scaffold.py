@@ -1,0 +1,118 @@
+"""Lay down an agent's instance, as often as one likes: what is missing is written, what is there stays as it is.
+
+Only the database is ever changed, by the migrations that it lacks. What a person edits is never opened.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.app import config as config_module
+from jackline.app import fresh, places
+from jackline.app.home import Home
+from jackline.app.instance import layout
+from jackline.app.places import DATABASE
+from jackline.errors import Refused, StoreCorrupt, UsageError
+from jackline.store import open as store_open
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jackline.app.instance.layout import Names
+
+_FILE, _FOLDER = 0o600, 0o700
+
+
+class Part(NamedTuple):
+    """One thing of an instance; `wrote` is false if it was there already."""
+
+    name: str
+    path: str
+    wrote: bool
+    applied: tuple[str, ...] = ()  # migrations
+
+
+class Laid(NamedTuple):
+    """What was done, and what to tell beside it."""
+
+    parts: list[Part]
+    warnings: list[str]
+
+
+def scaffold(folder: str, names: Names, environ: Mapping[str, str], *, strict: bool = False) -> Laid:
+    """Put everything there that is missing; with `strict` only if the package itself is whole."""
+    if strict:
+        from jackline.store import bundle
+
+        bundle.refuse_broken()
+    everything = (DATABASE, layout.DASHBOARD, *layout.FOLDERS, *layout.PERSONA)
+    for name in everything:
+        places.refuse_links(folder, os.path.join(folder, name))
+    made = _make(folder)
+    with Home(config_module.load(environ, folder, {"home": folder}, project=False)) as home:
+        parts = [Part("", folder, made), _database(folder, names), *_files(folder, names)]
+        return Laid(parts, _other_database(home) or _dashboard(home))
+
+
+def _make(folder: str) -> bool:
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise UsageError(f"{folder} is no folder: name another one for the instance")
+    there = os.path.isdir(folder)
+    try:
+        os.makedirs(folder, _FOLDER, exist_ok=True)
+    except OSError as error:
+        raise _not_written(folder, error) from None
+    return not there
+
+
+def _database(folder: str, names: Names) -> Part:
+    """Before every other file: a database of a newer jackline, or of another agent, stops it all."""
+    path = os.path.join(folder, DATABASE)
+    try:
+        applied = store_open.migrate(path)
+    except StoreCorrupt:
+        cure = "move it away and scaffold again; `jackline import` reads what another system left in it"
+        raise Refused(f"{path} is no database of jackline, or a damaged one, and was left untouched: {cure}") from None
+    _name(path, folder, names)
+    return Part(DATABASE, path, any(one.startswith("0001") for one in applied), tuple(applied))
+
+
+def _name(path: str, folder: str, names: Names) -> None:
+    store = store_open.open_store(path, create=False)
+    try:
+        host, agent = store.name_instance(*names)
+    finally:
+        store.close()
+    if (host, agent) != names:
+        raise Refused(f"{folder} is the instance of agent {agent} on host {host}: name another folder for this one")
+
+
+def _files(folder: str, names: Names) -> Iterator[Part]:
+    for name in layout.FOLDERS:
+        yield Part(f"{name}/", os.path.join(folder, name), _make(os.path.join(folder, name)))
+    for name in (*layout.PERSONA, layout.DASHBOARD):
+        path = os.path.join(folder, name)
+        try:
+            yield Part(name, path, fresh.write(path, layout.text_of(name, folder, names), _FILE))
+        except OSError as error:
+            raise _not_written(path, error) from None
+
+
+def _dashboard(home: Home) -> list[str]:
+    from jackline.app import dashboard
+
+    dashboard.changed(home)
+    return home.warnings
+
+
+def _other_database(home: Home) -> list[str]:
+    """The instance keeps its state in its folder; whoever set another database would wonder where it went."""
+    if os.path.abspath(home.database) == os.path.join(home.path, DATABASE):
+        return []
+    source = home.config.sources["database"]
+    return [f"commands of this instance will use the database that {source} names, not its own {DATABASE}"]
+
+
+def _not_written(path: str, error: OSError) -> UsageError:
+    return UsageError(f"{path} cannot be written ({error.strerror}): mend that, or name another folder")

@@ -1,0 +1,63 @@
+"""`jackline scaffold`: lay down an agent's instance; what is there stays as it is. The work is in `app.instance`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.app.instance import layout
+from jackline.app.instance.scaffold import scaffold
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.app.instance.layout import Names
+    from jackline.app.instance.scaffold import Part
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+
+NEEDS_PROJECT = False  # an instance belongs to no project
+
+
+def configure(parser: Parser) -> None:
+    default = "where to (default: HOST/agents/AGENT in the XDG config folder)"
+    parser.add_argument("folder", metavar="DIR", nargs="?", help=default)
+    parser.add_argument("--host", metavar="NAME", required=True, help="what will start the agent")
+    # Not the settings of these names: an instance has none of its own.
+    parser.add_argument("--agent", dest="agent_name", metavar="NAME", required=True, help="whose instance it is")
+    whole = "first see that every migration of this jackline is there and not empty, else exit 3"
+    parser.add_argument("--strict", dest="whole", action="store_true", help=whole)
+
+
+def execute(args: Namespace, _home: Home, out: Output) -> int:
+    names = layout.checked(args.host, args.agent_name)
+    laid = scaffold(_folder(args, names), names, os.environ, strict=args.whole)
+    for warning in laid.warnings:
+        out.note(f"jackline: {warning}")
+    if out.json:
+        out.json_lines(part._asdict() for part in laid.parts)
+        return 0
+    for part in laid.parts:
+        out.line(_said(part, names))
+    return 0
+
+
+def _folder(args: Namespace, names: Names) -> str:
+    """The folder that was named, as an argument or as --home, which means the same."""
+    named = [os.path.abspath(os.path.expanduser(one)) for one in (args.folder, args.home) if one]
+    if len(set(named)) > 1:
+        raise UsageError("DIR and --home both name the folder of the instance: say one of them")
+    return named[0] if named else layout.default_folder(os.environ, names)
+
+
+def _said(part: Part, names: Names) -> str:
+    verb = "wrote" if part.wrote else "left "
+    if not part.name:
+        return f"{verb} {part.path}: the instance of agent {names.agent} on host {names.host}"
+    if not part.name.endswith(".sqlite"):
+        return f"{verb} {part.name}"
+    numbers = [one.partition("_")[0] for one in part.applied]
+    between = "…".join(dict.fromkeys((numbers[0], numbers[-1]))) if numbers else ""
+    return f"{part.name} {'created' if part.wrote else 'present'}" + (f" (applied {between})" if between else "")
