@@ -405,6 +405,19 @@ def test_inside_a_run_the_case_belongs_to_it(place: Place) -> None:
     assert active(place) == outside
 
 
+def test_inside_a_run_no_effect_gets_around_the_gate(place: Place) -> None:
+    """What a case runs is not seen by the agent's door, so the run's own policy is asked here."""
+    run_id = place.play(SAY, words=("--json",)).json["id"]
+    inside: dict[str, Any] = {"environ": {"JACKLINE_RUN": run_id}}
+    do(place, "start", "within", **inside)
+    push = ("git", "push", "--force", "origin", "main")
+    refused(place.type("case", "command", "run", "--", *push, **inside), 1, "is not run from here (effect")
+    closing = ("close", "--summary", "x", "--verification", "true", "--verification", "sh -c 'git push origin main'")
+    refused(place.type("case", *closing, **inside), 1, "where the gate sees it")
+    assert do(place, "status", "--json", **inside).json["counts"]["command"] == 0
+    assert place.type("case", "command", "run", "--", "true", **inside).code == 0
+
+
 def test_inside_a_run_of_another_database_one_thing_is_said(place: Place) -> None:
     begin(place)
     for words in (("status",), ("hypothesis", "add", "x"), ("start", "x"), ("list",)):

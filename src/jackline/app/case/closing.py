@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jackline.app.case import files, place, reviewing, running
+from jackline.app.case import files, holding, place, reviewing, running
 from jackline.app.case.writing import text_of
 from jackline.clock import wall_ms
 from jackline.domain.case import EntryKind, HypothesisStatus
@@ -53,6 +53,7 @@ def close(
         text_of(one, "--verification") for one in wanted.verification or case.problem.expected_verification
     )
     _refuse(case, [] if force else [*unmet(home, case), *_missing(commands)])
+    holding.refuse_effects(home, at, commands, case.path)
     results = [_verified(home, case, command, at, tell) for command in commands]
     files.follow(home, case.id)
     failed = [entry for entry in results if entry.status != "pass"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from jackline.app.case import files, place
+from jackline.app.case import files, holding, place
 from jackline.app.case.writing import text_of
 from jackline.clock import wall_ms
 from jackline.domain.case import CommandStatus, Entry, EntryKind
@@ -49,6 +49,7 @@ def run(home: Home, words: Sequence[str], *, case_id: str | None = None, at: Her
     refuse_closed(case)
     line = words[0] if len(words) == 1 else join(words)
     text_of(line, "the command")
+    holding.refuse_effects(home, at, (line,), at.folder)
     ended = execute(home, line, words[0] if len(words) == 1 else tuple(words), at.folder)
     entry = record(home, case, ended, at)
     files.follow(home, case.id)

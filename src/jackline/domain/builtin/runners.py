@@ -36,6 +36,7 @@ _RUNNERS = {
     ("doppler", "run"): "-p --project -c --config",
     ("python",): "",
     ("coverage", "run"): "",
+    ("jackline", "case", "command", "run"): "--case",
 }
 _ALONE = frozenset(
     {
