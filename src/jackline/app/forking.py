@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import agents, places, secrecy
+from jackline.app import agents, dashboard, places, secrecy
 from jackline.app.texts import named
 from jackline.domain import ids
 from jackline.domain.events import canonical
@@ -32,6 +32,8 @@ _MOST_STEPS = 20
 
 def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", run_id: str = "") -> Run:
     """Write the new run down, ready to be worked on."""
+    if parent.spec.imported:
+        raise Refused(f"run {parent.id} was imported from {parent.spec.imported}: it has no frozen policy to fork")
     if parent.life.state is RunState.RUNNING:
         raise Refused(f"run {parent.id} is running in the same workspace: cancel it, or fork it when it has ended")
     if run_id and not ids.is_chosen(run_id):
@@ -53,6 +55,7 @@ def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", 
         raise Refused(f"{spec.workspace}, where run {parent.id} worked, is gone")
     run, _ = home.store(create=True).create_run(new, clock.wall_ms())
     home.warnings += secrecy.notes(spec, run.spec)
+    dashboard.changed(home)
     return run
 
 

@@ -79,6 +79,8 @@ def next_steps(home: Home, run: Run, out: Output) -> list[str]:
             return [f"go on: {resume}"]
         case RunState.WAITING:
             return _waiting(home, run, out, resume)
+        case RunState.FAILED if run.spec.imported:
+            return [read]
         case RunState.FAILED:
             return [*_cure(life.failure), f"try again: {resume}", read]
         case _:

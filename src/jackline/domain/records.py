@@ -75,6 +75,11 @@ class Spec(NamedTuple):
         """Everybody who may work on it, in their order."""
         return (self.agent, *self.fallback)
 
+    @property
+    def imported(self) -> str:
+        """The predecessor that the run was taken over from; such a run has no policy, and is never carried on."""
+        return self.options.get("imported", "")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {

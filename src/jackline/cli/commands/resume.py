@@ -26,6 +26,9 @@ def configure(parser: Parser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.find(args.run)
+    if run.spec.imported:
+        kept = f"run {run.id} was imported from {run.spec.imported}: it has no frozen policy, and is kept to be read"
+        raise Refused(f"{kept}; start another run")
     match run.life.state:
         case RunState.CANCELLED:
             raise Refused(f"run {run.id} has been cancelled, and nothing reopens it: start another one")

@@ -1,0 +1,172 @@
+"""agent_runner's `logs/TASK/AGENT/RUN`: a run of one turn, with what it printed. It changes nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jackline.app import places
+from jackline.app.importing import files, runs, values
+from jackline.app.importing.kinds import AGENT_RUNNER, FoundRun, RawFile, Source, Troubles
+from jackline.domain.budget import Spent
+from jackline.domain.changes import Changes
+from jackline.domain.states import Failure, RunState
+from jackline.store.import_contract import ImportedEvent, ImportedRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jackline.domain.records import Turn
+
+METADATA, OUTPUT, TRANSCRIPT, ERRORS = "metadata.json", "stdout.log", "transcript.log", "stderr.log"
+_KEPT = (METADATA, "summary.txt", TRANSCRIPT, OUTPUT, ERRORS, "runner.log", "last_message.txt")
+_EXITS = {10: Failure.LIMIT, 11: Failure.TIMEOUT, 12: Failure.CONNECTIVITY, 13: Failure.UNAVAILABLE}
+_NO_COMMIT = "no git commits"
+_MOST_COMMITS = 1_000
+
+
+class _Names(NamedTuple):
+    """What the place of a run says about it."""
+
+    task: str
+    agent: str
+    run: str
+    path: str  # of the repository around the logs
+
+    @classmethod
+    def of(cls, folder: str, metadata: Mapping[str, Any]) -> _Names:
+        parts = folder.rstrip(os.sep).split(os.sep)
+        task, agent, run = ["", "", *parts][-3:]
+        root = os.sep.join(parts[:-4]) if parts[-4:-3] == ["logs"] else os.path.dirname(folder)
+        return cls(
+            values.name(metadata.get("task"), task or "adhoc"),
+            values.name(metadata.get("agent"), agent or "command"),
+            values.name(metadata.get("run_id"), run),
+            places.repository_of(root or os.sep),
+        )
+
+
+def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
+    """The one run of the folder; what has no metadata was cut off, and is imported with what is known."""
+    path = os.path.join(source.path, METADATA)
+    metadata = files.object_or_none(path, troubles)
+    if metadata is None and not os.path.lexists(path):
+        troubles.note(path, "", "it is missing: imported with what its files tell")
+    yield _run(source.path, metadata or {}, has_metadata=metadata is not None)
+
+
+def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> FoundRun:
+    names = _Names.of(folder, metadata)
+    # One second's runs of two repositories have the same name, so the place is part of it.
+    origin = f"{names.path} {names.task}/{names.agent}/{names.run}"
+    since = values.name(metadata.get("start_time"), "")
+    run_id, other_id = runs.ids(AGENT_RUNNER, origin, since)
+    started, ended = _span(folder, names, metadata)
+    ending = _ending(metadata) if has_metadata else runs.unfinished("no metadata: it was cut off")
+    turn = _turn(folder, names, metadata, ending, (started, ended))
+    tokens = values.whole(metadata.get("token_count"))
+    spent = Spent(wall_ms=ended - started, iterations=1, steps=1, tokens_output=tokens)
+    original = f"{names.task}/{names.agent}/{names.run}"
+    options = {"original": original, "path": folder, "dry_run": "true" if metadata.get("dry_run") is True else ""}
+    spec = runs.spec(AGENT_RUNNER, f"task {names.task}", names.path, names.agent, options)
+    run = ImportedRun(
+        run_id,
+        f"{AGENT_RUNNER} {origin}",
+        since,
+        names.path,
+        spec._replace(task=names.task, requires_commit=metadata.get("requires_commit") is True),
+        runs.life(ending, (turn,), names.agent, spent)._replace(iteration=1),
+        started,
+        ended,
+        ended,
+        started,
+        (*runs.turn_began(turn), *_said(turn, ending)),
+        (turn,),
+        (runs.attempt(1, started, ended, str(ending.state)),),
+        changes=_changes(metadata),
+        about={"from": AGENT_RUNNER, "original": original, "path": folder, "has_metadata": has_metadata},
+    )
+    return FoundRun(run, other_id, tuple(_raw(folder, turn)))
+
+
+def _span(folder: str, names: _Names, metadata: Mapping[str, Any]) -> tuple[int, int]:
+    """From its start to its end; where nobody wrote them down, by its name and by its files."""
+    written = [os.lstat(path).st_mtime for path in _paths(folder) if files.size(path)]
+    last = round(max(written, default=0.0) * 1000)
+    started = values.moment(metadata.get("start_time")) or values.stamp(names.run) or last
+    elapsed = round(values.number(metadata.get("elapsed_seconds")) * 1000)
+    # Files that were copied are newer than the run: their times are believed only where nothing else is known.
+    ended = values.moment(metadata.get("end_time")) or (started + elapsed)
+    return started, max(started, ended)
+
+
+def _paths(folder: str) -> list[str]:
+    return [os.path.join(folder, name) for name in _KEPT]
+
+
+def _turn(folder: str, names: _Names, metadata: Mapping[str, Any], ending: runs.Ending, span: tuple[int, int]) -> Turn:
+    started, ended = span
+    code = metadata.get("exit_code")
+    turn = runs.new_turn(1, names.agent, f"task {names.task}", started)
+    return turn._replace(
+        ended_at=ended,
+        exit_code=code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 2**31 else None,
+        failure=None if ending.failure is None else str(ending.failure),
+        detail=ending.detail,
+        last_message=values.text(metadata.get("last_message"), files.MOST_LINE),
+        stdout_bytes=files.size(_output(folder)),
+        stderr_bytes=files.size(os.path.join(folder, ERRORS)),
+        spent=Spent(wall_ms=ended - started, tokens_output=values.whole(metadata.get("token_count"))),
+    )
+
+
+def _output(folder: str) -> str:
+    """What the agent printed; the transcript has it, too, where that was not kept."""
+    path = os.path.join(folder, OUTPUT)
+    return path if files.size(path) else os.path.join(folder, TRANSCRIPT)
+
+
+def _raw(folder: str, turn: Turn) -> Iterator[RawFile]:
+    as_turn = {_output(folder): runs.turn_file(turn), os.path.join(folder, ERRORS): runs.turn_file(turn, "stderr")}
+    for path in _paths(folder):
+        if files.size(path):
+            yield RawFile(path, os.path.basename(path), as_turn.get(path, ""))
+
+
+def _said(turn: Turn, ending: runs.Ending) -> Iterator[ImportedEvent]:
+    at = turn.ended_at or turn.started_at
+    if turn.last_message:
+        yield ImportedEvent(at, "agent.message", runs.AGENT, {"text": values.text(turn.last_message)})
+    if ending.state is RunState.FAILED:
+        yield ImportedEvent(at, "agent.error", runs.AGENT, {"text": ending.detail or str(ending.failure)})
+
+
+def _ending(metadata: Mapping[str, Any]) -> runs.Ending:
+    """By the exit code, never by a word in the output; a failure was written down without one."""
+    code, error = metadata.get("exit_code"), values.text(metadata.get("error"))
+    told = runs.told_failure(values.name(metadata.get("classified_error"), ""))
+    if told is None and code == 0:
+        return runs.SUCCEEDED
+    if told is None and _NO_COMMIT in error.lower():
+        told = Failure.NO_COMMIT
+    if told is None and isinstance(code, int):
+        told = _EXITS.get(code)
+    return runs.failed(told or Failure.AGENT_ERROR, error)
+
+
+def _changes(metadata: Mapping[str, Any]) -> Changes | None:
+    told = metadata.get("commits")
+    commits = tuple(_commits(told if isinstance(told, list) else []))
+    changed = metadata.get("files_changed")
+    count = len(changed) if isinstance(changed, list) else values.whole(changed)
+    if not commits and not count:
+        return None
+    return Changes(commits, count, values.whole(metadata.get("insertions")), values.whole(metadata.get("deletions")))
+
+
+def _commits(told: list[Any]) -> Iterator[str]:
+    for one in told[:_MOST_COMMITS]:
+        if isinstance(one, dict):
+            yield f"{values.name(one.get('commit'), '-')} {values.name(one.get('subject'), '', 200)}".rstrip()
+        elif isinstance(one, str):
+            yield values.name(one, "-", 300)

@@ -1,0 +1,194 @@
+"""agentpair's `runs/REPOSITORY/N`: manifest, transcript and bridge become a run with its turns. It changes nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jackline.app.importing import files, runs, values
+from jackline.app.importing.kinds import AGENTPAIR, FoundRun, RawFile, Source, Troubles
+from jackline.domain.budget import Spent
+from jackline.domain.states import Failure, Role
+from jackline.store.import_contract import ImportedEvent, ImportedRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jackline.domain.records import Spec, Turn
+
+MANIFEST, TRANSCRIPT, BRIDGE = "manifest.json", "transcript.jsonl", "bridge.jsonl"
+_MOST_ENTRIES = 5_000  # that become events; the file is kept whole
+_MOST_TURNS = 1_000
+_MOST_SAID = 65_536  # characters of a turn's result; the transcript has them all
+_MS = 1_000_000  # nanoseconds: Go's durations
+_UNTOLD = frozenset({"start", "iteration", "end"})  # what the run's own events say as well
+
+
+def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
+    """The one run of the folder; without a manifest nobody can say which run it is."""
+    path = os.path.join(source.path, MANIFEST)
+    manifest = files.object_or_none(path, troubles)
+    if manifest is None:
+        if not os.path.lexists(path):
+            troubles.add(path, "", "it is missing: nobody can say which run this is")
+        return
+    told = _Told(_Known.of(manifest, source.path))
+    told.listen(os.path.join(source.path, TRANSCRIPT), troubles)
+    told.overhear(os.path.join(source.path, BRIDGE), troubles)
+    yield _run(manifest, told, source.path)
+
+
+class _Known(NamedTuple):
+    """What the manifest says that the rest leans on."""
+
+    agent: str
+    created: int
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any], folder: str) -> _Known:
+        created = values.moment(manifest.get("created_at")) or values.moment(manifest.get("updated_at"))
+        return cls(values.name(manifest.get("primary_agent"), "claude"), created or _modified(folder))
+
+
+def _modified(folder: str) -> int:
+    try:
+        return round(os.stat(folder).st_mtime * 1000)
+    except OSError:
+        return 0
+
+
+class _Told:
+    """The transcript as it goes by: turns begin and end, the rest is said."""
+
+    def __init__(self, known: _Known) -> None:
+        self._known = known
+        self.turns: list[Turn] = []
+        self.events: list[ImportedEvent] = []
+        self.entries = 0
+        self.last = known.created
+        self._reviews = False
+        self._room = values.Room()
+
+    def listen(self, path: str, troubles: Troubles) -> None:
+        """Read the transcript."""
+        for _, entry in files.lines(path, troubles):
+            self.entries += 1
+            self.last = values.moment(entry.get("timestamp")) or self.last
+            kind = entry.get("type")
+            if kind == "execute" and len(self.turns) < _MOST_TURNS:
+                self._begin(entry)
+            elif kind == "result" and len(self.turns) < _MOST_TURNS:
+                self._end(entry)
+            elif kind not in _UNTOLD:
+                self._reviews = entry.get("state") == "reviewing" if kind == "state" else self._reviews
+                self._say(entry)
+
+    def overhear(self, path: str, troubles: Troubles) -> None:
+        """Read what the two agents said to each other."""
+        last = self._known.created
+        for _, message in files.lines(path, troubles):
+            self.entries += 1
+            last = values.moment(message.get("timestamp")) or last
+            named = ("id", "type", "from", "to", "signal", "iteration", "metadata")
+            data = {name: values.tame(message[name]) for name in named if message.get(name)}
+            data["text"] = values.text(message.get("content"))
+            self._add(ImportedEvent(last, "agent.bridge", values.name(message.get("from"), runs.AGENT), data))
+
+    def _begin(self, entry: Mapping[str, Any]) -> None:
+        agent = values.name(entry.get("agent"), self._known.agent)
+        role = Role.REVIEW if self._reviews or agent != self._known.agent else Role.WORK
+        turn = runs.new_turn(len(self.turns) + 1, agent, values.text(entry.get("content")), self.last, role)
+        self.turns.append(turn)
+        for event in runs.turn_began(turn, values.whole(entry.get("iteration"), 1)):
+            self._add(event)
+
+    def _end(self, entry: Mapping[str, Any]) -> None:
+        if not self.turns or self.turns[-1].ended_at is not None:  # its beginning was lost
+            self._begin({**entry, "content": ""})
+        turn = self.turns[-1]
+        took = values.whole(entry.get("duration")) // _MS
+        began = min(turn.started_at, max(self._known.created, self.last - took)) if took else turn.started_at
+        said = values.text(entry.get("content"), _MOST_SAID)
+        spent = Spent(wall_ms=took)
+        self.turns[-1] = turn._replace(started_at=began, ended_at=self.last, last_message=said, spent=spent)
+
+    def _say(self, entry: Mapping[str, Any]) -> None:
+        agent = values.name(entry.get("agent"), self._known.agent)
+        said = values.text(entry.get("content")) or values.text(entry.get("error"))
+        named = ("type", "state", "signal", "iteration", "metadata", "agent")
+        data = {name: values.tame(entry[name]) for name in named if entry.get(name)}
+        kind = {"message": "agent.message", "error": "agent.error"}.get(str(entry.get("type")), "import.entry")
+        self._add(ImportedEvent(self.last, kind, agent, {**data, "text": said} if said else data))
+
+    def _add(self, event: ImportedEvent) -> None:
+        if len(self.events) < _MOST_ENTRIES and self._room.takes(event.data):
+            self.events.append(event)
+
+
+def _run(manifest: Mapping[str, Any], told: _Told, folder: str) -> FoundRun:
+    known = _Known.of(manifest, folder)
+    repository = values.text(manifest.get("repo_path"), 4096) or os.path.dirname(folder)
+    repo_id = values.name(manifest.get("repo_id"), os.path.basename(os.path.dirname(folder)))
+    origin = f"{repo_id}/{values.whole(manifest.get('id'))}"
+    since = values.name(manifest.get("created_at"), "")
+    run_id, other_id = runs.ids(AGENTPAIR, origin, since)
+    ending = _ending(manifest)
+    turns = tuple(told.turns)
+    last = max((told.last, *(event.at for event in told.events)))
+    finished = values.moment(manifest.get("completed_at")) or values.moment(manifest.get("updated_at")) or last
+    finished = max(finished, last, known.created)
+    started = min((turn.started_at for turn in turns), default=known.created)
+    iteration = values.whole(manifest.get("current_iteration"))
+    spent = Spent(wall_ms=max(0, finished - started), iterations=iteration)
+    run = ImportedRun(
+        run_id,
+        f"{AGENTPAIR} {origin}",
+        since,
+        os.path.abspath(repository),
+        _spec(manifest, known, repository, origin, folder),
+        runs.life(ending, turns, known.agent, spent)._replace(iteration=iteration),
+        known.created,
+        finished,
+        finished,
+        started,
+        tuple(told.events),
+        turns,
+        (runs.attempt(1, started, finished, str(ending.state)),),
+        about={
+            "from": AGENTPAIR,
+            "original": origin,
+            "path": folder,
+            "stood_at": values.name(manifest.get("state"), "-"),
+            "entries": told.entries,
+            "kept": len(told.events),
+        },
+    )
+    kept = [name for name in (MANIFEST, TRANSCRIPT, BRIDGE) if files.size(os.path.join(folder, name))]
+    raw = tuple(RawFile(os.path.join(folder, name), name) for name in kept)
+    said = tuple((runs.turn_file(turn), turn.last_message) for turn in turns if turn.last_message)
+    return FoundRun(run, other_id, raw, said)
+
+
+def _spec(manifest: Mapping[str, Any], known: _Known, repository: str, origin: str, folder: str) -> Spec:
+    workspace = values.text(manifest.get("worktree_path"), 4096) or repository
+    named = ("review_mode", "claude_session_id", "codex_session_id", "done_signal", "tmux_session")
+    options = {name: values.name(manifest.get(name), "") for name in named}
+    prompt = values.text(manifest.get("prompt"), files.MOST_LINE)
+    spec = runs.spec(AGENTPAIR, prompt, workspace, known.agent, {"original": origin, "path": folder, **options})
+    iterations = values.whole(manifest.get("max_iterations")) or None
+    return spec._replace(
+        proof=values.text(manifest.get("proof_command")), limits=spec.limits._replace(iterations=iterations)
+    )
+
+
+def _ending(manifest: Mapping[str, Any]) -> runs.Ending:
+    error = values.text(manifest.get("error"))
+    match manifest.get("state"):
+        case "completed":
+            return runs.SUCCEEDED
+        case "cancelled":
+            return runs.CANCELLED._replace(detail=error)
+        case "failed":
+            return runs.failed(Failure.AGENT_ERROR, error)
+        case state:
+            return runs.unfinished(values.name(state, ""))

@@ -1,0 +1,133 @@
+"""A predecessor's SQLite file: opened so that it cannot be changed, read row by row, damage and all."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, contextmanager
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from jackline.app.importing.files import Unreadable, opened, size
+from jackline.store.sqlite_file import is_marked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from jackline.app.importing.kinds import Troubles
+
+MOST_CELL = 4 * 1024 * 1024  # characters or bytes of one cell
+_MAGIC = b"SQLite format 3\x00"
+_HEADER = 100
+_WAL_AT, _WAL = 18, b"\x02"
+
+Cells = dict[str, Any]
+
+
+class Asked(NamedTuple):
+    """Which rows of a table; `where` is in the words of SQL and its values are bound."""
+
+    table: str
+    columns: Sequence[str]
+    where: str = ""
+    values: tuple[object, ...] = ()
+    most: int = -1
+
+
+def header_of(path: str) -> bytes:
+    """The first bytes of a database; Unreadable if the file is none, or jackline's own.
+
+    By hand, so never of a file that this process has open: closing it would drop SQLite's locks.
+    """
+    if is_marked(path):
+        raise Unreadable("it is a jackline database: name its home with --home instead")
+    with opened(path) as file:
+        header = file.read(_HEADER)
+    if not header.startswith(_MAGIC):
+        raise Unreadable("it is not an SQLite database")
+    return header
+
+
+@contextmanager
+def reading(path: str) -> Iterator[Database]:
+    """The database, for as long as it is needed; OSError, Unreadable or sqlite3.Error. Nothing appears beside it."""
+    header = header_of(path)
+    with TemporaryDirectory(prefix="jackline-import-") as folder:
+        place, still = path, False
+        if header[_WAL_AT : _WAL_AT + 1] == _WAL and not os.path.exists(f"{path}-shm"):
+            # Nobody has it open. SQLite would make files of its own beside it, unless nothing is left in its log.
+            still = not has_log(path)
+            place = path if still else _copied(path, folder)
+        address = f"file:{quote(os.path.abspath(place))}?mode=ro{'&immutable=1' if still else ''}"
+        with closing(sqlite3.connect(address, uri=True, timeout=5)) as connection:
+            connection.text_factory = bytes  # what is no UTF-8 must not end the reading
+            connection.execute("PRAGMA query_only = ON")
+            yield Database(path, connection)
+
+
+def has_log(path: str) -> bool:
+    """Whether something of it stands in a log beside it."""
+    return size(f"{path}-wal") > 0
+
+
+def _copied(path: str, folder: str) -> str:
+    for end in ("", "-wal"):
+        with opened(path + end) as source, open(os.path.join(folder, f"copy{end}"), "xb") as copy:
+            copyfileobj(source, copy)
+    return os.path.join(folder, "copy")
+
+
+class Database:
+    """One file, with whatever tables and columns its version has."""
+
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        names = [name.decode("utf-8", "replace") for (name,) in named if isinstance(name, bytes)]
+        self.tables: Mapping[str, frozenset[str]] = {name: self._columns(name) for name in names}
+
+    def _columns(self, table: str) -> frozenset[str]:
+        found = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+        return frozenset(name.decode("utf-8", "replace") for (name,) in found if isinstance(name, bytes))
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Whether the table is there with these columns."""
+        return set(columns) <= self.tables.get(table, frozenset()) and table in self.tables
+
+    def define(self, name: str, function: Callable[[object], bool]) -> None:
+        """A function of one value, for conditions."""
+        self._connection.create_function(name, 1, function)
+
+    def rows(self, asked: Asked, troubles: Troubles) -> Iterator[tuple[int, Cells]]:
+        """The rows by their numbers; a column that this version does not have is None."""
+        here = [name for name in asked.columns if self.has(asked.table, name)]
+        if not here:
+            return
+        cells = ", ".join(_bounded(name) for name in here)
+        where = f"WHERE {asked.where}" if asked.where else ""
+        sql = f'SELECT rowid, {cells} FROM "{asked.table}" {where} ORDER BY rowid LIMIT {asked.most}'  # noqa: S608
+        row = 0
+        try:
+            for row, *values in self._connection.execute(sql, asked.values):
+                place = f"row {row} of {asked.table}"
+                told = (self._told(value, place, troubles) for value in values)
+                yield row, {**dict.fromkeys(asked.columns), **dict(zip(here, told, strict=True))}
+        except sqlite3.Error as error:
+            troubles.add(self.path, f"{asked.table}, after row {row}", error)
+
+    def _told(self, value: object, place: str, troubles: Troubles) -> object:
+        if not isinstance(value, bytes):
+            return value
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            troubles.add(self.path, place, f"it is not UTF-8 (byte {error.start}): those bytes were replaced")
+            return value.decode("utf-8", "replace")
+
+
+def _bounded(column: str) -> str:
+    is_long = f"typeof(\"{column}\") IN ('text', 'blob')"
+    return f'CASE WHEN {is_long} THEN substr("{column}", 1, {MOST_CELL}) ELSE "{column}" END'

@@ -1,0 +1,118 @@
+"""Foreign files, read with flat memory and a bound: whole JSON, JSON by lines. Never through a link or from a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jackline.app.importing.kinds import Troubles
+
+MOST_JSON = 8 * 1024 * 1024
+MOST_LINE = 2 * 1024 * 1024
+MOST_LINES = 1_000_000
+
+
+class Unreadable(ValueError):
+    """Why something is not what it should be."""
+
+
+def opened(path: str) -> IO[bytes]:
+    """A plain file; OSError if it is anything else."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "it is no plain file")
+    return os.fdopen(descriptor, "rb")
+
+
+def whole_object(path: str) -> dict[str, Any]:
+    """The JSON object in a file; OSError or Unreadable."""
+    with opened(path) as file:
+        data = file.read(MOST_JSON + 1)
+    if len(data) > MOST_JSON:
+        raise Unreadable(f"it is longer than {MOST_JSON} bytes")
+    return object_of(data)
+
+
+def object_or_none(path: str, troubles: Troubles) -> dict[str, Any] | None:
+    """The same; what is wrong with it is told. One that is missing is missing without a word."""
+    try:
+        return whole_object(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        troubles.add(path, "", error.strerror)
+    except Unreadable as error:
+        troubles.add(path, "", error)
+    return None
+
+
+def lines(path: str, troubles: Troubles) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file with one in each line, by their line numbers; a damaged line costs only itself."""
+    try:
+        with opened(path) as file:
+            yield from _objects(path, file, troubles)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        troubles.add(path, "", error.strerror)
+
+
+def _objects(path: str, file: IO[bytes], troubles: Troubles) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number in range(1, MOST_LINES + 1):
+        line = file.readline(MOST_LINE + 1)
+        if not line:
+            return
+        if len(line) > MOST_LINE:
+            _skip_line(file)
+            troubles.add(path, f"line {number}", f"it is longer than {MOST_LINE} bytes")
+        elif line.strip():
+            try:
+                found = object_of(line)
+            except Unreadable as error:
+                troubles.add(path, f"line {number}", error)
+                continue
+            yield number, found
+    troubles.add(path, f"line {MOST_LINES + 1}", "the rest was not read: there are too many lines")
+
+
+def _skip_line(file: IO[bytes]) -> None:
+    while (rest := file.readline(MOST_LINE)) and not rest.endswith(b"\n"):
+        pass
+
+
+def object_of(data: bytes | str) -> dict[str, Any]:
+    """The JSON object in some bytes; Unreadable says why it is none."""
+    value = value_of(data)
+    if not isinstance(value, dict):
+        raise Unreadable("it is not a JSON object")
+    return value
+
+
+def value_of(data: bytes | str) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON in some bytes; NaN and Infinity, which are none, become null."""
+    try:
+        said = data if isinstance(data, str) else data.decode("utf-8")
+        return json.loads(said.removeprefix("\ufeff"), parse_constant=lambda _: None)
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"it is not UTF-8 (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"it is not JSON ({error.msg}, character {error.pos})") from None
+    except ValueError:
+        raise Unreadable("it has a number with too many digits") from None
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+
+
+def size(path: str) -> int:
+    """Bytes of a plain file; 0 if there is none."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return 0
+    return about.st_size if stat.S_ISREG(about.st_mode) else 0

@@ -1,0 +1,126 @@
+"""The words and small values of an import: kinds of sources, what was found, what could not be read. No input here."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline.domain.events import canonical
+
+if TYPE_CHECKING:
+    from jackline.domain.case import Case, Entry
+    from jackline.domain.work import WorkItem
+    from jackline.store.import_contract import ImportedEvent, ImportedRun
+
+AGENT_STATE, NOTEBOOK, AGENTPAIR = "agent-state", "notebook", "agentpair"
+AGENT_RUNNER, UNIVERSAL_AGENT = "agent-runner", "universal-agent"
+KINDS = {
+    AGENT_STATE: "state.sqlite with work_items and events",
+    NOTEBOOK: ".agents/runs/ID with problem.json",
+    AGENTPAIR: "runs/REPOSITORY/N with manifest.json",
+    AGENT_RUNNER: "logs/TASK/AGENT/RUN with metadata.json",
+    UNIVERSAL_AGENT: "runtime_state.db with runs and tool_calls",
+}
+_ID_DIGITS = 16
+_LONGEST_REASON = 300
+_MOST_TOLD = 20  # lines or rows of one file: a gigabyte of garbage is told in a few lines
+
+
+class Source(NamedTuple):
+    """Something that looks like one of the kinds."""
+
+    kind: str
+    path: str
+
+
+class Trouble(NamedTuple):
+    """What could not be read."""
+
+    path: str
+    place: str  # `line 3`, `row 7 of events`; empty: all of it
+    reason: str
+    is_note: bool = False  # it was read, but not taken as it stood
+
+
+class RawFile(NamedTuple):
+    """A file that is kept as it is, but for its secrets: below `imported`, and as a turn's output if it is named."""
+
+    source: str
+    name: str
+    turn: str = ""
+
+
+class FoundRun(NamedTuple):
+    """A run, what it printed, and the second id that it gets if another has the first."""
+
+    run: ImportedRun
+    other_id: str
+    files: tuple[RawFile, ...] = ()
+    said: tuple[tuple[str, str], ...] = ()  # a turn's file, and its text
+
+
+class FoundItem(NamedTuple):
+    """A work item and its events."""
+
+    item: WorkItem
+    events: tuple[ImportedEvent, ...] = ()
+
+
+class FoundCase(NamedTuple):
+    """A case and its entries, and the second id."""
+
+    case: Case
+    entries: tuple[Entry, ...]
+    other_id: str
+
+
+class FoundEvents(NamedTuple):
+    """Some events that belong to nothing, with their numbers in the source, in rising order."""
+
+    stream: str
+    events: tuple[tuple[int, ImportedEvent], ...]
+
+
+Found = FoundRun | FoundItem | FoundCase | FoundEvents
+
+
+class Troubles:
+    """Collects what could not be read; of one file no more than a few lines, and how many there were."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._told: list[Trouble] = []
+        self._counts: dict[str, int] = {}
+
+    def add(self, path: str, place: str, reason: object) -> None:
+        """One more that cannot be read."""
+        self._tell(Trouble(path, place, _line(reason)))
+
+    def note(self, path: str, place: str, reason: object) -> None:
+        """One more that was taken otherwise than it stood."""
+        self._tell(Trouble(path, place, _line(reason), is_note=True))
+
+    def _tell(self, trouble: Trouble) -> None:
+        self.count += 1
+        count = self._counts[trouble.path] = self._counts.get(trouble.path, 0) + 1
+        if count <= _MOST_TOLD:
+            self._told.append(trouble)
+
+    def take(self) -> list[Trouble]:
+        """What was added since the last time."""
+        more = [
+            Trouble(path, "", f"and {count - _MOST_TOLD} more places")
+            for path, count in self._counts.items()
+            if count > _MOST_TOLD
+        ]
+        told, self._told, self._counts = [*self._told, *more], [], {}
+        return told
+
+
+def _line(reason: object) -> str:
+    return " ".join(str(reason).split())[:_LONGEST_REASON]
+
+
+def digits(*identity: str) -> str:
+    """Some digits that stand for what the source calls its own: the same every time."""
+    return hashlib.sha256(canonical(list(identity)).encode("utf-8", "surrogatepass")).hexdigest()[:_ID_DIGITS]

@@ -1,0 +1,235 @@
+"""The notebook of an investigation, `.agents/runs/ID`: read into a case and its entries. It changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from jackline.app import places, who
+from jackline.app.importing import files, values
+from jackline.app.importing.kinds import NOTEBOOK, FoundCase, Source, Troubles, digits
+from jackline.domain.case import (
+    Case,
+    CaseStatus,
+    CommandStatus,
+    Entry,
+    EntryKind,
+    HypothesisStatus,
+    LearningKind,
+    Problem,
+    RepoAction,
+    numbered,
+)
+from jackline.domain.repository import repository_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_FILES = {
+    EntryKind.HYPOTHESIS: "hypotheses.jsonl",
+    EntryKind.EVIDENCE: "evidence.jsonl",
+    EntryKind.COMMAND: "commands.jsonl",
+    EntryKind.LEARNING: "learning.jsonl",
+}
+_TEXTS = {EntryKind.COMMAND: "command", EntryKind.LEARNING: "summary"}
+_STATUSES: Mapping[EntryKind, tuple[str, frozenset[str]]] = {
+    EntryKind.HYPOTHESIS: ("status", frozenset(HypothesisStatus)),
+    EntryKind.COMMAND: ("status", frozenset(CommandStatus)),
+    EntryKind.LEARNING: ("repo_action", frozenset(RepoAction)),
+}
+_DATA = {
+    EntryKind.EVIDENCE: ("hypothesis",),
+    EntryKind.COMMAND: ("exit_code", "output", "duration_ms"),
+    EntryKind.LEARNING: ("kind", "path", "reason"),
+    EntryKind.HYPOTHESIS: ("note",),
+}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_MOST_ENTRIES = 10_000  # of one kind
+_MOST_NUMBER = 10**9
+_LITTLE = 1_000  # characters of a text, where there is too much of it
+
+
+def read(source: Source, troubles: Troubles) -> Iterator[FoundCase]:
+    """The one case of the folder."""
+    capsule = os.path.join(source.path, "problem.json")
+    told = files.object_or_none(capsule, troubles)
+    if told is None and not os.path.lexists(capsule):
+        troubles.add(capsule, "", "it is missing: nobody knows what was asked")
+    case = _case(source.path, told or {}, troubles)
+    entries = tuple(entry for kind in EntryKind for entry in _Notes(source.path, case, kind, troubles).read())
+    hypotheses = {entry.id for entry in entries if entry.kind is EntryKind.HYPOTHESIS}
+    entries = tuple(_with_known_hypothesis(entry, hypotheses, source.path, troubles) for entry in entries)
+    updated = max((entry.updated_at for entry in entries), default=case.updated_at)
+    case = case._replace(updated_at=max(case.updated_at, updated))
+    yield FoundCase(case, entries, f"{case.id[:100]}-{digits(NOTEBOOK, case.repository, case.id)[:8]}")
+
+
+def _case(folder: str, told: Mapping[str, Any], troubles: Troubles) -> Case:
+    path = places.repository_of(_root(folder))
+    repository, name = repository_id(path), os.path.basename(folder)
+    given = told.get("id")
+    case_id = next((one for one in (given, name) if isinstance(one, str) and _is_name(one)), None)
+    created = values.moment(told.get("created_at")) or values.stamp(name) or _modified(folder)
+    case = Case(
+        case_id or f"{NOTEBOOK}-{digits(NOTEBOOK, repository, name)}",
+        repository,
+        path,
+        who.user_name(),
+        None,
+        CaseStatus.OPEN,
+        values.text(told.get("request"), files.MOST_LINE),
+        _problem(told),
+        created,
+        created,
+    )
+    return _closed(case, folder, troubles)
+
+
+def _is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None and ".." not in text
+
+
+def _root(folder: str) -> str:
+    """The folder that has `.agents`; else the one above."""
+    above = os.path.dirname(folder)
+    if (os.path.basename(os.path.dirname(above)), os.path.basename(above)) == (".agents", "runs"):
+        return os.path.dirname(os.path.dirname(above))
+    return above
+
+
+def _modified(folder: str) -> int:
+    try:
+        return round(os.stat(folder).st_mtime * 1000)
+    except OSError:
+        return 0
+
+
+def _problem(told: Mapping[str, Any]) -> Problem:
+    dirty = told.get("dirty_worktree")
+    return Problem(
+        intent=values.text(told.get("intent")),
+        target_properties=values.texts(told.get("target_properties")),
+        intake_plan=values.tame(told.get("intake_plan")),
+        expected_verification=values.texts(told.get("expected_verification")),
+        risks=values.texts(told.get("risks")),
+        non_goals=values.texts(told.get("non_goals")),
+        dirty_worktree=values.texts(dirty.get("paths") if isinstance(dirty, dict) else dirty),
+    )
+
+
+def _closed(case: Case, folder: str, troubles: Troubles) -> Case:
+    """Closed if there is a closeout, be it one that cannot be read."""
+    path = os.path.join(folder, "closeout.json")
+    told = files.object_or_none(path, troubles)
+    if told is None and not os.path.lexists(path):
+        return case
+    told = told or {}
+    at = values.moment(told.get("closed_at")) or case.created_at
+    closeout = {
+        "summary": values.text(told.get("summary")),
+        "verification": values.tame(told.get("verification")) or [],
+        "risks": list(values.texts(told.get("residual_risks"))),
+        "imported": NOTEBOOK,
+    }
+    return case._replace(status=CaseStatus.CLOSED, closeout=closeout, closed_at=at, updated_at=at)
+
+
+class _Notes:
+    """The entries of one kind; numbers that were given twice are given anew."""
+
+    def __init__(self, folder: str, case: Case, kind: EntryKind, troubles: Troubles) -> None:
+        self._path = os.path.join(folder, _FILES[kind])
+        self._case, self._kind, self._troubles = case, kind, troubles
+        self._found: list[tuple[int | None, Entry]] = []  # with the number that each had
+        self._room = values.Room()
+
+    def read(self) -> list[Entry]:
+        at = self._case.created_at
+        for line, told in files.lines(self._path, self._troubles):
+            at = values.moment(told.get("timestamp")) or values.moment(told.get("created_at")) or at
+            number = self._number(told.get("id"))
+            if told.get("event") == "resolve":
+                self._resolve(number, told, at, line)
+            elif len(self._found) < _MOST_ENTRIES:
+                self._found.append((number, self._entry(told, at, line)))
+            else:
+                self._say(line, f"there are more than {_MOST_ENTRIES}: this one was left out")
+        return self._renumbered()
+
+    def _number(self, told: object) -> int | None:
+        found = numbered(told) if isinstance(told, str) else None
+        fits = found is not None and found[0] is self._kind and 0 < found[1] < _MOST_NUMBER
+        return found[1] if found is not None and fits else None
+
+    def _entry(self, told: Mapping[str, Any], at: int, line: int) -> Entry:
+        text = values.text(told.get(_TEXTS.get(self._kind, "text")))
+        if not text:
+            self._say(line, f"it has no {_TEXTS.get(self._kind, 'text')}")
+        updated = values.moment(told.get("updated_at")) or at
+        status, data = self._status(told, line), self._data(told, line)
+        if not self._room.takes([text, data]):
+            self._say(line, "there is too much text: it was shortened")
+            text, data = values.text(text, _LITTLE), {}
+        return Entry(self._case.id, self._kind, 0, at, max(at, updated), text, status, data)
+
+    def _status(self, told: Mapping[str, Any], line: int) -> str:
+        if self._kind not in _STATUSES:
+            return ""
+        field, known = _STATUSES[self._kind]
+        status = told.get(field)
+        if isinstance(status, str) and status in known:
+            return status
+        if self._kind is EntryKind.HYPOTHESIS and status is None:
+            return HypothesisStatus.OPEN
+        self._say(line, f"its {field} is none of {', '.join(sorted(known))}")
+        return {EntryKind.HYPOTHESIS: HypothesisStatus.OPEN, EntryKind.COMMAND: CommandStatus.SKIPPED}.get(
+            self._kind, RepoAction.NONE
+        )
+
+    def _data(self, told: Mapping[str, Any], line: int) -> dict[str, Any]:
+        data = {name: values.tame(told[name]) for name in _DATA[self._kind] if told.get(name) is not None}
+        if self._kind is EntryKind.LEARNING and data.get("kind") not in set(LearningKind):
+            self._say(line, "its kind is none that is known")
+        return data
+
+    def _resolve(self, number: int | None, told: Mapping[str, Any], at: int, line: int) -> None:
+        """A word on a hypothesis is on every one that had its number: whoever said it saw only one."""
+        places = [place for place, (had, _) in enumerate(self._found) if had is not None and had == number]
+        if not places or self._kind is not EntryKind.HYPOTHESIS:
+            self._say(line, "it resolves a hypothesis that is not there")
+            return
+        note = values.text(told.get("note"))
+        for place in places:
+            had, entry = self._found[place]
+            data = {**entry.data, "note": note} if note else entry.data
+            resolved = entry._replace(status=self._status(told, line), updated_at=max(at, entry.at), data=data)
+            self._found[place] = (had, resolved)
+
+    def _renumbered(self) -> list[Entry]:
+        """In their order; the first keeps a number that was given twice, the others get new ones behind all."""
+        highest = max((had for had, _ in self._found if had is not None), default=0)
+        taken: set[int] = set()
+        entries = []
+        for had, entry in self._found:
+            number = had
+            if number is None or number in taken:
+                highest += 1
+                number = highest
+                why = "it has no id" if had is None else f"its id {entry._replace(number=had).id} was given twice"
+                self._troubles.note(self._path, "", f"{why}: it is {entry._replace(number=number).id} now")
+            taken.add(number)
+            entries.append(entry._replace(number=number))
+        return sorted(entries, key=lambda one: one.number)
+
+    def _say(self, line: int, reason: str) -> None:
+        self._troubles.add(self._path, f"line {line}", reason)
+
+
+def _with_known_hypothesis(entry: Entry, hypotheses: set[str], folder: str, troubles: Troubles) -> Entry:
+    named = entry.data.get("hypothesis")
+    if entry.kind is not EntryKind.EVIDENCE or named is None or str(named) in hypotheses:
+        return entry
+    path = os.path.join(folder, _FILES[entry.kind])
+    troubles.note(path, entry.id, "it names a hypothesis that is not there: it stands alone now")
+    return entry._replace(data={name: value for name, value in entry.data.items() if name != "hypothesis"})

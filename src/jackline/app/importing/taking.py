@@ -1,0 +1,204 @@
+"""The import itself: everything that is found is read, written down once, and told of. It prints nothing."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from jackline import clock
+from jackline.app import who
+from jackline.app.importing import keeping
+from jackline.app.importing.finding import Finder
+from jackline.app.importing.kinds import (
+    AGENT_RUNNER,
+    AGENT_STATE,
+    AGENTPAIR,
+    NOTEBOOK,
+    UNIVERSAL_AGENT,
+    FoundCase,
+    FoundEvents,
+    FoundItem,
+    FoundRun,
+    Troubles,
+)
+from jackline.errors import JacklineError, UsageError
+from jackline.store.import_contract import Import
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jackline.app.home import Home
+    from jackline.app.importing.kinds import Found, Source, Trouble
+    from jackline.store.contract import Store
+
+_READERS = {
+    AGENT_STATE: "jackline.app.importing.agent_state",
+    NOTEBOOK: "jackline.app.importing.notebook",
+    AGENTPAIR: "jackline.app.importing.agentpair",
+    AGENT_RUNNER: "jackline.app.importing.agent_runner",
+    UNIVERSAL_AGENT: "jackline.app.importing.universal_agent",
+}
+RUN, ITEM, CASE, EVENTS = "run", "item", "case", "events"
+UNREADABLE, NOTED = "unreadable", "noted"
+_TAKEN = "something else has this id here: it was left as it is"
+
+
+class Record(NamedTuple):
+    """One thing that an import tells: what became of it, or what could not be read and why."""
+
+    outcome: str
+    kind: str  # of the source
+    path: str
+    what: str = ""
+    id: str = ""
+    number: int = 1  # of things
+    place: str = ""
+    reason: str = ""
+
+
+def take(home: Home, paths: Sequence[str], wanted: str | None = None, *, dry_run: bool = False) -> Iterator[Record]:
+    """Import everything at these paths; UsageError, before anything is written, if there is nothing at one of them."""
+    troubles = Troubles()
+    sources = _found(paths, wanted, troubles)
+    yield from _told(troubles, "")
+    importer = _Importer(home, troubles, dry_run=dry_run)
+    for source in sources:
+        yield from importer.take(source)
+        yield from _told(troubles, source.kind)
+    importer.finish()
+
+
+def _found(paths: Sequence[str], wanted: str | None, troubles: Troubles) -> list[Source]:
+    finder = Finder(troubles, wanted)
+    sources: dict[Source, None] = {}
+    for path in paths:
+        if not os.path.exists(path):
+            raise UsageError(f"there is nothing at {path}: name a file or a folder that a predecessor left")
+        before, own = troubles.count, finder.own
+        here = list(finder.at(path))
+        if not here and troubles.count == before:
+            raise UsageError(_nothing(path, wanted, own=finder.own > own))
+        sources |= dict.fromkeys(here)
+    return list(sources)
+
+
+def _nothing(path: str, wanted: str | None, *, own: bool) -> str:
+    if own:
+        return f"{path} holds runs of jackline itself, which are in its own database: there is nothing to import"
+    what = f"no data of {wanted}" if wanted else "nothing that can be imported"
+    return f"{path} holds {what}: see `jackline import --help` for what is recognised"
+
+
+def _told(troubles: Troubles, kind: str) -> Iterator[Record]:
+    for one in troubles.take():
+        yield _trouble(one, kind)
+
+
+def _trouble(one: Trouble, kind: str) -> Record:
+    outcome = NOTED if one.is_note else UNREADABLE
+    return Record(outcome, kind, one.path, place=one.place, reason=one.reason)
+
+
+class _Importer:
+    """Writes what the readers found."""
+
+    def __init__(self, home: Home, troubles: Troubles, *, dry_run: bool) -> None:
+        self._home, self._troubles, self._dry_run = home, troubles, dry_run
+        self._actor = who.actor(os.environ)
+        self._changed = False
+
+    def take(self, source: Source) -> Iterator[Record]:
+        """Everything in one source."""
+        for found in import_module(_READERS[source.kind]).read(source, self._troubles):
+            record = self._write(source, found)
+            self._changed = self._changed or record.outcome == Import.IMPORTED
+            yield record
+
+    def finish(self) -> None:
+        """Bring what shows the state behind it."""
+        if self._changed and not self._dry_run:
+            from jackline.app import dashboard
+
+            dashboard.changed(self._home)
+
+    def _store(self) -> Store | None:
+        """None where nothing was ever written, and nothing shall be."""
+        if self._dry_run and self._home.is_new:
+            return None
+        return self._home.store(create=not self._dry_run)
+
+    def _write(self, source: Source, found: Found) -> Record:
+        match found:
+            case FoundItem():
+                return self._item(source, found)
+            case FoundCase():
+                return self._case(source, found)
+            case FoundEvents():
+                return self._events(source, found)
+            case FoundRun():
+                return self._run(source, found)
+
+    def _item(self, source: Source, found: FoundItem) -> Record:
+        store, at = self._store(), clock.wall_ms()
+        became = Import.IMPORTED
+        if store is not None:
+            became = store.import_item(found.item, found.events, at, self._actor, rehearse=self._dry_run)
+        return _record(became, source, ITEM, found.item.id)
+
+    def _events(self, source: Source, found: FoundEvents) -> Record:
+        store = self._store()
+        count = len(found.events)
+        new = count if store is None else store.import_events(found.stream, found.events, rehearse=self._dry_run)
+        became = Import.IMPORTED if new else Import.ALREADY
+        return _record(became, source, EVENTS, found.stream)._replace(number=new or count)
+
+    def _case(self, source: Source, found: FoundCase) -> Record:
+        store, at = self._store(), clock.wall_ms()
+        if store is None:
+            return _record(Import.IMPORTED, source, CASE, found.case.id)
+        became, case = Import.TAKEN, found.case
+        for case_id in (found.case.id, found.other_id):
+            case = found.case._replace(id=case_id)
+            became = store.import_case(case, found.entries, at, self._actor, rehearse=self._dry_run)
+            if became is not Import.TAKEN:
+                break
+        return _record(became, source, CASE, case.id)
+
+    def _run(self, source: Source, found: FoundRun) -> Record:
+        store = self._store()
+        for run_id in (found.run.id, found.other_id):
+            found = found._replace(run=found.run._replace(id=run_id))
+            became = Import.IMPORTED if store is None else store.import_run(found.run, 0, self._actor, rehearse=True)
+            if became is not Import.TAKEN:
+                break
+        else:
+            return _record(Import.TAKEN, source, RUN, found.run.id)
+        if store is not None and not self._dry_run:
+            became = self._keep(store, found, became)
+        return _record(became, source, RUN, found.run.id)
+
+    def _keep(self, store: Store, found: FoundRun, became: Import) -> Import:
+        """The files first: a run that is in the database has them."""
+        run_id = found.run.id
+        folder = self._home.folder(run_id)
+        if became is Import.IMPORTED:
+            keeping.keep(folder, found, store.redactor.values, self._troubles)
+            became = store.import_run(found.run, clock.wall_ms(), self._actor)
+        elif os.path.exists(os.path.join(folder, "manifest.json")) or not os.path.isdir(folder):
+            return became  # all is here, or on another host
+        self._export(store, run_id)
+        return became
+
+    def _export(self, store: Store, run_id: str) -> None:
+        """The run is safe without its projections, which can be written again."""
+        run = store.run(run_id)
+        try:
+            if run is not None:
+                self._home.export(run)
+        except JacklineError as error:
+            self._home.warnings.append(f"{error}; `jackline export {run_id}` writes the files again")
+
+
+def _record(became: Import, source: Source, what: str, name: str) -> Record:
+    return Record(str(became), source.kind, source.path, what, name, reason=_TAKEN if became is Import.TAKEN else "")
