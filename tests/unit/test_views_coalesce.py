@@ -56,7 +56,12 @@ def test_one_builds_one_waits_and_all_others_go_on(lock: str, monkeypatch: pytes
     first.start()
     assert slow.begun.wait(10)
     awaited = coalesce._awaited
-    monkeypatch.setattr(coalesce, "_awaited", lambda *place: (has_turn.set(), awaited(*place))[1])
+
+    def seen_waiting(lock: str, patience_s: float) -> int:
+        has_turn.set()
+        return awaited(lock, patience_s)
+
+    monkeypatch.setattr(coalesce, "_awaited", seen_waiting)
     waiting = threading.Thread(target=coalesce.once, args=(lock, lambda: seen.append("waited")))
     waiting.start()
     assert has_turn.wait(10)

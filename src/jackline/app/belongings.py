@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
-from jackline.app import notes, places, trust, versions
+from jackline.app import dashboard, notes, places, trust, versions
 from jackline.domain import ids
 from jackline.domain.events import Event
 from jackline.errors import JacklineError
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
 
-RUNS, LOGS, ARCHIVE = "runs", "logs", "archive"
-FOLDERS = (RUNS, LOGS, ARCHIVE)
+RUNS, LOGS, ARCHIVE, RETROS = "runs", "logs", "archive", "retros"
+FOLDERS = (RUNS, LOGS, ARCHIVE, RETROS)
 _LOG_FILES = (places.LOG, *(f"{places.LOG}.{number}" for number in (1, 2, 3)))
 _NOTES = {
     trust.TRUST: "digest",
     versions.CACHE: "version",
     versions.CANARIES: "version",
 }  # each with a word that every entry has
+_DASHBOARD = (dashboard.NAME, dashboard.LOCK, f"{dashboard.LOCK}.next")
 _ARCHIVED = ".jsonl.gz"
+_PLOT = re.compile(r"[0-9]{4}-W[0-9]{2}-[a-z]+\.svg")
 _LONGEST = 1_000_000
 _EMPTY = 4  # bytes of a note without entries
 
@@ -35,7 +38,8 @@ def of(home: Home) -> Iterator[tuple[str, str, Iterator[str]]]:
     yield os.path.join(home.path, RUNS), "runs", _runs(os.path.join(home.path, RUNS), known)
     yield os.path.join(home.path, LOGS), "links to runs", _links(os.path.join(home.path, LOGS))
     yield os.path.join(home.path, ARCHIVE), "archive", _archives(os.path.join(home.path, ARCHIVE))
-    for name in (*_LOG_FILES, *_NOTES):
+    yield os.path.join(home.path, RETROS), "retros", _retros(os.path.join(home.path, RETROS))
+    for name in (*_LOG_FILES, *_NOTES, *_DASHBOARD):
         path = os.path.join(home.path, name)
         yield path, "home", iter((path,) if _is_plain(path) and _is_ours(path, name) else ())
 
@@ -97,6 +101,25 @@ def _archives(folder: str) -> Iterator[str]:
         run = os.path.basename(path).removesuffix(_ARCHIVED)
         if path.endswith(_ARCHIVED) and _is_plain(path) and _first_stream(path) == run:
             yield path
+
+
+def _retros(folder: str) -> Iterator[str]:
+    """Plots, and texts that no person has written into."""
+    from jackline.domain.retro.keeping import is_untouched
+
+    for path in _entries(folder):
+        name = os.path.basename(path)
+        week = name.removesuffix(".md").removesuffix(".new")
+        if _is_plain(path) and (_PLOT.fullmatch(name) or is_untouched(f"Retro {week}", _beginning(path))):
+            yield path
+
+
+def _beginning(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read(_LONGEST)
+    except (OSError, ValueError):
+        return ""
 
 
 def _first_stream(path: str) -> str:

@@ -2,11 +2,114 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from jackline.errors import JacklineError, ReportNotWritten
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
+    from jackline.domain.dashboard import Dashboard
+
+NAME = "dashboard.md"
+LOCK = ".dashboard.md.lock"
 
 
 def changed(home: Home) -> None:
-    """Something that the dashboard shows has changed: called by everything that writes, after it has written."""
+    """Something that the dashboard shows has changed: called by everything that writes, after it has written.
+
+    At once in a command; in a process that lives long (`live`) a moment later. What goes wrong is a warning.
+    """
+    if home.board is not None:
+        home.board()
+    else:
+        _attempt(home, home.warnings)
+
+
+@contextmanager
+def live(home: Home) -> Iterator[Callable[[], None]]:
+    """For as long as the block lasts, changes are written by a thread, at most every half second, and at the end."""
+    if home.board is not None:
+        yield home.board
+        return
+    from jackline.views.coalesce import trailing
+
+    # The thread has a connection of its own: nobody's write waits for it to read.
+    with home.again() as own, trailing(lambda: _attempt(own, home.warnings)) as board:
+        home.board = board.want
+        try:
+            yield board.want
+        finally:
+            home.board = None
+
+
+def path_of(home: Home) -> str:
+    """Where it is."""
+    return os.path.join(home.path, NAME)
+
+
+def read(home: Home) -> Dashboard:
+    """Everything that it shows, as it stands now."""
+    from jackline.clock import wall_ms
+    from jackline.views import dashboard
+
+    return dashboard.read(home.store(), wall_ms(), words_of(home))
+
+
+def write(home: Home) -> tuple[str, Dashboard]:
+    """Write it now, whatever others do; the path and what is shown."""
+    from jackline.views import coalesce
+
+    shown: list[Dashboard] = []
+    home.store()
+    home.make()
+    with written_by("dashboard"):
+        coalesce.alone(_lock(home), lambda: shown.append(_build(home)))
+    return path_of(home), shown[0]
+
+
+@contextmanager
+def written_by(command: str) -> Iterator[None]:
+    """Tell a person which command writes what could not be written."""
+    from jackline.views.atomic import NotWritten
+
+    try:
+        yield
+    except NotWritten as error:
+        raise ReportNotWritten(error.detail, command=command, **error.facts) from error
+
+
+def _attempt(home: Home, warnings: list[str]) -> None:
+    """A dashboard that cannot be written takes nothing away from what was."""
+    from jackline.views import coalesce
+
+    try:
+        home.make()
+        with written_by("dashboard"):
+            coalesce.once(_lock(home), lambda: _build(home))
+    except JacklineError as error:
+        warning = f"the dashboard is not up to date: {error}"
+        if warning not in warnings:
+            warnings.append(warning)
+
+
+def _build(home: Home) -> Dashboard:
+    from jackline.domain.dashboard import to_markdown
+    from jackline.views import atomic
+
+    shown = read(home)
+    atomic.sweep(home.path)
+    atomic.write_often(path_of(home), to_markdown(shown).encode("utf-8", "replace"))
+    return shown
+
+
+def _lock(home: Home) -> str:
+    return os.path.join(home.path, LOCK)
+
+
+def words_of(home: Home) -> tuple[str, ...]:
+    """What a command in a file needs at its end: its reader has not the environment, nor the flags, of who wrote it."""
+    named = home.config.sources.get("home", "default")
+    return ("--home", home.path) if named.startswith(("--", "JACKLINE_")) else ()

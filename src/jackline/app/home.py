@@ -46,6 +46,7 @@ class Home:
         self.config = config
         self.path = config.text("home")
         self.warnings: list[str] = []  # what went wrong beside the point, for whoever talks to a person
+        self.board: Callable[[], None] | None = None  # how a process that lives long tells that something changed
         self._store: Store | None = None
 
     def __enter__(self) -> Self:
@@ -162,7 +163,7 @@ class Home:
 
     def start(self, request: Request) -> Run:
         """Write the run down, ready to be worked on; the same --run-id and request give the same run."""
-        from jackline.app import secrecy
+        from jackline.app import dashboard, secrecy
         from jackline.app.preflight import refuse_taken, refuse_unready
         from jackline.app.request import new_run
 
@@ -173,6 +174,7 @@ class Home:
             refuse_taken(self, new.spec)
         run, _ = self.store(create=True).create_run(new, at)
         self.warnings += secrecy.notes(new.spec, run.spec)
+        dashboard.changed(self)
         return run
 
     def work(self, run: Run, on_start: OnStart = lambda _interrupt: None) -> Run:
@@ -190,6 +192,7 @@ class Home:
 
     def answer(self, run: Run, call: Call, verdict: str) -> tuple[Call, Run]:
         """A person's word on a call that is in doubt or was asked about."""
+        from jackline.app import dashboard
         from jackline.clock import wall_ms
 
         verdicts = ("happened", "did-not", "retry", "skip", "allow", "deny")
@@ -198,7 +201,9 @@ class Home:
             raise UsageError(message)
         store = self.store(create=True)
         _refuse_own_word(store, run)
-        return store.answer(run.id, call.id, verdict, wall_ms())
+        answered = store.answer(run.id, call.id, verdict, wall_ms())
+        dashboard.changed(self)
+        return answered
 
     # reading
 

@@ -8,7 +8,7 @@ from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Refused, SessionTaken
 from jackline.faults import reach
-from jackline.store import redacting, rows
+from jackline.store import redacting, rows, spending
 from jackline.store.base import RUNNING, Base, add_notice, append, chain_of, fenced_head, lease_values
 from jackline.store.contract import Change
 from jackline.store.driver import Statements, clean
@@ -105,6 +105,8 @@ def _held(run: Run, lease: Lease) -> bool:
 
 def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], dead: int | None) -> None:
     state = run.life.state
+    if run.spec.imported:
+        raise Refused(f"run {run.id} was imported from {run.spec.imported}: it is kept to be read; start another run")
     if state not in run_sources("claim"):
         raise Refused(f"run {run.id} is {state}; nothing reopens it: fork it")
     if state is not RunState.RUNNING or dead == run.life.attempt:
@@ -193,6 +195,7 @@ def _advance(statements: Statements, run: Run, lease: Lease, change: Change) -> 
     }
     if statements.run("stand_down" if ended else "go_on", values) == 0:
         raise Fenced(lease.run_id)
+    spending.add(statements, run, life, change)
     _step(statements, run, life, change)
     if not ended:
         return run._replace(life=life)

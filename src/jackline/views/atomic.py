@@ -33,18 +33,22 @@ def named(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: str) -> Iterator[int]:
-    """A descriptor to write to; when the block ends well, what was written takes the place of `path`."""
+def replacing(path: str, *, durable: bool = True) -> Iterator[int]:
+    """A descriptor to write to; when the block ends well, what was written takes the place of `path`.
+
+    What is not durable is whole all the same, but a loss of power may bring back an older one.
+    """
     beside = _beside(path)
     with named(path):
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
             try:
                 yield descriptor
-                os.fsync(descriptor)
+                if durable:
+                    os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            _move(beside, path)
+            _move(beside, path, durable=durable)
         finally:
             _forget(beside)
 
@@ -52,6 +56,12 @@ def replacing(path: str) -> Iterator[int]:
 def write(path: str, data: bytes) -> None:
     """Make `data` the whole content of the file."""
     write_all(path, (data,))
+
+
+def write_often(path: str, data: bytes) -> None:
+    """The same for a file that is written again with every change, which need not wait for the disk."""
+    with replacing(path, durable=False) as descriptor, os.fdopen(descriptor, "wb", closefd=False) as file:
+        file.write(data)
 
 
 def write_all(path: str, pieces: Iterable[bytes]) -> None:
@@ -128,8 +138,10 @@ def _beside(path: str) -> str:
     return os.path.join(folder, f".{name}.{os.urandom(6).hex()}{_SUFFIX}")
 
 
-def _move(source: str, path: str) -> None:
+def _move(source: str, path: str, *, durable: bool = True) -> None:
     os.replace(source, path)
+    if not durable:
+        return
     descriptor = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)  # else the rename itself may be lost with the power

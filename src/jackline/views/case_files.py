@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.case import CaseStatus, EntryKind, place_of, stream_of
+from jackline.named import NamedTuple
 from jackline.views import atomic, case_lines
 from jackline.views.coalesce import once
 
@@ -194,11 +195,12 @@ def _read(path: str, longest: int = _LONGEST_ACTIVE) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            return file.read(longest).decode("utf-8", "replace").strip()
-        except OSError:  # a folder
-            return ""
+    try:
+        return os.read(descriptor, longest).decode("utf-8", "replace").strip()
+    except OSError:  # a folder
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 def _append(path: str, data: bytes) -> None:

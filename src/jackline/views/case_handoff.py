@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from jackline.domain.case import CaseStatus, HypothesisStatus
+from jackline.domain.case import CaseStatus, CommandStatus, HypothesisStatus
 from jackline.domain.learning import line
+from jackline.named import NamedTuple
 from jackline.views import case_lines
 from jackline.views.plain import readable
 
@@ -19,7 +20,11 @@ _MOST_HYPOTHESES = 20
 _MOST_EVIDENCE = 5
 _MOST_COMMANDS = 8
 _MOST_DIRTY = 30
+_MOST_LEARNINGS = 5
 _LONGEST = 400
+_LONGEST_PLAN = 800
+_LONGEST_OUTPUT = 160
+_OTHERS = "# or rejected, blocked, superseded"
 _HEADINGS = {
     HypothesisStatus.OPEN: "Open hypotheses",
     HypothesisStatus.BLOCKED: "Blocked hypotheses",
@@ -53,12 +58,13 @@ def next_commands(told: Handoff) -> list[str]:
         return [f"jackline case reopen {case.id}"]
     own = f"--case {case.id}"
     resolve = [
-        f"jackline case hypothesis resolve {one.id} --status accepted|rejected {own}"
+        f"jackline case hypothesis resolve {one.id} --status accepted {own}  {_OTHERS}"
         for one in told.still_open[:_MOST_EVIDENCE]
     ]
+    about = f" --hypothesis {told.still_open[0].id}" if told.still_open else ""
     verification = "" if case.problem.expected_verification else ' --verification "COMMAND"'
     return [
-        f'jackline case evidence add "…" --hypothesis H001 {own}' if told.hypotheses else _first(own),
+        f'jackline case evidence add "…"{about} {own}' if told.hypotheses else _first(own),
         *resolve,
         f"jackline case learning review {own}",
         f'jackline case close --summary "…"{verification} {own}',
@@ -76,6 +82,7 @@ def to_dict(told: Handoff) -> dict[str, Any]:
         "hypotheses": [case_lines.entry_values(one) for one in _last(told.hypotheses, _MOST_HYPOTHESES)],
         "evidence": [case_lines.entry_values(one) for one in _last(told.evidence, _MOST_HYPOTHESES)],
         "commands": [case_lines.entry_values(one) for one in _last(told.commands, _MOST_COMMANDS)],
+        "learnings": [case_lines.entry_values(one) for one in _last(told.learnings, _MOST_HYPOTHESES)],
         "unresolved_learnings": [{**case_lines.entry_values(one.entry), "lacks": one.lacks} for one in told.unresolved],
         "dirty_now": list(told.dirty),
         "next_steps": [f"{one.id}: {one.text}" for one in told.still_open],
@@ -90,7 +97,7 @@ def text_of(told: Handoff) -> str:
 
 def _head(case: Case) -> Iterator[str]:
     problem = case.problem
-    yield from (f"# Case {case.id} ({case.status})", "", case.request, "")
+    yield from (f"# Case {case.id} ({case.status})", "", case.request, "", f"Repository: `{case.path}`", "")
     yield from (f"Intent: {_short(problem.intent)}", "") if problem.intent else ()
     yield from _items("Target", problem.target_properties)
     yield from _items("Not a goal", problem.non_goals)
@@ -98,6 +105,9 @@ def _head(case: Case) -> Iterator[str]:
     yield from _items("Verification", problem.expected_verification)
     if case.status is CaseStatus.CLOSED:
         yield from ("## Closed", "", _short(str(case.closeout.get("summary", ""))), "")
+        yield from _items("Residual risks", [_short(str(one)) for one in case.closeout.get("risks", ())])
+    if problem.intake_plan is not None:
+        yield from ("## Plan of the intake", "", _plan(problem.intake_plan), "")
 
 
 def _body(told: Handoff) -> Iterator[str]:
@@ -108,7 +118,10 @@ def _body(told: Handoff) -> Iterator[str]:
     yield from _items("Other evidence", loose, _MOST_HYPOTHESES)
     yield from _items("Last commands", [_command(one) for one in told.commands], _MOST_COMMANDS)
     yield from _items("Learnings that are not in the repository yet", [_short(line(one)) for one in told.unresolved])
-    yield from _items("Changed in the worktree now", [f"`{one}`" for one in told.dirty], _MOST_DIRTY)
+    lacking = {one.entry.id for one in told.unresolved}
+    kept = [_learning(one) for one in told.learnings if one.id not in lacking]
+    yield from _items("Learned, and kept", kept, _MOST_LEARNINGS)
+    yield from _items("Changed in the worktree now", [_changed(one, told.case) for one in told.dirty], _MOST_DIRTY)
     yield from _items(
         "Next steps", [f"decide {one.id}: {_short(one.text)}" for one in told.still_open], _MOST_HYPOTHESES
     )
@@ -123,8 +136,30 @@ def _hypothesis(entry: Entry, told: Handoff) -> list[str]:
 
 
 def _command(entry: Entry) -> str:
+    """With what a failed one said last, or what somebody noted."""
     code = entry.data.get("exit_code")
-    return f"{entry.id} {entry.status}{'' if code is None else f' (exit {code})'}: `{_short(entry.text)}`"
+    said = str(entry.data.get("note") or "")
+    if not said and entry.status == CommandStatus.FAIL:
+        said = str(entry.data.get("output") or "").rstrip().rpartition("\n")[2]
+    more = f": {_short(said, _LONGEST_OUTPUT)}" if said.strip() else ""
+    return f"{entry.id} {entry.status}{'' if code is None else f' (exit {code})'}: `{_short(entry.text)}`{more}"
+
+
+def _learning(entry: Entry) -> str:
+    where = str(entry.data.get("path") or entry.data.get("reason") or "")
+    return f"{entry.id} {_short(entry.text)} ({entry.status}: {_short(where)})"
+
+
+def _changed(line: str, case: Case) -> str:
+    return f"`{line}`{' (as when the case began)' if line in case.problem.dirty_worktree else ''}"
+
+
+def _plan(plan: object) -> str:
+    if isinstance(plan, str):
+        return _short(plan, _LONGEST_PLAN)
+    from json import dumps
+
+    return f"`{_short(dumps(plan, ensure_ascii=False), _LONGEST_PLAN)}`"
 
 
 def _items(title: str, items: Sequence[str], most: int = _MOST_HYPOTHESES) -> list[str]:
@@ -139,7 +174,7 @@ def _last(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
     return entries[-most:]
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = _LONGEST) -> str:
     """One line, as long as anybody needs."""
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"

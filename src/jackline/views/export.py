@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from typing import TYPE_CHECKING
 
 from jackline.domain import packet as packets
 from jackline.domain.job import language
 from jackline.domain.records import Run
-from jackline.store.contract import Store
 from jackline.views import atomic, manifest, plain, raw, resume, summary, transcript
+
+if TYPE_CHECKING:
+    from jackline.store.contract import Store
 
 TRANSCRIPT = "transcript.jsonl"
 METADATA = "metadata.json"
@@ -71,7 +74,9 @@ def _write_summary(store: Store, run: Run, folder: str, home: str) -> None:
     if resume.is_wanted(told):
         calls = store.calls(run.id)
         forced, strict = store.forced(run.id), run.spec.strict
-        packet = packets.packet(calls, store.receipts(run.id), told.commits, forced)
+        refused = packets.refusal(store.checks(run.id), store.turns(run.id))
+        cases = told.open_cases
+        packet = packets.packet(calls, store.receipts(run.id), told.commits, forced, refused=refused, cases=cases)
         text = resume.page(told, calls, home, strict=strict, packet=packet, forced=forced)
         atomic.write(page, _encoded(text))
     else:

@@ -9,16 +9,18 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.records import Run, Turn
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.domain.tally import NO_CALLS, Tally
 from jackline.domain.turns import run_cost
 from jackline.errors import UsageError
-from jackline.store.contract import Store
 from jackline.views import plain
 from jackline.views.plain import ZERO_TIME
+
+if TYPE_CHECKING:
+    from jackline.store.contract import Store
 
 FILE = "manifest.json"
 DONE_SIGNAL = "DONE"

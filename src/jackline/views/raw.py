@@ -10,7 +10,8 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+
+from jackline.named import NamedTuple
 
 _NAME = re.compile(r"([0-9]{4,})-([a-z]+)\.(stdout|stderr)")
 _CHUNK = 1 << 18

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from jackline.domain.records import Call, Receipt
 from jackline.domain.states import CallClass, CallState, Decision
+from jackline.named import NamedTuple
 from jackline.views import plain
 
 CONFIRMED, CLAIMED, IN_DOUBT, REPLAYED, UNGATED = "confirmed", "claimed", "in doubt", "replayed", "ungated"

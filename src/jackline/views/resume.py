@@ -27,7 +27,7 @@ _ASKED_WORDS = (("allow", "the agent may do it"), ("deny", "the agent must not d
 
 def is_wanted(summary: Summary) -> bool:
     """Whether a person may have to do something about the run."""
-    return summary.state in _STOPPED
+    return summary.state in _STOPPED and not summary.imported
 
 
 def in_doubt(calls: Sequence[Call], *, strict: bool = False) -> list[Call]:

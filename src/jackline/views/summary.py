@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from jackline.domain.case import Case, CaseStatus
 from jackline.domain.changes import UNCHANGED, Changes
 from jackline.domain.records import Attempt, Run, Turn
 from jackline.domain.states import RunState, WaitReason, exit_code
 from jackline.domain.tally import NO_CALLS, Tally, completion
 from jackline.domain.turns import lost_sessions, run_cost
-from jackline.store.contract import Store
+from jackline.store.state_contract import CaseQuery
 from jackline.views import plain
+
+if TYPE_CHECKING:
+    from jackline.store.contract import Store
 
 _UNDER_WAY = frozenset({RunState.QUEUED, RunState.RUNNING})
 _CLASSIFIED = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # waits that the predecessor ended as errors
@@ -69,6 +73,8 @@ class Summary:
     in_doubt: int
     steps: int
     lost_sessions: tuple[str, ...]
+    open_cases: tuple[str, ...]  # of the run, by their ids: what is in them is not finished
+    imported: str | None  # from which predecessor
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, the content of metadata.json."""
@@ -83,6 +89,7 @@ def summary_of(store: Store, run: Run) -> Summary:
         attempts=store.attempts(run.id),
         tally=store.tally(run.id),
         changes=store.changes(run.id),
+        cases=store.cases(CaseQuery(run_id=run.id, status=CaseStatus.OPEN)),
     )
 
 
@@ -93,6 +100,7 @@ def fold(
     attempts: Sequence[Attempt] = (),
     tally: Tally = NO_CALLS,
     changes: Changes = UNCHANGED,
+    cases: Sequence[Case] = (),
 ) -> Summary:
     """The summary from a run and its tables."""
     life, spec = run.life, run.spec
@@ -130,6 +138,8 @@ def fold(
         iterations=life.iteration,
         **tally._asdict(),
         lost_sessions=tuple(lost_sessions(turns)),
+        imported=spec.imported or None,
+        open_cases=tuple(case.id for case in cases),
     )
 
 
@@ -143,7 +153,7 @@ def headline(summary: Summary) -> str:
 def next_step(summary: Summary) -> str:
     """The command that carries the run on; empty if nothing can, or something already does."""
     stopped = summary.state in {RunState.WAITING, RunState.FAILED, RunState.QUEUED}
-    return f"jackline resume {summary.run_id}" if stopped else ""
+    return f"jackline resume {summary.run_id}" if stopped and not summary.imported else ""
 
 
 def lines(summary: Summary) -> list[str]:
@@ -181,6 +191,8 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         *(("", commit) for commit in summary.commits),
         ("changes", f"{summary.files_changed} files, +{summary.insertions} -{summary.deletions}"),
         *(("session", line) for line in summary.lost_sessions),
+        ("imported", f"from {summary.imported}" if summary.imported else ""),
+        *(("open case", f"{case} (`jackline case handoff --case {case}`)") for case in summary.open_cases),
         ("dry run", "yes" if summary.dry_run else "no"),
     ]
 

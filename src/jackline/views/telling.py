@@ -163,7 +163,8 @@ class _Teller:
 
     def check_launched(self, now: _Moment) -> Iterator[TranscriptEntry]:
         begun = [check for check in self._checks if check.started_at <= now.event.at]
-        self._check = max(begun, key=lambda check: check.started_at, default=None)
+        same = [check for check in begun if check.step == now.whole("step")]  # two may begin in one millisecond
+        self._check = max(same or begun, key=lambda check: check.started_at, default=None)
         yield self._entry(now, EntryType.EXECUTE, agent=HOST, content=now.text("command"))
 
     def waiting(self, now: _Moment) -> Iterator[TranscriptEntry]:
@@ -225,11 +226,14 @@ class _Teller:
         }
 
 
+_JUDGED = frozenset({Failure.PROOF, Failure.LEARNINGS})
+
+
 def _verdict(now: _Moment, check: Check) -> str:
     """PASS or FAIL if the host found it out; a proof that was stopped says nothing, whatever its exit."""
-    if now.event.kind == "run.succeeded":
+    if now.event.kind in {"run.succeeded", "check.started"}:  # a second check follows only one that passed
         return "PASS"
-    judged = now.event.kind == "run.failed" and now.data.get("failure") == Failure.PROOF
+    judged = now.event.kind == "run.failed" and now.data.get("failure") in _JUDGED
     return "FAIL" if judged and check.exit_code is not None else ""
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event
 from jackline.domain.records import Run
-from jackline.store.contract import Store
 from jackline.views.entry import EntryType, TranscriptEntry, iterate_transcript, read_transcript
 from jackline.views.telling import fold
+
+if TYPE_CHECKING:
+    from jackline.store.contract import Store
 
 __all__ = ["EntryType", "TranscriptEntry", "entries_of", "fold", "lines_of", "read_transcript"]
 

@@ -1,0 +1,121 @@
+"""The weekly retro: read a week, ask what it suggests, write it down. It never overwrites what a person wrote."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.app import dashboard
+from jackline.clock import wall_ms
+from jackline.domain.events import canonical
+from jackline.domain.retro import keeping, plots, proposals, text, week
+from jackline.domain.retro.report import Report, fold
+from jackline.domain.saying import typed
+from jackline.domain.states import WorkStatus
+from jackline.errors import Refused, UsageError
+from jackline.named import NamedTuple
+from jackline.store.state_contract import NewItem
+from jackline.views import atomic, retro
+
+if TYPE_CHECKING:
+    from jackline.app.home import Home
+    from jackline.domain.retro.proposals import Proposal
+    from jackline.domain.retro.text import Asked
+    from jackline.domain.retro.week import Week
+    from jackline.domain.work import WorkItem
+    from jackline.store.contract import Store
+
+FOLDER = "retros"
+ACTOR = "retro"
+_LONGEST = 10_000_000
+_ASKED_BEFORE = 4  # weeks in which the same question may still be open
+
+
+class Written(NamedTuple):
+    """What was made of a week."""
+
+    path: str
+    plots: tuple[str, ...]
+    report: Report
+    asked: tuple[Asked, ...]
+    kept: str = ""  # the file that is a person's now, and was left as it is
+
+
+def weekly(home: Home, name: str | None = None) -> Written:
+    """Look back at a week, the last full one if none is named."""
+    now = wall_ms()
+    chosen = _chosen(name, now)
+    store = home.store()
+    report = fold(chosen, retro.read(store, chosen), now)
+    asked = tuple(_asked(home, store, chosen, one, now) for one in proposals.proposals(report))
+    if any(one.is_new for one in asked):
+        dashboard.changed(home)
+    with dashboard.written_by(f"retro weekly --week {chosen.name}"):
+        return _write(home, report, asked)
+
+
+def _chosen(name: str | None, now: int) -> Week:
+    if name is None:
+        return week.last_full(now)
+    chosen = week.parse(name)
+    if chosen is None:
+        raise UsageError(f"--week '{name[:40]}' is no ISO week: say one such as {week.last_full(now).name}")
+    if chosen.start > now:
+        raise UsageError(f"--week {name} has not begun: the current one is {week.current(now).name}")
+    return chosen
+
+
+def _asked(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> Asked:
+    """Put the question into the queue, once; one that is still open from a week before is not asked again."""
+    item, is_new = _open_before(store, chosen, one), False
+    if item is None:
+        item_id = proposals.item_id(chosen.name, one.slug)
+        payload = canonical({"week": chosen.name, **one.subject})
+        item, is_new = store.enqueue(NewItem(item_id, proposals.KIND, payload, question=one.question), now, ACTOR)
+    command = typed("jackline", "work", "answer", item.id, "YOUR ANSWER", *dashboard.words_of(home))
+    return text.Asked(item.id, item.question or one.question, str(item.status), item.answer, command, is_new)
+
+
+def _open_before(store: Store, chosen: Week, one: Proposal) -> WorkItem | None:
+    for weeks in range(1, _ASKED_BEFORE + 1):
+        item = store.item(proposals.item_id(week.before(chosen, weeks).name, one.slug))
+        if item is not None and item.status is WorkStatus.WAITING_HUMAN:
+            return item
+    return None
+
+
+def _write(home: Home, report: Report, asked: tuple[Asked, ...]) -> Written:
+    folder, name = os.path.join(home.path, FOLDER), report.week.name
+    home.make()
+    atomic.private_folder(folder)
+    drawn = plots.plots(report)
+    files = {kind: f"{name}-{kind}.svg" for kind in drawn}
+    for kind, file in files.items():
+        atomic.write(os.path.join(folder, file), drawn[kind].encode("utf-8", "replace"))
+    generated = text.generated(report, files, asked)
+    path, kept = _place(os.path.join(folder, name), f"Retro {name}", generated)
+    return Written(path, tuple(os.path.join(folder, file) for file in files.values()), report, asked, kept)
+
+
+def _place(stem: str, title: str, generated: str) -> tuple[str, str]:
+    """Write it, or beside it if it is a person's now; the path, and the file that was left alone."""
+    path, beside = f"{stem}.md", f"{stem}.new.md"
+    for candidate in (path, beside):
+        old = _old(candidate)
+        content = keeping.fresh(title, generated) if old is None else keeping.renewed(old, generated)
+        if content is not None:
+            atomic.write(candidate, content.encode("utf-8", "replace"))
+            return candidate, path if candidate == beside else ""
+    raise Refused(f"{path} and {beside} were both edited by a person: rename or remove one of them")
+
+
+def _old(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read(_LONGEST)
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        return ""  # whatever it is, it is not ours
+    except OSError as error:
+        raise Refused(f"{path} cannot be read ({error.strerror}): rename or remove it") from None

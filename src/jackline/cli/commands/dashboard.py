@@ -1,0 +1,31 @@
+"""`jackline dashboard`: write dashboard.md again, now. It must stay light: no engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.app import dashboard
+from jackline.cli.record import values
+from jackline.domain.dashboard import to_markdown
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+
+
+def configure(parser: Parser) -> None:
+    parser.add_argument("--print", dest="shown", action="store_true", help="print it, instead of where it is")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    path, board = dashboard.write(home)
+    if out.json:
+        out.json_line({"path": path, **values(board)})
+    elif args.shown:
+        out.line(to_markdown(board).rstrip("\n"))
+    else:
+        out.line(path)
+    return 0

@@ -1,0 +1,79 @@
+"""`jackline retro`: look back at a week. The work is done in `app.retro`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.cli import words
+from jackline.cli.record import values
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.app.retro import Written
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+
+_ACTIONS = {"weekly": "write the retro of a week, with plots, and put what it proposes into the queue"}
+
+
+def configure(parser: Parser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    made = {
+        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
+        for name, summary in _ACTIONS.items()
+    }
+    made["weekly"].add_argument("--week", metavar="WEEK", help="such as 2026-W46 (default: the last full one)")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.app import retro
+
+    written = retro.weekly(home, args.week)
+    if out.json:
+        out.json_line(_record(written))
+        return 0
+    out.line(written.path)
+    for line in _told(written, out):
+        out.note(line)
+    return 0
+
+
+def _record(written: Written) -> dict[str, object]:
+    report = written.report
+    return {
+        "week": report.week.name,
+        "path": written.path,
+        "plots": list(written.plots),
+        "kept": written.kept or None,
+        "start_at": words.iso(report.week.start),
+        "until_at": words.iso(report.until),
+        "over": report.is_over,
+        "empty": report.is_empty,
+        "ended": report.ended,
+        "success": [{**values(one), "rate": one.rate} for one in report.successes],
+        "spending": values(list(report.spending)),
+        "limits": values(list(report.limits)),
+        "failures": values(list(report.failures)),
+        "times": values(report.times),
+        "repeated": [{**values(one), "cases": list(one.cases)} for one in report.repeated],
+        "flaky": values(list(report.flaky)),
+        "proposals": [values(one) for one in written.asked],
+    }
+
+
+def _told(written: Written, out: Output) -> list[str]:
+    report = written.report
+    week = report.week.name
+    ended = f"{week}: {words.plural(report.ended, 'run')} ended"
+    told = [f"nothing happened in {week}" if report.is_empty else ended]
+    if not report.is_over:
+        told.append(f"{week} is not over: this is how it stands, and nothing is proposed yet")
+    if written.kept:
+        told.append(f"{written.kept} was edited by a person and stays as it is")
+    new = sum(one.is_new for one in written.asked)
+    if written.asked:
+        asked = f"{words.plural(len(written.asked), 'proposal')}, {new} new"
+        told.append(f"{asked}: {out.command('work', 'list', '--kind', 'retro.proposal')}")
+    return told

@@ -1,0 +1,277 @@
+"""The dashboard: everything that a person wants to see at a glance, as data and as Markdown. Pure.
+
+Whatever an agent or a caller wrote stands in spans of code, so that it cannot become a link, HTML or a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from jackline.domain.saying import amount, code, duration, moment, plural, span, table, typed, usd
+from jackline.domain.states import RunState, WaitReason, WorkStatus
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from jackline.domain.events import Event
+    from jackline.domain.reporting import ItemLine, Learning, RunLine, Spending
+
+SHOWN = 10  # of each kind of thing
+COUNTED = 100  # further than this nobody counts
+FOR_PEOPLE = (WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN)
+PARKED = tuple(reason for reason in WaitReason if reason not in FOR_PEOPLE)
+LIVE = (WorkStatus.PENDING, WorkStatus.IN_FLIGHT, WorkStatus.WAITING_HUMAN)
+
+
+class Question(NamedTuple):
+    """A call that waits for a person's word, with the words that fit."""
+
+    call_id: str
+    tool: str
+    target: str
+    said: str
+    verdicts: tuple[str, ...]
+
+
+class Waiting(NamedTuple):
+    """A run that waits for a person."""
+
+    run: RunLine
+    questions: tuple[Question, ...]
+
+
+class KindCount(NamedTuple):
+    """How many items of a kind have a status; no further than COUNTED."""
+
+    kind: str
+    status: str
+    items: int
+
+
+class Dashboard(NamedTuple):
+    """All of it, as it stood at one moment. A list may hold one more than is shown, which says that there are more."""
+
+    at: int
+    words: tuple[str, ...] = ()  # what every command to type needs at its end
+    waiting: Sequence[Waiting] = ()
+    items_waiting: Sequence[ItemLine] = ()
+    running: Sequence[RunLine] = ()
+    failed: Sequence[RunLine] = ()
+    queued: Sequence[RunLine] = ()
+    queued_count: int = 0
+    parked: Sequence[RunLine] = ()
+    kinds: Sequence[KindCount] = ()
+    spending: Sequence[Spending] = ()  # of the last seven days
+    today: str = ""
+    in_flight: Sequence[ItemLine] = ()
+    dead: Sequence[ItemLine] = ()
+    events: Sequence[Event] = ()
+    learnings: Sequence[Learning] = ()
+
+
+def to_markdown(board: Dashboard) -> str:
+    """The text of dashboard.md."""
+    parts = (
+        _waiting(board),
+        _running(board),
+        _failed(board),
+        _queue(board),
+        _schedules(),
+        _spend(board),
+        _work(board),
+        _events(board),
+        _learnings(board),
+    )
+    head = ("# Dashboard", "", f"As of {moment(board.at)} UTC, like all times here. Written again at every change.", "")
+    return "\n".join((*head, *(line for part in parts for line in part)))
+
+
+def _waiting(board: Dashboard) -> Iterator[str]:
+    yield from ("## Waiting for you", "")
+    for one in board.waiting[:SHOWN]:
+        yield from _waiting_run(board, one)
+    for item in board.items_waiting[:SHOWN]:
+        yield f"- item {code(item.id)} ({code(item.kind)}) asks: {code(item.question, 400)}"
+        yield f"  - {_command(board, 'work', 'answer', item.id, 'YOUR ANSWER')}"
+    if not board.waiting and not board.items_waiting:
+        yield "Nothing."
+    yield from _more(board, board.waiting, "list", "--state", "waiting", "--all-repos")
+    yield from _more(board, board.items_waiting, "work", "list", "--status", "waiting_human")
+    yield ""
+
+
+def _waiting_run(board: Dashboard, one: Waiting) -> Iterator[str]:
+    run = one.run
+    yield f"- {_named(run)} waits: **{run.reason}**: {code(run.detail, 300)}"
+    for question in one.questions[:SHOWN]:
+        touched = f" → {code(question.target)}" if question.target else ""
+        command = _command(board, "answer", run.id, question.call_id, question.verdicts[0])
+        others = ", or with ".join(f"`{verdict}`" for verdict in question.verdicts[1:])
+        yield f"  - call {code(question.call_id)} {code(question.tool)}{touched} {question.said}"
+        yield f"    - {command}{f', or with {others}' if others else ''}"
+    if len(one.questions) > SHOWN:
+        yield f"  - and more: {_command(board, 'show', run.id)}"
+    yield f"  - {'then' if one.questions else 'go on:'} {_command(board, 'resume', run.id)}"
+
+
+def _running(board: Dashboard) -> Iterator[str]:
+    yield from ("## Running", "")
+    rows = [
+        [
+            code(run.id),
+            run.phase or "-",
+            code(run.agent),
+            code(run.task),
+            moment(run.started_at),
+            duration(board.at - (run.started_at or board.at)),
+            _cost(run.usd_micros),
+            code(run.prompt, 60),
+        ]
+        for run in board.running[:SHOWN]
+    ]
+    yield from _table("run|phase|agent|task|since|elapsed|cost|prompt", rows)
+    yield from _more(board, board.running, "list", "--state", "running", "--all-repos")
+
+
+def _failed(board: Dashboard) -> Iterator[str]:
+    yield from ("## Failed since yesterday", "")
+    rows = [
+        [
+            code(run.id),
+            moment(run.finished_at),
+            code(run.agent),
+            code(run.task),
+            run.failure or "-",
+            code(run.detail, 80),
+            _command(board, "resume", run.id),
+        ]
+        for run in board.failed[:SHOWN]
+    ]
+    yield from _table("run|when|agent|task|failure|detail|try again", rows)
+    yield from _more(board, board.failed, "list", "--state", "failed", "--all-repos")
+
+
+def _queue(board: Dashboard) -> Iterator[str]:
+    count = f" ({_counted(board.queued_count)} queued)" if board.queued_count else ""
+    yield from (f"## Queue{count}", "")
+    rows = [_queued(board, run) for run in (*board.queued[:SHOWN], *board.parked[:SHOWN])]
+    yield from _table("run|state|agent|task|since|not before|go on", rows)
+    yield from _more(board, board.queued, "list", "--state", "queued", "--all-repos")
+    yield from _more(board, board.parked, "list", "--state", "waiting", "--all-repos")
+    if board.kinds:
+        kinds = [[code(one.kind), one.status, _counted(one.items)] for one in board.kinds]
+        yield from table("kind of work item|status|how many", kinds)
+
+
+def _queued(board: Dashboard, run: RunLine) -> list[str]:
+    waits = run.state == RunState.WAITING
+    return [
+        code(run.id),
+        f"waiting: {run.reason}" if waits else run.state,
+        code(run.agent),
+        code(run.task),
+        moment(run.created_at),
+        moment(run.wake_at),
+        _command(board, "resume", run.id),
+    ]
+
+
+def _schedules() -> Iterator[str]:
+    yield from ("## Schedules", "", "None: this version of jackline starts nothing by a schedule.", "")
+
+
+def _spend(board: Dashboard) -> Iterator[str]:
+    yield from ("## Spend", "")
+    agents = sorted({one.agent for one in board.spending})
+    rows = [[code(agent), *_spent([one for one in board.spending if one.agent == agent], board)] for agent in agents]
+    total = [["all", *_spent(board.spending, board)]] if len(agents) > 1 else []
+    yield from _table("agent|today|last 7 days|tokens today|tokens in 7 days", rows + total)
+
+
+def _spent(spending: Sequence[Spending], board: Dashboard) -> list[str]:
+    today = [one for one in spending if one.day == board.today]
+    return [
+        usd(sum(one.usd_micros for one in today)),
+        usd(sum(one.usd_micros for one in spending)),
+        amount(sum(one.tokens for one in today)),
+        amount(sum(one.tokens for one in spending)),
+    ]
+
+
+def _work(board: Dashboard) -> Iterator[str]:
+    yield from ("## Work items", "")
+    rows = [
+        [
+            code(item.id),
+            code(item.kind),
+            f"in flight, attempt {item.attempts} of {item.max_attempts}",
+            code(item.owner or ""),
+            moment(item.updated_at),
+            code(item.notes, 80),
+        ]
+        for item in board.in_flight[:SHOWN]
+    ]
+    dead = [
+        [
+            code(item.id),
+            code(item.kind),
+            f"**dead** after {plural(item.attempts, 'attempt')}",
+            code(item.owner or ""),
+            moment(item.finished_at),
+            code(item.notes, 80),
+        ]
+        for item in board.dead[:SHOWN]
+    ]
+    yield from _table("item|kind|status|owner|since|notes", rows + dead)
+    yield from _more(board, board.in_flight, "work", "list", "--status", "in_flight")
+    yield from _more(board, board.dead, "work", "list", "--status", "failed")
+
+
+def _events(board: Dashboard) -> Iterator[str]:
+    yield from ("## Newest events", "")
+    rows = [
+        [moment(one.at), code(one.stream, 80), code(one.kind), code(one.actor), code(one.data, 100)]
+        for one in board.events
+    ]
+    yield from _table("when|stream|event|by|data", rows)
+
+
+def _learnings(board: Dashboard) -> Iterator[str]:
+    yield from ("## Newest learnings", "")
+    rows = [
+        [moment(one.at), code(one.case_id), one.id, code(one.kind), code(one.summary), _came_to(one)]
+        for one in board.learnings
+    ]
+    yield from _table("when|case|learning|kind|summary|came to", rows)
+
+
+def _came_to(one: Learning) -> str:
+    if not one.resolved:
+        return "**unresolved**"
+    return f"{code(one.action)} {code(one.path or one.reason, 80)}"
+
+
+def _table(titles: str, rows: list[list[str]]) -> list[str]:
+    return table(titles, rows) if rows else ["None.", ""]
+
+
+def _named(run: RunLine) -> str:
+    return f"run {code(run.id)} (#{run.number}, {code(run.agent)}, {code(run.task)})"
+
+
+def _cost(micros: int) -> str:
+    """What nobody told is not nothing."""
+    return usd(micros) if micros else "-"
+
+
+def _counted(count: int) -> str:
+    return f"{COUNTED} or more" if count >= COUNTED else str(count)
+
+
+def _command(board: Dashboard, *words: str) -> str:
+    text = typed("jackline", *words, *board.words)
+    return span(text) if text.isprintable() else code(text)
+
+
+def _more(board: Dashboard, found: Sequence[object], *words: str) -> list[str]:
+    return [f"More: {_command(board, *words)}", ""] if len(found) > SHOWN else []

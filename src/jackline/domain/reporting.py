@@ -1,0 +1,114 @@
+"""What dashboards and retros are made from: short lines of runs, items, learnings, turns and checks. Pure data."""
+
+from __future__ import annotations
+
+from jackline.named import NamedTuple
+
+
+class RunLine(NamedTuple):
+    """A run in the columns that a report shows."""
+
+    id: str
+    number: int
+    path: str  # of its repository
+    agent: str
+    task: str
+    prompt: str  # its beginning
+    state: str
+    reason: str | None
+    wake_at: int | None
+    phase: str | None
+    failure: str | None
+    detail: str  # its beginning
+    proof: str
+    tokens: int
+    usd_micros: int
+    created_at: int
+    started_at: int | None
+    finished_at: int | None
+    event_seq: int
+    archived_at: int | None  # when its events left the store
+
+
+class ItemLine(NamedTuple):
+    """A work item in the columns that a report shows."""
+
+    id: str
+    kind: str
+    status: str
+    owner: str | None
+    priority: int
+    attempts: int
+    max_attempts: int
+    question: str  # its beginning
+    notes: str  # their beginning
+    created_at: int
+    updated_at: int
+    finished_at: int | None
+
+
+class Learning(NamedTuple):
+    """A learning of a case; without a path or a reason it came to nothing yet."""
+
+    case_id: str
+    number: int
+    at: int
+    kind: str
+    summary: str
+    action: str
+    path: str = ""
+    reason: str = ""
+
+    @property
+    def id(self) -> str:
+        """L001 of its case."""
+        return f"L{self.number:03}"
+
+    @property
+    def resolved(self) -> bool:
+        """Whether it says where it went, or why nowhere; whether git tracks the file only the gate looks."""
+        return bool(self.path or self.reason)
+
+    @property
+    def has_artifact(self) -> bool:
+        """Whether something in the repository came of it."""
+        return bool(self.path) and self.action != "none"
+
+
+class Spending(NamedTuple):
+    """What an agent spent on one day (UTC)."""
+
+    day: str
+    agent: str
+    usd_micros: int
+    tokens: int
+
+
+class Move(NamedTuple):
+    """A change of a run's state, from its events."""
+
+    run_id: str
+    seq: int
+    at: int
+    kind: str  # run.claimed, run.waiting, run.succeeded, …
+    reason: str = ""  # of run.waiting
+
+
+class TurnLine(NamedTuple):
+    """A turn in the columns that a report needs."""
+
+    step: int
+    agent: str
+    started_at: int
+    ended_at: int | None
+    failure: str | None
+
+
+class CheckLine(NamedTuple):
+    """A check in the columns that a report needs."""
+
+    step: int
+    command: str
+    started_at: int
+    exit_code: int | None
+    tree: str

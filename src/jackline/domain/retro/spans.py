@@ -1,0 +1,87 @@
+"""Where the time of runs went: working, or waiting, and for what. A fold over the changes of their states. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+
+from jackline.domain.dashboard import FOR_PEOPLE
+from jackline.domain.reporting import Move
+from jackline.domain.states import WaitReason
+from jackline.named import NamedTuple
+
+RUNNING, QUEUED = "running", "queued"
+LIMIT, PEOPLE, OTHER = "limits", "people", "other waits"
+_KINDS = {"run.claimed": RUNNING, "run.created": QUEUED, "run.queued": QUEUED}
+_OF_REASON = {WaitReason.LIMIT: LIMIT, **dict.fromkeys(FOR_PEOPLE, PEOPLE)}
+
+
+class Waits(NamedTuple):
+    """Waiting for one reason."""
+
+    reason: str
+    times: int  # that it began in the span
+    ms: int
+
+
+class Times(NamedTuple):
+    """How long, in total over all runs."""
+
+    running: int = 0
+    queued: int = 0
+    waits: tuple[Waits, ...] = ()  # the longest first
+
+    @property
+    def lost(self) -> int:
+        """All that was not work."""
+        return self.queued + sum(one.ms for one in self.waits)
+
+    def of(self, bucket: str) -> int:
+        """Running, queued, or waiting for limits, people or anything else."""
+        if bucket in {RUNNING, QUEUED}:
+            return self.running if bucket == RUNNING else self.queued
+        return sum(one.ms for one in self.waits if bucket_of(one.reason) == bucket)
+
+
+BUCKETS = (RUNNING, QUEUED, LIMIT, PEOPLE, OTHER)
+
+
+def bucket_of(reason: str) -> str:
+    """What a reason to wait is counted with."""
+    return {str(one): bucket for one, bucket in _OF_REASON.items()}.get(reason, OTHER)
+
+
+def fold(moves: Iterable[Move], before: Mapping[str, Move], start: int, until: int) -> Times:
+    """The time from `start` to `until`; `before` has how the runs stood that began earlier."""
+    by_run: dict[str, list[Move]] = defaultdict(list)
+    for run_id, move in before.items():
+        by_run[run_id].append(move)
+    for move in moves:
+        by_run[move.run_id].append(move)
+    spent: dict[str, int] = defaultdict(int)
+    times: dict[str, int] = defaultdict(int)
+    for known in by_run.values():
+        # By sequence, not by time: the clocks of two hosts may disagree.
+        ordered = sorted(known, key=lambda one: one.seq)
+        for move, at in _with_ends(ordered, until):
+            state = _state(move)
+            if state is None:
+                continue
+            spent[state] += max(0, min(at, until) - max(move.at, start))
+            times[state] += move.at >= start
+    waits = [Waits(reason, times[reason], ms) for reason, ms in spent.items() if reason not in {RUNNING, QUEUED}]
+    return Times(spent[RUNNING], spent[QUEUED], tuple(sorted(waits, key=lambda one: (-one.ms, one.reason))))
+
+
+def _with_ends(moves: list[Move], until: int) -> Iterable[tuple[Move, int]]:
+    yield from ((one, following.at) for one, following in pairwise(moves))
+    if moves:
+        yield moves[-1], until
+
+
+def _state(move: Move) -> str | None:
+    """None once it has ended, until somebody takes it up again."""
+    if move.kind == "run.waiting":
+        return move.reason or "unknown"
+    return _KINDS.get(move.kind)

@@ -1,0 +1,151 @@
+"""The report of a week as Markdown. Pure; what others wrote stands in spans of code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from jackline.domain.retro import spans
+from jackline.domain.retro.report import Report
+from jackline.domain.saying import amount, code, duration, moment, plural, span, table, usd
+from jackline.domain.states import WorkStatus
+from jackline.named import NamedTuple
+
+_MOST_ROWS = 50
+
+
+class Asked(NamedTuple):
+    """A proposal that is in the queue, as it stands there."""
+
+    id: str
+    question: str
+    status: str
+    answer: str
+    command: str  # to answer it
+    is_new: bool = False
+
+
+def generated(report: Report, plots: Mapping[str, str], asked: Sequence[Asked]) -> str:
+    """The part of the file that jackline writes; `plots` are the names of the files by what they show."""
+    parts = (
+        _head(report),
+        _proposals(report, asked),
+        _success(report, plots),
+        _cost(report, plots),
+        _time(report, plots),
+        _limits(report),
+        _failures(report),
+        _learnings(report),
+        _proofs(report),
+    )
+    return "\n".join(line for part in parts for line in part)
+
+
+def _head(report: Report) -> Iterator[str]:
+    week = report.week
+    yield from ("", f"{week.days[0]} to {week.days[-1]}, in UTC; {plural(report.ended, 'run')} ended.", "")
+    if not report.is_over:
+        yield from (f"The week is not over: this is how it stood at {moment(report.until)}.", "")
+    if report.is_empty:
+        yield from ("Nothing happened in this week.", "")
+    if report.archived:
+        gone = plural(report.archived, "run")
+        yield from (f"The events of {gone} are in the archive: their time is not counted below.", "")
+
+
+def _proposals(report: Report, asked: Sequence[Asked]) -> Iterator[str]:
+    yield from ("## Proposals", "")
+    for one in asked:
+        yield f"- {code(one.question, 600)}"
+        if one.status == WorkStatus.WAITING_HUMAN:
+            yield f"  - {span(one.command)}"
+        else:
+            said = f": {code(one.answer, 200)}" if one.answer else ""
+            yield f"  - {one.status}{said} (item {code(one.id)})"
+    if not asked:
+        yield "None." if report.is_over else "None yet."
+    yield ""
+
+
+def _success(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
+    yield from ("## Success by agent and task", "", *_plot(plots, "success"))
+    rows = [
+        [
+            code(one.agent),
+            code(one.task),
+            str(one.succeeded),
+            str(one.proved),
+            str(one.failed),
+            str(one.cancelled),
+            "-" if one.rate is None else f"{one.rate:.0%}",
+            usd(one.usd_micros) if one.usd_micros else "-",
+            amount(one.tokens),
+        ]
+        for one in report.successes
+    ]
+    yield from _table("agent|task|succeeded|of them proved|failed|cancelled|success|cost|tokens", rows)
+
+
+def _cost(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
+    total = sum(one.usd_micros for one in report.spending)
+    yield from (f"## Cost: {usd(total)}", "", *_plot(plots, "cost"))
+    agents = sorted({one.agent for one in report.spending})
+    rows = [[day, *(_spent(report, day, agent) for agent in agents)] for day in report.week.days] if agents else []
+    yield from _table("|".join(("day", *(code(agent).replace("|", "/") for agent in agents))), rows)
+
+
+def _spent(report: Report, day: str, agent: str) -> str:
+    found = [one.usd_micros for one in report.spending if (one.day, one.agent) == (day, agent)]
+    return usd(sum(found)) if found else "-"
+
+
+def _time(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
+    times = report.times
+    yield from ("## Where time went", "", *_plot(plots, "time"))
+    rows = [
+        ["running", "-", "-", duration(times.running)],
+        ["queued", "somebody to take it up", "-", duration(times.queued)],
+        *(["waiting", _awaited(one.reason), str(one.times), duration(one.ms)] for one in times.waits),
+    ]
+    yield from _table("state|for|times|how long, over all runs", rows if times.running or times.lost else [])
+
+
+def _awaited(reason: str) -> str:
+    """The reason, and what it is counted with in the plot."""
+    return f"{code(reason)} ({spans.bucket_of(reason)})"
+
+
+def _limits(report: Report) -> Iterator[str]:
+    yield from ("## Limits hit", "")
+    yield from _table("agent|turns that ended at a limit", [[code(one.agent), str(one.turns)] for one in report.limits])
+
+
+def _failures(report: Report) -> Iterator[str]:
+    yield from ("## Failure classes", "")
+    rows = [[one.failure, str(one.runs), str(one.turns)] for one in report.failures]
+    yield from _table("class|runs that failed so|turns that failed so", rows)
+
+
+def _learnings(report: Report) -> Iterator[str]:
+    yield from ("## Repeated learnings without an artifact", "")
+    rows = [
+        [code(one.kind), code(one.summary), ", ".join(f"{code(each.case_id)} {each.id}" for each in one.learnings[:8])]
+        for one in report.repeated
+    ]
+    yield from _table("kind|summary|where", rows)
+
+
+def _proofs(report: Report) -> Iterator[str]:
+    yield from ("## Flaky proofs", "")
+    rows = [[code(one.command), one.why, ", ".join(code(run) for run in one.runs[:8])] for one in report.flaky]
+    yield from _table("command|why|runs", rows)
+
+
+def _plot(plots: Mapping[str, str], name: str) -> list[str]:
+    return [f"![{name}]({plots[name]})", ""] if name in plots else []
+
+
+def _table(titles: str, rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return ["None.", ""]
+    more = [f"And {len(rows) - _MOST_ROWS} more.", ""] if len(rows) > _MOST_ROWS else []
+    return [*table(titles, rows[:_MOST_ROWS]), *more]

@@ -1,0 +1,76 @@
+-- What dashboards and retros read. Each reads one index and stops after a page; a condition that is written as a word,
+-- not as a parameter, is that of a partial index.
+
+-- name: report_runs
+SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE state = :state ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
+
+-- name: report_waiting
+SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE state = :state AND reason = :reason ORDER BY runs.created_at, runs.id LIMIT :limit
+
+-- name: report_failed
+SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE state = :state AND finished_at >= :since ORDER BY finished_at DESC, runs.id DESC LIMIT :limit
+
+-- name: report_count
+SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = :state LIMIT :most) AS counted
+
+-- name: report_items
+SELECT {report_item} FROM work_items WHERE status = :status ORDER BY created_at, id LIMIT :limit
+
+-- name: report_dead
+SELECT {report_item} FROM work_items WHERE dead = 1 ORDER BY finished_at DESC, id DESC LIMIT :limit
+
+-- name: report_kinds
+-- From one kind to the next in the index, and of each no more than `most`: counting everything would grow.
+WITH RECURSIVE kinds (kind) AS (
+    SELECT MIN(kind) FROM work_items WHERE status = :status
+    UNION ALL
+    SELECT (SELECT MIN(kind) FROM work_items WHERE status = :status AND kind > kinds.kind)
+    FROM kinds WHERE kinds.kind IS NOT NULL
+)
+SELECT kind, (
+    SELECT COUNT(*) FROM (
+        SELECT 1 FROM work_items WHERE status = :status AND work_items.kind = found.kind LIMIT :most
+    ) AS counted
+) FROM (SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT :limit) AS found
+
+-- name: report_spending
+SELECT day, agent, usd_micros, tokens FROM spending WHERE day >= :first AND day <= :last ORDER BY day, agent
+
+-- name: report_newest_learnings
+SELECT {report_learning} FROM case_entries WHERE kind = 'learning'
+ORDER BY at DESC, case_id DESC, number DESC LIMIT :limit
+
+-- name: report_learnings
+SELECT {report_learning} FROM case_entries
+WHERE kind = 'learning' AND at < :until AND (at, case_id, number) > (:after_at, :after_case, :after_number)
+ORDER BY at, case_id, number LIMIT :limit
+
+-- name: report_finished
+SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE finished_at < :until AND (finished_at, runs.id) > (:after_at, :after_id)
+ORDER BY finished_at, runs.id LIMIT :limit
+
+-- name: report_moves
+SELECT {report_move} FROM events
+WHERE NOT (kind >= 'agent.' AND kind < 'agent/') AND NOT (kind >= 'call.' AND kind < 'call/')
+    AND at < :until AND (at, stream, seq) > (:after_at, :after_stream, :after_seq)
+    AND kind >= 'run.' AND kind < 'run/'
+ORDER BY at, stream, seq LIMIT :limit
+
+-- name: report_last_move
+SELECT {report_move} FROM events
+WHERE stream = :stream AND seq < :before AND kind >= 'run.' AND kind < 'run/' ORDER BY seq DESC LIMIT 1
+
+-- name: report_turns
+SELECT {report_turn} FROM turns WHERE run_id = :run_id ORDER BY number
+
+-- name: report_checks
+SELECT {report_check} FROM checks WHERE run_id = :run_id ORDER BY step
+
+-- name: add_spending
+INSERT INTO spending (day, agent, usd_micros, tokens) VALUES (:day, :agent, :usd_micros, :tokens)
+ON CONFLICT (day, agent) DO UPDATE SET
+    usd_micros = spending.usd_micros + excluded.usd_micros, tokens = spending.tokens + excluded.tokens

@@ -1,0 +1,211 @@
+"""`jackline retro weekly`: what it tells of a week, what it asks, and what it never overwrites."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import time
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from jackline.domain.budget import Spent
+from jackline.domain.events import Fact
+from jackline.domain.records import Life, Turn
+from jackline.domain.retro import week
+from jackline.domain.states import Failure, Phase, RunState, WaitReason
+from jackline.store.contract import Change, Store
+from jackline.store.open import migrate, open_store
+from tests.cli.place import SAY, Place, is_one_line
+from tests.support.stores import LEASE_MS, new_run, owner
+
+HOUR = 3_600_000
+LAST = week.last_full(round(time.time() * 1000))  # a test that is run at midnight before a Monday may see another
+BEFORE = week.before(LAST, 1)
+RUNNING = Life(state=RunState.RUNNING, phase=Phase.WORKING, attempt=1)
+
+
+@pytest.fixture
+def store(place: Place) -> Iterator[Store]:
+    database = str(place.home / "state.sqlite")
+    migrate(database)
+    opened = open_store(database, create=False)
+    yield opened
+    opened.close()
+
+
+def failed(store: Store, run_id: str, at: int, failure: Failure = Failure.TIMEOUT, waited: int = 0) -> None:
+    """A run that was claimed, may have waited for a person, worked for an hour, spent a dollar, and failed."""
+    store.create_run(new_run(run_id, spec={"agent": "claude", "task": "mend"}), at)
+    lease, _ = store.claim(run_id, owner(), LEASE_MS, at)
+    if waited:
+        waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.APPROVAL, phase=None)
+        store.write(lease, Change(at, (Fact("run.waiting", {"reason": "approval"}),), life=waits))
+        at += waited
+        lease, _ = store.claim(run_id, owner(), LEASE_MS, at)
+    life = RUNNING._replace(state=RunState.FAILED, phase=None, failure=failure, spent=Spent(usd_micros=1_000_000))
+    turn = Turn(run_id, 1, 1, lease.token, "work", "claude", None, "p", at, ended_at=at + HOUR, failure=failure)
+    store.write(lease, Change(at + HOUR, (Fact("run.failed", {"failure": failure}),), life=life, turn=turn))
+
+
+def filled(store: Store) -> None:
+    failed(store, "older", BEFORE.start + HOUR)
+    for place, failure in enumerate((Failure.LIMIT, Failure.LIMIT, Failure.LIMIT, Failure.TIMEOUT)):
+        failed(store, f"run-{place}", LAST.start + place * 24 * HOUR, failure)
+    failed(store, "asked", LAST.start + HOUR, Failure.PROOF, waited=10 * HOUR)
+
+
+def test_a_week_is_told_with_plots_and_proposals(place: Place, store: Store) -> None:
+    filled(store)
+    ended = place.type("retro", "weekly")
+    path = place.home / "retros" / f"{LAST.name}.md"
+    assert (ended.code, ended.out) == (0, f"{path}\n"), ended
+    assert f"{LAST.name}: 5 runs ended" in ended.err
+    text = path.read_text()
+    assert "| `claude` | `mend` | 0 | 0 | 5 | 0 | 0% | $5.00 | 0 |" in text
+    assert "| limit | 3 | 3 |" in text
+    assert "| waiting | `approval` (people) | 1 | 10h 00m |" in text
+    assert "| running | - | - | 5h 00m |" in text
+    assert "## Cost: $5.00" in text
+    for name in re.findall(r"\]\((.*?\.svg)\)", text):
+        root = ET.fromstring((path.parent / name).read_text())  # noqa: S314 - our own text
+        assert root.tag.endswith("svg")
+    assert sorted(one.name for one in path.parent.iterdir()) == [
+        f"{LAST.name}-cost.svg", f"{LAST.name}-success.svg", f"{LAST.name}-time.svg", f"{LAST.name}.md",
+    ]  # fmt: skip
+    assert {one.stat().st_mode & 0o777 for one in path.parent.iterdir()} == {0o600}
+
+
+def test_the_week_is_chosen_and_told_to_programs(place: Place, store: Store) -> None:
+    filled(store)
+    told = place.type("retro", "weekly", "--week", BEFORE.name, "--json").json
+    assert (told["week"], told["ended"], told["over"], told["proposals"]) == (BEFORE.name, 1, True, [])
+    assert told["failures"] == [{"failure": "timeout", "runs": 1, "turns": 1}]
+    assert told["times"]["running"] == HOUR
+    assert told["success"][0]["rate"] == 0
+
+
+def test_proposals_are_asked_once_and_answered_by_the_command_that_stands_there(place: Place, store: Store) -> None:
+    filled(store)
+    first = place.type("retro", "weekly", "--json").json["proposals"]
+    assert [one["id"].split(":")[2].split("-")[0] for one in first] == ["success", "limit", "failure", "people"]
+    assert {(one["status"], one["is_new"]) for one in first} == {("waiting_human", True)}
+    assert all(one["id"].startswith(f"retro:{LAST.name}:") for one in first)
+    items = place.type("work", "list", "--kind", "retro.proposal", "--json").rows
+    assert {one["id"] for one in items} == {one["id"] for one in first}
+    assert "asks: `Runs waited 10h 00m for people" in (place.home / "dashboard.md").read_text()
+
+    failed(store, "late", LAST.start + 5 * HOUR, Failure.LIMIT)  # a number changes; the questions are the same
+    again = place.type("retro", "weekly", "--json").json["proposals"]
+    assert [(one["id"], one["is_new"]) for one in again] == [(one["id"], False) for one in first]
+
+    assert place.type(*shlex.split(first[0]["command"])[1:]).code == 0
+    assert place.type("retro", "weekly").code == 0
+    text = (place.home / "retros" / f"{LAST.name}.md").read_text()
+    assert f"pending: `YOUR ANSWER` (item `{first[0]['id']}`)" in text
+
+
+def test_what_is_still_open_from_the_week_before_is_not_asked_again(place: Place, store: Store) -> None:
+    for number in range(3):
+        failed(store, f"older-{number}", BEFORE.start)
+        failed(store, f"run-{number}", LAST.start)
+    old = place.type("retro", "weekly", "--week", BEFORE.name, "--json").json["proposals"]
+    new = place.type("retro", "weekly", "--json").json["proposals"]
+    assert [one["id"] for one in new] == [one["id"] for one in old]
+    assert not any(one["is_new"] for one in new)
+    for one in old:
+        assert place.type("work", "resolve", one["id"], "--status", "cancelled").code == 0
+    new = place.type("retro", "weekly", "--json").json["proposals"]
+    assert [(one["id"].split(":")[1], one["is_new"]) for one in new] == [(LAST.name, True)] * len(old)
+
+
+def test_a_run_that_waits_to_this_day_counts_in_each_week(place: Place, store: Store) -> None:
+    store.create_run(new_run("r"), BEFORE.start)
+    lease, _ = store.claim("r", owner(), LEASE_MS, BEFORE.start)
+    waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.HUMAN, phase=None)
+    store.write(lease, Change(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), life=waits))
+    told = place.type("retro", "weekly", "--json").json
+    assert told["times"]["waits"] == [{"reason": "human", "times": 0, "ms": LAST.until - LAST.start}]
+    assert [one["id"] for one in told["proposals"]] == [f"retro:{LAST.name}:people"]
+
+
+# --- what a person wrote -------------------------------------------------------------------------------------
+
+
+def test_notes_around_the_generated_part_stay(place: Place, store: Store) -> None:
+    assert place.type("retro", "weekly").code == 0
+    path = place.home / "retros" / f"{LAST.name}.md"
+    path.write_text("What we think: \n" + path.read_text() + "We agreed on this.\n")
+    filled(store)
+    assert place.type("retro", "weekly", "--json").json["kept"] is None
+    text = path.read_text()
+    assert text.startswith("What we think: \n")
+    assert text.endswith("We agreed on this.\n")
+    assert "5 runs ended" in text
+
+
+@pytest.mark.parametrize("wrote", ["all mine\n", "", b"\xff\xfe"])
+def test_a_file_that_is_a_persons_is_left_alone(place: Place, store: Store, wrote: str | bytes) -> None:
+    path = place.home / "retros" / f"{LAST.name}.md"
+    path.parent.mkdir(parents=True)
+    content = wrote if isinstance(wrote, bytes) else wrote.encode()
+    path.write_bytes(content)
+    ended = place.type("retro", "weekly")
+    beside = path.with_name(f"{LAST.name}.new.md")
+    assert (ended.code, ended.out) == (0, f"{beside}\n")
+    assert f"{path} was edited by a person and stays as it is" in ended.err
+    assert place.type("retro", "weekly").out == f"{beside}\n"
+    beside.write_text("mine, too\n")
+    refused = place.type("retro", "weekly")
+    assert (refused.code, is_one_line(refused)) == (2, True)
+    assert "both edited" in refused.err
+    assert (path.read_bytes(), beside.read_text()) == (content, "mine, too\n")
+
+
+# --- bad input -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["2026-W60", "2026-46", "yesterday", "", "2026-W00", "\x1b[31m"])
+def test_what_is_no_week(place: Place, store: Store, name: str) -> None:
+    ended = place.type("retro", "weekly", "--week", name)
+    assert (ended.code, is_one_line(ended)) == (2, True)
+    assert f"is no ISO week: say one such as {LAST.name}" in ended.err
+
+
+def test_a_week_in_the_future(place: Place, store: Store) -> None:
+    ended = place.type("retro", "weekly", "--week", "2999-W01")
+    assert (ended.code, is_one_line(ended)) == (2, True)
+    assert "has not begun" in ended.err
+    assert not (place.home / "retros").exists()
+
+
+def test_this_week_so_far(place: Place) -> None:
+    assert place.play(SAY).code == 0
+    now = week.current(round(time.time() * 1000))
+    ended = place.type("retro", "weekly", "--week", now.name)
+    assert ended.code == 0
+    assert f"{now.name} is not over" in ended.err
+    assert "The week is not over" in (place.home / "retros" / f"{now.name}.md").read_text()
+
+
+def test_an_empty_week_says_so_and_is_written(place: Place, store: Store) -> None:
+    ended = place.type("retro", "weekly", "--week", "2001-W01")
+    assert (ended.code, ended.err) == (0, "nothing happened in 2001-W01\n")
+    assert "Nothing happened in this week." in (place.home / "retros" / "2001-W01.md").read_text()
+
+
+def test_no_home_no_retro(place: Place) -> None:
+    ended = place.type("retro", "weekly")
+    assert (ended.code, is_one_line(ended)) == (2, True)
+    assert not place.home.exists()
+    assert place.type("retro").code == 2
+
+
+def test_a_folder_that_cannot_be_written(place: Place, store: Store) -> None:
+    (place.home / "retros").write_text("a file")
+    ended = place.type("retro", "weekly")
+    assert (ended.code, is_one_line(ended)) == (1, True)
+    assert f"`jackline retro weekly --week {LAST.name}`" in ended.err
+    assert os.path.isfile(place.home / "retros")

@@ -1,0 +1,163 @@
+"""The dashboard's text: what it says, what it leaves out, and what cannot get out of its cell."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jackline.domain.dashboard import SHOWN, Dashboard, KindCount, Question, Waiting, to_markdown
+from jackline.domain.events import Event
+from jackline.domain.reporting import ItemLine, Learning, RunLine, Spending
+
+AT = 1_794_819_600_000  # 2026-11-16 09:00:00
+HOUR = 3_600_000
+EVIL = "x | y\n## z <script>alert(1)</script> [l](http://evil.example) ![i](u) `tick` <!-- c -->"
+
+
+def run(**more: Any) -> RunLine:
+    known: dict[str, Any] = {
+        "id": "run-1", "number": 7, "path": "/srv", "agent": "claude", "task": "mend", "prompt": "mend it",
+        "state": "running", "reason": None, "wake_at": None, "phase": "working", "failure": None, "detail": "",
+        "proof": "unverified", "tokens": 0, "usd_micros": 0, "created_at": AT - 2 * HOUR, "started_at": AT - HOUR,
+        "finished_at": None, "event_seq": 3, "archived_at": None,
+    }  # fmt: skip
+    return RunLine(**(known | more))
+
+
+def item(**more: Any) -> ItemLine:
+    known: dict[str, Any] = {
+        "id": "i-1", "kind": "mail", "status": "in_flight", "owner": "ada", "priority": 0, "attempts": 2,
+        "max_attempts": 5, "question": "", "notes": "", "created_at": AT, "updated_at": AT, "finished_at": None,
+    }  # fmt: skip
+    return ItemLine(**(known | more))
+
+
+def section(text: str, title: str) -> str:
+    found = re.search(rf"^## {title}.*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found, title
+    return found[1]
+
+
+def test_an_empty_one_says_so_in_each_part() -> None:
+    text = to_markdown(Dashboard(AT))
+    assert "As of 2026-11-16 09:00:00 UTC" in text
+    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert titles == [
+        "Waiting for you", "Running", "Failed since yesterday", "Queue", "Schedules", "Spend", "Work items",
+        "Newest events", "Newest learnings",
+    ]  # fmt: skip
+    assert section(text, "Waiting for you").strip() == "Nothing."
+    for title in ("Running", "Failed since yesterday", "Spend", "Work items", "Newest events"):
+        assert section(text, title).strip() == "None."
+
+
+def test_what_waits_for_a_person_has_the_command_to_type() -> None:
+    question = Question("call-9", "send", "mail:ada", "wants your word", ("allow", "deny"))
+    waits = Waiting(run(state="waiting", reason="approval", detail="ask first"), (question,))
+    asks = item(id="a b", status="waiting_human", question="Shall I?")
+    text = to_markdown(Dashboard(AT, ("--home", "/h"), waiting=[waits], items_waiting=[asks]))
+    shown = section(text, "Waiting for you")
+    assert "`jackline answer run-1 call-9 allow --home /h`, or with `deny`" in shown
+    assert "`jackline resume run-1 --home /h`" in shown
+    assert "`jackline work answer 'a b' 'YOUR ANSWER' --home /h`" in shown
+    assert "`Shall I?`" in shown
+
+
+def test_a_run_in_doubt_without_a_call_can_be_gone_on_with() -> None:
+    text = to_markdown(Dashboard(AT, waiting=[Waiting(run(state="waiting", reason="human"), ())]))
+    assert "go on: `jackline resume run-1`" in section(text, "Waiting for you")
+
+
+def test_a_running_one_has_phase_agent_task_elapsed_and_cost() -> None:
+    text = section(to_markdown(Dashboard(AT, running=[run(usd_micros=250_000)])), "Running")
+    assert "| `run-1` | working | `claude` | `mend` | 2026-11-16 08:00:00 | 1h 00m | $0.2500 | `mend it` |" in text
+
+
+def test_a_failed_one_has_its_class_and_the_command() -> None:
+    failed = run(state="failed", failure="timeout", detail="too long", finished_at=AT)
+    shown = section(to_markdown(Dashboard(AT, failed=[failed])), "Failed since yesterday")
+    assert "| timeout | `too long` | `jackline resume run-1` |" in shown
+
+
+def test_the_queue_has_runs_those_that_are_parked_and_counts_of_items() -> None:
+    board = Dashboard(
+        AT,
+        queued=[run(state="queued")],
+        queued_count=100,
+        parked=[run(id="run-2", state="waiting", reason="limit", wake_at=AT + HOUR)],
+        kinds=[KindCount("mail", "pending", 3), KindCount("post", "pending", 100)],
+    )
+    text = to_markdown(board)
+    assert "## Queue (100 or more queued)" in text
+    shown = section(text, "Queue")
+    assert "| `run-1` | queued |" in shown
+    assert "| `run-2` | waiting: limit | `claude` | `mend` | 2026-11-16 07:00:00 | 2026-11-16 10:00:00 |" in shown
+    assert "| `mail` | pending | 3 |" in shown
+    assert "| `post` | pending | 100 or more |" in shown
+
+
+def test_spend_is_told_by_agent_for_today_and_seven_days() -> None:
+    spending = [
+        Spending("2026-11-10", "claude", 1_000_000, 10),
+        Spending("2026-11-16", "claude", 500_000, 5),
+        Spending("2026-11-16", "codex", 2_000_000, 7),
+    ]
+    shown = section(to_markdown(Dashboard(AT, spending=spending, today="2026-11-16")), "Spend")
+    assert "| `claude` | $0.5000 | $1.50 | 5 | 15 |" in shown
+    assert "| `codex` | $2.00 | $2.00 | 7 | 7 |" in shown
+    assert "| all | $2.50 | $3.50 | 12 | 22 |" in shown
+
+
+def test_work_in_flight_has_its_owner_and_dead_letters_stand_below() -> None:
+    dead = item(id="i-2", status="failed", attempts=5, finished_at=AT)
+    shown = section(to_markdown(Dashboard(AT, in_flight=[item()], dead=[dead])), "Work items")
+    assert "| `i-1` | `mail` | in flight, attempt 2 of 5 | `ada` |" in shown
+    assert "| `i-2` | `mail` | **dead** after 5 attempts |" in shown
+
+
+def test_learnings_are_marked_until_they_came_to_something() -> None:
+    learnings = [
+        Learning("c", 1, AT, "test-gap", "no test", "test", path="tests/x.py"),
+        Learning("c", 2, AT, "doc-gap", "no page", "docs"),
+        Learning("c", 3, AT, "doc-gap", "no use", "none", reason="not ours"),
+    ]
+    shown = section(to_markdown(Dashboard(AT, learnings=learnings)), "Newest learnings")
+    assert "L001 | `test-gap` | `no test` | `test` `tests/x.py` |" in shown
+    assert "L002 | `doc-gap` | `no page` | **unresolved** |" in shown
+    assert "L003 | `doc-gap` | `no use` | `none` `not ours` |" in shown
+
+
+def test_no_more_is_shown_than_fits_and_it_says_where_the_rest_is() -> None:
+    text = to_markdown(Dashboard(AT, running=[run(id=f"run-{one}") for one in range(SHOWN + 1)]))
+    assert f"`run-{SHOWN - 1}`" in text
+    assert f"`run-{SHOWN}`" not in text
+    assert "More: `jackline list --state running --all-repos`" in text
+
+
+def test_what_others_wrote_cannot_get_out_of_its_place() -> None:
+    evil = run(agent=EVIL, task=EVIL, prompt=EVIL, detail=EVIL, failure="timeout", finished_at=AT)
+    question = Question(EVIL, EVIL, EVIL, "wants your word", ("allow",))
+    wrote = item(id=EVIL.replace("\n", " "), kind=EVIL, owner=EVIL, question=EVIL, notes=EVIL)
+    board = Dashboard(
+        AT,
+        waiting=[Waiting(evil._replace(state="waiting", reason="approval"), (question,))],
+        items_waiting=[wrote],
+        running=[evil],
+        failed=[evil],
+        queued=[evil],
+        kinds=[KindCount(EVIL, "pending", 1)],
+        spending=[Spending("2026-11-16", EVIL, 1, 1)],
+        in_flight=[wrote],
+        dead=[wrote],
+        events=[Event(EVIL, 1, AT, EVIL, EVIL, EVIL, "")],
+        learnings=[Learning(EVIL, 1, AT, EVIL, EVIL, EVIL, EVIL, EVIL)],
+    )
+    text = to_markdown(board)
+    titles = re.findall(r"^#+ .*$", text, re.MULTILINE)
+    assert len(titles) == 10
+    bare = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+    for sign in ("<", "](", "evil", "script", "!["):
+        assert sign not in bare, bare
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(widths) == 1, table
