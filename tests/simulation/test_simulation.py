@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jackline.domain.events import broken_at
+from jackline.domain.learning import REVIEW
 from jackline.domain.states import CallState, RunState, WaitReason
 from jackline.errors import Fenced
 from jackline.store.contract import Change, NewRun
@@ -50,14 +51,14 @@ def clocked(tmp_path: Path) -> Iterator[tuple[Store, Clocked]]:
         store.close()
 
 
-def live(store: Store, clock: Clocked, seed: int) -> None:
+def live(store: Store, clock: Clocked, seed: int, *, case: bool = False) -> None:
     """One run from its creation to its end, with crashes, limits, interrupts and answers by a person."""
     rng = random.Random(seed)
     outside = Outside(rng, remembers=rng.random() < 0.6, crashes_left=rng.randrange(7))
     clock.outside = outside
     effects, probe = rng.randrange(1, 4), rng.random() < 0.6
     run_id = f"seed-{seed}"
-    store.create_run(NewRun(run_id, "/sim", spec_for(effects), "digest"), outside.now)
+    store.create_run(NewRun(run_id, "/sim", spec_for(effects, case=case), "digest"), outside.now)
     last_step = 0
     for _ in range(MOST_ATTEMPTS):
         before = store.run(run_id)
@@ -111,6 +112,20 @@ def over_seeds(count: int, one: Callable[[int], None]) -> None:
 def test_every_effect_happens_once_through_any_crash(clocked: tuple[Store, Clocked]) -> None:
     store, clock = clocked
     over_seeds(SEEDS, lambda seed: live(store, clock, seed))
+
+
+def test_no_crash_lets_a_run_succeed_with_a_learning_that_came_to_nothing(clocked: tuple[Store, Clocked]) -> None:
+    store, clock = clocked
+
+    def one(seed: int) -> None:
+        live(store, clock, seed, case=True)
+        checks = [check for check in store.checks(f"seed-{seed}") if check.command == REVIEW]
+        assert checks[-1].exit_code == 0
+        assert any(check.exit_code for check in checks), "it was never unresolved: this test sees nothing"
+        assert clock.outside is not None
+        assert clock.outside.resolves
+
+    over_seeds(SEEDS // 5, one)
 
 
 @pytest.mark.full

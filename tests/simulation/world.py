@@ -11,27 +11,30 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain import ids
+from jackline.domain import ids, learning
+from jackline.domain.case import Entry, EntryKind, Problem
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import Owner, Spec, Turn
+from jackline.domain.records import Check, Owner, Spec, Turn
 from jackline.domain.rule import Rule
 from jackline.domain.signals import (
     CheckEnded,
     Command,
     Recover,
     Recovered,
+    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
     StopWanted,
     TurnEnded,
 )
-from jackline.domain.states import CallClass, Decision, Failure, Replay
-from jackline.engine import recovery
+from jackline.domain.states import CallClass, Decision, Failure, Phase, Replay
+from jackline.engine import recovery, review
 from jackline.engine.attempt import Signal, work
 from jackline.engine.ledger import Ledger, Report, Wish
 from jackline.engine.probe import Prober
 from jackline.store.contract import Settlement
+from jackline.store.state_contract import NewCase
 
 if TYPE_CHECKING:
     from jackline.domain.records import Call, Lease, Run
@@ -54,6 +57,7 @@ class Outside:
     position: int = 0
     remembers: bool = True
     crashes_left: int = 0
+    resolves: bool = False  # whether the agent has done what its learning asks for
 
     def maybe_crash(self, chance: float = 0.08) -> None:
         self.now += self.rng.randrange(5)
@@ -65,7 +69,7 @@ class Outside:
 class CrashingStore:
     """The real store, but any write may be the last thing that ever happens, before or after its commit."""
 
-    WRITES = frozenset({"write", "admit", "settle", "renew", "note_warden", "claim"})
+    WRITES = frozenset({"write", "admit", "settle", "renew", "note_warden", "claim", "start_case", "add_entry"})
 
     def __init__(self, store: Store, outside: Outside) -> None:
         self._store, self._outside = store, outside
@@ -124,13 +128,24 @@ class SimulatedWorld:
         match command:
             case Recover():
                 doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
-                self._inbox.append(Signal(Recovered(self.now(), tuple(call.id for call in doubts))))
+                cases = len(review.open_cases(self._store, run.id)) if run.life.goal is Phase.PROVING else None
+                self._inbox.append(Signal(Recovered(self.now(), tuple(call.id for call in doubts), cases=cases)))
             case StartTurn():
                 self._stopping = False
                 self.ledger.place = (command.turn, command.step)
                 self._inbox.append(self._turn(command, run))
             case RunCheck():
                 self._inbox.append(Signal(CheckEnded(self.now(), 0)))
+            case ReviewLearnings():
+                check = Check(run.id, command.step, self._lease.token, command.command, self.now())
+                self._inbox.append(review.ended(check, self._review(run), self.now()))
+
+    def _review(self, run: Run) -> learning.Review:
+        """As the engine does, but for git, which is the simulated world's."""
+        cases = review.open_cases(self._store, run.id)
+        entries = {case.id: self._store.entries(case.id, EntryKind.LEARNING) for case in cases}
+        tracked = {case.id: {"docs/learned.md"} if self._outside.resolves else set() for case in cases}
+        return learning.review(cases, entries, tracked)
 
     def _stop(self, why: Stop, detail: str) -> None:
         self._stopping = True
@@ -140,7 +155,8 @@ class SimulatedWorld:
         outcome = self._play(run)
         turn = Turn(run.id, order.turn, order.step, self._lease.token, order.role, "sim", None, "", self.now())
         unfinished = len(self._store.open_calls(run.id))
-        return Signal(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished), turn=turn)
+        cases = 0 if outcome.failure else len(review.open_cases(self._store, run.id))
+        return Signal(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished, cases=cases), turn=turn)
 
     def _play(self, run: Run) -> Outcome:
         """The agent: one effect after the other, with whatever can go wrong in between."""
@@ -159,7 +175,22 @@ class SimulatedWorld:
             if self._stopping:
                 return Outcome(Failure.CRASHED, "stopped by the gate")
             out.position = number + 1
+        self._learn(run)
         return Outcome()
+
+    def _learn(self, run: Run) -> None:
+        """A case with one learning; an agent that was told that it is unresolved sees to it."""
+        if "case" not in run.spec.options:
+            return
+        at, store = self.now(), self._store
+        if store.checks(run.id) and store.checks(run.id)[-1].exit_code:
+            self._outside.resolves = True
+        case = store.active_case(f"run:{run.id}") or store.start_case(
+            NewCase("case", "sim", "/sim", "ada", "why?", Problem(), run.id), f"run:{run.id}", at
+        )
+        if not store.entries(case.id, EntryKind.LEARNING):
+            data = {"path": "docs/learned.md"}
+            store.add_entry(case.id, Entry(case.id, EntryKind.LEARNING, 0, at, at, "so", "docs", data), at, "sim")
 
     def _effect(self, number: int) -> None:
         target = f"mail:{number}"
@@ -173,9 +204,10 @@ class SimulatedWorld:
         self.ledger.finish(Report(answer.call_id, ok=ok, exit_code=0 if ok else 1))
 
 
-def spec_for(effects: int) -> Spec:
+def spec_for(effects: int, *, case: bool = False) -> Spec:
+    options = {"effects": str(effects), **({"case": "yes"} if case else {})}
     rule = Rule("mail", "send", CallClass.EFFECT, Replay.ASK, Decision.ALLOW, target="mail:{number}")
-    return Spec("sim", "/", rules=(rule,), options={"effects": str(effects)}, proof="true")
+    return Spec("sim", "/", rules=(rule,), options=options, proof="true")
 
 
 def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool) -> Run:

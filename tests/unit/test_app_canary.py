@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,8 @@ def test_other_settings_are_tried(
     canary.check(str(tmp_path), ADAPTER, found)
     before = claude_hooks.settings
 
-    def changed(address: str, token: str) -> dict[str, Any]:
-        return {**before(address, token), "more": True}
+    def changed(address: str, token: str, reminder: Sequence[str] = ()) -> dict[str, Any]:
+        return {**before(address, token, reminder), "more": True}
 
     monkeypatch.setattr(claude_hooks, "settings", changed)
     canary.check(str(tmp_path), ADAPTER, found)

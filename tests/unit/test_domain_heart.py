@@ -9,6 +9,7 @@ import pytest
 
 from jackline.domain.budget import Limits, Spent
 from jackline.domain.heart import State, Step, step
+from jackline.domain.learning import REVIEW
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import Life, Spec
 from jackline.domain.retry import RetryPolicy, backoff_ms
@@ -18,6 +19,7 @@ from jackline.domain.signals import (
     Input,
     Recover,
     Recovered,
+    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -134,6 +136,54 @@ def test_what_a_turn_used_is_added_to_what_was_spent() -> None:
     spent = step(before, TurnEnded(AT, Outcome(), usage, open_calls=1)).state.life.spent
     assert (spent.tokens_input, spent.tokens_output, spent.tokens_cached) == (11, 20, 3)
     assert (spent.usd_micros, spent.wall_ms, spent.calls) == (12, 9, 2)
+
+
+# --- the learnings of an open case -----------------------------------------------------------------------
+
+
+def reviewing(spec: Spec = SPEC, **life: Any) -> State:
+    return drive(working(spec, **life), TurnEnded(AT, Outcome(), Usage(), cases=1)).state
+
+
+def test_a_run_with_an_open_case_has_its_learnings_looked_at_before_the_proof() -> None:
+    decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), cases=1))
+    assert decided.commands == (ReviewLearnings(3, REVIEW),)
+    assert (decided.state.life.phase, decided.state.life.goal) == (Phase.PROVING, Phase.PROVING)
+    assert kinds(decided) == ["check.started"]
+    then = drive(decided.state, CheckEnded(AT, 0))
+    assert then.commands == (RunCheck(4, "make test"),)
+    assert drive(then.state, CheckEnded(AT, 0)).state.life.state is RunState.SUCCEEDED
+
+
+def test_without_a_proof_resolved_learnings_are_enough_and_prove_nothing() -> None:
+    life = drive(reviewing(UNPROVED), CheckEnded(AT, 0)).state.life
+    assert (life.state, life.proof) == (RunState.SUCCEEDED, Proof.UNVERIFIED)
+
+
+@pytest.mark.parametrize("spec", [SPEC, UNPROVED])
+def test_unresolved_learnings_fail_the_run_and_a_resume_works_again(spec: Spec) -> None:
+    decided = drive(reviewing(spec), CheckEnded(AT, 1, "1 learning is unresolved (L001)"))
+    life = decided.state.life
+    assert (life.state, life.failure, life.proof) == (RunState.FAILED, Failure.LEARNINGS, Proof.UNVERIFIED)
+    assert life.detail == "1 learning is unresolved (L001)"
+    assert isinstance(drive(decided.state, Claimed(AT), SETTLED).commands[0], StartTurn)
+
+
+def test_a_crash_in_the_review_or_in_the_proof_after_it_leads_to_the_review_again() -> None:
+    for state in (reviewing(), drive(reviewing(), CheckEnded(AT, 0)).state):
+        again = State("run", state.spec, state.life)
+        assert isinstance(drive(again, Claimed(AT), SETTLED._replace(cases=1)).commands[0], ReviewLearnings)
+        assert isinstance(drive(again, Claimed(AT), SETTLED._replace(cases=0)).commands[0], RunCheck)
+
+
+def test_calls_that_are_settled_first_do_not_make_it_forget_the_case() -> None:
+    decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), open_calls=1, cases=1), SETTLED)
+    assert isinstance(decided.commands[0], ReviewLearnings)
+
+
+@pytest.mark.parametrize(("why", "state"), [(Stop.CANCEL, RunState.CANCELLED), (Stop.INTERRUPT, RunState.WAITING)])
+def test_a_stop_during_the_review_is_heeded_and_a_green_review_proves_nothing(why: Stop, state: RunState) -> None:
+    assert drive(reviewing(), stop(why), CheckEnded(AT, 0)).state.life.state is state
 
 
 # --- crashes ---------------------------------------------------------------------------------------------

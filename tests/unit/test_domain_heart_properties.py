@@ -16,6 +16,7 @@ from jackline.domain.signals import (
     Input,
     Recover,
     Recovered,
+    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -46,8 +47,10 @@ USAGES = st.builds(Usage, *[st.integers(0, 3)] * 4)
 STOPS = st.builds(StopWanted, TIMES, st.sampled_from(Stop))
 DOUBTS = st.sampled_from([(), (), (), (), (), ("c1",), ("c1", "c2")])
 ANSWERS: dict[Phase | None, st.SearchStrategy[Input]] = {
-    Phase.RECOVERING: st.builds(Recovered, TIMES, DOUBTS),
-    Phase.WORKING: st.builds(TurnEnded, TIMES, OUTCOMES, USAGES, st.integers(0, 2)),
+    Phase.RECOVERING: st.builds(Recovered, TIMES, DOUBTS, cases=st.sampled_from([None, None, 0, 1])),
+    Phase.WORKING: st.builds(
+        TurnEnded, TIMES, OUTCOMES, USAGES, st.integers(0, 2), cases=st.sampled_from([0, 0, 1, 2])
+    ),
     Phase.PROVING: st.builds(CheckEnded, TIMES, st.sampled_from([0, 1, None])),
 }
 CRASH = "crash"
@@ -129,7 +132,8 @@ def keeps_its_word(before: State, event: Input | str, decided: Step) -> None:
     if life.state is RunState.SUCCEEDED and before.life.state is not RunState.SUCCEEDED:
         assert not cancelling
         assert before.stopping in {None, Stop.DOUBT}
-        proved = isinstance(event, CheckEnded) and event.exit_code == 0
+        proved = isinstance(event, CheckEnded) and event.exit_code == 0 and not before.reviewing
+        assert not decided.state.cases, "learnings were passed over"
         assert (life.proof is Proof.PROVED) == bool(before.spec.proof) == proved
     if cancelling and decided.ended and before.life.state is RunState.RUNNING and event != CRASH:
         assert life.state is RunState.CANCELLED
@@ -149,7 +153,7 @@ def orders_fit_the_phase(before: State, event: Input | str, decided: Step) -> No
                 assert (life.phase, command.step, command.turn) == (Phase.WORKING, life.step, life.turn)
                 assert decided.state.stopping is None
                 assert before.stopping in {None, Stop.DOUBT}
-            case RunCheck():
+            case RunCheck() | ReviewLearnings():
                 assert (life.phase, command.step) == (Phase.PROVING, life.step)
                 assert decided.state.stopping is None
             case StopWork():

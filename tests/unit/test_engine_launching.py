@@ -11,13 +11,15 @@ from jackline.agents.gemini import ADAPTER as GEMINI
 from jackline.agents.scripted import ADAPTER as SCRIPTED
 from jackline.domain.adapter import Adapter
 from jackline.domain.budget import Spent
+from jackline.domain.case import Case, CaseStatus, Problem
 from jackline.domain.changes import Changes
 from jackline.domain.outcome import DEFERRED
-from jackline.domain.records import Call, Lease, Life, Run, Spec, Turn
+from jackline.domain.records import Call, Check, Lease, Life, Run, Spec, Turn
 from jackline.domain.signals import StartTurn
 from jackline.domain.states import CallClass, CallState, Decision, Replay, Role
 from jackline.engine.launching import Place, Plan, plan
 from jackline.store.contract import Store
+from jackline.store.state_contract import CaseQuery
 from tests.unit.test_engine_replaying import TASK, cut_off, wants
 
 AT = 1_700_000_000_000
@@ -27,8 +29,16 @@ PLACE = Place("/home/ada/runs/r/agent", "gate", "token", "/usr/bin/agent", {})
 class Known:
     """What the store knows of the run."""
 
-    def __init__(self, *turns: Turn, forced: tuple[Call, ...] = (), **sessions: str) -> None:
+    def __init__(
+        self,
+        *turns: Turn,
+        forced: tuple[Call, ...] = (),
+        checks: tuple[Check, ...] = (),
+        cases: tuple[str, ...] = (),
+        **sessions: str,
+    ) -> None:
         self._turns, self._forced, self._sessions = list(turns), list(forced), sessions
+        self._checks, self._cases = list(checks), [_case(one) for one in cases]
 
     def sessions(self, _run: str) -> dict[str, str]:
         return self._sessions
@@ -50,6 +60,17 @@ class Known:
 
     def changes(self, _run: str) -> Changes:
         return Changes()
+
+    def checks(self, _run: str) -> list[Check]:
+        return self._checks
+
+    def cases(self, query: CaseQuery) -> list[Case]:
+        assert (query.run_id, query.status) == ("r", "open")
+        return self._cases
+
+
+def _case(name: str) -> Case:
+    return Case(name, "repository", "/home/ada/project", "ada", "r", CaseStatus.OPEN, "why?", Problem(), AT, AT)
 
 
 def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, **spec: Any) -> Plan:
@@ -168,3 +189,46 @@ def test_what_earlier_turns_of_the_session_were_charged_is_known() -> None:
     spent = Spent(tokens_input=7, usd_micros=3)
     known = Known(ended(1, "s0", spent=spent), ended(2, spent=spent), claude="s1")
     assert (planned(known, 3).before.tokens_input, planned(known, 3).before.usd_micros) == (7, 3)
+
+
+# --- what the host found out since -----------------------------------------------------------------------
+
+
+def check(step: int, code: int | None, command: str = "make test", output: str = "2 failed\n") -> Check:
+    return Check("r", step, 1, command, AT, AT, code, output)
+
+
+def test_who_goes_on_after_a_check_that_failed_is_told_which_and_what_it_said() -> None:
+    told = planned(Known(ended(1), checks=(check(3, 0, "jackline …"), check(4, 1)), claude="s1"), 2).turn.prompt
+    assert "the host ran `make test`, and it failed (exit code 1)" in told
+    assert "    2 failed" in told.splitlines()
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [(), (check(3, 0),), (check(3, None),), (check(2, 1),)],
+    ids=["none", "it passed", "it was killed", "it failed before the last turn, which heard of it"],
+)
+def test_else_no_check_is_spoken_of(checks: tuple[Check, ...]) -> None:
+    assert "the host ran" not in planned(Known(ended(1), checks=checks, claude="s1"), 2).turn.prompt
+
+
+def test_a_long_output_is_told_from_its_end() -> None:
+    told = planned(
+        Known(ended(1), checks=(check(3, 1, output="x" * 9000 + "\nthe reason"),), claude="s1"), 2
+    ).turn.prompt
+    assert told.count("x") < 5000
+    assert "    the reason" in told
+
+
+@pytest.mark.parametrize("session", ["s1", ""])
+def test_an_open_case_is_named_to_whoever_goes_on(session: str) -> None:
+    told = planned(Known(ended(1), cases=("20261116T050000Z-why",), claude=session), 2).turn.prompt
+    assert "jackline case handoff" in told
+    assert "- 20261116T050000Z-why" in told
+
+
+def test_a_first_turn_looks_for_no_case() -> None:
+    known = Known()
+    known.cases = known.checks = cast("Any", None)  # type: ignore[method-assign]
+    assert planned(known).turn.prompt == "do it"

@@ -9,12 +9,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.agents import blocks, reading
+from jackline.agents import blocks, claude_compaction, reading
 from jackline.domain.adapter import Asked, Helper, Hooks, Told
 from jackline.domain.states import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _ASKS = "PreToolUse"
 _TELLS = "PostToolUse"
@@ -72,8 +72,11 @@ class ClaudeHooks:
 HOOKS: Hooks = ClaudeHooks()
 
 
-def settings(address: str, token: str) -> dict[str, Any]:
-    """The settings that make every call ask at `address`; `token` is the variable that holds what the gate asks for."""
+def settings(address: str, token: str, reminder: Sequence[str] = ()) -> dict[str, Any]:
+    """The settings that make every call ask at `address`; `token` is the variable that holds what the gate asks for.
+
+    `reminder` is the command that gives the run's case back when the context was compacted.
+    """
     hook = {
         "type": "http",
         "url": address,
@@ -85,7 +88,10 @@ def settings(address: str, token: str) -> dict[str, Any]:
     # The last two only tell: blocked, a subagent would be sent on without end.
     each = {_ASKS: closed, _TELLS: closed, _FAILS: closed, _BEGINS: hook, _ENDS: hook}
     return {
-        "hooks": {event: [{"hooks": [one]}] for event, one in each.items()},
+        "hooks": {
+            **{event: [{"hooks": [one]}] for event, one in each.items()},
+            **(claude_compaction.hooks(reminder) if reminder else {}),
+        },
         # Said although they are the defaults: these settings win over the user's and the project's, which may say true.
         "disableAllHooks": False,
         "env": {"CLAUDE_CODE_SIMPLE": "0", "CLAUDE_CODE_SAFE_MODE": "0"},

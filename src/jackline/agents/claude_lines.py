@@ -46,8 +46,15 @@ def _system(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
             return (hearing.retry(fields.get("error"), attempt=attempt, delay_ms=delay, status=status),)
         case "task_notification":
             return _task(fields)
+        case "compact_boundary":
+            return _compacted(reading.table(fields.get("compact_metadata")))
         case _:
-            return ()  # progress of a task, a hook, a compaction: the transcript has it
+            return ()  # progress of a task or a hook: the transcript has it
+
+
+def _compacted(facts: Mapping[str, Any]) -> tuple[Heard, ...]:
+    before, after = (reading.whole(facts.get(name)) for name in ("pre_tokens", "post_tokens"))
+    return (hearing.compacted(facts.get("trigger"), before=before, after=after),)
 
 
 def _task(fields: Mapping[str, Any]) -> tuple[Heard, ...]:

@@ -34,6 +34,11 @@ def retry(words: object, *, attempt: object, delay_ms: object = None, status: ob
     return Heard("retry", reading.text(words), told)
 
 
+def compacted(trigger: object, *, before: int, after: int) -> Heard:
+    """The CLI put a summary in the place of its conversation; with the tokens that it counted."""
+    return Heard("compacted", data={"trigger": reading.text(trigger), "tokens_before": before, "tokens_after": after})
+
+
 def error(words: str, failure: Failure, **more: object) -> Heard:
     """The CLI's own error line, with the class that it was found to have."""
     return Heard("error", words, {"class": str(failure), **more})

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from jackline.cli.words import printable
 from jackline.errors import JacklineError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _look_after(action: str, out: Output) -> int:
     if out.json:
         out.json_line({"path": hook.path, "state": hook.state, "changed": changed})
     else:
-        out.line(f"{hook.state}: {hook.path}")
+        out.line(f"{hook.state}: {printable(hook.path)}")
     return 0
 
 
@@ -60,12 +61,12 @@ def _before_commit(home: Home, out: Output) -> int:
     try:
         case_id, lines = unresolved(home, os.getcwd(), os.environ)
     except JacklineError as error:
-        out.note(f"jackline: {error}; the learnings were not looked at")
+        out.note(f"jackline: {printable(str(error))}; the learnings were not looked at")
         return 0
     if not lines:
         return 0
     for line in lines:
-        out.note(f"jackline: {line}")
+        out.note(f"jackline: {printable(line)}")
     count = f"{len(lines)} learnings of case {case_id} are" if len(lines) > 1 else f"a learning of case {case_id} is"
     out.note(f"jackline: {count} unresolved: stage the file, or `git commit --no-verify`")
     return UNRESOLVED
@@ -78,7 +79,7 @@ def _remind(agent: str, home: Home, out: Output) -> int:
     try:
         text = said(home, agent, sys.stdin.buffer.read(_LONGEST))
     except JacklineError as error:
-        out.note(f"jackline: {error}")
+        out.note(f"jackline: {printable(str(error))}")
         return 0
     if text:
         out.line(text)

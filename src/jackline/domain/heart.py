@@ -5,10 +5,11 @@ The driver in `engine.attempt` writes down what is decided here before it carrie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain.budget import exhausted
 from jackline.domain.events import NOTHING, Fact
+from jackline.domain.learning import REVIEW
 from jackline.domain.retry import backoff_ms
 from jackline.domain.signals import (
     CheckEnded,
@@ -17,6 +18,7 @@ from jackline.domain.signals import (
     Input,
     Recover,
     Recovered,
+    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -26,6 +28,7 @@ from jackline.domain.signals import (
 )
 from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunState, WaitReason
 from jackline.domain.transitions import next_run
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +85,8 @@ class State(NamedTuple):
     resting: Mapping[str, int] = NOTHING
     limits: Mapping[str, int] = NOTHING
     given_up: frozenset[str] = frozenset()
+    cases: int = 0  # open ones of the run, whose learnings are still to be looked at
+    reviewing: bool = False
 
     @property
     def agent(self) -> str:
@@ -132,7 +137,8 @@ def _recover(state: State) -> Step:
 
 def _recovered(state: State, signal: Recovered) -> Step:
     life = _charged(state.life, signal.usage) if signal.usage else state.life
-    state = state._replace(life=life, resting={**state.resting, **signal.resting})
+    cases = state.cases if signal.cases is None else signal.cases
+    state = state._replace(life=life, resting={**state.resting, **signal.resting}, cases=cases)
     settled = Fact("recovery.ended", {"doubts": list(signal.doubts)})
     if signal.doubts and not _cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(signal.doubts)
@@ -149,6 +155,7 @@ def _recovered(state: State, signal: Recovered) -> Step:
 def _turn_ended(state: State, signal: TurnEnded) -> Step:
     life = _charged(state.life, signal.usage)
     state = state._replace(life=life, outcome=signal.outcome, resting=dict(signal.resting), forced=signal.forced)
+    state = state._replace(cases=signal.cases)
     # A person who presses Ctrl-C does not wait for probes: whoever resumes settles what is open.
     if (signal.open_calls or state.stopping is Stop.DOUBT) and state.stopping is not Stop.INTERRUPT:
         return _recover(state)
@@ -171,12 +178,22 @@ def _check_ended(state: State, signal: CheckEnded) -> Step:
         return _stopped(state, Stop.CANCEL, signal.at)
     if state.stopping is not None:
         return _stopped(state, state.stopping, signal.at)  # it had our TERM: not even an exit of 0 proves anything now
+    if state.reviewing:
+        return _reviewed(state._replace(reviewing=False, cases=0), signal)
     if signal.exit_code == 0:
         return _finish(state._replace(life=state.life._replace(proof=Proof.PROVED)), "succeed")
     if signal.exit_code is None:  # killed or lost: the host found nothing out, and a resume proves again
         return _fail(state, Failure.PROOF, signal.detail)
     life = state.life._replace(proof=Proof.REFUTED, goal=Phase.WORKING)
     return _fail(state._replace(life=life), Failure.PROOF, signal.detail)
+
+
+def _reviewed(state: State, signal: CheckEnded) -> Step:
+    """Learnings that came to nothing fail the run, and a resume tells its agent; else the proof is what is left."""
+    if signal.exit_code == 0:
+        return _prove(state)
+    life = state.life if signal.exit_code is None else state.life._replace(goal=Phase.WORKING)
+    return _fail(state._replace(life=life), Failure.LEARNINGS, signal.detail)
 
 
 def _stop_wanted(state: State, signal: StopWanted) -> Step:
@@ -304,11 +321,20 @@ def _proceed(state: State) -> Step:
 
 
 def _prove(state: State) -> Step:
+    if state.cases:
+        return _review(state)
     if not state.spec.proof:
         return _finish(state, "succeed")
     life = _next_step(state.life._replace(phase=Phase.PROVING))
     fact = Fact("check.started", {"command": state.spec.proof})
     return Step(state._replace(life=life), (RunCheck(life.step, state.spec.proof),), (fact,))
+
+
+def _review(state: State) -> Step:
+    """Before the proof: it is quick, and where it fails the tree has to change again anyway."""
+    life = _next_step(state.life._replace(phase=Phase.PROVING))
+    order, fact = ReviewLearnings(life.step, REVIEW), Fact("check.started", {"command": REVIEW})
+    return Step(state._replace(life=life, reviewing=True), (order,), (fact,))
 
 
 def _stopped(state: State, why: Stop, at: int) -> Step:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +58,8 @@ class Scope(StrEnum):
 class Heard(NamedTuple):
     """One thing an agent's output said, in the one vocabulary of all agents.
 
-    kind: message, thinking, call.started, call.finished, usage, session, limit, retry, error, end, raw.
+    kind: message, thinking, call.started, call.finished, usage, session, limit, retry, compacted,
+    error, end, raw.
     """
 
     kind: str

@@ -9,7 +9,7 @@ from jackline.domain.states import CallClass, CallState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jackline.domain.records import Call, Receipt
+    from jackline.domain.records import Call, Check, Receipt, Turn
 
 HEAD = "Your work on this task was interrupted and goes on now. What follows was recorded by the host; trust it."
 _AGAIN = "These calls were cut off. Make each of them again now, exactly so, before anything else:"
@@ -17,6 +17,7 @@ _AGAIN = "These calls were cut off. Make each of them again now, exactly so, bef
 _REFUSED = "Any other call is refused until they are made. "
 _NOTE = "Once made they are done: do not make them a second time."
 _MOST = 50
+_MOST_OUTPUT = 4_000  # characters of a check's output, of which the end says most
 
 
 def prompt_of(turn: int, prompt: str, packet: str, *, resumes: bool) -> str:
@@ -34,12 +35,15 @@ def packet(
     head: str = HEAD,
     *,
     held: bool = True,
+    refused: Check | None = None,
+    cases: Sequence[str] = (),
 ) -> str:
     """The resume packet: what has to be made again, what is done, what is unknown, what a person decided.
 
-    `held` says whether the gate can refuse what comes before its time.
+    `held` says whether the gate can refuse what comes before its time, `refused` which check of the host failed last,
+    `cases` which notebooks are open.
     """
-    lines = [head]
+    lines = [head, *_refusal(refused)]
     if forced:
         lines += _section(_AGAIN, [_call(one) for one in forced])
         lines += ["", f"{_REFUSED if held else ''}{_NOTE}"]
@@ -51,7 +55,24 @@ def packet(
     lines += _section("Known not to have happened:", [_void(one) for one in void])
     skipped = [call for call in calls if call.answer in {"skip", "deny"}]
     lines += _section("A person said: leave it out:", [_brief(one) for one in skipped])
+    lines += _section("Open cases of yours; `jackline case handoff` prints what you need of them:", list(cases))
     return "\n".join(lines)
+
+
+def refusal(checks: Sequence[Check], turns: Sequence[Turn]) -> Check | None:
+    """The check that failed since the last turn: its agent has not heard of it. One that was killed says nothing."""
+    last = max(checks, key=lambda check: check.step, default=None)
+    since = max((turn.step for turn in turns), default=0)
+    return last if last is not None and last.exit_code and last.step > since else None
+
+
+def _refusal(check: Check | None) -> list[str]:
+    if check is None:
+        return []
+    said = f"After you had ended, the host ran `{check.command}`, and it failed (exit code {check.exit_code})."
+    words = check.output.strip()[-_MOST_OUTPUT:].splitlines()
+    shown = ["It said at its end:", *(f"    {word}".rstrip() for word in words)] if words else []
+    return ["", f"{said} The task is done when it passes.", *shown]
 
 
 def _is_told(call: Call) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain.events import NOTHING
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +45,7 @@ class Recovered(NamedTuple):
     asked: tuple[str, ...] = ()  # calls that wait for a person's word
     asked_at: int | None = None  # when the first of them was asked
     evidence: str = ""  # what is known of the doubts, for who has to judge them
+    cases: int | None = None  # open cases of the run, where the proof is what comes next
 
 
 class TurnEnded(NamedTuple):
@@ -55,10 +57,11 @@ class TurnEnded(NamedTuple):
     open_calls: int = 0
     resting: Mapping[str, int] = NOTHING
     forced: int = 0  # calls that a crash cut off and that were not made again
+    cases: int = 0  # open cases of the run, if it ended well: their learnings are looked at before the proof
 
 
 class CheckEnded(NamedTuple):
-    """The proof was run by the host."""
+    """The proof was run by the host, or the learnings of the run's cases were looked at."""
 
     at: int
     exit_code: int | None
@@ -98,10 +101,17 @@ class RunCheck(NamedTuple):
     command: str
 
 
+class ReviewLearnings(NamedTuple):
+    """Look whether what was learned has come to something in the repository."""
+
+    step: int
+    command: str
+
+
 class StopWork(NamedTuple):
     """TERM, grace, KILL of whatever is under way."""
 
     why: Stop
 
 
-Command = Recover | StartTurn | RunCheck | StopWork
+Command = Recover | StartTurn | RunCheck | ReviewLearnings | StopWork

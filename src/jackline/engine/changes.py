@@ -5,11 +5,12 @@ Why a commit is the run's own stands in `domain.changes`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain.changes import ENTRY_FORMAT, UNCHANGED, VARIABLE, Changes, action, entries, made_by, totals
 from jackline.engine.command import run_command
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,6 +31,20 @@ _QUIET = {
 _GIT = (
     "git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false",
 )  # fmt: skip
+
+
+# What git itself sets for its hooks and aliases (`git rev-parse --local-env-vars`), as far as it names a place.
+_BINDING = frozenset(
+    (
+        "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",
+    )
+)  # fmt: skip
+
+
+def unbound(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what ties git to another repository than the one in which it is asked."""
+    return {name: value for name, value in environ.items() if name not in _BINDING}
 
 
 class Git(NamedTuple):

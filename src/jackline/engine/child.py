@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from jackline.domain.outcome import Exit
 from jackline.engine.descriptors import close, readable
 from jackline.errors import JacklineError
+from jackline.named import NamedTuple
 
 CHUNK_BYTES = 1 << 18
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 from jackline.clock import boot_ms
 from jackline.engine.child import CHUNK_BYTES, Child
 from jackline.engine.process import Warden, WardenLost
+from jackline.named import NamedTuple
 
 _COMMAND_GRACE_MS = 10_000
+
+Hear = Callable[[str, bytes], None]  # stdout or stderr, and what was just written there
 
 
 class CommandResult(NamedTuple):
@@ -40,6 +42,21 @@ class _Tail:
         return bytes(self._kept[-self._limit :]) if self._limit else b""
 
 
+class _Tails:
+    """Both streams of a command, and who listens to them."""
+
+    def __init__(self, limit: int, hear: Hear) -> None:
+        self._of = {"stdout": _Tail(limit), "stderr": _Tail(limit)}
+        self._hear = hear
+
+    def add(self, source: str, data: bytes) -> None:
+        self._of[source].add(data)
+        self._hear(source, data)
+
+    def values(self) -> tuple[bytes, bytes]:
+        return self._of["stdout"].value(), self._of["stderr"].value()
+
+
 def run_command(
     command: str | Sequence[str],
     *,
@@ -49,18 +66,21 @@ def run_command(
     timeout_s: float,
     output_limit: int = 65536,
     below: Warden | None = None,
+    hear: Hear = lambda _source, _data: None,
 ) -> CommandResult:
     """Run a command (a string goes to /bin/sh) to its end; at the timeout its whole tree is killed.
 
-    Below the attempt's warden it also dies with the attempt's lease; without one it gets its own warden.
+    Below the attempt's warden it also dies with the attempt's lease; without one it gets its own warden. `hear` gets
+    everything that it writes, at once.
     """
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+    tails = _Tails(output_limit, hear)
     if below is not None:
-        return _run(below, argv, cwd, env, stdin, timeout_s, output_limit)
+        return _run(below, argv, cwd, env, stdin, timeout_s, tails)
     deadline_ms = boot_ms() + int(timeout_s * 1000) + _COMMAND_GRACE_MS
     marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
     with Warden.start(deadline_ms=deadline_ms, marker=marker) as own:
-        return _run(own, argv, cwd, env, stdin, timeout_s, output_limit)
+        return _run(own, argv, cwd, env, stdin, timeout_s, tails)
 
 
 def _run(
@@ -70,12 +90,11 @@ def _run(
     env: Mapping[str, str],
     stdin: bytes | None,
     timeout_s: float,
-    output_limit: int,
+    tails: _Tails,
 ) -> CommandResult:
     started = boot_ms()
     child = owner.spawn(argv, env, cwd, stdin=stdin)
     try:
-        tails = {"stdout": _Tail(output_limit), "stderr": _Tail(output_limit)}
         timed_out = not _follow(child, tails, timeout_s)
         if timed_out:
             child.kill()
@@ -88,11 +107,10 @@ def _run(
         child.close()
     if ending is None or ending.lost:
         raise WardenLost(owner.last_words())
-    outputs = tails["stdout"].value(), tails["stderr"].value()
-    return CommandResult(ending.code, ending.signal, timed_out, *outputs, boot_ms() - started)
+    return CommandResult(ending.code, ending.signal, timed_out, *tails.values(), boot_ms() - started)
 
 
-def _follow(child: Child, tails: Mapping[str, _Tail], timeout_s: float | None) -> bool:
+def _follow(child: Child, tails: _Tails, timeout_s: float | None) -> bool:
     """Read until the child has ended. False when time is up."""
     end_ms = None if timeout_s is None else boot_ms() + int(timeout_s * 1000)
     while True:
@@ -102,4 +120,4 @@ def _follow(child: Child, tails: Mapping[str, _Tail], timeout_s: float | None) -
         if child.drained:
             return child.wait(left) is not None
         for chunk in child.read(left):
-            tails[chunk.source].add(chunk.data)
+            tails.add(chunk.source, chunk.data)

@@ -6,11 +6,12 @@ The agent's own name of a call ties its hooks together. A hook may come twice, a
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jackline.domain.adapter import Asked, Helper, Told
 from jackline.domain.states import Decision
 from jackline.engine.ledger import Report, Wish
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,11 +14,12 @@ import socket
 import socketserver
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline import faults
 from jackline.engine.hooking import Desk
 from jackline.errors import Fenced, JacklineError, NotFound, Refused
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain import pushing
 from jackline.domain.pushing import HEADS, TAGS, Push, Refspec
 from jackline.engine.changes import Git
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

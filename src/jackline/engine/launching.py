@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from jackline.domain.adapter import TurnRequest
+from jackline.domain.adapter import McpServer, TurnRequest
 from jackline.domain.events import Fact
 from jackline.domain.meter import plus
 from jackline.domain.outcome import DEFERRED, Usage
-from jackline.domain.packet import packet, prompt_of
+from jackline.domain.packet import packet, prompt_of, refusal
 from jackline.domain.records import Manner, Turn
 from jackline.domain.states import CallState, Replay
+from jackline.engine import inside, marks
 from jackline.engine.replaying import Queue
+from jackline.engine.review import open_cases
 from jackline.engine.settings import fresh_session, passed
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
+_SERVER_SEES = (*inside.NAMES, inside.DATABASE, "JACKLINE_ACTOR", marks.NAME, marks.ATTEMPT, "XDG_CONFIG_HOME")
+
+
 class Place(NamedTuple):
     """Where the turn will happen."""
 
@@ -31,6 +37,8 @@ class Place(NamedTuple):
     token: str
     binary: str
     environ: Mapping[str, str]  # ours; the agent sees what it declares
+    mcp: McpServer | None = None
+    mcp_missing: str = ""  # why there is none, where somebody should know
 
 
 class Plan(NamedTuple):
@@ -53,7 +61,7 @@ def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapte
     shared = [turn for turn in own if resumes and turn.session == session]
     calls, forced = store.calls(run.id), [store.whole(call) for call in store.forced(run.id)]
     held = adapter.declaration.gate == "enforced"
-    told = packet(calls, store.receipts(run.id), store.changes(run.id).commits, forced, held=held)
+    told = _told(store, run, turns, calls, forced, held=held)
     prompt = _prompt(run.spec, order.turn, turns, told, session if resumes else None, agent)
     turn = Turn(run.id, order.turn, order.step, lease.token, order.role, agent, session, prompt, at)
     return Plan(
@@ -62,7 +70,22 @@ def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapte
         _charged(shared),
         since=shared[0].number if shared else order.turn,
         replay=_queue(forced, calls, holds=held),
-        facts=_advisory(adapter) if not own else (),
+        facts=(*_advisory(adapter), *_without_server(adapter, place)) if not own else (),
+    )
+
+
+def _told(
+    store: Store, run: Run, turns: Sequence[Turn], calls: Sequence[Call], forced: Sequence[Call], *, held: bool
+) -> str:
+    """What the host wrote down since the run began."""
+    return packet(
+        calls,
+        store.receipts(run.id),
+        store.changes(run.id).commits,
+        forced,
+        held=held,
+        refused=refusal(store.checks(run.id), turns) if turns else None,
+        cases=[case.id for case in open_cases(store, run.id)] if turns else (),
     )
 
 
@@ -130,6 +153,8 @@ def request_of(
         arguments=manner.arguments,
         environ=passed(place.environ, (*adapter.declaration.seen(place.environ), *manner.passes)),
         options=spec.options,
+        mcp=place.mcp if adapter.declaration.mcp else None,
+        reminder=inside.reminder(turn.agent) if adapter.declaration.compacts else (),
     )
 
 
@@ -139,6 +164,17 @@ def _advisory(adapter: Adapter) -> tuple[Fact, ...]:
     if declaration.gate == "enforced":
         return ()
     return (Fact("gate.advisory", {"agent": declaration.name, "reason": declaration.gate_reason}),)
+
+
+def _without_server(adapter: Adapter, place: Place) -> tuple[Fact, ...]:
+    if not adapter.declaration.mcp or not place.mcp_missing:
+        return ()
+    return (Fact("mcp.missing", {"agent": adapter.declaration.name, "reason": place.mcp_missing}),)
+
+
+def server_of(argv: tuple[str, ...], env: Mapping[str, str]) -> McpServer | None:
+    """Jackline's own server, with what it needs of an agent's environment."""
+    return McpServer(argv, {name: env[name] for name in _SERVER_SEES if name in env}) if argv else None
 
 
 def _session(known: Mapping[str, str], spec: Spec, adapter: Adapter) -> tuple[str | None, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
 from jackline.domain.gate import decide, must_be_held, observed
@@ -11,6 +11,7 @@ from jackline.domain.signals import Stop
 from jackline.domain.states import CallState, Decision
 from jackline.engine.replaying import Queue
 from jackline.errors import NotFound
+from jackline.named import NamedTuple
 from jackline.store.contract import Change, Settlement
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ import select
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from jackline.clock import boot_ms
 from jackline.engine.warden.proc import GONE, Process, descendants, processes, read_process
 from jackline.engine.warden.tree import FREEZE_ROUNDS
 from jackline.errors import JacklineError
+from jackline.named import NamedTuple
 
 PATIENCE_MS = 10_000
 _QUIET_LOOKS = 2  # a process in the middle of exec(2) shows no environment for a moment

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.domain import ids
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +30,10 @@ class Settings(NamedTuple):
     lease_ms: int = 30_000
     probe_timeout_s: float = 60.0
     meanwhile: Callable[[], object] = lambda: None  # done when an agent is at work, and we would only wait for it
+    changed: Callable[[], object] = lambda: None  # told whenever a run came a step further; it must not wait
+    database: str = ""  # its address, where a run's own `jackline` has to be told: never one with a password in it
+    server: tuple[str, ...] = ()  # the command line of jackline's own MCP server; empty: agents get none
+    server_missing: str = ""  # why not, where somebody should know
     find: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # AgentUnavailable if it cannot be used
 
     def folder(self, run_id: str) -> str:

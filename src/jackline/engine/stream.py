@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-from typing import NamedTuple, Self
+from typing import Self
 
 from jackline.errors import disk_error
+from jackline.named import NamedTuple
 
 LINE_LIMIT = 16 * 1024 * 1024
 HEAD_LIMIT = 64 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline import faults
 from jackline.clock import boot_ms
@@ -20,9 +20,11 @@ from jackline.engine.attempt import Signal
 from jackline.engine.doors import hooks_of
 from jackline.engine.masked import MaskedFile
 from jackline.engine.onlooker import Onlooker
+from jackline.engine.review import open_cases
 from jackline.engine.stream import LineSplitter
 from jackline.engine.witness import Witness
 from jackline.errors import SessionTaken
+from jackline.named import NamedTuple
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
@@ -249,12 +251,12 @@ class TurnJob:
         known = [one for one in self._crew.store.health() if one.agent != turn.agent]
         tired = resting([*known, health] if health else known, at)
         left = len(self._crew.ledger.replay)
-        ended = TurnEnded(at, outcome, self._meter.value, unfinished, tired, left)
+        cases = len(open_cases(self._crew.store, self._crew.run.id)) if _is_well(outcome) else 0
+        ended = TurnEnded(at, outcome, self._meter.value, unfinished, tired, left, cases)
         return Signal(ended, turn=turn, session=session, health=health, changes=changes)
 
     def _with_commit(self, outcome: Outcome, changes: Changes | None) -> Outcome:
-        ended_well = outcome.failure is None and outcome.waits is None and not outcome.session_lost
-        if not ended_well or not self._crew.run.spec.requires_commit:
+        if not _is_well(outcome) or not self._crew.run.spec.requires_commit:
             return outcome
         if changes is None:
             return Outcome(Failure.NO_COMMIT, "git could not say whether this run has made a commit")
@@ -272,6 +274,10 @@ class TurnJob:
         outcome = self._crew.adapter.classify(exit_, tuple(self._telling), tail)
         # Only a session that was asked for can be lost: else a fresh one would follow a fresh one without end.
         return outcome if self._knows_session else outcome._replace(session_lost=False)
+
+
+def _is_well(outcome: Outcome) -> bool:
+    return outcome.failure is None and outcome.waits is None and not outcome.session_lost
 
 
 _LOST = Outcome(Failure.CRASHED, "the agent's end was not seen")

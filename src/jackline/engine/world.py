@@ -19,6 +19,7 @@ from jackline.domain.signals import (
     CheckEnded,
     Recover,
     Recovered,
+    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -26,8 +27,8 @@ from jackline.domain.signals import (
     StopWork,
     TurnEnded,
 )
-from jackline.domain.states import Failure
-from jackline.engine import launching, leftovers, marked_git, marks, recovery, starting
+from jackline.domain.states import Failure, Phase
+from jackline.engine import inside, launching, leftovers, marked_git, marks, recovery, review, starting
 from jackline.engine.alarms import WORDS, Alarms
 from jackline.engine.attempt import Signal
 from jackline.engine.changes import changes_of
@@ -76,7 +77,8 @@ class LiveWorld:
         self._inbox: queue.SimpleQueue[Signal | BaseException] = queue.SimpleQueue()
         self._mark = marks.mark_of(store.secret, run.id)
         self._marker = {**self._mark, marks.ATTEMPT: str(lease.token)}
-        self._env = {**inherited(os.environ), **self._marker, "JACKLINE_RUN_ID": run.id}
+        passed = inherited(os.environ)
+        self._env = {**passed, **self._marker, **inside.environment(settings, run.id, passed)}
         self._prober = self._made_prober()
         self._ledger = self._made_ledger()
         self._token = os.urandom(16).hex()
@@ -122,6 +124,7 @@ class LiveWorld:
         """Do what the heart orders."""
         self._run = run
         log.info("run %s: %r", run.id, command)
+        self._settings.changed()
         match command:
             case Recover():
                 self._recover(gave_up=command.gave_up)
@@ -129,6 +132,8 @@ class LiveWorld:
                 self._try_turn(command)
             case RunCheck():
                 self._try_check(command)
+            case ReviewLearnings():
+                self._review(command)
             case StopWork():
                 if self._job is not None and self._job.child is not None:
                     self._job.child.stop(run.spec.grace_ms)
@@ -212,6 +217,7 @@ class LiveWorld:
             asked=tuple(call.id for call in asked),
             asked_at=min((call.prepared_at for call in asked), default=None),
             evidence=evidence_of(doubts),
+            cases=len(review.open_cases(self._store, self._run.id)) if self._run.life.goal is Phase.PROVING else None,
         )
 
     def _try_turn(self, order: StartTurn) -> None:
@@ -276,6 +282,8 @@ class LiveWorld:
             token=self._token,
             binary=self._settings.find(adapter),
             environ=os.environ,
+            mcp=launching.server_of(self._settings.server, self._env),
+            mcp_missing=self._settings.server_missing,
         )
 
     def _job_of(self, planned: launching.Plan, adapter: Adapter) -> TurnJob:
@@ -294,10 +302,21 @@ class LiveWorld:
         self._job = job
         return job
 
-    def _start_check(self, order: RunCheck) -> None:
+    def _review(self, order: ReviewLearnings) -> None:
+        check = self._launched(order)
+        found = review.look(self._store, self._run.id, self._env, self._warden_or_none())
+        faults.reach("check.finished")
+        self._inbox.put(review.ended(check, found, self.now()))
+
+    def _launched(self, order: RunCheck | ReviewLearnings) -> Check:
+        """A check that is written down before it begins."""
         check = Check(self._run.id, order.step, self._lease.token, order.command, self.now())
         fact = Fact("check.launched", {"step": order.step, "command": order.command})
         self._run = self._store.write(self._lease, Change(self.now(), (fact,), check=check))
+        return check
+
+    def _start_check(self, order: RunCheck) -> None:
+        check = self._launched(order)
         job = CheckJob(check, self.now, self._inbox.put, self._store.redactor.values)
         self._job = job
         job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
@@ -305,13 +324,16 @@ class LiveWorld:
 
     def _survey(self) -> Changes | None:
         known = self._store.changes(self._run.id)
-        try:
-            warden = self._ready_warden()
-        except (SpawnFailed, WardenLost):
-            return None
-        return changes_of(self._run.id, self._run.spec.workspace, self._env, warden, known)
+        warden = self._warden_or_none()
+        return changes_of(self._run.id, self._run.spec.workspace, self._env, warden, known) if warden else None
 
     # parts that are made when first needed
+
+    def _warden_or_none(self) -> Warden | None:
+        try:
+            return self._ready_warden()
+        except (SpawnFailed, WardenLost):
+            return None
 
     def _ready_warden(self) -> Warden:
         if self._closed:

@@ -5,7 +5,9 @@ Each is a function of a Scene that gives a Finding. What it cannot find out for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

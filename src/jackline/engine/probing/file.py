@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.secrets import REDACTED
 from jackline.engine.probing.finding import DID_NOT, HAPPENED, Finding, together, unknown
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.engine.probing.scene import Scene

@@ -7,12 +7,13 @@ agent may have written, cannot make a probe start a program.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain import pushing
 from jackline.engine import ingredients, probing
 from jackline.engine.probing import words
 from jackline.engine.probing.finding import DID_NOT, HAPPENED, Finding, together, unknown
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.clock import boot_ms
 from jackline.engine.changes import Git
 from jackline.engine.command import CommandResult, run_command
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,0 +1,131 @@
+"""The learning gate as a git hook: put it into a repository, take it away, look at it. It never touches another's hook.
+
+The hook blocks only what it was told to block: where jackline is missing, old or broken, a commit goes through.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.domain.learning import REVIEW, line
+from jackline.errors import Refused, UsageError
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.app.home import Home
+
+NAME = "pre-commit"
+UNRESOLVED = 16
+_MARK = "# Written by jackline"
+CALL = f"jackline case hook {NAME}"
+_BODY = f"""\
+# `jackline case hook remove` takes it away, `git commit --no-verify` passes it by.
+# A commit waits until every learning of the active case is in a tracked file or has a reason (`{REVIEW}`).
+if ! command -v jackline >/dev/null 2>&1; then
+    echo "jackline is not on the PATH: nobody looks whether learnings are resolved" >&2
+    exit 0
+fi
+{CALL}
+[ $? -ne {UNRESOLVED} ]
+"""
+_CHAIN = f"{CALL}; [ $? -ne {UNRESOLVED} ] || exit 1"
+
+
+def text_of(body: str) -> str:
+    """A hook with the digest of what follows: who adds lines of their own makes it theirs, and keeps them."""
+    from hashlib import sha256
+
+    return f"#!/bin/sh\n{_MARK} ({sha256(body.encode()).hexdigest()[:16]}).\n{body}"
+
+
+class Hook(NamedTuple):
+    """The place of the hook in a repository, and what is there."""
+
+    path: str
+    state: str  # installed, outdated, foreign or missing
+
+
+def status(folder: str, environ: Mapping[str, str]) -> Hook:
+    """How it stands in the repository around a folder; UsageError if there is none."""
+    path = os.path.join(_hooks_folder(folder, environ), NAME)
+    return Hook(path, _state(path))
+
+
+def install(folder: str, environ: Mapping[str, str]) -> tuple[Hook, bool]:
+    """Write it, and whether that changed anything; Refused where somebody else's hook is."""
+    hook = status(folder, environ)
+    if hook.state == "foreign":
+        raise Refused(f"{hook.path} is not jackline's alone: add this line to it by hand: {_CHAIN}")
+    if hook.state == "installed":
+        return hook, False
+    _write(hook.path)
+    return hook._replace(state="installed"), True
+
+
+def remove(folder: str, environ: Mapping[str, str]) -> tuple[Hook, bool]:
+    """Take it away, and whether it was there; Refused where somebody else's hook is."""
+    hook = status(folder, environ)
+    if hook.state == "foreign":
+        raise Refused(f"{hook.path} is not jackline's alone: take out by hand the line with `{CALL}`, if it is there")
+    if hook.state == "missing":
+        return hook, False
+    try:
+        os.unlink(hook.path)
+    except OSError as error:
+        raise UsageError(f"{hook.path} cannot be removed: {error.strerror}") from None
+    return hook._replace(state="missing"), True
+
+
+def unresolved(home: Home, folder: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The active case, and its learnings that hold a commit here; nothing without a case, or in another repository."""
+    from jackline.app.case import place, reviewing
+
+    if home.is_new:
+        return "", []
+    at = place.here(home, folder, environ)
+    case = place.active(home, at)
+    if case is None or case.repository != at.repository:
+        return "", []
+    found = reviewing.unresolved(case, reviewing.learnings_of(home, case), environ)
+    return case.id, [line(one) for one in found]
+
+
+def _hooks_folder(folder: str, environ: Mapping[str, str]) -> str:
+    from jackline.engine.changes import Git
+    from jackline.engine.settings import inherited
+
+    said = Git(folder, inherited(environ)).ask("rev-parse", "--git-path", "hooks")
+    if not said or not said.strip("\n"):
+        raise UsageError(f"{folder} is in no git repository: go into one, or make one with `git init`")
+    return os.path.join(folder, os.path.expanduser(said.rstrip("\n")))
+
+
+def _state(path: str) -> str:
+    if not os.path.lexists(path):
+        return "missing"
+    if os.path.islink(path) or not os.path.isfile(path):
+        return "foreign"
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    if text == text_of(_BODY) and os.access(path, os.X_OK):
+        return "installed"
+    _, _, body = text.partition(").\n")
+    return "outdated" if text == text_of(body) else "foreign"
+
+
+def _write(path: str) -> None:
+    from jackline.views import atomic
+
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with atomic.replacing(path) as descriptor:
+            os.write(descriptor, text_of(_BODY).encode())
+            os.fchmod(descriptor, 0o755)  # git passes a hook by that it may not execute
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None

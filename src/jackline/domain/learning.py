@@ -1,0 +1,80 @@
+"""Whether a learning has come to something in the repository: a tracked file, or the reason why there is none. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.case import CaseStatus, EntryKind
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from jackline.domain.case import Case, Entry
+
+REVIEW = "jackline case learning review --require-resolved"
+
+
+class Unresolved(NamedTuple):
+    """A learning that nobody will find again, and what it lacks."""
+
+    entry: Entry
+    lacks: str
+
+
+def paths_of(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """The files that learnings without a reason name, each once: what git is to be asked about."""
+    named = (str(one.data.get("path") or "") for one in entries if _is_asked(one))
+    return tuple(dict.fromkeys(path for path in named if path))
+
+
+def unresolved(entries: Iterable[Entry], tracked: Collection[str]) -> list[Unresolved]:
+    """The learnings that are neither in a tracked file nor have a reason; other entries are passed over."""
+    judged = (Unresolved(one, _lacks(one, tracked)) for one in entries if one.kind is EntryKind.LEARNING)
+    return [one for one in judged if one.lacks]
+
+
+def line(one: Unresolved) -> str:
+    """One unresolved learning for a person or an agent."""
+    return f"{one.entry.id} {one.entry.text}: {one.lacks}"
+
+
+class Review(NamedTuple):
+    """What the cases of a run came to."""
+
+    case_ids: tuple[str, ...] = ()  # those that are still open
+    unresolved: tuple[str, ...] = ()  # the ids of learnings; with the case's, if there is more than one
+    first: str = ""  # the case of the first of them
+    output: str = ""
+
+
+def review(
+    cases: Sequence[Case], entries: Mapping[str, Sequence[Entry]], tracked: Mapping[str, Collection[str]]
+) -> Review:
+    """Look at the open cases; a closed one has passed its own gate. `entries` and `tracked` are by the case's id."""
+    still_open = [case for case in cases if case.status is CaseStatus.OPEN]
+    found = [(case, one) for case in still_open for one in unresolved(entries[case.id], tracked[case.id])]
+    names = tuple(f"{case.id} {one.entry.id}" if len(still_open) > 1 else one.entry.id for case, one in found)
+    first = found[0][0].id if found else ""
+    return Review(tuple(case.id for case in still_open), names, first, "\n".join(_told(still_open, found)))
+
+
+def _told(cases: Sequence[Case], found: Sequence[tuple[Case, Unresolved]]) -> Iterable[str]:
+    for case in cases:
+        own = [one for of, one in found if of.id == case.id]
+        learnings = case.counts.get(EntryKind.LEARNING, 0)
+        yield f"case {case.id} is open; learnings: {learnings}, unresolved: {len(own)}"
+        yield from (f"  {line(one)}" for one in own)
+
+
+def _is_asked(entry: Entry) -> bool:
+    return entry.kind is EntryKind.LEARNING and not entry.data.get("reason")
+
+
+def _lacks(entry: Entry, tracked: Collection[str]) -> str:
+    if entry.data.get("reason"):
+        return ""
+    path = str(entry.data.get("path") or "")
+    if not path:
+        return "it names no file and no reason"
+    return "" if path in tracked else f"{path} is not tracked by git"

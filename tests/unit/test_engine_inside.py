@@ -1,0 +1,76 @@
+"""What everything below a run can tell of it, and where it finds `jackline`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from jackline.engine.inside import environment, reminder, with_program
+from jackline.engine.settings import Settings
+
+
+def program(folder: Path, mode: int = 0o755) -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / "jackline").write_text("#!/bin/sh\n")
+    (folder / "jackline").chmod(mode)
+    return str(folder)
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An interpreter with our script beside it."""
+    folder = program(tmp_path / "venv")
+    monkeypatch.setattr(sys, "executable", os.path.join(folder, "python"))
+    monkeypatch.setattr(sys, "argv", ["-m"])
+    return folder
+
+
+def test_the_run_and_its_home_are_named(beside: str) -> None:
+    told = environment(Settings("/srv/home", "host"), "run-1", {"PATH": "/bin"})
+    assert told == {
+        "JACKLINE_RUN": "run-1",
+        "JACKLINE_RUN_ID": "run-1",
+        "JACKLINE_HOME": "/srv/home",
+        "PATH": f"/bin:{beside}",
+    }
+
+
+def test_a_database_is_named_if_the_settings_hand_one_over(beside: str) -> None:
+    settings = Settings("/srv/home", "host", database="postgresql://db/jackline")
+    assert environment(settings, "r", {"PATH": beside})["JACKLINE_DATABASE"] == "postgresql://db/jackline"
+
+
+def test_ours_is_put_at_the_end_so_that_it_hides_nothing(beside: str) -> None:
+    assert with_program("/usr/bin:/bin") == f"/usr/bin:/bin:{beside}"
+    assert with_program("") == beside
+
+
+def test_a_jackline_that_is_found_already_is_left_alone(beside: str, tmp_path: Path) -> None:
+    path = f"/bin:{program(tmp_path / 'other')}"
+    assert with_program(path) == path
+    assert beside not in with_program(path)
+
+
+def test_one_that_cannot_be_executed_does_not_count(beside: str, tmp_path: Path) -> None:
+    path = f"/bin:{program(tmp_path / 'other', 0o644)}"
+    assert with_program(path) == f"{path}:{beside}"
+
+
+def test_the_script_that_was_started_is_preferred(beside: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = program(tmp_path / "local")
+    monkeypatch.setattr(sys, "argv", [os.path.join(started, "jackline"), "run"])
+    assert with_program("/bin") == f"/bin:{started}"
+    assert beside not in with_program("/bin")
+
+
+def test_without_a_script_the_path_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    assert with_program("/bin") == "/bin"
+
+
+def test_the_reminder_imports_nothing_of_the_workspace() -> None:
+    assert reminder("claude") == (sys.executable, "-P", "-m", "jackline", "case", "hook", "claude")
