@@ -5,6 +5,7 @@ Its command stands after `--`, or in a described agent's `acp = […]`.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 
@@ -31,6 +32,7 @@ DECLARATION = Declaration(
         "OPENAI_MODEL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
     ),  # which of them it is, is only known when its command is
     passes_if={"GOOGLE_GENAI_USE_VERTEXAI": ("GOOGLE_APPLICATION_CREDENTIALS",)},
+    mcp=True,
 )  # fmt: skip
 
 
@@ -56,4 +58,15 @@ ADAPTER: Adapter = Acp()
 
 def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
     """The client, with the agent's own command line behind it."""
-    return Launch(helper.command(request, "acp", *words), helper.environment(request), stdin=launching.prompt(request))
+    env = {**helper.environment(request), **_servers(request)}
+    return Launch(helper.command(request, "acp", *words), env, stdin=launching.prompt(request))
+
+
+def _servers(request: TurnRequest) -> dict[str, str]:
+    """Our server in the words of the protocol."""
+    if request.mcp is None:
+        return {}
+    program, *arguments = request.mcp.argv
+    env = [{"name": name, "value": value} for name, value in request.mcp.env.items()]
+    server = {"name": request.mcp.name, "command": program, "args": arguments, "env": env}
+    return {"JACKLINE_MCP_SERVERS": json.dumps([server])}

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import os.path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jackline.agents import claude_errors, claude_hooks, claude_lines, launching, reading
+from jackline.agents import claude_compaction, claude_errors, claude_hooks, claude_lines, launching, reading
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
 
@@ -22,7 +22,7 @@ _PASSES = (
     "CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY", "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
     "MAX_THINKING_TOKENS", "MAX_MCP_OUTPUT_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "API_TIMEOUT_MS",
     "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH",
-    "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "NO_PROXY", "no_proxy",
+    "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_MCP_STARTUP_WAIT_MS", "NO_PROXY", "no_proxy",
 )  # fmt: skip
 # The keys to a whole account are for nobody who does not use them.
 _PASSES_IF = {
@@ -51,6 +51,8 @@ DECLARATION = Declaration(
     passes_if=_PASSES_IF,
     efforts=("low", "medium", "high", "xhigh", "max"),
     door="http",
+    compacts=True,
+    mcp=True,
 )
 # The first two keep the process alive long after the turn; the third goes on in a folder that nobody looks into.
 _DISALLOWED = ("CronCreate", "ScheduleWakeup", "EnterWorktree")
@@ -78,6 +80,7 @@ class Claude:
 
     declaration = DECLARATION
     hooks = claude_hooks.HOOKS
+    compaction = claude_compaction.COMPACTION
 
     def launch(self, request: TurnRequest) -> Launch:
         launching.refuse(DECLARATION.name, request.arguments, _REFUSED)
@@ -85,13 +88,13 @@ class Claude:
         # No tool is allowed here: the gate allows each call. Without its hooks nothing would run that changes things.
         argv = (
             request.binary or DECLARATION.binary, "-p", "--output-format", "stream-json", "--verbose",
-            "--settings", settings, "--disallowedTools", ",".join(_DISALLOWED),
+            "--settings", settings, *_servers(request), "--disallowedTools", ",".join(_DISALLOWED),
             *_session(request), *_choices(request), *request.arguments,
         )  # fmt: skip
         return Launch(
             argv=argv,
             env=_environment(request),
-            files={settings: json.dumps(claude_hooks.settings(request.gate, _TOKEN)).encode()},
+            files={settings: json.dumps(_settings(request)).encode(), **_server_file(request)},
             stdin=launching.prompt(request),  # none at all lets a resumed session go on with the call that waits
         )
 
@@ -103,6 +106,22 @@ class Claude:
 
 
 ADAPTER: Adapter = Claude()
+
+
+def _servers(request: TurnRequest) -> tuple[str, ...]:
+    """The file that names our server; those of the user's own stay."""
+    return ("--mcp-config", *_server_file(request)) if request.mcp else ()
+
+
+def _server_file(request: TurnRequest) -> dict[str, bytes]:
+    if request.mcp is None:
+        return {}
+    fields = {"mcpServers": launching.mcp_servers(request.mcp)}
+    return {os.path.join(request.folder, "claude-mcp.json"): json.dumps(fields).encode()}
+
+
+def _settings(request: TurnRequest) -> dict[str, Any]:
+    return claude_hooks.settings(request.gate, _TOKEN, request.reminder)
 
 
 def _session(request: TurnRequest) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ What it says of the CLI was seen with the real one; tests/agents/recorded/codex/
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -35,6 +36,7 @@ DECLARATION = Declaration(
         "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY",
     ),
     efforts=("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"),
+    mcp=True,
 )  # fmt: skip
 # By -c and not by --disable, which fails for a name that a version does not know. How often a provider is asked again
 # can only be set with the provider's name, and not at all for the built-in one; its defaults end within 35 seconds.
@@ -44,6 +46,7 @@ _SETTINGS = (
     "features.plugins=false",  # else it calls out at every start, and offline takes 5 s to end
     "features.unbounded_connection_retries=false",  # else a refused connection is tried for ever
 )
+_GRACE_MS = 10_000  # until then it waits for servers before it asks the model; by default too short for a busy machine
 _REFUSED = {
     "--ephemeral": "such a session cannot be resumed",
     "--last": launching.OWN_SESSION,
@@ -73,7 +76,8 @@ class Codex:
 
     def launch(self, request: TurnRequest) -> Launch:
         launching.refuse(DECLARATION.name, request.arguments, _REFUSED)
-        settings = [*_SETTINGS, *([f"model_reasoning_effort={request.effort}"] if request.effort else ())]
+        effort = [f"model_reasoning_effort={request.effort}"] if request.effort else []
+        settings = [*_SETTINGS, *effort, *_server(request)]
         argv = (
             request.binary or DECLARATION.binary, "exec", *(word for one in settings for word in ("-c", one)),
             *((launching.model(request),) if request.model else ()), *request.arguments,
@@ -104,6 +108,26 @@ class Codex:
 
 
 ADAPTER: Adapter = Codex()
+
+
+def _server(request: TurnRequest) -> tuple[str, ...]:
+    """Our server as settings, each a value of TOML; those of the user's own config.toml stay."""
+    if request.mcp is None:
+        return ()
+    program, *arguments = request.mcp.argv
+    table = f"mcp_servers.{request.mcp.name}"
+    env = ",".join(f"{name}={_text(value)}" for name, value in request.mcp.env.items())
+    return (
+        f"{table}.command={_text(program)}",
+        f"{table}.args={_text(arguments)}",
+        f"{table}.env={{{env}}}",
+        f"mcp_optional_startup_grace_ms={_GRACE_MS}",
+    )
+
+
+def _text(value: object) -> str:
+    """A value of TOML, which writes texts and lists as JSON does, but knows no pairs of surrogates."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _freedom(arguments: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import time
-from typing import NamedTuple
 
 from jackline.agents import reading, verdict
 from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.domain.states import Failure
+from jackline.named import NamedTuple
 
 _CODES = {  # of a provider's error that Codex hands on as it is
     "context_length_exceeded": Failure.CONTEXT_TOO_LONG,

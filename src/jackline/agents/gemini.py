@@ -16,6 +16,7 @@ from jackline.domain.outcome import Exit, Heard, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_DEFAULTS_PATH = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 DECLARATION = Declaration(
     name="gemini",
     binary="gemini",
@@ -35,8 +36,9 @@ DECLARATION = Declaration(
         "GOOGLE_VERTEX_BASE_URL", "CLOUD_SHELL", "CLOUDSDK_CONFIG", "GCLOUD_PROJECT",
     ),
     passes_if={"GOOGLE_GENAI_USE_GCA": ("GOOGLE_CLOUD_ACCESS_TOKEN",)},
+    mcp=os.geteuid() == 0,
+    mcp_reason=f"only for root, and not where {_DEFAULTS_PATH} is set: in no other file would yours be left alone",
 )  # fmt: skip
-_DEFAULTS_PATH = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 # Defaults and not settings: what the user or an administrator chose themselves stays as they chose it.
 _DEFAULTS = {
     "general": {
@@ -83,7 +85,10 @@ class Gemini:
         # It reads such a file only where root alone can write, and would complain about any other at every start.
         if os.geteuid() != 0 or _DEFAULTS_PATH in request.environ:
             return Launch(argv, env, {}, stdin)
-        return Launch(argv, {**env, _DEFAULTS_PATH: defaults}, {defaults: json.dumps(_DEFAULTS).encode()}, stdin)
+        # Servers of several files are put together, by their names.
+        servers = {"mcpServers": launching.mcp_servers(request.mcp)} if request.mcp else {}
+        fields = {**_DEFAULTS, **servers}
+        return Launch(argv, {**env, _DEFAULTS_PATH: defaults}, {defaults: json.dumps(fields).encode()}, stdin)
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
         return reading.parsed(line, gemini_lines.heard)

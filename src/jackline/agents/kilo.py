@@ -30,5 +30,6 @@ DECLARATION = Declaration(
     passes=(*opencode.passes("KILO"), "KILO_API_URL", "KILO_ORG_ID"),
     passes_if=opencode.KEYS_IF,
     efforts=opencode.EFFORTS,
+    mcp=True,
 )
 ADAPTER: Adapter = opencode.Opencode(DECLARATION, "KILO", "@kilocode/cli", "@kilocode/cli", _SWITCHES, _REFUSED)

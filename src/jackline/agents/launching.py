@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.domain.adapter import TurnRequest
+    from jackline.domain.adapter import McpServer, TurnRequest
 
 OWN_SESSION = "name the session with jackline's own --session"
 
@@ -30,3 +30,11 @@ def refuse(agent: str, arguments: tuple[str, ...], unfit: Mapping[str, str]) -> 
         flag = argument.partition("=")[0]
         if flag in unfit:
             raise UsageError(f"{agent} cannot be given {flag} here: {unfit[flag]}; leave it out")
+
+
+def mcp_servers(server: McpServer | None) -> dict[str, Any]:
+    """A server as most CLIs spell it in their JSON, below its name; nothing if there is none."""
+    if server is None:
+        return {}
+    program, *arguments = server.argv
+    return {server.name: {"command": program, "args": arguments, "env": dict(server.env)}}

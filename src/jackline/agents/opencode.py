@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jackline.agents import launching, opencode_errors, opencode_lines, reading
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
@@ -70,6 +70,7 @@ DECLARATION = Declaration(
     passes_if=KEYS_IF,
     model_variables=("OPENCODE_MODEL",),
     efforts=EFFORTS,
+    mcp=True,
 )
 
 
@@ -124,10 +125,18 @@ class Opencode:
         # The last rule that fits counts, so ours come last.
         kept = {tool: rule for tool, rule in rules.items() if tool not in self.refused}
         ours = {"autoupdate": False, "share": "disabled", "permission": {**kept, **dict.fromkeys(self.refused, "deny")}}
-        return {name: json.dumps({**theirs, **ours})}
+        servers = {**reading.table(theirs.get("mcp")), **_servers(request)}
+        return {name: json.dumps({**theirs, **ours, **({"mcp": servers} if servers else {})})}
 
 
 ADAPTER: Adapter = Opencode(DECLARATION, "OPENCODE", "opencode-ai", "opencode", SWITCHES)
+
+
+def _servers(request: TurnRequest) -> dict[str, Any]:
+    if request.mcp is None:
+        return {}
+    server = {"type": "local", "command": list(request.mcp.argv), "environment": dict(request.mcp.env), "enabled": True}
+    return {request.mcp.name: server}
 
 
 def _arguments(request: TurnRequest) -> tuple[str, ...]:

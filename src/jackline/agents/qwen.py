@@ -16,6 +16,7 @@ from jackline.domain.outcome import Exit, Heard, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_DEFAULTS_PATH, _SETTINGS_PATH = "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 DECLARATION = Declaration(
     name="qwen",
     binary="qwen",
@@ -43,9 +44,10 @@ DECLARATION = Declaration(
     },
     model_variables=("QWEN_MODEL",),
     efforts=("none", "low", "medium", "high", "xhigh", "max"),
+    mcp=True,
+    mcp_reason=f"not where {_DEFAULTS_PATH} is set: there it would stand",
 )  # fmt: skip
 _LAUNCHERS = {"cli-entry.js": "cli.js"}
-_DEFAULTS_PATH, _SETTINGS_PATH = "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 # Defaults and not settings: what the user or an administrator chose themselves stays as they chose it.
 _DEFAULTS = {
     "general": {"enableAutoUpdate": False},
@@ -127,7 +129,9 @@ def _files(request: TurnRequest) -> dict[str, tuple[str, bytes]]:
         "QWEN_CODE_TRUSTED_FOLDERS_PATH": ("qwen-trusted.json", {request.workspace: "TRUST_FOLDER"}),
     }
     if _DEFAULTS_PATH not in request.environ:
-        wanted[_DEFAULTS_PATH] = ("qwen-defaults.json", _DEFAULTS)
+        # Servers of several files are put together, by their names.
+        servers = {"mcpServers": launching.mcp_servers(request.mcp)} if request.mcp else {}
+        wanted[_DEFAULTS_PATH] = ("qwen-defaults.json", {**_DEFAULTS, **servers})
     if request.effort:  # there is no flag for it, and it must win over the user's own
         wanted[_SETTINGS_PATH] = ("qwen-settings.json", {"model": {"reasoningEffort": request.effort}})
     return {

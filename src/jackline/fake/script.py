@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
 from jackline.errors import ScriptError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -89,7 +89,7 @@ class _Client:
         return able if isinstance(able, dict) else {}
 
     def _open(self, able: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-        params: dict[str, Any] = {"cwd": self._place.workspace, "mcpServers": []}
+        params: dict[str, Any] = {"cwd": self._place.workspace, "mcpServers": list(self._place.servers)}
         if not self._place.resumes:
             opened = self._ask("session/new", params)
             return str(opened.get("sessionId")), opened

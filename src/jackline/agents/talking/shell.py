@@ -9,7 +9,8 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+
+from jackline.named import NamedTuple
 
 SECONDS = 120.0
 MOST_SECONDS = 3_600.0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .borrowed import Gate, Stop, failed, tell, write
@@ -31,6 +32,7 @@ class Place:
     resumes: bool
     model: str
     gate: Gate
+    servers: Sequence[object] = ()  # MCP servers, in the words of the protocol that the helper speaks
 
 
 def place_of(environ: Mapping[str, str]) -> Place:
@@ -42,6 +44,7 @@ def place_of(environ: Mapping[str, str]) -> Place:
         session=environ.get("JACKLINE_SESSION", ""),
         resumes=environ.get("JACKLINE_RESUME") == "1",
         model=environ.get("JACKLINE_MODEL", ""),
+        servers=json.loads(environ.get("JACKLINE_MCP_SERVERS") or "[]"),
         gate=Gate(environ.get("JACKLINE_GATE", ""), environ.get("JACKLINE_GATE_TOKEN", ""), seconds),
     )
 

@@ -7,10 +7,11 @@ An error of the kind `usage_limit_reached@SECONDS` says when the limit of a subs
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.fake.pieces import cut
 from jackline.fake.wire import Asked, Tool
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +26,7 @@ _RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "local_
 _TYPES = {401: "invalid_request_error", 403: "invalid_request_error", 404: "invalid_request_error", 429: "requests"}
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 503: "server_is_overloaded"}
 _SERVER_ERROR = 500
+_SERVER = "mcp__"
 
 
 class Responses:
@@ -95,6 +97,8 @@ def _tools(place: object) -> Iterator[Tool]:
                 yield Tool(name, schema)
             case {"type": "namespace", "name": "functions"}:
                 yield from _tools(one)
+            case {"type": "namespace", "name": str(server)} if server.startswith(_SERVER):
+                yield from (tool._replace(name=f"{server}__{tool.name}") for tool in _tools(one))
             case _:
                 continue  # what the provider itself would run, such as a web search
 
@@ -181,13 +185,19 @@ def _call(call: ToolCall) -> _Item:
 def _call_item(call: ToolCall, kind: str, name: str, text: str) -> _Item:
     """A call's input is a text of JSON, or for a free-form tool any text, and is streamed like words."""
     stem = f"response.{kind}_{name}"
-    identity = {"type": kind, "id": f"fc_{call.id}", "call_id": call.id, "name": call.tool}
+    identity = {"type": kind, "id": f"fc_{call.id}", "call_id": call.id, **_name(call.tool)}
     deltas = (_Event(f"{stem}.delta", {"delta": piece}) for piece in cut(text))
     return _Item(
         announced={**identity, name: "", "status": "in_progress"},
         events=tuple(deltas),
         done={**identity, name: text, "status": "completed"},
     )
+
+
+def _name(tool: str) -> dict[str, str]:
+    """The tool of an MCP server is called by its own name, in the namespace of its server."""
+    server, _, name = tool.removeprefix(_SERVER).partition("__")
+    return {"name": name, "namespace": f"{_SERVER}{server}"} if tool.startswith(_SERVER) and name else {"name": tool}
 
 
 def _response(answer: Answer, status: str, output: tuple[_Item, ...]) -> dict[str, Any]:

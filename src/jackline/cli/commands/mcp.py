@@ -1,0 +1,78 @@
+"""`jackline mcp`: the tools of an agent's own state, for whatever speaks MCP. Its output is the protocol alone."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import Parser
+    from jackline.mcp.server import Server
+
+TOKEN = "JACKLINE_MCP_TOKEN"  # noqa: S105 - the name of the variable
+_PORT = 7345
+_MOST = 65535
+
+
+def configure(parser: Parser) -> None:
+    parser.add_argument("--http", action="store_true", help="listen on 127.0.0.1 instead of reading stdin")
+    parser.add_argument("--port", type=_port, metavar="P", help=f"where to listen; 0: any that is free ({_PORT})")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    if args.port is not None and not args.http:
+        raise UsageError("--port is for --http: over stdin and stdout there is no port")
+    _refuse_without_sdk()
+    if args.http:
+        return _serve_http(_PORT if args.port is None else args.port, home, out)
+    from jackline.mcp.transports import serve_stdio
+
+    serve_stdio(_server(home))
+    return 0
+
+
+def _serve_http(port: int, home: Home, out: Output) -> int:
+    from jackline.mcp.transports import address_of, listen, serve_http
+
+    with listen(port) as listening:
+        server = _server(home)
+        token = os.environ.get(TOKEN) or os.urandom(24).hex()
+        out.errors.write(f"jackline: listening at {address_of(listening)}\n")
+        if not os.environ.get(TOKEN):
+            out.errors.write(f"jackline: token {token}\n")
+        serve_http(server, listening, token)
+    return 0
+
+
+def _server(home: Home) -> Server:
+    import gc
+
+    gc.disable()  # the SDK makes hundreds of thousands of objects that stay: looking through them takes 0.1 s
+    from jackline.mcp.desk import Desk
+    from jackline.mcp.offer import build
+
+    server = build(Desk(home, os.environ))
+    gc.freeze()
+    gc.enable()
+    return server
+
+
+def _refuse_without_sdk() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise UsageError("the MCP server needs the official SDK: pip install 'jackline[mcp]'")
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > _MOST:
+        message = f"'{text}' is not a port from 0 to {_MOST}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)

@@ -1,0 +1,76 @@
+"""A work item as tools tell it: the values that a model reads. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
+
+from jackline.mcp.times import iso, iso_or_none
+
+if TYPE_CHECKING:
+    from jackline.domain.work import WorkItem
+
+_LONGEST = 2_000  # characters of a value in a list; the whole is to be had one by one
+
+
+class ItemAnswer(TypedDict):
+    """An item as it stands."""
+
+    id: str
+    kind: str
+    status: str
+    payload: Any
+    notes: str
+    priority: int
+    owner: str | None
+    token: int
+    attempts: int
+    max_attempts: int
+    dead: bool
+    question: str
+    answer: str
+    created_at: str
+    updated_at: str
+    finished_at: str | None
+
+
+def item_answer(item: WorkItem) -> ItemAnswer:
+    """All of it."""
+    return ItemAnswer(
+        id=item.id,
+        kind=item.kind,
+        status=item.status,
+        payload=json.loads(item.payload),
+        notes=item.notes,
+        priority=item.priority,
+        owner=item.owner_agent,
+        token=item.token,
+        attempts=item.attempts,
+        max_attempts=item.max_attempts,
+        dead=item.dead,
+        question=item.question,
+        answer=item.answer,
+        created_at=iso(item.created_at),
+        updated_at=iso(item.updated_at),
+        finished_at=iso_or_none(item.finished_at),
+    )
+
+
+def line_of(item: WorkItem) -> ItemAnswer:
+    """One of many: long texts are cut."""
+    answer = item_answer(item)
+    answer["payload"] = bounded(item.payload)
+    for name in ("notes", "question", "answer"):
+        answer[name] = _short(answer[name])
+    return answer
+
+
+def bounded(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON value in a text; of one that is too long for a list, its beginning."""
+    return json.loads(text) if len(text) <= _LONGEST else {"cut": text[:_LONGEST], "characters": len(text)}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

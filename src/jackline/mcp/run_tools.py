@@ -1,0 +1,142 @@
+"""The tool that says how a run stands. It changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from jackline.errors import UsageError
+from jackline.mcp.kinds import READS
+from jackline.mcp.times import iso, iso_or_none
+
+if TYPE_CHECKING:
+    from jackline.domain.budget import Limits, Spent
+    from jackline.domain.records import Run
+    from jackline.mcp.desk import Desk
+    from jackline.mcp.server import Server
+
+_MICROS, _MS = 1_000_000, 1_000
+
+
+class Amounts(TypedDict):
+    """What a run has used so far, over all its attempts."""
+
+    seconds: float
+    iterations: int
+    steps: int
+    calls: int
+    tokens: int
+    usd: float
+
+
+class Bounds(TypedDict):
+    """What it may use; null: no limit."""
+
+    seconds: float | None
+    iterations: int | None
+    steps: int | None
+    calls: int | None
+    tokens: int | None
+    usd: float | None
+
+
+class RunAnswer(TypedDict):
+    """A run as it stands."""
+
+    id: str
+    number: int
+    state: str
+    reason: str | None
+    phase: str | None
+    agent: str
+    task: str
+    prompt: str
+    workspace: str
+    attempt: int
+    step: int
+    turn: int
+    iteration: int
+    proof: str
+    failure: str | None
+    detail: str
+    proof_command: str
+    cancel_requested: bool
+    spent: Amounts
+    limits: Bounds
+    wake_at: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+def register(server: Server, desk: Desk) -> None:
+    """Offer it."""
+
+    @server.offer(READS)
+    def run_status(
+        run: Annotated[str, Field(description="an id, or the beginning of one; empty: the run you work in")] = "",
+    ) -> RunAnswer:
+        """How a jackline run stands: state, what it waits for, step, proof, and what it has spent of its limits.
+
+        Without an id it is the run that you work in yourself. `state` is queued, running, waiting (see `reason`),
+        succeeded, failed or cancelled.
+        """
+        named = run or desk.run_id
+        if not named:
+            raise UsageError("this server was not started inside a run: name one")
+        with desk.open() as home:
+            return _answer(home.find(named))
+
+
+def _answer(run: Run) -> RunAnswer:
+    life, spec = run.life, run.spec
+    return RunAnswer(
+        id=run.id,
+        number=run.number,
+        state=life.state,
+        reason=life.reason,
+        phase=life.phase,
+        agent=run.agent,
+        task=spec.task,
+        prompt=spec.prompt,
+        workspace=spec.workspace,
+        attempt=life.attempt,
+        step=life.step,
+        turn=life.turn,
+        iteration=life.iteration,
+        proof=life.proof,
+        failure=life.failure,
+        detail=life.detail,
+        proof_command=spec.proof,
+        cancel_requested=life.cancel_requested,
+        spent=_amounts(life.spent),
+        limits=_bounds(spec.limits),
+        wake_at=iso_or_none(life.wake_at),
+        created_at=iso(run.created_at),
+        started_at=iso_or_none(run.started_at),
+        finished_at=iso_or_none(run.finished_at),
+    )
+
+
+def _amounts(spent: Spent) -> Amounts:
+    return Amounts(
+        seconds=spent.wall_ms / _MS,
+        iterations=spent.iterations,
+        steps=spent.steps,
+        calls=spent.calls,
+        tokens=spent.tokens,
+        usd=spent.usd_micros / _MICROS,
+    )
+
+
+def _bounds(limits: Limits) -> Bounds:
+    return Bounds(
+        seconds=None if limits.wall_ms is None else limits.wall_ms / _MS,
+        iterations=limits.iterations,
+        steps=limits.steps,
+        calls=limits.calls,
+        tokens=limits.tokens,
+        usd=None if limits.usd_micros is None else limits.usd_micros / _MICROS,
+    )

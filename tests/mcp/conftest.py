@@ -1,0 +1,39 @@
+"""What the tests of the MCP server share."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jackline.store.open import migrate
+from tests.cli.place import Place
+from tests.conftest import BACKENDS
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    """A repository with a commit, and a home that does not exist yet."""
+    made = Place(tmp_path)
+    made.repository.mkdir()
+    (made.repository / "kept.md").write_text("kept\n")
+    for words in (
+        ("init", "--quiet"),
+        ("add", "kept.md"),
+        ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--quiet", "--message", "start"),
+    ):
+        subprocess.run(["git", *words], cwd=made.repository, env=made.environment(), check=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=BACKENDS)
+def any_place(place: Place, request: pytest.FixtureRequest) -> Place:
+    """The same with each kind of store."""
+    if request.param == "postgres":
+        address = request.getfixturevalue("postgres_url")
+        migrate(address)
+        place.environ["JACKLINE_DATABASE"] = address
+    return place

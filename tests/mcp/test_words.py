@@ -1,0 +1,115 @@
+"""The words of the tools are those of the domain, the page has every tool, and the gate knows them all."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, get_args
+
+import anyio
+import pytest
+
+from jackline.app.home import Home
+from jackline.app.work import RESOLUTIONS
+from jackline.domain import case, policy
+from jackline.domain.builtin import tools as builtin_tools
+from jackline.domain.judging import Where, judge
+from jackline.domain.states import CallClass, Decision, Replay, WorkStatus
+from jackline.mcp import entry_tools, work_tools
+from jackline.mcp.desk import Desk
+from jackline.mcp.offer import build
+from jackline.mcp.server import Server
+from tests.mcp.test_stdio import LOOKING, TOOLS
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "mcp.md"
+PREFIXES = ("mcp__jackline__", "mcp_jackline_", "jackline_")
+HERE = Where("/w", "/w")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    from jackline.app import config
+
+    return build(Desk(Home(config.load({"HOME": str(tmp_path)}, str(tmp_path))), {}))
+
+
+@pytest.mark.parametrize(
+    ("offered", "words"),
+    [
+        (entry_tools.HypothesisWord, case.HypothesisStatus),
+        (entry_tools.CommandWord, case.CommandStatus),
+        (entry_tools.LearningWord, case.LearningKind),
+        (entry_tools.ActionWord, case.RepoAction),
+        (work_tools.StatusWord, WorkStatus),
+    ],
+)
+def test_a_schema_has_the_words_of_the_domain(offered: Any, words: type[StrEnum]) -> None:
+    assert set(get_args(offered)) == {str(one) for one in words}
+
+
+def test_an_item_ends_by_the_words_of_the_queue() -> None:
+    assert set(get_args(work_tools.ResolutionWord)) == set(RESOLUTIONS)
+
+
+def test_the_page_has_every_tool_with_what_it_does(server: Server) -> None:
+    tools = {tool.name: tool for tool in anyio.run(server.list_tools)}
+    rows = dict(re.findall(r"^\| `(\w+)` \| (reads|adds|sets|runs) \|", PAGE.read_text(), re.MULTILINE))
+    assert set(rows) == set(tools)
+    for name, tool in tools.items():
+        assert tool.annotations is not None
+        kind = {(True, True): "reads", (False, True): "sets", (False, False): "adds"}[
+            bool(tool.annotations.read_only_hint), bool(tool.annotations.idempotent_hint)
+        ]
+        assert rows[name] == ("runs" if tool.annotations.open_world_hint else kind), name
+
+
+def test_the_page_has_every_resource_and_prompt(server: Server) -> None:
+    text = PAGE.read_text()
+    templates = anyio.run(server.list_resource_templates)
+    for uri in ("jackline://dashboard", *(one.uri_template for one in templates)):
+        assert f"`{uri}`" in text
+    for prompt in anyio.run(server.list_prompts):
+        assert f"| `{prompt.name}` |" in text
+
+
+# --- the gate
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_the_gate_knows_each_tool_and_allows_it(prefix: str, tool: str) -> None:
+    rule = policy.match((), f"{prefix}{tool}")
+    assert rule.call_class is (CallClass.READ if tool in LOOKING else CallClass.LOCAL)
+    assert rule.decision is Decision.ALLOW
+    assert (rule.replay is Replay.EXACT) is (tool in LOOKING), "what adds something must never be forced a second time"
+
+
+def test_a_tool_of_another_server_is_unknown() -> None:
+    for tool in ("mcp__other__case_start", "mcp__jackline__no_such_tool"):
+        assert policy.match((), tool).call_class is CallClass.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("commands", "kind", "rule"),
+    [
+        (["pytest -q"], CallClass.LOCAL, None),
+        (["git push origin main"], CallClass.EFFECT, "git.push"),
+        (["true", "rm -rf /etc"], CallClass.EFFECT, "outside.delete"),
+        (["pytest -q", "git push"], CallClass.EFFECT, None),
+        (["if ("], CallClass.UNKNOWN, None),
+    ],
+)
+@pytest.mark.parametrize("tool", sorted(builtin_tools.VERIFIERS))
+def test_what_a_case_verifies_by_is_judged_as_a_shells_command_is(
+    tool: str, commands: list[str], kind: CallClass, rule: str | None
+) -> None:
+    field = builtin_tools.VERIFIERS[tool]
+    judged = judge((), tool, {"summary": "done", field: commands}, HERE)
+    assert judged.rule.call_class is kind
+    assert rule is None or judged.rule.name == rule
+
+
+@pytest.mark.parametrize("given", [{}, {"verification": []}, {"verification": "x"}, None, []])
+def test_without_commands_closing_is_local(given: Any) -> None:
+    assert judge((), "mcp__jackline__case_close", given, HERE).rule.call_class is CallClass.LOCAL
