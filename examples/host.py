@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from typing import Any
 
 HOST, AGENT = "grove", "forge"
 RENEW_SECONDS = 300  # well within the lease of an item
+MOST_PAYLOAD = 100_000  # characters: an environment takes no more
 
 
 class Host:
@@ -34,10 +36,10 @@ class Host:
         }
         return {**os.environ, **told}
 
-    def workflow(self, trigger: str, payload: object, *words: str) -> list[dict[str, Any]]:
+    def workflow(self, trigger: str, payload: object, *words: str, stdin: str = "") -> list[dict[str, Any]]:
         """One workflow; its output is one JSON object a line, and another exit code than 0 says that it was refused."""
-        argv = ["jackline", *words, "--json"]
-        done = subprocess.run(argv, env=self.environment(trigger, payload), stdout=subprocess.PIPE, check=True)
+        argv, environment = ["jackline", *words, "--json"], self.environment(trigger, payload)
+        done = subprocess.run(argv, env=environment, input=stdin.encode(), stdout=subprocess.PIPE, check=True)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     # the four hooks
@@ -49,9 +51,8 @@ class Host:
 
     def on_message_accepted(self, name: str, text: str) -> None:
         """Into the queue before anybody is told that it was accepted; the same id twice is one item."""
-        payload = {"text": text}
-        words = ("--id", name, "--kind", "message", "--payload", json.dumps(payload))
-        self.workflow("message", payload, "work", "enqueue", *words)
+        words = ("work", "enqueue", "--id", name, "--kind", "message", "--payload", "-")
+        self.workflow("message", named(name), *words, stdin=json.dumps({"text": text}))
 
     def on_state_transition(self) -> None:
         """Every change writes the dashboard again by itself; this is for hosts that want to be sure."""
@@ -60,8 +61,8 @@ class Host:
     def on_error(self, item: dict[str, Any], error: str) -> None:
         """Say what happened, then give the item back; after its last attempt it has failed."""
         words = ("handling.failed", "--work-item", item["id"], "--payload", json.dumps({"error": error}))
-        self.workflow("error", item, "events", "append", *words)
-        self.workflow("error", item, "work", "release", *hold(item))
+        self.workflow("error", named(item["id"]), "events", "append", *words)
+        self.workflow("error", named(item["id"]), "work", "release", *hold(item))
 
     # the work
 
@@ -75,11 +76,17 @@ class Host:
 
     def handle(self, item: dict[str, Any], program: list[str]) -> None:
         """The agent is a program like any other: it finds the message in its environment."""
-        process = subprocess.Popen(program, env=self.environment(item["kind"], item["payload"]))
-        while (code := self.wait(process)) is None:
-            self.workflow("lease", item, "work", "renew", *hold(item))
+        small = len(json.dumps(item["payload"])) <= MOST_PAYLOAD
+        payload = item["payload"] if small else named(item["id"])
+        with subprocess.Popen(program, env=self.environment(item["kind"], payload)) as process:
+            try:
+                while (code := self.wait(process)) is None:
+                    self.workflow("lease", named(item["id"]), "work", "renew", *hold(item))
+            except BaseException:  # the item is lost, or we are to end: nobody else would end the program
+                process.kill()
+                raise
         if code == 0:
-            self.workflow(item["kind"], item, "work", "resolve", *hold(item), "--status", "done")
+            self.workflow("resolve", named(item["id"]), "work", "resolve", *hold(item), "--status", "done")
         else:
             self.on_error(item, f"exit code {code}")
 
@@ -91,20 +98,27 @@ class Host:
             return None
 
 
+def named(name: str) -> dict[str, str]:
+    """An item as a payload: whoever needs more of it asks for it, by `jackline work get`."""
+    return {"work_item": name}
+
+
 def hold(item: dict[str, Any]) -> tuple[str, ...]:
     """With the token of the claim: whoever lost the item meanwhile is refused."""
     return ("--id", item["id"], "--token", str(item["token"]))
 
 
-def main(folder: str, action: str, *words: str) -> None:
+def main(folder: str = "", action: str = "", *words: str) -> None:
     """Do one thing of a host."""
     host = Host(folder)
-    if action == "scaffold":
+    if (action, len(words)) == ("scaffold", 0):
         host.workflow("scaffold", {}, "scaffold", host.folder, "--host", HOST, "--agent", AGENT)
-    elif action == "message":
+    elif (action, len(words)) == ("message", 2):
         host.on_message_accepted(*words)
-    else:
+    elif action == "start" and words and shutil.which(words[0]):  # else every item would fail, one after the other
         host.start(list(words))
+    else:
+        sys.exit(__doc__)
 
 
 if __name__ == "__main__":

@@ -191,6 +191,18 @@ def test_where_files_cannot_be_written_the_case_goes_on(place: Place) -> None:
     assert texts(folder) == ["a"]
 
 
+@pytest.mark.parametrize("name", ["ACTIVE", ".built"])
+def test_a_folder_in_the_place_of_a_file_is_told_and_the_case_goes_on(place: Place, name: str) -> None:
+    folder = begin(place)
+    path = (folder.parent if name == "ACTIVE" else folder) / name
+    path.unlink()
+    path.mkdir()
+    for words in (("hypothesis", "add", "one more"), ("status",)):
+        ended = do(place, *words)
+        assert f"{name} cannot be written" in ended.err, ended
+    assert do(place, "hypothesis", "list", "--json").rows[0]["text"] == "one more"
+
+
 def test_a_repository_that_is_gone_leaves_the_case_readable(place: Place) -> None:
     folder = begin(place)
     moved = place.folder / "moved"

@@ -81,7 +81,22 @@ def test_the_payload_may_come_from_stdin_or_a_file_or_not_at_all(place: Place) -
 
 @pytest.mark.parametrize(
     "payload",
-    ["", "x", "[1]", "7", '"text"', "null", '{"a": NaN}', '{"a": Infinity}', "{", "@missing.json", "@", "[" * 100_000],
+    [
+        "",
+        "x",
+        "[1]",
+        "7",
+        '"text"',
+        "null",
+        '{"a": NaN}',
+        '{"a": Infinity}',
+        "{",
+        "@missing.json",
+        "@",
+        "[" * 100_000,
+        '{"a": 1e400}',
+        '{"a": [-1e999]}',
+    ],
 )
 def test_a_bad_payload_is_one_line(place: Place, payload: str) -> None:
     ended = place.type("events", "append", "note.made", "--payload", payload)
@@ -215,6 +230,19 @@ def test_since_something_that_is_no_time_and_no_event(place: Place, when: str, c
     append(place)
     ended = place.type("events", "since", when)
     assert (ended.code, is_one_line(ended)) == (code, True), ended
+
+
+@pytest.mark.parametrize("flag", ["--stream", "--run", "--work-item", "--case"])
+def test_a_name_that_is_empty_does_not_mean_everything(place: Place, flag: str) -> None:
+    """As a variable of a script that was never set."""
+    append(place)
+    ended = place.type("events", "tail", flag, "")
+    assert (ended.code != 0, ended.out, is_one_line(ended)) == (True, "", True), ended
+
+
+def test_since_a_span_of_any_length(place: Place) -> None:
+    append(place)
+    assert types(place, "since", "9" * 5_000 + "s") == ["note.made"]
 
 
 def test_an_event_of_another_stream_is_no_place_in_this_one(place: Place) -> None:

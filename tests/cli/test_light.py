@@ -10,6 +10,7 @@ HEAVY = (
     "jackline.engine", "jackline.views", "jackline.agents", "jackline.app.worker", "jackline.app.request",
     "jackline.store.postgres", "psycopg", "logging", "subprocess", "tomllib", "asyncio", "tempfile", "shutil",
     "socket", "ssl", "pathlib", "importlib.metadata", "importlib.resources", "multiprocessing", "difflib",
+    "jackline.mcp", "mcp", "mcp_types", "pydantic", "anyio",
 )  # fmt: skip
 PROGRAM = """
 import sys

@@ -111,6 +111,10 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("enqueue",), "arguments are required: --kind"),
         (("enqueue", "--kind", "k", "--payload", "{"), "the payload is no JSON"),
         (("enqueue", "--kind", "k", "--payload", "NaN"), "NaN is no number"),
+        (("enqueue", "--kind", "k", "--payload", '{"a": [1e400]}'), "has a number that is too large"),
+        (("annotate", "a", "--notes-json", "-1e999"), "has a number that is too large"),
+        (("next", "--lease", "9" * 5_000 + "x"), "is no time"),
+        (("list", *(f"--kind=k{number}" for number in range(301))), "name at most 300"),
         (("enqueue", "--kind", "k", "--payload", ""), "the payload is no JSON"),
         (("enqueue", "--kind", "k", "--payload", "@missing.json"), "missing.json cannot be read"),
         (("enqueue", "--kind", "k", "--id", "a\nb"), "cannot be the id of a work item"),
@@ -167,9 +171,41 @@ def test_a_payload_comes_from_anywhere(place: Place) -> None:
     (place.repository / "p.json").write_bytes(b'"\xff"')
     refused(place, 2, "p.json is not text in UTF-8", "enqueue", "--kind", "k", "--payload", "@p.json")
     deep = "[" * 100_000
-    refused(place, 2, "the payload is no JSON", "enqueue", "--kind", "k", "--payload", "-", stdin=deep)
+    refused(place, 2, "nested more than 100 deep", "enqueue", "--kind", "k", "--payload", "-", stdin=deep)
     longest = json.dumps("x" * 1_000_000)
     refused(place, 2, "is longer than 1,000,000 characters", "enqueue", "--kind", "k", "--payload", "-", stdin=longest)
+
+
+def test_a_payload_that_nobody_could_read_again_is_not_taken(place: Place) -> None:
+    """It would be claimed, and then nothing could print it; nor any page of the list that it is on."""
+    for depth, code in ((99, 0), (101, 2), (990, 2)):
+        payload = "[" * depth + "]" * depth
+        assert place.type("work", "enqueue", "--id", f"d{depth}", "--kind", "k", "--payload", payload).code == code
+    work(place, "enqueue", "--id", "odd", "--kind", "k")
+    with sqlite3.connect(place.home / "state.sqlite") as connection:  # as another program may have written it
+        connection.execute("UPDATE work_items SET payload = ? WHERE id = 'odd'", ("[" * 5_000,))
+    connection.close()
+    assert [one["id"] for one in place.type("work", "list", "--json").rows] == ["odd", "d99"]
+    assert work(place, "next")["id"] == "d99"
+
+
+def test_a_span_of_any_length_is_one(place: Place) -> None:
+    work(place, "enqueue", "--id", "a", "--kind", "k")
+    assert work(place, "next", "--lease", "9" * 5_000 + "w")["token"] == 1
+    assert [row["id"] for row in place.type("work", "replay", "--older-than", "0" * 5_000 + "s", "--json").rows] == [
+        "a"
+    ]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[31m", " ", "x" * 201])
+def test_who_acts_has_a_name_in_one_line(place: Place, name: str) -> None:
+    environ = {"JACKLINE_ACTOR": name}
+    refused(place, 2, "a name in one line", "enqueue", "--kind", "k", environ=environ)
+    assert not place.home.exists()
+    work(place, "enqueue", "--id", "a", "--kind", "k", "--question", "?")
+    for words in (("annotate", "a", "--notes", "x"), ("answer", "a", "x"), ("replay", "--requeue")):
+        if words[0] != "replay":  # which has nothing to change here
+            refused(place, 2, "a name in one line", *words, environ=environ)
 
 
 def test_a_person_is_asked_and_answers(queue: Place) -> None:
@@ -246,6 +282,15 @@ def test_replay_shows_and_puts_back_what_was_given_up(queue: Place) -> None:
     assert put_back == [("dropped", True), ("waiting", False)]
     assert queue.type("work", "get", "dropped").out.count("dead: its attempts are used up") == 1
     assert "failed: dead" in queue.type("work", "list", "--status", "failed").out
+
+
+def test_what_was_given_up_is_put_back_before_what_only_waits(queue: Place) -> None:
+    """A host that died at the newest of many items finds it again, however many wait before it."""
+    for number in range(4):
+        work(queue, "enqueue", "--id", f"i{number}", "--kind", "k")
+    work(queue, "claim", "i3")
+    put_back = queue.type("work", "replay", "--older-than", "0s", "--requeue", "--limit", "2", "--json").rows
+    assert [(row["id"], row["status"]) for row in put_back] == [("i0", "pending"), ("i3", "pending")]
 
 
 def test_who_acts_is_said_or_known(place: Place) -> None:
@@ -328,6 +373,7 @@ def test_an_item_that_is_there_is_not_judged_again(place: Place) -> None:
     ("text", "said"),
     [
         ("{", "mail.json is no JSON"),
+        ('{"minimum": NaN}', "mail.json is no JSON: NaN is no number"),
         ('{"type": "text"}', "cannot be used: $.type has to be one of null"),
         ('{"properties": {"to": {"format": "email"}}}', "cannot be used: $.properties.to uses 'format'"),
         ('{"$ref": "http://127.0.0.1:1/x"}', "cannot be used: $ uses '$ref'"),
@@ -338,6 +384,28 @@ def test_a_schema_that_cannot_be_used_refuses_everything(place: Place, text: str
     schema(place.home / "schemas" / "mail.json", text)
     refused(place, 2, said, "enqueue", "--kind", "mail", "--payload", "{}")
     work(place, "enqueue", "--kind", "../schemas/mail")  # no file's name: a kind without a schema
+
+
+@pytest.mark.parametrize(
+    ("wanted", "payload"),
+    [
+        ({"pattern": "^(a+)+$"}, "a" * 60 + "!"),
+        ({"items": {"enum": [str(number) for number in range(60_000)]}}, ["59999"] * 60_000),
+    ],
+)
+def test_a_schema_that_takes_ages_is_given_up(place: Place, wanted: Any, payload: Any) -> None:
+    """A regular expression may take longer than anybody waits, and cannot be interrupted."""
+    schema(place.home / "schemas" / "mail.json", json.dumps(wanted))
+    (place.repository / "p.json").write_text(json.dumps(payload))
+    refused(place, 2, "takes more than 5 s to judge", "enqueue", "--kind", "mail", "--payload", "@p.json")
+
+
+def test_a_pattern_is_checked(place: Place) -> None:
+    schema(place.home / "schemas" / "mail.json", '{"pattern": "^[[a]+$"}')  # of which Python warns
+    assert place.type("work", "enqueue", "--id", "a", "--kind", "mail", "--payload", '"a["').err == ""
+    refused(place, 2, "$ has to match '^[[a]+$'", "enqueue", "--kind", "mail", "--payload", '"b"')
+    schema(place.home / "schemas" / "mail.json", '{"pattern": "("}')
+    assert work(place, "enqueue", "--id", "a", "--kind", "mail", "--payload", '"a["')["new"] is False
 
 
 def test_a_schema_that_is_no_file_refuses_everything(place: Place) -> None:

@@ -471,6 +471,7 @@ def test_a_host_replays_what_was_left_undone(store: Store, clock: FakeClock) -> 
     clock.now += LEASE_MS
     assert [item.id for item in store.unfinished_items(0, limit=3)] == ["i0", "i2", "i3"]
     assert store.unfinished_items(0, limit=0) == []
+    assert [item.id for item in store.unfinished_items(0, limit=1, given_up_only=True)] == ["i0"]
 
 
 def test_what_was_given_up_is_put_back(store: Store, clock: FakeClock) -> None:

@@ -12,17 +12,33 @@ import pytest
 from jackline import faults
 from jackline.app.keys import KEYS
 from jackline.domain.states import Failure, RunState, WaitReason, exit_code
+from jackline.errors import PackageBroken
 from tests.docs.pages import NAMES, ROOT, anchors, blocks, commands, inline_code, links, read
 
 COMMAND = re.compile(r"(?:^|[\s/;|&(])jackline(?P<flags>(?: --?[a-z-]+)*) (?P<name>[a-z][a-z-]*)(?P<rest>[^|;&#]*)")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+ACTION = re.compile(r"^    ([a-z][a-z-]*)(?: |$)", re.MULTILINE)
 PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
 VARIABLE = re.compile(r"\bJACKLINE_[A-Z_]+\b")
 TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 CLI = "docs/cli.md"
 ELSEWHERE = {"--help", "--version"}  # known to the whole program
 # Folders in a home, a run's folder or a user's configuration: no files of this tree.
-NOT_OURS = ("runs/", "logs/", "archive/", "turns/", "agent/", "jackline/", ".agents/", "tasks/NAME.md")
+NOT_OURS = (
+    "HOST/",
+    "retros/",
+    "context/",
+    "imported/",
+    ".claude/",
+    "runs/",
+    "logs/",
+    "archive/",
+    "turns/",
+    "agent/",
+    "jackline/",
+    ".agents/",
+    "tasks/NAME.md",
+)
 
 
 @cache
@@ -37,10 +53,11 @@ def known_commands() -> frozenset[str]:
 
 
 @cache
-def flags_of(name: str) -> frozenset[str]:
-    shown = help_of(name)
-    actions = re.findall(r"^    ([a-z]+) ", shown, re.MULTILINE) if name in {"db", "policy", "tasks"} else []
-    return frozenset(FLAG.findall(shown + "".join(help_of(name, action) for action in actions)))
+def flags_of(*words: str) -> frozenset[str]:
+    """Those of a command and of all its actions, however deep."""
+    shown = help_of(*words)
+    actions = ACTION.findall(shown) if " ...\n" in shown else []
+    return frozenset(FLAG.findall(shown)).union(*(flags_of(*words, action) for action in actions))
 
 
 def typed(name: str) -> list[str]:
@@ -84,7 +101,7 @@ def test_the_page_about_commands_has_every_exit_code() -> None:
     ends = {exit_code(RunState.SUCCEEDED, None, None), exit_code(RunState.CANCELLED, None, None)}
     failures = {exit_code(RunState.FAILED, None, failure) for failure in Failure}
     waits = {exit_code(RunState.WAITING, reason, None) for reason in WaitReason}
-    assert named == ends | failures | waits | {2}
+    assert named == ends | failures | waits | {2, PackageBroken.exit_code}
 
 
 # --- settings ------------------------------------------------------------------------------------------------
@@ -113,7 +130,8 @@ def test_every_variable_that_a_page_names_is_read_somewhere(name: str) -> None:
 
 @cache
 def _sources() -> str:
-    files = [*(ROOT / "src").rglob("*.py"), ROOT / "tests" / "simulation" / "test_simulation.py"]
+    examples = (ROOT / "examples").glob("*.py")  # a host's own programs read what the host tells them
+    files = [*(ROOT / "src").rglob("*.py"), *examples, ROOT / "tests" / "simulation" / "test_simulation.py"]
     return "\n".join(path.read_text(encoding="utf-8") for path in files)
 
 

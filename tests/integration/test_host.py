@@ -138,6 +138,41 @@ def test_what_fails_is_told_and_tried_again_until_its_attempts_are_used_up(playe
     assert played.kinds("m1").count("handling.failed") == item["max_attempts"]
 
 
+def test_a_message_that_no_environment_can_hold_is_handled(played: Played) -> None:
+    told = f"import host; host.Host({str(played.instance)!r}).on_message_accepted('m1', 'long ' * 50_000)"
+    accepted = played.place.execute([sys.executable, "-c", told], cwd=HOST.parent)
+    assert played.place.end_of(accepted).code == 0
+    assert played.work(f"{SAYS}; jackline work get m1 --json > item").code == 0
+    assert played.said == ['grove forge message {"work_item": "m1"}']
+    assert '{"text": "long long ' in (played.place.folder / "item").read_text()
+    assert played.item("m1")["status"] == "done"
+
+
+def test_a_host_that_lost_its_item_ends_the_program(played: Played) -> None:
+    played.type("message", "m1", "hello")
+    quick = "import sys, host; host.RENEW_SECONDS = 0.05; host.main(*sys.argv[1:])"
+    argv = [sys.executable, "-c", quick, str(played.instance), "start", "sh", "-c", f"cd {played.place.folder}; {HANGS}"]
+    host = played.place.execute(argv, cwd=HOST.parent)
+    program = played.program
+    words = ("work", "replay", "--older-than", "0s", "--requeue", "--home", str(played.instance))
+    while played.item("m1")["status"] == "in_flight" and host.poll() is None:  # it may have renewed this instant
+        assert played.place.type(*words).code == 0
+    ended = played.place.end_of(host)
+    assert ended.code != 0
+    assert "m1" in ended.err
+    assert not os.path.exists(f"/proc/{program}")
+    assert played.item("m1")["status"] == "pending"
+
+
+@pytest.mark.parametrize("words", [(), ("start",), ("start", "no-such-program"), ("message", "m1"), ("dance",)])
+def test_words_that_mean_nothing_change_nothing(played: Played, words: tuple[str, ...]) -> None:
+    played.type("message", "m1", "hello")
+    ended = played.type(*words)
+    assert ended.code != 0
+    assert "Traceback" not in ended.err
+    assert played.item("m1")["attempts"] == 0
+
+
 def test_the_page_shows_this_very_file() -> None:
     (shown,) = (block for block in blocks("docs/host.md") if block.language == "python")
     assert shown.text == HOST.read_text()

@@ -85,6 +85,8 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(built: Built) -> N
         "agents/talking/start.py",
         "agents/playing/turn.py",
         "demo/outbox.py",
+        "persona/CLAUDE.md",
+        "skills/jackline.md",
         "store/migrations/0001_runs.sql",
         "store/queries/runs.sql",
         "store/queries/postgres/upkeep.sql",

@@ -11,8 +11,8 @@ import pytest
 
 from jackline import faults
 from jackline.domain import diagram
-from jackline.domain.states import CallState, Failure, Phase, RunState, WaitReason
-from jackline.domain.transitions import CALL, RUN
+from jackline.domain.states import WORK_ENDED, CallState, Failure, Phase, RunState, WaitReason, WorkStatus
+from jackline.domain.transitions import CALL, RUN, WORK
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROW = re.compile(r"^\| `([a-z._]+)` \| ([^|]+) \|$", re.MULTILINE)
@@ -34,14 +34,14 @@ def test_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == diagram.page() == diagram.page()
 
 
-def test_every_change_of_both_tables_is_an_arrow_and_a_row() -> None:
+def test_every_change_of_the_tables_is_an_arrow_and_a_row() -> None:
     page = diagram.page()
-    for (source, change), target in [*RUN.items(), *CALL.items()]:
+    for (source, change), target in [*RUN.items(), *CALL.items(), *WORK.items()]:
         assert f"\n    {source} --> {target}: {change}\n" in page
         assert f"\n| {source} | {change} | {target} |\n" in page
 
 
-@pytest.mark.parametrize("word", [*RunState, *CallState, *WaitReason, *Failure, *Phase])
+@pytest.mark.parametrize("word", [*RunState, *CallState, *WorkStatus, *WaitReason, *Failure, *Phase])
 def test_every_word_is_on_the_page(word: str) -> None:
     assert re.search(rf"\b{word}\b", diagram.page())
 
@@ -49,7 +49,7 @@ def test_every_word_is_on_the_page(word: str) -> None:
 def test_only_states_that_nothing_leaves_lead_to_the_end() -> None:
     ends = set(re.findall(r"^    (\w+) --> \[\*\]$", diagram.page(), re.MULTILINE))
     final = {RunState.SUCCEEDED, RunState.CANCELLED}
-    assert ends == {*final, *(set(CallState) - {CallState.PREPARED, CallState.IN_DOUBT})}
+    assert ends == {*final, *WORK_ENDED, *(set(CallState) - {CallState.PREPARED, CallState.IN_DOUBT})}
 
 
 def test_the_page_of_crash_points_lists_all_of_them_in_their_order() -> None:

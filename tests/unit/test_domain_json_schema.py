@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jackline.domain.json_schema import TYPES, SchemaRefused, first_problem, refuse_schema
+from jackline.domain.json_schema import TYPES, SchemaRefused, first_problem, judge, may_take_long, refuse_schema
 
 NAMES = st.sampled_from(["a", "b", "c"])
 SCALARS = st.one_of(
@@ -121,3 +121,39 @@ def test_a_problem_says_where_it_is(schema: Any, value: Any, said: str) -> None:
     problem = first_problem(schema, value)
     assert problem is not None
     assert problem.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "unusable", "problem"),
+    [
+        ('{"type": "string"}', '"a"', "", ""),
+        ('{"type": "string"}', "1", "", "$ has to be of type string"),
+        ('{"minimum": NaN}', "1", "is no JSON: NaN is no number", ""),
+        ('{"minimum": ', "1", "is no JSON: Expecting value", ""),
+        ('{"not": {}}', "1", "cannot be used: $ uses 'not'", ""),
+        ('{"items": ' * 2_000 + "true" + "}" * 2_000, "1", "is nested too deeply", ""),
+    ],
+)
+def test_texts_are_compared(schema: str, value: str, unusable: str, problem: str) -> None:
+    verdict = judge(schema, value)
+    assert verdict.unusable.startswith(unusable)
+    assert verdict.problem.startswith(problem)
+    assert (bool(verdict.unusable), bool(verdict.problem)) == (bool(unusable), bool(problem))
+
+
+def test_what_is_wrong_is_said_in_a_line() -> None:
+    assert len(judge('{"additionalProperties": false}', '{"%s": 1}' % ("x" * 100_000)).problem) == 500
+    assert len(judge('{"%s": 1}' % ("x" * 100_000), "1").unusable) == 500
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "long"),
+    [
+        ('{"type": "string"}', '"a"', False),
+        ('{"pattern": "a"}', '"a"', True),
+        (r'{"p\u0061ttern": "a"}', '"a"', True),
+        ('{"enum": ["%s"]}' % ("x" * 10_000), '["%s"]' % ("x" * 10_000), True),
+    ],
+)
+def test_what_nobody_can_bound_is_known_before(schema: str, value: str, long: bool) -> None:
+    assert may_take_long(schema, value) is long

@@ -92,6 +92,15 @@ def test_tools_are_read_from_the_request_and_from_where_newer_models_have_them()
 # --- answering
 
 
+def test_the_tools_of_an_mcp_server_are_read_and_called_by_its_namespace() -> None:
+    tool = {"type": "function", "name": "poke", "parameters": {"type": "object"}}
+    offered = [{"type": "namespace", "name": "mcp__other", "tools": [tool]}]
+    asked = WIRE.read("/v1/responses", {"input": "hi", "tools": offered})
+    assert [one.name for one in asked.tools] == ["mcp__other__poke"]
+    (item,) = items(Answer("a1", "m", calls=(ToolCall("c1", "mcp__other__poke", {}),)))
+    assert (item["name"], item["namespace"]) == ("poke", "mcp__other")
+
+
 def test_a_stream_begins_is_numbered_and_completes_with_what_was_used() -> None:
     heard = events(ANSWER)
     assert [event["sequence_number"] for event in heard] == list(range(len(heard)))

@@ -28,7 +28,7 @@ def test_no_query_names_a_state() -> None:
     """The transition table decides; SQL compares with what it is handed."""
     words = {*RunState, *CallState, *CallClass, *Decision, *Phase}
     for name, sql in named.shared().items():
-        assert not set(re.findall(r"'(\w+)'", sql)) & words, name
+        assert not set(re.findall(r"'(\w+)'", named.expanded(sql))) & words, name
 
 
 def test_parameters_are_spelled_for_psycopg() -> None:
@@ -39,7 +39,7 @@ def test_parameters_are_spelled_for_psycopg() -> None:
 
 def test_records_stand_for_their_columns() -> None:
     text = "-- what\n\n-- name: a\n-- why\nSELECT {checkpoint}\n-- name: b\nX ({:checkpoint}) Y {checkpoint=}\n"
-    queries = named.parse(text)
+    queries = {name: named.expanded(sql) for name, sql in named.parse(text).items()}
     assert queries["a"] == "SELECT run_id, step, kind, life, cursor, at"
     assert queries["b"].startswith("X (:run_id, :step, :kind, :life, :cursor, :at) Y run_id = excluded.run_id,")
 
@@ -96,7 +96,7 @@ def test_a_list_reads_one_index_and_never_all_runs(connection: sqlite3.Connectio
 
 @pytest.mark.parametrize("name", ["find_prefix", "find_number", "open_calls", "some_events", "all_receipts"])
 def test_what_is_asked_often_has_an_index(connection: sqlite3.Connection, name: str) -> None:
-    sql = named.load("sqlite")[name]
+    sql = named.expanded(named.load("sqlite")[name])
     values = dict.fromkeys(re.findall(r":(\w+)", sql), "x")
     assert "SCAN" not in _plan(connection, sql, dict(values))
 
@@ -117,5 +117,5 @@ def test_the_gate_reads_a_few_calls_however_many_there_are(
     connection: sqlite3.Connection, name: str, index: str
 ) -> None:
     """An index of some rows only is used by a query that asks for such rows in the same words."""
-    sql = named.load("sqlite")[name]
+    sql = named.expanded(named.load("sqlite")[name])
     assert index in _plan(connection, sql, dict.fromkeys(re.findall(r":(\w+)", sql), "x"))

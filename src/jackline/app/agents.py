@@ -6,10 +6,11 @@ It never sends a prompt: a program is only asked for its version.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.errors import AgentUnavailable, UsageError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from shlex import quote
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app.canary_request import request
 from jackline.domain.states import Decision
@@ -21,6 +21,7 @@ from jackline.engine.starting import write_files
 from jackline.fake.pointing import point
 from jackline.fake.script import Reply, Script
 from jackline.fake.server import FakeModel
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

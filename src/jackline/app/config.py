@@ -9,11 +9,12 @@ the commands that look and that stop.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.app import places
 from jackline.app.keys import BY_NAME, KEYS, loosens, nearest, shown, typed
 from jackline.errors import ConfigError, UsageError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.app.keys import KEYS, nearest
 from jackline.app.policies import in_job
@@ -13,6 +13,7 @@ from jackline.domain.events import NOTHING
 from jackline.domain.job import JSON, language
 from jackline.domain.task import MODES
 from jackline.errors import UsageError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

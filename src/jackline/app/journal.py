@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from jackline import clock
+from jackline.app.json_texts import value_of
 from jackline.app.texts import named
 from jackline.domain import journal
 from jackline.domain.events import NOTHING, Fact
@@ -44,17 +44,10 @@ def append(
 
 def payload_of(text: str) -> dict[str, Any]:
     """The JSON object in a text."""
-    try:
-        found = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"the payload is no JSON ({error}): give an object such as '{{\"build\": 7}}'") from None
+    found = value_of(text, "the payload", '{"build": 7}')
     if not isinstance(found, dict):
         raise UsageError("the payload must be a JSON object, such as '{\"build\": 7}'")
     return found
-
-
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number")
 
 
 def timeline(home: Home, query: TimelineQuery) -> list[Event]:

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from jackline.app import agents
 from jackline.app.config import beneath_flags
+from jackline.app.handing import handed_over
 from jackline.app.keys import KEYS
+from jackline.app.offering import offered
 from jackline.app.preflight import refuse_taken, refuse_unready
 from jackline.app.request import spec_of
 from jackline.domain.changes import VARIABLE
 from jackline.domain.records import Turn
 from jackline.domain.states import Role
-from jackline.engine import marks
-from jackline.engine.launching import Place, request_of
+from jackline.engine import inside, marks
+from jackline.engine.launching import Place, request_of, server_of
 from jackline.engine.settings import inherited
 
 if TYPE_CHECKING:
@@ -68,10 +70,12 @@ def plan(request: Request, home: Home) -> Planned:
         token=TOKEN,
         binary=found.binary or adapter.declaration.binary,
         environ=os.environ,
+        mcp=server_of(offered(home.config, os.environ)[0], _inside(request, home)),
     )
     asked = request_of(spec, _turn(request, spec, adapter), adapter, place, resumes=_resumes(spec, adapter))
     launch = adapter.launch(asked)
-    own = (marks.NAME, marks.ATTEMPT, "JACKLINE_RUN_ID", VARIABLE)
+    database = (inside.DATABASE,) if handed_over(home.config) else ()
+    own = (marks.NAME, marks.ATTEMPT, *inside.NAMES, *database, VARIABLE)
     return Planned(
         agent=spec.agent,
         fallback=spec.fallback,
@@ -89,6 +93,10 @@ def plan(request: Request, home: Home) -> Planned:
         problem=found.why,
         stuck=bool(found.why) and not any(_is_usable(home, name) for name in spec.fallback),
     )
+
+
+def _inside(request: Request, home: Home) -> dict[str, str]:
+    return {inside.RUN: request.run_id or RUN, inside.HOME: home.path}
 
 
 def _limits(request: Request, home: Home) -> dict[str, Setting]:

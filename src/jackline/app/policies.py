@@ -6,7 +6,7 @@ What is wrong with a file is kept, not raised: whoever starts work refuses then,
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app import places, trust
 from jackline.app.keys import nearest
@@ -15,6 +15,7 @@ from jackline.app.texts import regular_text
 from jackline.domain.permission import EFFECTS
 from jackline.domain.states import Decision, Replay
 from jackline.errors import PolicyError, UsageError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, Decision
+from jackline.named import NamedTuple
 from jackline.store.contract import RunQuery
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app import belongings, places
 from jackline.app.agents_cache import cache_parts, folder_of_cache
 from jackline.app.config import user_file
 from jackline.domain.states import RunState
 from jackline.errors import JacklineError, Refused, StoreError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import agents, places, policies
@@ -21,6 +21,7 @@ from jackline.domain.retry import RetryPolicy
 from jackline.domain.task import MODES
 from jackline.engine.settings import fresh_id
 from jackline.errors import UsageError
+from jackline.named import NamedTuple
 from jackline.store.contract import NewRun
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ def notes(asked: Spec, kept: Spec) -> list[str]:
     return found
 
 
-def refuse_secret_proof(proof: str) -> None:
+def refuse_secret_proof(proof: str, what: str = "the proof") -> None:
     """A proof is kept as it is, because it has to be run: so it must not hold a secret."""
     if not proof:
         return
@@ -32,6 +32,6 @@ def refuse_secret_proof(proof: str) -> None:
 
     if Redactor(secret_values(os.environ)).finds(proof):
         raise UsageError(
-            "the proof holds what looks like a secret, and would be written down: "
+            f"{what} holds what looks like a secret, and would be written down: "
             "put the command into a script that reads it from elsewhere"
         )

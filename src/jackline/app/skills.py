@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app import fresh
 from jackline.app.trust import FOLDER
 from jackline.errors import UsageError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app import places
 from jackline.app.keys import KEYS
@@ -12,6 +12,7 @@ from jackline.domain import ids
 from jackline.domain.task import BUILT_IN as SHIPPED
 from jackline.domain.task import PROJECT, USER, parse
 from jackline.errors import UsageError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

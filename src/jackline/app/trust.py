@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import notes, places
 from jackline.app.places import PROJECT_FILE, project_file
 from jackline.errors import Refused, UsageError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,13 +5,14 @@ What a person says by a flag or by a job file that they name is not the project'
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app import trust
 from jackline.app.config import NAMED_BY_WORDS, held
 from jackline.app.keys import loosens, typed
 from jackline.domain.task import PROJECT
 from jackline.errors import Refused
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.app.config import Config

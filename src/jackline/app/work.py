@@ -5,12 +5,13 @@ Whoever acts is the caller's word, else JACKLINE_ACTOR, else the user. Looking m
 
 from __future__ import annotations
 
-import json
 import os
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from jackline import clock
+from jackline.app.json_texts import LONGEST, value_of
 from jackline.app.texts import named
+from jackline.domain import journal
 from jackline.domain.events import canonical
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS, Hold
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 RESOLUTIONS = {"done": "succeed", "failed": "fail", "cancelled": "cancel"}
-LONGEST_TEXT = 1_000_000  # of a payload, of notes, of a question or an answer; a larger one is a file that is named
+_EXAMPLE = '{"to": "bob"}'
 
 
 def enqueue(  # noqa: PLR0913 - what an item has
@@ -46,10 +47,10 @@ def enqueue(  # noqa: PLR0913 - what an item has
     Without an id it gets a fresh one. With a question it waits for a person from the beginning. `payload` is JSON; it
     has to fit the schema of its kind that the home, or the project around `folder`, may have.
     """
-    value = value_of(payload, "the payload")
+    value, who = value_of(payload, "the payload", _EXAMPLE), _who(actor)
     new = NewItem(item_id or _fresh(), kind, canonical(value), priority, max_attempts, _short(notes), _short(question))
     _refuse_unfitting(home, new, value, folder)
-    made = home.store(create=True).enqueue(new, clock.wall_ms(), _who(actor))
+    made = home.store(create=True).enqueue(new, clock.wall_ms(), who)
     _changed(home)
     return made
 
@@ -158,50 +159,36 @@ def replay(
     """What was left undone, oldest first: what is pending, and what is in flight but given up.
 
     Given up: its lease ran out, or it was not touched for so long. With `requeue` such an item is put back into the
-    queue, as if its holder had released it.
+    queue, as if its holder had released it; these come first then, so that the limit leaves out what is only pending.
     """
     if home.is_new:
         return []
     now = clock.wall_ms()
     older_than = 0 if older_than_ms is None else now - older_than_ms
     store = home.store(create=requeue)
-    found = store.unfinished_items(older_than, limit)
     if not requeue:
-        return found
-    now_so = [
-        store.requeue_item(item.id, older_than, now, _who(actor)) if item.status is WorkStatus.IN_FLIGHT else item
-        for item in found
-    ]
+        return store.unfinished_items(older_than, limit)
+    given_up = store.unfinished_items(older_than, limit, given_up_only=True)
+    moved = [store.requeue_item(item.id, older_than, now, _who(actor)) for item in given_up]
+    back = {item.id: item for item in moved if item is not None}  # one whose holder came back is left to it
     _changed(home)
-    return [item for item in now_so if item is not None]  # one whose holder came back meanwhile is left to it
-
-
-def value_of(text: str, what: str) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON value in a text; NaN and its like are none."""
-    if len(text) > LONGEST_TEXT:
-        raise UsageError(f"{what} is longer than {LONGEST_TEXT:,} characters: write a file, and name it there")
-    try:
-        return json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f'{what} is no JSON ({error}): give something like \'{{"to": "bob"}}\'') from None
+    pending = [item for item in store.unfinished_items(older_than, limit) if item.id not in back]
+    found = [*back.values(), *pending[: limit - len(back)]]
+    return sorted(found, key=lambda item: (item.created_at, item.id))
 
 
 def notes_of(text: str) -> str:
     """Notes that have to be JSON, with one spelling."""
-    return canonical(value_of(text, "what --notes-json says"))
-
-
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number")
+    return canonical(value_of(text, "what --notes-json says", _EXAMPLE))
 
 
 def _refuse_unfitting(home: Home, new: NewItem, value: object, folder: str | None) -> None:
     """UsageError if the payload does not fit its kind; an item that is there already is not judged again."""
     from jackline.app import work_schemas
 
-    problem = work_schemas.problem(home.path, os.getcwd() if folder is None else folder, new.kind, value)
-    if problem and (home.is_new or home.store(create=True).item(new.id) is None):
-        raise UsageError(problem)
+    path = work_schemas.path_of(home.path, os.getcwd() if folder is None else folder, new.kind)
+    if path is not None and (home.is_new or home.store(create=True).item(new.id) is None):
+        work_schemas.refuse_unfitting(path, value)
 
 
 def _store(home: Home, item_id: str) -> Store:
@@ -211,11 +198,12 @@ def _store(home: Home, item_id: str) -> Store:
 
 
 def _who(given: str) -> str:
-    if given:
-        return given
     from jackline.app import who
 
-    return who.actor(os.environ)
+    name = given or who.actor(os.environ)
+    if wrong := journal.wrong_actor(name):
+        raise UsageError(wrong)
+    return name
 
 
 def _fresh() -> str:
@@ -225,8 +213,8 @@ def _fresh() -> str:
 
 
 def _short(text: str) -> str:
-    if len(text) > LONGEST_TEXT:
-        raise UsageError(f"a text of a work item has at most {LONGEST_TEXT:,} characters: write a file, and name it")
+    if len(text) > LONGEST:
+        raise UsageError(f"a text of a work item has at most {LONGEST:,} characters: write a file, and name it")
     return text
 
 

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from jackline.app import places
 from jackline.domain import ids
+from jackline.domain.events import canonical
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jackline.domain.json_schema import Verdict
+
 HOME_FOLDER = "schemas"
 PROJECT_FOLDER = os.path.join(".agents", "work")
 _LONGEST = 1024 * 1024
+_SECONDS = 5.0
+_JUDGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "work_judge.py")
 
 
 def path_of(home: str, folder: str, kind: str) -> str | None:
@@ -39,24 +45,32 @@ def _of_project(folder: str, kind: str) -> Iterator[str]:
         here = os.path.dirname(here)
 
 
-def problem(home: str, folder: str, kind: str, value: object) -> str | None:
-    """Why a payload does not fit its kind; None if it does, or if nobody says what it has to look like."""
-    path = path_of(home, folder, kind)
-    if path is None:
-        return None
+def refuse_unfitting(path: str, value: object) -> None:
+    """UsageError unless a payload fits the schema in a file."""
     from jackline.domain import json_schema
 
-    try:
-        schema = json.loads(_text(path))
-        json_schema.refuse_schema(schema)
-        found = json_schema.first_problem(schema, value)
-    except json_schema.SchemaRefused as error:
-        raise UsageError(f"the schema {path} cannot be used: {error}") from None
-    except ValueError as error:
-        raise UsageError(f"the schema {path} is no JSON: {error}") from None
-    except RecursionError:
-        raise UsageError(f"the payload, or the schema {path}, is nested too deeply") from None
-    return found and f"the payload does not fit {path}: {found}"
+    schema, payload = _text(path), canonical(value)
+    judge = _judged_apart if json_schema.may_take_long(schema, payload) else json_schema.judge
+    verdict = judge(schema, payload)
+    if verdict.unusable:
+        raise UsageError(f"the schema {path} {verdict.unusable}")
+    if verdict.problem:
+        raise UsageError(f"the payload does not fit {path}: {verdict.problem}")
+
+
+def _judged_apart(schema: str, payload: str) -> Verdict:
+    """By a process of its own, which is ended when it takes too long."""
+    from jackline.domain.json_schema import Verdict
+    from jackline.engine.command import run_command
+
+    asked = json.dumps([schema, payload]).encode()
+    ended = run_command((sys.executable, "-IS", _JUDGE), cwd="/", env=os.environ, stdin=asked, timeout_s=_SECONDS)
+    if ended.timed_out:
+        return Verdict(f"takes more than {_SECONDS:g} s to judge this payload: make it, or its patterns, simpler")
+    if ended.exit_code != 0:
+        said = ended.stderr_tail.decode("utf-8", "replace").split()
+        return Verdict(f"could not be looked at: {' '.join(said)[-200:] or f'signal {ended.signal}'}")
+    return Verdict(*json.loads(ended.stdout_tail))
 
 
 def _text(path: str) -> str:

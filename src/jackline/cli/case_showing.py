@@ -23,10 +23,10 @@ _MOST_SHOWN = 20
 _LAST_COMMANDS = 5
 
 
-def entry(one: Entry, out: Output) -> None:
+def entry(one: Entry, home: Home, out: Output) -> None:
     """An entry that was just written: its id is what programs want."""
     if out.json:
-        out.json_line(entry_record(one))
+        out.json_line({**entry_record(one), **_warnings(home)})
     else:
         out.line(f"{one.id} {one.status}".rstrip())
 
@@ -48,10 +48,13 @@ def entries(found: Sequence[Entry], out: Output) -> None:
 def case(one: Case, home: Home, out: Output, said: str = "") -> None:
     """A case that was just begun, changed or closed; what went wrong beside it stands in it for programs."""
     if out.json:
-        warnings = {"warnings": home.warnings} if home.warnings else {}
-        out.json_line({**case_lines.case_values(one), **warnings})
+        out.json_line({**case_lines.case_values(one), **_warnings(home)})
     else:
         out.line(said or one.id)
+
+
+def _warnings(home: Home) -> dict[str, list[str]]:
+    return {"warnings": home.warnings} if home.warnings else {}
 
 
 def status(one: Case, found: Sequence[Entry], now: int, home: Home, out: Output) -> None:
@@ -62,8 +65,7 @@ def status(one: Case, found: Sequence[Entry], now: int, home: Home, out: Output)
     if out.json:
         more = {"open_hypotheses": [case_lines.entry_values(entry) for entry in still_open]}
         last = {"last_commands": [case_lines.entry_values(entry) for entry in commands]}
-        warnings = {"warnings": home.warnings} if home.warnings else {}
-        out.json_line({**case_lines.case_values(one), **more, **last, **warnings})
+        out.json_line({**case_lines.case_values(one), **more, **last, **_warnings(home)})
         return
     out.line(f"{out.paint(one.id, 'bold')} {one.status}")
     out.line(f"  {printable(one.request)}")

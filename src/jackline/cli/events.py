@@ -43,6 +43,7 @@ _TEXTS = {
     "case.switched": "is the active one",
     "case.closed": "closed: {summary}",
     "case.reopened": "open again",
+    "case.moved": "goes with its repository to {path}",
     "case.hypothesis.added": "{id} {text}",
     "case.hypothesis.resolved": "{id} is {status}: {text}",
     "case.evidence.added": "{id} {text}",

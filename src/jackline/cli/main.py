@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from jackline import faults
 from jackline.cli.output import Output, standard
+from jackline.cli.words import printable
 from jackline.errors import JacklineError, UsageError
 from jackline.version import __version__
 
@@ -45,15 +46,23 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("jackline.cli.commands.logs", "print what an agent printed"),
     "receipts": ("jackline.cli.commands.receipts", "show every effect of a run, and what shows that it happened"),
     "verify": ("jackline.cli.commands.verify", "look whether what is written of a run was altered since"),
+    "dashboard": ("jackline.cli.commands.dashboard", "write dashboard.md again: what runs, waits, failed, was spent"),
+    "retro": ("jackline.cli.commands.retro", "look back at a week, and propose what to do about it"),
     "export": ("jackline.cli.commands.export", "write the files of a run again"),
+    "work": ("jackline.cli.commands.work", "the agent's own queue: put items in, claim them, end them"),
+    "events": ("jackline.cli.commands.events", "append to the journal, and follow everything that happened"),
+    "case": ("jackline.cli.commands.case", "keep the notebook of an investigation"),
     "policy": ("jackline.cli.commands.policy", "show, check and explain the rules of the gate, and what they missed"),
     "tasks": ("jackline.cli.commands.tasks", "list, show and begin the templates of runs"),
     "agents": ("jackline.cli.commands.agents", "list the agents: which can be used, and what each can do"),
     "init": ("jackline.cli.commands.init", "prepare a project"),
+    "scaffold": ("jackline.cli.commands.scaffold", "lay down an agent's instance: a home with persona files"),
+    "import": ("jackline.cli.commands.import_", "take over what the predecessors left"),
     "trust": ("jackline.cli.commands.trust", "let this project's files choose programs, until they change"),
     "config": ("jackline.cli.commands.config", "show each setting and where it came from"),
     "doctor": ("jackline.cli.commands.doctor", "look whether all is here that jackline needs"),
     "db": ("jackline.cli.commands.db", "look after the database"),
+    "mcp": ("jackline.cli.commands.mcp", "offer an agent its own state as an MCP server"),
     "completion": ("jackline.cli.commands.completion", "print what makes a shell complete jackline's words"),
     "uninstall": ("jackline.cli.commands.uninstall", "show what jackline keeps on this machine, or remove it"),
     "demo": ("jackline.cli.demo", "see an agent killed in the middle of an effect, and resumed"),
@@ -77,7 +86,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         home = _open(args, project=getattr(_module(name), "NEEDS_PROJECT", True))
         with home:
             _note_problem(home, name, out)
-            return _module(name).execute(args, home, out)
+            code = _module(name).execute(args, home, out)
+            for warning in home.warnings:
+                out.note(f"jackline: {printable(warning)}")
+            return code
     except JacklineError as error:
         return out.fail(str(error), error.exit_code)
     except KeyboardInterrupt:

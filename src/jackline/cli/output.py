@@ -9,10 +9,11 @@ import errno
 import json as json_module
 import os
 import sys
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
 from jackline.cli.words import printable, shortened, width
 from jackline.errors import JacklineError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from argparse import Namespace

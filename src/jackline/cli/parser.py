@@ -11,6 +11,9 @@ from jackline.app.keys import KEYS, nearest, shown
 from jackline.cli.output import Output
 from jackline.errors import UsageError
 
+# jackline speaks one language; argparse would look for a translation on the disk each time it names something.
+vars(argparse)["_"] = str
+
 _HELP_WIDTH = 110
 _MOST = 1_000_000
 

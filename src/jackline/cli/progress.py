@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from jackline.cli import words
 from jackline.cli.events import data_of, describe, is_notable
 from jackline.domain.states import Phase
 from jackline.errors import JacklineError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.app.home import Home

@@ -7,6 +7,7 @@ import time
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 UNITS = {"s": _SECOND, "m": _MINUTE, "h": _HOUR, "d": _DAY, "w": 7 * _DAY}
 _LONGEST_MS = 100 * 365 * 86_400_000
+_MOST_DIGITS = 15  # more are a hundred years in any unit, and Python reads no number of thousands of them
 _THOUSAND, _MILLION = 1_000, 1_000_000
 
 
@@ -44,7 +45,8 @@ def span(text: str) -> int | None:
     number, unit = text[:-1], text[-1:]
     if unit not in UNITS or not number.isascii() or not number.isdigit():
         return None
-    return min(int(number) * UNITS[unit], _LONGEST_MS)
+    number = number.lstrip("0") or "0"
+    return _LONGEST_MS if len(number) > _MOST_DIGITS else min(int(number) * UNITS[unit], _LONGEST_MS)
 
 
 def amount(number: int) -> str:

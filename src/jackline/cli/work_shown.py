@@ -43,7 +43,7 @@ def record(item: WorkItem) -> dict[str, object]:
 def _payload(text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:  # written by another program: then it is text
+    except (ValueError, RecursionError):  # written by another program: then it is text
         return text
 
 

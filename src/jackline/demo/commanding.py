@@ -6,13 +6,14 @@ import os
 import secrets
 import signal
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.clock import boot_ms
 from jackline.demo.expecting import ended_so, expect
 from jackline.demo.seen import agent_pid
 from jackline.engine.command import run_command
 from jackline.engine.process import Warden
+from jackline.named import NamedTuple
 from jackline.store.open import open_store
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.demo import commanding
 from jackline.demo.expecting import expect
@@ -15,6 +15,7 @@ from jackline.demo.place import REPOSITORY, Place, build
 from jackline.demo.seen import Seen, left_running, look
 from jackline.fake.script import Reply, Script
 from jackline.fake.server import FakeModel
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.demo.expecting import DemoFailed
 from jackline.engine import leftovers, marks
 from jackline.engine.warden.proc import processes
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.demo.place import Place

@@ -6,9 +6,11 @@ helper program that speaks event lines, so that the engine knows one kind of age
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jackline.domain.events import NOTHING
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,11 +45,22 @@ class Declaration(NamedTuple):
     is_named_by_arguments: bool = False  # the words after `--` are the program and its arguments
     efforts: tuple[str, ...] = ()  # the words for reasoning effort that it knows; empty: it takes none
     door: str = "socket"  # by which it asks the gate: "socket" or "http"
+    compacts: bool = False  # it forgets when its context is full, and a hook of it gives the run's case back
+    mcp: bool = False  # for one turn it can be given an MCP server besides the user's own
+    mcp_reason: str = ""  # why it cannot, or when it does not get one
 
     def seen(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """The names that it may see of such an environment; what is switched off by 0 or false is not set."""
         more = (names for one, names in self.passes_if.items() if environ.get(one, "").lower() not in _OFF)
         return (*self.passes, *(name for names in more for name in names))
+
+
+class McpServer(NamedTuple):
+    """A server of tools that the agent is to start for itself, besides those of the user's own."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = NOTHING  # all that it needs: not every CLI passes its own environment on
+    name: str = "jackline"  # by which the agent knows it
 
 
 class TurnRequest(NamedTuple):
@@ -71,6 +84,8 @@ class TurnRequest(NamedTuple):
     arguments: tuple[str, ...] = ()  # passed through as they are
     environ: Mapping[str, str] = NOTHING  # of ours, what `Declaration.passes` names
     options: Mapping[str, str] = NOTHING
+    mcp: McpServer | None = None
+    reminder: tuple[str, ...] = ()  # the command that gives the run's case back, for an agent that compacts
 
 
 class Launch(NamedTuple):
@@ -152,4 +167,28 @@ class Hooks(Protocol):
 
     def stored(self, asked: Asked, output: str) -> dict[str, Any]:
         """What to say after the harmless call that stands in for one with a stored result."""
+        ...
+
+
+class Moment(StrEnum):
+    """When an agent runs the reminder."""
+
+    BEFORE = "before"  # its context is about to be compacted
+    AFTER = "after"  # it was, or its session goes on in a new process
+
+
+class Compaction(Protocol):
+    """How an agent that compacts speaks to the reminder, in the words of its own JSON. Pure."""
+
+    @property
+    def most_bytes(self) -> int:
+        """How much may be given back."""
+        ...
+
+    def moment(self, fields: Mapping[str, Any]) -> Moment | None:
+        """What its hook says; None for one that is nothing to us."""
+        ...
+
+    def said(self, moment: Moment, text: str) -> str:
+        """What the reminder prints, so that the agent reads the text."""
         ...

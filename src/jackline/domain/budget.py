@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from jackline.named import NamedTuple
 
 HOUR_MS = 3_600_000
 

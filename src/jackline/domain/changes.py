@@ -8,7 +8,9 @@ where the entry tells that the commit was made by that very move.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import canonical
 from jackline.domain.records import Receipt
 from jackline.domain.states import CallState, Decision, RunState
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from jackline.domain import case, work
+from jackline.domain import case, plain_json, work
 from jackline.domain.events import canonical
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,14 +15,13 @@ if TYPE_CHECKING:
 LONGEST_KIND = 100
 LONGEST_ACTOR = 200
 LONGEST_PAYLOAD = 1_000_000  # characters of JSON: what is larger is a file, and its path belongs here
-DEEPEST_PAYLOAD = 100  # values in values
 
 # The first words of jackline's own events: whoever reads them must be able to believe them.
 OWN = frozenset(
     {
-        "agent", "attempt", "call", "cancel", "case", "check", "gate", "import", "jackline", "notice", "probe",
-        "receipt", "recovery", "replay", "retro", "run", "schedule", "session", "step", "stop", "trigger", "turn",
-        "work",
+        "agent", "attempt", "call", "cancel", "case", "check", "gate", "import", "jackline", "mcp", "notice",
+        "probe", "receipt", "recovery", "replay", "retro", "run", "schedule", "session", "step", "stop", "trigger",
+        "turn", "work",
     }
 )  # fmt: skip
 _KIND = re.compile(r"[a-z][a-z0-9_.-]*", re.ASCII)
@@ -84,17 +84,8 @@ def wrong_actor(actor: str) -> str:
 
 def wrong_payload(payload: Mapping[str, Any]) -> str:
     """Why this is nothing to be written down, in words; empty if it can be."""
-    level: list[Any] = [payload]
-    for _ in range(DEEPEST_PAYLOAD):
-        level = [inner for value in level for inner in _inside(value)]
-    if level:
-        return f"the payload is nested more than {DEEPEST_PAYLOAD} deep"
+    if wrong := plain_json.wrong(dict(payload)):
+        return f"the payload {wrong}"
     if len(canonical(dict(payload))) > LONGEST_PAYLOAD:
         return f"the payload is longer than {LONGEST_PAYLOAD:,} characters: write a file, and name it in the event"
     return ""
-
-
-def _inside(value: object) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []

@@ -5,8 +5,11 @@ A schema that says anything beyond this part is refused by name: what would not 
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,10 +20,45 @@ if TYPE_CHECKING:
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _ANNOTATIONS = frozenset({"$schema", "$id", "$comment", "title", "description", "default", "examples"})
 _SHOWN = 60
+_LONGEST = 500  # of a line that says what is wrong: names in a payload may be of any length
+_SMALL = 4_000_000  # schema times value, in characters: they are done with in a moment, whatever they say
+
+
+class Verdict(NamedTuple):
+    """What came of comparing two texts."""
+
+    unusable: str = ""  # why the schema cannot be used
+    problem: str = ""  # what is wrong with the value
 
 
 class SchemaRefused(ValueError):
     """A schema that is none, or that says more than is understood here."""
+
+
+def may_take_long(schema: str, value: str) -> bool:
+    """Whether nobody can say how long a comparison takes: a pattern may take ages over a short text.
+
+    An escape could spell `pattern` so that it is not seen here.
+    """
+    return "pattern" in schema or "\\" in schema or len(schema) * len(value) > _SMALL
+
+
+def judge(schema: str, value: str) -> Verdict:
+    """Compare a value with a schema, both as JSON."""
+    try:
+        wanted = json.loads(schema, parse_constant=_no_number)
+        refuse_schema(wanted)
+        return Verdict(problem=_cut(first_problem(wanted, json.loads(value)) or "", _LONGEST))
+    except SchemaRefused as error:
+        return Verdict(_cut(f"cannot be used: {error}", _LONGEST))
+    except ValueError as error:
+        return Verdict(f"is no JSON: {error}")
+    except RecursionError:
+        return Verdict("is nested too deeply")
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")
 
 
 def refuse_schema(schema: object, path: Path = ()) -> None:
@@ -245,5 +283,8 @@ def _place(path: Path) -> str:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return _cut(repr(value), _SHOWN)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -6,7 +6,9 @@ The library that reads TOML tells no lines of values, and a person with a wrong 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

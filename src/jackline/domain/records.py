@@ -5,7 +5,7 @@ They are NamedTuples because every command loads them: a frozen dataclass costs 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.budget import Limits, Spent
 from jackline.domain.events import NOTHING
@@ -22,6 +22,7 @@ from jackline.domain.states import (
     RunState,
     WaitReason,
 )
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

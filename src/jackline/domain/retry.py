@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+
+from jackline.named import NamedTuple
 
 
 class RetryPolicy(NamedTuple):

@@ -6,7 +6,9 @@ field that is not named here is no mistake: a newer CLI may know more than this 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jackline.domain.states import WorkStatus
+from jackline.named import NamedTuple
 
 LEASE_MS = 15 * 60_000
 MOST_ATTEMPTS = 5

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event, Fact, place
 from jackline.domain.records import Lease, Notice, Run, Spec
 from jackline.domain.states import RunState
 from jackline.errors import Fenced, NotFound
+from jackline.named import NamedTuple
 from jackline.store import rows
 from jackline.store.driver import Driver, Statements, clean
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.case import Case, CaseStatus, Entry, EntryKind, Problem
 from jackline.domain.events import canonical
 from jackline.store.driver import clean
-from jackline.store.rows import COLUMNS
+from jackline.store.rows import columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ COUNTERS = {
     EntryKind.COMMAND: "commands",
     EntryKind.LEARNING: "learnings",
 }
-_COUNTERS_AT = COLUMNS["case"].index("hypotheses")
+_COUNTERS_AT = columns("case").index("hypotheses")
 _KINDS = [str(kind) for kind in COUNTERS]
 
 

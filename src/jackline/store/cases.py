@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.case import Case, CaseStatus, Entry, EntryKind, numbered, stream_of
 from jackline.domain.events import NOTHING, Fact
 from jackline.errors import CaseRefused, NoCase
+from jackline.named import NamedTuple
 from jackline.store import case_rows as rows
 from jackline.store import redacting
 from jackline.store.base import Base, Chain, append, no_run
@@ -150,6 +151,19 @@ class Cases(Base):
             return _turned(statements, opened, fact, _Written(at, clean(actor)))
 
         return self._driver.write(reopen)
+
+    def relocate_case(self, case_id: str, repository: str, path: str, at: int, actor: str) -> Case:
+        """Let a case follow its repository to where that has been moved; it is active nowhere then."""
+
+        def relocate(statements: Statements) -> Case:
+            case = _locked(statements, case_id)
+            moved = case._replace(repository=clean(repository), path=clean(path))
+            statements.run("clear_active_case", {"case_id": case.id})
+            statements.run("relocate_case", {"id": case.id, "repository": moved.repository, "path": moved.path})
+            fact = Fact("case.moved", {"repository": moved.repository, "path": moved.path, "from": case.path})
+            return _move(statements, moved, fact, _Written(at, clean(actor)))
+
+        return self._driver.write(relocate)
 
     def learnings(self, since: int, limit: int = 1000) -> list[tuple[Case, Entry]]:
         """Learnings of all cases from a time on, oldest first."""

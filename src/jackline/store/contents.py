@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
 
 from jackline.domain.records import Call
+from jackline.named import NamedTuple
 from jackline.store.driver import Statements
 
 LARGE = 16 * 1024  # bytes of UTF-8 above which a text does not stand in its row

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event, Fact, place
 from jackline.domain.work import stream_of
 from jackline.errors import NoItem
+from jackline.named import NamedTuple
 from jackline.store.base import Base, write_event
 from jackline.store.driver import Again, Statements, clean
 from jackline.store.state_contract import JOURNAL

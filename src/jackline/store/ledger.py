@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from jackline.domain.events import Fact
 from jackline.domain.events import place as place_event
@@ -17,11 +17,8 @@ from jackline.store import contents, facts, history, redacting, rows
 from jackline.store.base import RUNNING, Base, Head, fenced_head, write_event
 from jackline.store.contents import Text
 from jackline.store.contract import Settlement
-from jackline.store.driver import Again, Driver, Statements, clean
+from jackline.store.driver import Again, Statements, clean
 from jackline.store.memory import Memory
-
-if TYPE_CHECKING:
-    from jackline.domain.secrets import Redactor
 
 _ADMITTED = {
     Decision.ALLOW: (CallState.PREPARED, "call.prepared"),
@@ -39,9 +36,9 @@ Decide = Callable[[Intent, History], Admission]
 class Ledger(Base):
     """The part of the store that doors write through."""
 
-    def __init__(self, driver: Driver, redactor: Redactor | None = None) -> None:
-        super().__init__(driver, redactor)
-        self._memory = Memory()
+    @cached_property
+    def _memory(self) -> Memory:
+        return Memory()
 
     def admit(
         self, lease: Lease, intent: Intent, decide: Decide, place: tuple[int, int], at: int

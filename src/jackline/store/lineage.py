@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jackline.domain.gate import History, Intent
 from jackline.domain.records import Call, Receipt
 from jackline.domain.states import CallClass, CallState
+from jackline.named import NamedTuple
 from jackline.store import rows
 from jackline.store.driver import Statements, clean
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jackline.store.contract import RunQuery
 from jackline.store.driver import clean
-from jackline.store.rows import COLUMNS
+from jackline.store.rows import columns
 
 _PLACE = "runs.id AS id, runs.created_at AS created_at"
 # From the few runs of the session to their rows, never through all the newest runs until one of them fits.
@@ -28,7 +28,7 @@ def listing(query: RunQuery) -> tuple[str, dict[str, object]]:
 def _page(found: str) -> str:
     """The rows of one page; only the ids that stand on it are looked up."""
     return (
-        f"SELECT {', '.join(COLUMNS['listed'])} FROM ("  # noqa: S608 - values are parameters
+        f"SELECT {', '.join(columns('listed'))} FROM ("  # noqa: S608 - values are parameters
         f"SELECT id FROM ({found}) AS merged ORDER BY created_at DESC, id DESC LIMIT :limit) AS found "
         "JOIN runs ON runs.id = found.id JOIN repositories AS places ON places.id = runs.repository "
         "ORDER BY runs.created_at DESC, runs.id DESC"

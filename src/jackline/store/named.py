@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
-from jackline.store.rows import COLUMNS
+from jackline.store.rows import columns
+
+T = TypeVar("T")
 
 FOLDER = os.path.join(os.path.dirname(__file__), "queries")
 
@@ -16,8 +20,21 @@ _TEXT = re.compile(r"^( +\w+ TEXT)\b", re.MULTILINE)
 _PARAMETER = re.compile(r"'[^']*'|::|:([a-z_][a-z0-9_]*)")
 
 
+class Spelled(dict[str, T], Generic[T]):
+    """The queries in a driver's own spelling, each spelled when it is first used: a command needs a few of them."""
+
+    def __init__(self, queries: Mapping[str, str], spell: Callable[[str, str], T]) -> None:
+        """`spell` is given a query's name and its text."""
+        super().__init__()
+        self._queries, self._spell = queries, spell
+
+    def __missing__(self, name: str) -> T:
+        spelled = self[name] = self._spell(name, expanded(self._queries[name]))
+        return spelled
+
+
 def load(backend: str) -> dict[str, str]:
-    """Every query by its name; the backend's own take the place of the shared ones."""
+    """Every query by its name, not `expanded` yet; the backend's own take the place of the shared ones."""
     return shared() | overrides(backend)
 
 
@@ -73,17 +90,17 @@ def _folder(path: str) -> dict[str, str]:
 def parse(text: str) -> dict[str, str]:
     """The queries of one file."""
     _, *pieces = _NAME.split(text)
-    names, bodies = pieces[::2], pieces[1::2]
-    return {name: _expand(_COMMENT.sub("", body)).strip() for name, body in zip(names, bodies, strict=True)}
+    return dict(zip(pieces[::2], pieces[1::2], strict=True))
 
 
-def _expand(sql: str) -> str:
-    return _COLUMNS.sub(_columns, sql)
+def expanded(sql: str) -> str:
+    """The query without comments, and with the columns of the records that it names."""
+    return _COLUMNS.sub(_columns, _COMMENT.sub("", sql)).strip()
 
 
 def _columns(found: re.Match[str]) -> str:
     parameter, record, assignment = found.groups()
-    names = COLUMNS[record]
+    names = columns(record)
     if parameter:
         return ", ".join(f":{name}" for name in names)
     if assignment:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from jackline.errors import StoreError
 from jackline.store import schema
-from jackline.store.contract import Status, Store
 from jackline.store.driver import Clock, Driver
 from jackline.store.sql_store import SqlStore
-from jackline.store.upkeep import status_of
 
 if TYPE_CHECKING:
     from jackline.domain.secrets import Redactor
+    from jackline.store.contract import Status, Store
 
 _ADDRESSES = ("postgresql://", "postgres://")
 
@@ -52,6 +51,8 @@ def migrate(database: str) -> list[str]:
 
 def database_status(database: str) -> Status:
     """The state of a database whose schema this jackline need not be able to work with."""
+    from jackline.store.upkeep import status_of
+
     driver = _driver(database, create=False, read_only=True)
     try:
         return status_of(driver)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from jackline.domain import case, work
 from jackline.domain.events import GENESIS, Event, broken_at
+from jackline.named import NamedTuple
 from jackline.store.driver import Statements
 
 _PAGE = 1000

@@ -90,7 +90,7 @@ class PostgresDriver:
         self._clock = clock
         self._outage = outage
         self._expressions = {} if clock else _DATABASE_CLOCK
-        self._sql = {name: self._spelled(name, sql) for name, sql in named.load(self.backend).items()}
+        self._sql = named.Spelled(named.load(self.backend), self._spelled)
         self._lock = threading.RLock()
         self._event: Values | None = None  # the last one that the transaction under way has written
         try:

@@ -6,12 +6,10 @@ import json
 from typing import Any
 
 from jackline.domain.budget import Spent
-from jackline.domain.case import Entry
 from jackline.domain.changes import Changes
 from jackline.domain.events import Event
 from jackline.domain.health import Health
 from jackline.domain.records import Attempt, Call, Check, Checkpoint, Life, Notice, Receipt, Run, Spec, Turn
-from jackline.domain.reporting import CheckLine, TurnLine
 from jackline.domain.states import (
     CallClass,
     CallState,
@@ -23,7 +21,6 @@ from jackline.domain.states import (
     RunState,
     WaitReason,
 )
-from jackline.domain.work import WorkItem
 from jackline.store.driver import Row, clean
 
 PROMPT_SHOWN = 200
@@ -77,11 +74,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "report_item": _REPORT_ITEM,
     "report_learning": ("case_id", "number", "at", "SUBSTR(text, 1, 2000)", "status", "data"),
     "report_move": ("stream", "seq", "at", "kind", "data"),
-    "report_turn": TurnLine._fields,
-    "report_check": CheckLine._fields,
-    "item": WorkItem._fields,
     "case": _CASE,
-    "entry": Entry._fields,
+}
+# Of records that few commands need: imported when a query first names them.
+_LATER = {
+    "report_turn": "reporting:TurnLine",
+    "report_check": "reporting:CheckLine",
+    "item": "work:WorkItem",
+    "entry": "case:Entry",
 }
 
 _CALL_WORDS = ("call_class", "replay", "decision", "state")  # of closed sets
@@ -93,6 +93,16 @@ _CLASSES = {str(one): one for one in CallClass}
 _REPLAYS = {str(one): one for one in Replay}
 _DECISIONS = {str(one): one for one in Decision}
 _STATES = {str(one): one for one in CallState}
+
+
+def columns(record: str) -> tuple[str, ...]:
+    """The columns of a record, in their order."""
+    if record not in COLUMNS:
+        from importlib import import_module
+
+        module, _, name = _LATER[record].partition(":")
+        COLUMNS[record] = getattr(import_module(f"jackline.domain.{module}"), name)._fields
+    return COLUMNS[record]
 
 
 def word(value: str | None) -> str | None:

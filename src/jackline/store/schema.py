@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from typing import NamedTuple
 
 from jackline.errors import MigrationChanged, SchemaTooNew, SchemaTooOld
+from jackline.named import NamedTuple
 from jackline.store.driver import Driver, Statements
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")

@@ -51,7 +51,7 @@ class SqliteDriver:
     def __init__(self, path: str, *, create: bool, read_only: bool = False, clock: Clock | None = None) -> None:
         self.place = path
         self._clock = clock or boot_clock
-        self._sql = {name: _spelled(sql) for name, sql in named.load(self.backend).items()}
+        self._sql = named.Spelled(named.load(self.backend), _spelled)
         self._gate = GateFile(path + ".gate")
         # Two locks, so that a thread that waits for the gate file does not stop those that read.
         self._writer = threading.RLock()
@@ -190,7 +190,7 @@ class SqliteDriver:
                 self._gate.leave()
 
 
-def _spelled(sql: str) -> tuple[str, Callable[[Values], tuple[object, ...]]]:
+def _spelled(_name: str, sql: str) -> tuple[str, Callable[[Values], tuple[object, ...]]]:
     """A query, and what picks its parameters from the values."""
     marked, names = named.with_marks(sql)
     match names:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import canonical
 from jackline.store.driver import clean
-from jackline.store.rows import COLUMNS
+from jackline.store.rows import columns
 
 if TYPE_CHECKING:
     from jackline.store.state_contract import TimelineQuery
@@ -34,9 +34,8 @@ def timeline(query: TimelineQuery) -> tuple[str, dict[str, object]]:
     names = ("seq",) if query.stream else ("at", "stream", "seq")
     newest_first = query.newest_first and query.after is None
     order = ", ".join(f"{name} DESC" if newest_first else name for name in names)
-    columns = ", ".join(COLUMNS["event"])
     where = " AND ".join(conditions)
-    return f"SELECT {columns} FROM events WHERE {where} ORDER BY {order} LIMIT :limit", values  # noqa: S608
+    return f"SELECT {', '.join(columns('event'))} FROM events WHERE {where} ORDER BY {order} LIMIT :limit", values  # noqa: S608
 
 
 def _places(query: TimelineQuery, values: dict[str, object]) -> list[str]:

@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
 
 from jackline.domain.events import GENESIS, Event, broken_at
 from jackline.domain.evidence import Told, Unreadable, altered, answers_of, digest, listen, proof_of, state_told
 from jackline.domain.records import Call, Receipt
 from jackline.domain.states import RunState
+from jackline.named import NamedTuple
 from jackline.store import contents, rows
 from jackline.store.contract import Verified
 from jackline.store.driver import Statements

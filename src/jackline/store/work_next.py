@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from jackline.named import NamedTuple
 from jackline.store.driver import Statements, clean
 from jackline.store.work_reading import WORDS, to_item
 

@@ -6,14 +6,17 @@ from typing import Any
 
 from jackline.domain.states import WORK_ENDED, WorkStatus
 from jackline.domain.work import WorkItem
+from jackline.errors import UsageError
 from jackline.store.base import Base
 from jackline.store.driver import Row, clean
-from jackline.store.rows import COLUMNS, plain
+from jackline.store.rows import columns, plain
 from jackline.store.state_contract import ItemQuery
 
 _UNFINISHED = tuple(one for one in WorkStatus if one not in WORK_ENDED)
 WORDS = {str(one): str(one) for one in _UNFINISHED}
+_MOST_PARTS = 300  # of a query: SQLite joins no more than 500
 _NEWEST = "ORDER BY created_at DESC, id DESC LIMIT :limit"
+_NO_STATUS = ""  # that an item can have
 
 
 class WorkReading(Base):
@@ -29,9 +32,11 @@ class WorkReading(Base):
         sql, values = listing(query)
         return [to_item(row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
 
-    def unfinished_items(self, older_than: int, limit: int = 1000) -> list[WorkItem]:
+    def unfinished_items(self, older_than: int, limit: int = 1000, *, given_up_only: bool = False) -> list[WorkItem]:
         """What a host replays at its start, oldest first: what is pending, and what is in flight but given up."""
         values = {**WORDS, "older_than": older_than, "limit": max(0, limit)}
+        if given_up_only:
+            values["pending"] = _NO_STATUS
         found = self._driver.read(lambda one: one.all("unfinished_items", {**values, **one.clock()}))
         return [to_item(row) for row in found]
 
@@ -58,6 +63,8 @@ def listing(query: ItemQuery) -> tuple[str, dict[str, object]]:
     shared = _shared(query, values)
     statuses = _named("status", query.statuses, values) or [None]
     kinds = _named("kind", query.kinds, values) or [None]
+    if len(statuses) * len(kinds) > _MOST_PARTS:
+        raise UsageError(f"so many kinds cannot be listed at once: name at most {_MOST_PARTS // len(statuses)}")
     led = query.owner is not None
     parts = [
         _part([*shared, *_places(status, kind, str(values.get(status or "")), led=led)])
@@ -65,7 +72,7 @@ def listing(query: ItemQuery) -> tuple[str, dict[str, object]]:
         for kind in kinds
     ]
     merged = " UNION ALL ".join(parts)
-    return f"SELECT {', '.join(COLUMNS['item'])} FROM ({merged}) AS merged {_NEWEST}", values  # noqa: S608
+    return f"SELECT {', '.join(columns('item'))} FROM ({merged}) AS merged {_NEWEST}", values  # noqa: S608
 
 
 def _named(column: str, wanted: tuple[str, ...], values: dict[str, object]) -> list[str | None]:
@@ -102,4 +109,4 @@ def _places(status: str | None, kind: str | None, wanted: str, *, led: bool) -> 
 
 def _part(conditions: list[str]) -> str:
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT * FROM (SELECT {', '.join(COLUMNS['item'])} FROM work_items{where} {_NEWEST}) AS part"  # noqa: S608
+    return f"SELECT * FROM (SELECT {', '.join(columns('item'))} FROM work_items{where} {_NEWEST}) AS part"  # noqa: S608

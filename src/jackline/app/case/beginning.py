@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from jackline.app import secrecy
 from jackline.app.case import files, place
 from jackline.app.case.writing import text_of
 from jackline.clock import wall_ms
@@ -50,11 +51,15 @@ def start(  # noqa: PLR0913 - the capsule has these parts
         _texts(non_goal, "--non-goal"),
     )
     targets, verification, risks, non_goals = lists
+    intent = text_of(intent, "--intent") if intent.strip() else ""
+    secrecy.refuse_secret_proof("\n".join(verification), "--verify")
     plan = None if skip_intake else intake_plan(home, request, at)
-    problem = Problem(intent.strip(), targets, plan, verification, risks, non_goals, dirty(at.path))
+    problem = Problem(intent, targets, plan, verification, risks, non_goals, dirty(at.path))
     now = wall_ms()
-    new = NewCase(name_of(request, now), at.repository, at.path, at.user_name, request, problem, at.run_id)
-    case = home.store(create=True).start_case(new, at.place, now, at.actor)
+    store = home.store(create=True)
+    name = name_of(store.redactor.redact(request), now)  # a folder and every command show it
+    new = NewCase(name, at.repository, at.path, at.user_name, request, problem, at.run_id)
+    case = store.start_case(new, at.place, now, at.actor)
     files.follow(home, case.id)
     return case
 
@@ -76,9 +81,9 @@ def dirty(path: str) -> tuple[str, ...]:
     """What `git status --porcelain` says of a repository; nothing where there is none."""
     if not os.path.exists(os.path.join(path, ".git")):
         return ()
-    from jackline.engine.changes import Git
+    from jackline.engine.changes import Git, unbound
 
-    lines = (Git(path, os.environ).ask("status", "--porcelain") or "").splitlines()
+    lines = (Git(path, unbound(os.environ)).ask("status", "--porcelain") or "").splitlines()
     more = (f"… and {len(lines) - _MOST_DIRTY} more",) if len(lines) > _MOST_DIRTY else ()
     return (*lines[:_MOST_DIRTY], *more)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.app.case import files, holding, place, reviewing, running
 from jackline.app.case.writing import text_of
@@ -10,6 +10,7 @@ from jackline.clock import wall_ms
 from jackline.domain.case import EntryKind, HypothesisStatus
 from jackline.domain.learning import line
 from jackline.errors import CaseRefused, NotVerified
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,6 +53,7 @@ def close(
     commands = tuple(
         text_of(one, "--verification") for one in wanted.verification or case.problem.expected_verification
     )
+    risks = [text_of(one, "--risk") for one in wanted.risks]
     _refuse(case, [] if force else [*unmet(home, case), *_missing(commands)])
     holding.refuse_effects(home, at, commands, case.path)
     results = [_verified(home, case, command, at, tell) for command in commands]
@@ -59,7 +61,7 @@ def close(
     failed = [entry for entry in results if entry.status != "pass"]
     if failed and not force:
         raise NotVerified(_failed(case, failed))
-    told = {"summary": summary, "verification": [_result(entry) for entry in results], "risks": list(wanted.risks)}
+    told = {"summary": summary, "verification": [_result(entry) for entry in results], "risks": risks}
     case = _close(home, case, told, [*_missing(commands), *(_said(entry) for entry in failed)], force, at)
     files.follow(home, case.id)
     return case
@@ -104,9 +106,9 @@ def _refuse(case: Case, reasons: Sequence[str]) -> None:
 def _verified(home: Home, case: Case, command: str, at: Here, tell: Callable[[str, Ended | None], None]) -> Entry:
     """Run in the root of the repository, wherever `close` was typed."""
     tell(command, None)
-    ended = running.execute(home, command, command, case.path)
+    entry, ended = running.executed(home, case, (command,), at._replace(folder=case.path), VERIFICATION)
     tell(command, ended)
-    return running.record(home, case, ended, at, VERIFICATION)
+    return entry
 
 
 def _failed(case: Case, failed: Sequence[Entry]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app import places, who
 from jackline.domain.case import place_of
 from jackline.domain.repository import repository_id
 from jackline.errors import Ambiguous, CaseRefused, NoCase
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app.case import files, holding, place
 from jackline.app.case.writing import text_of
 from jackline.clock import wall_ms
 from jackline.domain.case import CommandStatus, Entry, EntryKind
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
     from jackline.app.case.place import Here
     from jackline.app.home import Home
     from jackline.domain.case import Case
+    from jackline.engine.command import Hear
 
 TIMED_OUT = 11
 NOT_STARTED = 127
+INTERRUPTED = 130
 _BY_SIGNAL = 128
 _TAIL = 65_536
 _KEPT = 4_000  # characters of output
@@ -40,34 +43,66 @@ class Ended(NamedTuple):
         return self.exit_code == 0
 
 
-def run(home: Home, words: Sequence[str], *, case_id: str | None = None, at: Here | None = None) -> tuple[Entry, Ended]:
-    """Run a command here and write it down: one word is a line for the shell, several are a program and its words."""
-    from shlex import join
+def _nobody(_source: str, _data: bytes) -> None:
+    """Hears nothing."""
 
+
+def run(
+    home: Home, words: Sequence[str], *, case_id: str | None = None, at: Here | None = None, hear: Hear = _nobody
+) -> tuple[Entry, Ended]:
+    """Run a command here and write it down; `hear` gets what it prints, at once."""
     at = at or place.here(home)
     case = place.chosen(home, case_id, at)
     refuse_closed(case)
-    line = words[0] if len(words) == 1 else join(words)
+    line = _line(words)
     text_of(line, "the command")
     holding.refuse_effects(home, at, (line,), at.folder)
-    ended = execute(home, line, words[0] if len(words) == 1 else tuple(words), at.folder)
-    entry = record(home, case, ended, at)
+    done = executed(home, case, words, at, hear=hear)
     files.follow(home, case.id)
-    return entry, ended
+    return done
 
 
-def execute(home: Home, line: str, command: str | Sequence[str], folder: str) -> Ended:
-    """Run it to its end, or until the setting `case_seconds` says that it took too long."""
+def executed(
+    home: Home, case: Case, words: Sequence[str], at: Here, purpose: str = "", hear: Hear = _nobody
+) -> tuple[Entry, Ended]:
+    """Run a command in the place's folder and write down what came of it, also if somebody interrupts it."""
+    try:
+        ended = _execute(home, words, at.folder, hear)
+    except KeyboardInterrupt:
+        record(home, case, Ended(_line(words), INTERRUPTED, b"", b"interrupted\n", 0), at, purpose)
+        files.follow(home, case.id)
+        raise
+    return record(home, case, ended, at, purpose), ended
+
+
+def _line(words: Sequence[str]) -> str:
+    """As it would be typed."""
+    from shlex import join
+
+    return words[0] if len(words) == 1 else join(words)
+
+
+def _execute(home: Home, words: Sequence[str], folder: str, hear: Hear) -> Ended:
+    """Run it to its end, or until the setting `case_seconds` says that it took too long.
+
+    One word is a line for the shell, several are a program and its words.
+    """
     from jackline.engine.command import run_command
     from jackline.engine.process import SpawnFailed
 
-    seconds = home.config.number("case_seconds")
+    seconds, line = home.config.number("case_seconds"), _line(words)
+    command = words[0] if len(words) == 1 else tuple(words)
+    env = dict(os.environ)
     try:
-        done = run_command(command, cwd=folder, env=dict(os.environ), timeout_s=seconds, output_limit=_TAIL)
+        done = run_command(command, cwd=folder, env=env, timeout_s=seconds, output_limit=_TAIL, hear=hear)
     except SpawnFailed as error:
-        return Ended(line, NOT_STARTED, b"", f"{error}\n".encode(), 0)
+        said = f"{error}\n".encode("utf-8", "replace")
+        hear("stderr", said)
+        return Ended(line, NOT_STARTED, b"", said, 0)
     if done.timed_out:
-        said = done.stderr_tail + f"\nended by jackline after {seconds:g} s (case_seconds)\n".encode()
+        late = f"\nended by jackline after {seconds:g} s (case_seconds)\n".encode()
+        hear("stderr", late)
+        said = done.stderr_tail + late
         return Ended(line, TIMED_OUT, done.stdout_tail, said, done.duration_ms, timed_out=True)
     code = _BY_SIGNAL + (done.signal or 0) if done.exit_code is None else done.exit_code
     return Ended(line, code, done.stdout_tail, done.stderr_tail, done.duration_ms)

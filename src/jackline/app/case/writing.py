@@ -45,7 +45,7 @@ def resolve_hypothesis(
     case = place.chosen(home, case_id, at)
     kind, number = numbered(name) or (None, 0)
     if kind is not EntryKind.HYPOTHESIS:
-        raise NoCase(name[:100], what="hypothesis", hint="jackline case hypothesis list")
+        raise _no_hypothesis(name)
     data = {"note": text_of(note, "the note")} if note else {}
     entry = home.store(create=True).change_entry(case.id, kind, number, status, wall_ms(), at.actor, data)
     files.follow(home, case.id)
@@ -56,6 +56,8 @@ def add_evidence(
     home: Home, text: str, hypothesis: str = "", *, case_id: str | None = None, at: Here | None = None
 ) -> Entry:
     """Write evidence down, for or against a hypothesis or for none."""
+    if hypothesis and (numbered(hypothesis) or (None,))[0] is not EntryKind.HYPOTHESIS:
+        raise _no_hypothesis(hypothesis)
     data = {"hypothesis": hypothesis} if hypothesis else {}
     return _add(home, EntryKind.EVIDENCE, text, "", data, case_id, at)
 
@@ -92,7 +94,7 @@ def add_learning(
 def switch(home: Home, case_id: str, *, at: Here | None = None) -> Case:
     """Make another open case of this repository the active one here."""
     at = at or place.here(home)
-    case = _of_here(place.find(home, case_id), at)
+    case = _of_here(home, place.find(home, case_id), at)
     case = home.store(create=True).switch_case(at.place, case.id, wall_ms(), at.actor)
     files.follow(home, case.id)
     return case
@@ -101,7 +103,7 @@ def switch(home: Home, case_id: str, *, at: Here | None = None) -> Case:
 def reopen(home: Home, case_id: str | None = None, *, at: Here | None = None) -> Case:
     """Open a closed case again and make it the active one; without an id, the one of this place closed last."""
     at = at or place.here(home)
-    case = _of_here(place.find(home, case_id), at) if case_id else _last_closed(home, at)
+    case = _of_here(home, place.find(home, case_id), at) if case_id else _last_closed(home, at)
     case = home.store(create=True).reopen_case(case.id, at.place, wall_ms(), at.actor)
     files.follow(home, case.id)
     return case
@@ -137,6 +139,10 @@ def _add(
     return entry
 
 
+def _no_hypothesis(name: str) -> NoCase:
+    return NoCase(name[:100], what="hypothesis", hint="jackline case hypothesis list")
+
+
 def _kept(case: Case, at: Here, repo_action: str, path: str, reason: str) -> dict[str, str]:
     if repo_action == RepoAction.NONE:
         if path or not reason:
@@ -149,28 +155,49 @@ def _kept(case: Case, at: Here, repo_action: str, path: str, reason: str) -> dic
 
 def path_in(root: str, path: str, folder: str) -> str:
     """The path from the root of the repository, of one that was typed in the folder; UsageError if it leads out."""
+    told = f"--path '{path[:200]}'"
+    meant = None if "\0" in path or not path.strip() else _meant(root, path, folder)
+    if meant is None or meant == root or not _is_in(root, meant):
+        raise UsageError(f"{told} is no file inside {root}: a learning is kept by the repository itself")
+    if os.path.isdir(meant) and not os.path.islink(meant):
+        raise UsageError(f"{told} is a folder: name the file in it that keeps the learning")
+    if not _is_utf8(meant):
+        raise UsageError(f"{told} has a name that is not UTF-8: give the file another one")
+    return os.path.relpath(meant, root)
+
+
+def _meant(root: str, path: str, folder: str) -> str:
+    """What was typed in the folder, or from the root, whichever is there; git knows no file behind a linked folder."""
     typed = os.path.normpath(os.path.join(folder if _is_in(root, folder) else root, path))
     from_root = os.path.normpath(os.path.join(root, path))
-    if not os.path.lexists(typed) and os.path.lexists(from_root):
-        typed = from_root
-    if not _is_in(root, typed) and os.path.isabs(path):  # by another name of the same folder
-        typed = os.path.join(os.path.realpath(os.path.dirname(typed)), os.path.basename(typed))
-    if not path.strip() or not _is_in(root, typed) or typed == root or "\0" in path:
-        raise UsageError(f"--path '{path[:200]}' is no file inside {root}: a learning is kept by the repository itself")
-    return os.path.relpath(typed, root)
+    either = (typed, from_root) if _is_in(root, from_root) else (typed,)
+    there = [one for one in either if os.path.lexists(one)]
+    soon = [one for one in either if os.path.isdir(os.path.dirname(one))]
+    best = [*there, *soon, typed][0]
+    return os.path.join(os.path.realpath(os.path.dirname(best)), os.path.basename(best))
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_in(root: str, path: str) -> bool:
     return path == root or path.startswith(os.path.join(root, ""))
 
 
-def _of_here(case: Case, at: Here) -> Case:
-    """Inside a run only its own cases; outside those of the repository."""
+def _of_here(home: Home, case: Case, at: Here) -> Case:
+    """Inside a run only its own cases; outside those of the repository, which may have been moved here."""
     if at.run_id is not None and case.run_id != at.run_id:
         raise CaseRefused(f"case {case.id} is not one of run {at.run_id}: name it with --case where you need it")
-    if at.run_id is None and case.repository != at.repository:
+    if at.run_id is not None or case.repository == at.repository:
+        return case
+    if os.path.lexists(case.path) or not os.path.isdir(files.folder_of(case._replace(path=at.path))):
         raise CaseRefused(f"case {case.id} belongs to {case.path}: go there, or name it with --case")
-    return case
+    return home.store(create=True).relocate_case(case.id, at.repository, at.path, wall_ms(), at.actor)
 
 
 def _last_closed(home: Home, at: Here) -> Case:
@@ -180,7 +207,9 @@ def _last_closed(home: Home, at: Here) -> Case:
     if (known := place.active(home, at)) is not None:
         raise CaseRefused(f"case {known.id} is open and active here: there is nothing to reopen")
     query = CaseQuery(repository=at.repository, status=str(CaseStatus.CLOSED), run_id=at.run_id)
-    own = [case for case in place.listed(home, query) if at.run_id or case.user_name == at.user_name]
+    found = place.listed(home, query)
+    # Outside of a run the cases of runs are not one's own: they are reopened by their id.
+    own = [case for case in found if case.run_id == at.run_id and (at.run_id or case.user_name == at.user_name)]
     if not own:
         raise CaseRefused(f"no closed case of yours is among the newest here: `{place.LIST}` shows what there is")
     return max(own, key=lambda case: (case.closed_at or 0, case.id))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app.drill.cases import PROMPT, Kill
 from jackline.app.drill.commands import until
 from jackline.app.drill.failing import DrillFailed
 from jackline.app.drill.processes import Crew, alive, crew, kill, running, stop, wake
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.app.drill.cases import Case

@@ -7,9 +7,9 @@ on with the step that was cut off.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
 
 from jackline.errors import UsageError
+from jackline.named import NamedTuple
 
 PROMPT = "Do what the drill wants, step by step."
 

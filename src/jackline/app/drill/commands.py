@@ -10,11 +10,12 @@ import os
 import secrets
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from jackline.app.drill.failing import DrillFailed
 from jackline.clock import boot_ms
 from jackline.engine.process import Warden
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,11 +9,12 @@ import os
 import shlex
 import site
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app.drill import world
 from jackline.app.drill.failing import DrillFailed
 from jackline.engine.command import run_command
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.app.drill.cases import Case

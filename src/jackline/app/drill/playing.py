@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from jackline.app.drill.cases import Case
 from jackline.app.drill.place import Place
+from jackline.named import NamedTuple
 
 
 class Part(NamedTuple):

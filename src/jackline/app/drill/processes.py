@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app.drill.failing import DrillFailed
 from jackline.engine import leftovers
 from jackline.engine.warden.proc import processes, read_process
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.app import places
 from jackline.app.importing import files, runs, values
@@ -11,6 +11,7 @@ from jackline.app.importing.kinds import AGENT_RUNNER, FoundRun, RawFile, Source
 from jackline.domain.budget import Spent
 from jackline.domain.changes import Changes
 from jackline.domain.states import Failure, RunState
+from jackline.named import NamedTuple
 from jackline.store.import_contract import ImportedEvent, ImportedRun
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> Fou
     since = values.name(metadata.get("start_time"), "")
     run_id, other_id = runs.ids(AGENT_RUNNER, origin, since)
     started, ended = _span(folder, names, metadata)
-    ending = _ending(metadata) if has_metadata else runs.unfinished("no metadata: it was cut off")
+    ending = _ending(metadata) if has_metadata else runs.cut_off()
     turn = _turn(folder, names, metadata, ending, (started, ended))
     tokens = values.whole(metadata.get("token_count"))
     spent = Spent(wall_ms=ended - started, iterations=1, steps=1, tokens_output=tokens)
@@ -91,8 +92,7 @@ def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> Fou
 
 def _span(folder: str, names: _Names, metadata: Mapping[str, Any]) -> tuple[int, int]:
     """From its start to its end; where nobody wrote them down, by its name and by its files."""
-    written = [os.lstat(path).st_mtime for path in _paths(folder) if files.size(path)]
-    last = round(max(written, default=0.0) * 1000)
+    last = max((files.modified(path) for path in _paths(folder) if files.size(path)), default=0)
     started = values.moment(metadata.get("start_time")) or values.stamp(names.run) or last
     elapsed = round(values.number(metadata.get("elapsed_seconds")) * 1000)
     # Files that were copied are newer than the run: their times are believed only where nothing else is known.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.app.importing import files, runs, values
 from jackline.app.importing.kinds import AGENTPAIR, FoundRun, RawFile, Source, Troubles
 from jackline.domain.budget import Spent
 from jackline.domain.states import Failure, Role
+from jackline.named import NamedTuple
 from jackline.store.import_contract import ImportedEvent, ImportedRun
 
 if TYPE_CHECKING:
@@ -47,14 +48,7 @@ class _Known(NamedTuple):
     @classmethod
     def of(cls, manifest: Mapping[str, Any], folder: str) -> _Known:
         created = values.moment(manifest.get("created_at")) or values.moment(manifest.get("updated_at"))
-        return cls(values.name(manifest.get("primary_agent"), "claude"), created or _modified(folder))
-
-
-def _modified(folder: str) -> int:
-    try:
-        return round(os.stat(folder).st_mtime * 1000)
-    except OSError:
-        return 0
+        return cls(values.name(manifest.get("primary_agent"), "claude"), created or files.modified(folder))
 
 
 class _Told:
@@ -145,7 +139,7 @@ def _run(manifest: Mapping[str, Any], told: _Told, folder: str) -> FoundRun:
         f"{AGENTPAIR} {origin}",
         since,
         os.path.abspath(repository),
-        _spec(manifest, known, repository, origin, folder),
+        runs.at_unknown_cost(_spec(manifest, known, repository, origin, folder), turns),
         runs.life(ending, turns, known.agent, spent)._replace(iteration=iteration),
         known.created,
         finished,
@@ -165,7 +159,7 @@ def _run(manifest: Mapping[str, Any], told: _Told, folder: str) -> FoundRun:
     )
     kept = [name for name in (MANIFEST, TRANSCRIPT, BRIDGE) if files.size(os.path.join(folder, name))]
     raw = tuple(RawFile(os.path.join(folder, name), name) for name in kept)
-    said = tuple((runs.turn_file(turn), turn.last_message) for turn in turns if turn.last_message)
+    said = tuple((runs.turn_file(turn), f"{turn.last_message}\n") for turn in turns if turn.last_message)
     return FoundRun(run, other_id, raw, said)
 
 

@@ -7,10 +7,11 @@ import sqlite3
 from contextlib import closing, contextmanager
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jackline.app.importing.files import Unreadable, opened, size
+from jackline.named import NamedTuple
 from jackline.store.sqlite_file import is_marked
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ MOST_CELL = 4 * 1024 * 1024  # characters or bytes of one cell
 _MAGIC = b"SQLite format 3\x00"
 _HEADER = 100
 _WAL_AT, _WAL = 18, b"\x02"
+_CUT_OFF = "SQLITE_READONLY_ROLLBACK"
 
 Cells = dict[str, Any]
 
@@ -64,7 +66,18 @@ def reading(path: str) -> Iterator[Database]:
         with closing(sqlite3.connect(address, uri=True, timeout=5)) as connection:
             connection.text_factory = bytes  # what is no UTF-8 must not end the reading
             connection.execute("PRAGMA query_only = ON")
-            yield Database(path, connection)
+            connection.execute("PRAGMA trusted_schema = OFF")  # whoever made the file wrote its schema
+            yield _database(path, connection)
+
+
+def _database(path: str, connection: sqlite3.Connection) -> Database:
+    try:
+        return Database(path, connection)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname != _CUT_OFF:
+            raise
+        # Not in a copy either: a journal may name any file, which SQLite would then remove.
+        raise Unreadable("whoever wrote to it last died in the middle: let that program open it once") from None
 
 
 def has_log(path: str) -> bool:
@@ -111,8 +124,10 @@ class Database:
         sql = f'SELECT rowid, {cells} FROM "{asked.table}" {where} ORDER BY rowid LIMIT {asked.most}'  # noqa: S608
         row = 0
         try:
-            for row, *values in self._connection.execute(sql, asked.values):
-                place = f"row {row} of {asked.table}"
+            for number, *values in self._connection.execute(sql, asked.values):
+                if not isinstance(number, int):
+                    raise sqlite3.DataError("a column of its own is called rowid")
+                row, place = number, f"row {number} of {asked.table}"
                 told = (self._told(value, place, troubles) for value in values)
                 yield row, {**dict.fromkeys(asked.columns), **dict(zip(here, told, strict=True))}
         except sqlite3.Error as error:

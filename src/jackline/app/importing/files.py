@@ -116,3 +116,11 @@ def size(path: str) -> int:
     except OSError:
         return 0
     return about.st_size if stat.S_ISREG(about.st_mode) else 0
+
+
+def modified(path: str) -> int:
+    """When it was last written, in milliseconds; 0 if it is gone."""
+    try:
+        return round(os.lstat(path).st_mtime * 1000)
+    except OSError:
+        return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.app.importing import databases, files
 from jackline.app.importing.files import Unreadable
@@ -17,6 +17,7 @@ from jackline.app.importing.kinds import (
     UNIVERSAL_AGENT,
     Source,
 )
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.domain.events import canonical
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.domain.case import Case, Entry

@@ -45,6 +45,7 @@ _DATA = {
     EntryKind.HYPOTHESIS: ("note",),
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_ACTIVE = "ACTIVE"  # the file that names the active case
 _MOST_ENTRIES = 10_000  # of one kind
 _MOST_NUMBER = 10**9
 _LITTLE = 1_000  # characters of a text, where there is too much of it
@@ -70,7 +71,7 @@ def _case(folder: str, told: Mapping[str, Any], troubles: Troubles) -> Case:
     repository, name = repository_id(path), os.path.basename(folder)
     given = told.get("id")
     case_id = next((one for one in (given, name) if isinstance(one, str) and _is_name(one)), None)
-    created = values.moment(told.get("created_at")) or values.stamp(name) or _modified(folder)
+    created = values.moment(told.get("created_at")) or values.stamp(name) or files.modified(folder)
     case = Case(
         case_id or f"{NOTEBOOK}-{digits(NOTEBOOK, repository, name)}",
         repository,
@@ -87,7 +88,8 @@ def _case(folder: str, told: Mapping[str, Any], troubles: Troubles) -> Case:
 
 
 def _is_name(text: str) -> bool:
-    return _NAME.fullmatch(text) is not None and ".." not in text
+    """Whether a folder beside ACTIVE can have it."""
+    return _NAME.fullmatch(text) is not None and ".." not in text and text != _ACTIVE
 
 
 def _root(folder: str) -> str:
@@ -96,13 +98,6 @@ def _root(folder: str) -> str:
     if (os.path.basename(os.path.dirname(above)), os.path.basename(above)) == (".agents", "runs"):
         return os.path.dirname(os.path.dirname(above))
     return above
-
-
-def _modified(folder: str) -> int:
-    try:
-        return round(os.stat(folder).st_mtime * 1000)
-    except OSError:
-        return 0
 
 
 def _problem(told: Mapping[str, Any]) -> Problem:

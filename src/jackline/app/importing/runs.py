@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app.importing.kinds import digits
 from jackline.domain.budget import Limits, Spent
 from jackline.domain.events import NOTHING
 from jackline.domain.records import Attempt, Life, Manner, Spec, Turn
 from jackline.domain.states import Failure, Role, RunState
+from jackline.named import NamedTuple
 from jackline.store.import_contract import ImportedEvent
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def unfinished(stood_at: str) -> Ending:
     return failed(Failure.CRASHED, f"imported: it stood at {stood_at or 'an unknown state'}")
 
 
+def cut_off() -> Ending:
+    """Nobody wrote down how it ended."""
+    return failed(Failure.CRASHED, "imported: it was cut off")
+
+
 def ids(kind: str, origin: str, since: str) -> tuple[str, str]:
     """The id of a run, and the one it gets if another of the same name has that."""
     return f"{kind}-{digits(kind, origin)}", f"{kind}-{digits(kind, origin, since)}"
@@ -54,6 +60,11 @@ def spec(kind: str, prompt: str, workspace: str, agent: str, options: Mapping[st
         options={"imported": kind, **told},
         manners={agent: Manner(tells_cost=False)},
     )
+
+
+def at_unknown_cost(spec: Spec, turns: Sequence[Turn]) -> Spec:
+    """Whoever took a turn, nobody wrote down what it cost."""
+    return spec._replace(manners={**spec.manners, **{turn.agent: Manner(tells_cost=False) for turn in turns}})
 
 
 def life(ending: Ending, turns: Sequence[Turn], agent: str, spent: Spent, *, attempts: int = 1) -> Life:

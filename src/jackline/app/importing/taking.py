@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import who
@@ -23,6 +23,7 @@ from jackline.app.importing.kinds import (
     Troubles,
 )
 from jackline.errors import JacklineError, UsageError
+from jackline.named import NamedTuple
 from jackline.store.import_contract import Import
 
 if TYPE_CHECKING:

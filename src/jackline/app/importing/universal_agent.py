@@ -62,6 +62,7 @@ class _Reader:
         self._id = str(cells["run_id"])
         self._created = values.moment(cells["created_at"]) or values.moment(cells["updated_at"]) or 0
         self._updated = max(self._created, values.moment(cells["updated_at"]) or 0)
+        self._asked = self._read_spec()
 
     def run(self) -> FoundRun:
         """All that is known of it."""
@@ -98,9 +99,9 @@ class _Reader:
 
     def _prompt(self) -> str:
         told = values.text(self._cells["last_job_prompt"], files.MOST_LINE)
-        return told or next((found for name in _PROMPTS if (found := values.text(self._asked().get(name)))), "")
+        return told or next((found for name in _PROMPTS if (found := values.text(self._asked.get(name)))), "")
 
-    def _asked(self) -> Mapping[str, Any]:
+    def _read_spec(self) -> Mapping[str, Any]:
         told = self._cells["run_spec_json"]
         try:
             return files.object_of(told) if isinstance(told, str) else {}

@@ -6,7 +6,7 @@ Only the database is ever changed, by the migrations that it lacks. What a perso
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app import config as config_module
 from jackline.app import fresh, places
@@ -14,6 +14,7 @@ from jackline.app.home import Home
 from jackline.app.instance import layout
 from jackline.app.places import DATABASE
 from jackline.errors import Refused, StoreCorrupt, UsageError
+from jackline.named import NamedTuple
 from jackline.store import open as store_open
 
 if TYPE_CHECKING:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackline.app import agents
 from jackline.cli import words
 from jackline.cli.output import columns
 from jackline.clock import wall_ms
 from jackline.errors import StoreError
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -116,5 +117,8 @@ def _record(one: _Seen) -> dict[str, object]:
             "cost": able.cost,
             "chooses_session": able.chooses_session,
             "efforts": list(able.efforts),
+            "compacts": able.compacts,
+            "mcp": able.mcp,
+            "mcp_reason": able.mcp_reason,
         },
     }

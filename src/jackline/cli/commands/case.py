@@ -8,6 +8,7 @@ from jackline.app.case import files, place, writing
 from jackline.cli import case_hook
 from jackline.cli import case_showing as showing
 from jackline.cli.case_parsers import configure
+from jackline.cli.words import printable
 from jackline.clock import wall_ms
 from jackline.domain.case import EntryKind
 from jackline.errors import UsageError
@@ -55,10 +56,11 @@ def _status(args: Namespace, home: Home, out: Output) -> int:
 def _hypothesis(args: Namespace, home: Home, out: Output) -> int:
     match args.deed:
         case "add":
-            showing.entry(writing.add_hypothesis(home, _text(args, "the hypothesis"), case_id=args.case), out)
+            text = _text(args, "the hypothesis")
+            showing.entry(writing.add_hypothesis(home, text, case_id=args.case), home, out)
         case "resolve":
             entry = writing.resolve_hypothesis(home, args.entry, args.status, args.note, case_id=args.case)
-            showing.entry(entry, out)
+            showing.entry(entry, home, out)
         case _:
             case = place.chosen(home, args.case)
             found = home.store().entries(case.id, EntryKind.HYPOTHESIS)
@@ -67,14 +69,15 @@ def _hypothesis(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _evidence(args: Namespace, home: Home, out: Output) -> int:
-    showing.entry(writing.add_evidence(home, _text(args, "the evidence"), args.hypothesis, case_id=args.case), out)
+    text = _text(args, "the evidence")
+    showing.entry(writing.add_evidence(home, text, args.hypothesis, case_id=args.case), home, out)
     return 0
 
 
 def _command(args: Namespace, home: Home, out: Output) -> int:
     if args.deed == "add":
         text = _text(args, "the command")
-        showing.entry(writing.add_command(home, text, args.status, args.note, case_id=args.case), out)
+        showing.entry(writing.add_command(home, text, args.status, args.note, case_id=args.case), home, out)
         return 0
     return _run(args, home, out)
 
@@ -84,11 +87,16 @@ def _run(args: Namespace, home: Home, out: Output) -> int:
 
     if not args.arguments:
         raise UsageError("which command? `jackline case command run -- CMD …`")
-    entry, ended = run(home, args.arguments, case_id=args.case)
+    streams = {"stdout": out.out, "stderr": out.errors}
+
+    def hear(source: str, data: bytes) -> None:
+        if not out.json:
+            streams[source].write_bytes(data)
+
+    entry, ended = run(home, args.arguments, case_id=args.case, hear=hear)
     if out.json:
-        out.json_line(showing.entry_record(entry))
+        showing.entry(entry, home, out)
     else:
-        _print(ended, out)
         out.note(f"{entry.id} {entry.status}")
     return ended.exit_code
 
@@ -105,7 +113,7 @@ def _learning(args: Namespace, home: Home, out: Output) -> int:
         reason=args.reason,
         case_id=args.case,
     )
-    showing.entry(entry, out)
+    showing.entry(entry, home, out)
     return 0
 
 
@@ -139,10 +147,11 @@ def _close(args: Namespace, home: Home, out: Output) -> int:
 
     def tell(command: str, ended: Ended | None) -> None:
         if ended is None:
-            out.note(f"verifying: {command}")
+            out.note(f"verifying: {printable(command)}")
         elif not ended.passed and not out.json:
             out.note(f"exit {ended.exit_code}")
-            out.errors.write_bytes(ended.stdout + ended.stderr)
+            said = ended.stdout + ended.stderr
+            out.errors.write_bytes(said if said.endswith(b"\n") or not said else said + b"\n")
 
     wanted = Closeout(args.summary, tuple(args.verification), tuple(args.risk), args.force or "")
     case = close(home, wanted, case_id=args.case, tell=tell)
@@ -199,12 +208,6 @@ def _again(typed: tuple[str, ...]) -> tuple[str, ...]:
             kept.append(word)
         skip = not skip and word in {"--after", "--home"}
     return tuple(kept)
-
-
-def _print(ended: Ended, out: Output) -> None:
-    """As the command itself printed it, to where it did."""
-    out.out.write_bytes(ended.stdout)
-    out.errors.write_bytes(ended.stderr)
 
 
 def _text(args: Namespace, what: str) -> str:

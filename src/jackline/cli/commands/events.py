@@ -8,6 +8,7 @@ from jackline.app import journal
 from jackline.app.texts import named
 from jackline.cli import words
 from jackline.cli.events import data_of, describe
+from jackline.cli.given import payload
 from jackline.cli.parser import RUN, whole_number
 from jackline.clock import wall_ms
 from jackline.domain import case, work
@@ -87,31 +88,13 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _append(args: Namespace, home: Home, out: Output) -> int:
-    payload = journal.payload_of(_payload(args.payload)) if args.payload is not None else {}
-    event = journal.append(home, args.type, payload, args.actor or "", args.work_item)
+    said = journal.payload_of(payload(args.payload)) if args.payload is not None else {}
+    event = journal.append(home, args.type, said, args.actor or "", args.work_item)
     if out.json:
         out.json_line(record(event))
     else:
         out.line(str(EventId(event.stream, event.seq)))
     return 0
-
-
-def _payload(given: str) -> str:
-    """The words themselves, or what they point to."""
-    from jackline.app import texts
-
-    if given.startswith("@"):
-        return texts.text_of(given[1:])
-    if given != "-":
-        return given
-    import sys
-
-    if sys.stdin is None:
-        raise UsageError("the payload shall come from stdin, which is closed")
-    data = sys.stdin.buffer.read(texts.LONGEST + 1)
-    if len(data) > texts.LONGEST:
-        raise UsageError(f"the payload on stdin is larger than {texts.LONGEST} bytes")
-    return texts.decoded(data, "the payload on stdin")
 
 
 # reading
@@ -167,17 +150,19 @@ def _query(args: Namespace, home: Home, out: Output) -> TimelineQuery:
 
 
 def _stream(args: Namespace, home: Home, out: Output) -> str:
-    if args.run:
+    if args.run is not None:
         run = home.find(args.run)
         if home.is_archived(run):
             out.note(f"events of run {run.id} were archived: `jackline db archive --help` says where")
         return run.id
-    if args.work_item:
+    if args.work_item is not None:
         if home.is_new or home.store().item(args.work_item) is None:
             raise NoItem(named(args.work_item))
         return work.stream_of(args.work_item)
-    if args.case:
+    if args.case is not None:
         return case.stream_of(_case_id(args.case, home))
+    if args.stream == "":
+        raise UsageError("which stream? say journal:, work:ID, case:ID or a run's id")
     return args.stream or ""
 
 

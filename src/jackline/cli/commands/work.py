@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app import work
 from jackline.cli import words
+from jackline.cli.given import payload
 from jackline.cli.parser import whole_number
 from jackline.cli.work_shown import record, show_item, show_items
 from jackline.domain.states import WorkStatus
@@ -146,7 +147,7 @@ def _enqueue(args: Namespace, home: Home, out: Output) -> int:
         home,
         args.id,
         args.kind,
-        _given(args.payload),
+        payload(args.payload),
         priority=args.priority,
         max_attempts=args.max_attempts,
         notes=_notes(args) or "",
@@ -278,21 +279,3 @@ def _span(text: str, flag: str) -> int:
     if found is None:
         raise UsageError(f"{flag} '{text}' is no time: say 45s, 15m, 2h or 3d")
     return found
-
-
-def _given(text: str) -> str:
-    """The words themselves, or what they point to."""
-    if text != "-" and not text.startswith("@"):
-        return text
-    from jackline.app import texts
-
-    if text.startswith("@"):
-        return texts.text_of(text[1:])
-    import sys
-
-    if sys.stdin is None:
-        raise UsageError("the payload shall come from stdin, which is closed")
-    data = sys.stdin.buffer.read(texts.LONGEST + 1)
-    if len(data) > texts.LONGEST:
-        raise UsageError(f"the payload on stdin is larger than {texts.LONGEST} bytes")
-    return texts.decoded(data, "the payload on stdin")

@@ -268,7 +268,8 @@ _MACHINE = (
     *effect("ssh-keygen|ssh-add", "keys.change", target="keys:{-f|1|}"),
     *effect("xdg-open|open|start|osascript|say|notify-send|xdotool", "desktop.open", target="desktop:{1|}"),
     *effect("wall|write|logger", "message.local", target="message:{1|}"),
-    *effect("jackline run|resume|fork|cancel|init|db|uninstall|import|scaffold", "jackline.change", target="jackline:{1|}"),
+    *effect("jackline run|resume|fork|cancel|init|db|uninstall|import|scaffold", "jackline.change",
+            target="jackline:{1|}"),
 )  # fmt: skip
 
 # The order in which rules of one program are looked at: reads between the first and the second, locals before the last.

@@ -6,7 +6,7 @@ A call of a shell is judged by every command that it would run, and is as strict
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain import builtin, keys, policy, schemas
 from jackline.domain.builtin import tools
@@ -17,6 +17,7 @@ from jackline.domain.judging.places import Place
 from jackline.domain.judging.sorting import Found, sort
 from jackline.domain.shell import NotParsed, commands
 from jackline.domain.states import CallClass, Decision
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -66,6 +67,9 @@ def judge(rules: tuple[Rule, ...], tool: str, given: Any, where: Where) -> Judge
 
 def command_of(tool: str, given: Any) -> str | None:  # noqa: ANN401 - any JSON
     """The text that a shell would read; None if the tool is no shell, or was given none."""
+    if tool in tools.VERIFIERS:
+        named = given.get(tools.VERIFIERS[tool]) if isinstance(given, dict) else None
+        return "\n".join(map(str, named)) if isinstance(named, list) and named else None
     if tool not in tools.SHELLS:
         return None
     if isinstance(given, str):

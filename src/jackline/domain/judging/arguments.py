@@ -6,11 +6,12 @@ import posixpath
 import re
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.builtin import flags
 from jackline.domain.judging import requests, scripts
 from jackline.domain.states import CallClass, Decision
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ What it writes or deletes is judged apart from what it is: a read whose output g
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain import builtin, policy
 from jackline.domain.builtin import runners
@@ -18,6 +18,7 @@ from jackline.domain.judging.changing import Change
 from jackline.domain.judging.places import Place
 from jackline.domain.shell import Command
 from jackline.domain.states import CallClass
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,11 +6,12 @@ Keys of calls are made before this, from the whole input. Nothing is compiled un
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import canonical
 from jackline.domain.secrets.literals import at_edges, is_telling, literals, needles
 from jackline.domain.secrets.tokens import PRIVATE_KEY, Span, has_run
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

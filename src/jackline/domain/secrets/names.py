@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
 
 from jackline.domain.secrets.tokens import Span, places
+from jackline.named import NamedTuple
 
 # Lower case; a text with none of them holds no secret that a name tells.
 STEMS = ("pass", "secret", "token", "key", "auth", "cookie")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+
+from jackline.named import NamedTuple
 
 SHORTEST_RUN = 20  # of letters, digits, '-' and '_': every token below has one
 

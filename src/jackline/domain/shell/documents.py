@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from jackline.domain.shell.model import Redirect, Word
 from jackline.domain.shell.tree import Simple
 from jackline.domain.shell.words import Read, Words
+from jackline.named import NamedTuple
 
 _REDIRECT = re.compile(r"(?:([0-9]{1,9})|\{[A-Za-z_][A-Za-z0-9_]*\})?(<<<|<<-|<<|<>|<&|<|>>|>&|>\||>)(?!\()|(&>>?)")
 _COPY = re.compile(r"[0-9]+-?|-")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jackline.domain.shell.model import Word
+from jackline.named import NamedTuple
 
 
 class Text(NamedTuple):

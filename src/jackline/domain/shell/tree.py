@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from jackline.domain.shell.model import Redirect, Word
+from jackline.named import NamedTuple
 
 
 class Simple:

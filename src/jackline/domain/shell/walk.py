@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jackline.domain.shell.compound import parse
 from jackline.domain.shell.folders import MOVING, joined, may_move, moved
 from jackline.domain.shell.model import Command, NotParsed, Redirect, Word
@@ -11,6 +9,7 @@ from jackline.domain.shell.scan import DEEPEST, LONGEST
 from jackline.domain.shell.taken import Text
 from jackline.domain.shell.tree import Apart, Branches, Chain, Function, Loop, Node, Series, Simple
 from jackline.domain.shell.wrappers import take_off
+from jackline.named import NamedTuple
 
 _IN_SHELL = frozenset(["command", "builtin", "eval", "trap"])
 _PERHAPS_IN_SHELL = _IN_SHELL | {"time", "noglob", "nocorrect"}

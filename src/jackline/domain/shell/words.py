@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from jackline.domain.shell.escapes import hides, replaced
 from jackline.domain.shell.expansions import Expansions
 from jackline.domain.shell.model import Word
+from jackline.named import NamedTuple
 
 _PLAIN = re.compile(r"[^ \t\n\r;&|()<>'\"\\$`]+")
 _DOCUMENT = re.compile(r"[^\\$`]+")

@@ -100,7 +100,7 @@ CREATE TABLE spending (
 
 CREATE INDEX runs_finished ON runs (finished_at, id) WHERE finished_at IS NOT NULL;
 
--- What a dashboard shows first; each holds no more than what it is about, and a query has to say the same condition.
-CREATE INDEX runs_waiting ON runs (reason, created_at, id) WHERE state = 'waiting';
-CREATE INDEX runs_failed ON runs (state, finished_at, id) WHERE state = 'failed';
+-- What a dashboard shows first; each holds no more than what it is about.
+CREATE INDEX runs_waiting ON runs (state, reason, created_at, id) WHERE reason IS NOT NULL;
+CREATE INDEX runs_ended ON runs (state, finished_at, id) WHERE finished_at IS NOT NULL;
 CREATE INDEX work_items_dead ON work_items (finished_at, id) WHERE dead = 1;

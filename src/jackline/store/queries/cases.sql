@@ -38,6 +38,9 @@ UPDATE cases SET status = :status, closeout = :closeout, closed_at = :closed_at,
     updated_at = :at, event_seq = :event_seq, chain_head = :chain_head
 WHERE id = :id AND event_seq = :after
 
+-- name: relocate_case
+UPDATE cases SET repository = :repository, path = :path WHERE id = :id
+
 -- name: lock_active_case
 SELECT case_id FROM active_cases WHERE place = :place
 

@@ -1,0 +1,66 @@
+"""Our NamedTuple does what typing's does, for everything that a record of ours uses."""
+
+from __future__ import annotations
+
+import pickle
+import typing
+from typing import Any
+
+import pytest
+
+from jackline import named
+from jackline.domain.records import Life, Spec
+
+BODY = '''
+from __future__ import annotations
+
+class Made(NamedTuple):
+    """What it is for."""
+
+    first: int
+    second: Unknown | None
+    third: tuple[str, ...] = ()
+
+    @property
+    def both(self) -> int:
+        return self.first + 1
+
+    @classmethod
+    def of(cls, first: int) -> Made:
+        return cls(first, None)
+'''
+
+
+def made(base: object) -> Any:
+    place: dict[str, Any] = {"NamedTuple": base, "__name__": "somewhere"}
+    exec(BODY, place)  # noqa: S102 - the same text under both
+    return place["Made"]
+
+
+OURS, THEIRS = made(named.NamedTuple), made(typing.NamedTuple)
+
+
+@pytest.mark.parametrize(
+    "name", ["__name__", "__qualname__", "__module__", "__doc__", "_fields", "_field_defaults", "__mro__"]
+)
+def test_a_class_is_made_as_typing_makes_it(name: str) -> None:
+    ours, theirs = getattr(OURS, name), getattr(THEIRS, name)
+    assert (ours[1:] == theirs[1:]) if name == "__mro__" else (ours == theirs)
+
+
+def test_a_value_behaves_as_one_of_typings() -> None:
+    ours, theirs = OURS(1, second=2), THEIRS(1, second=2)
+    assert ours == theirs == (1, 2, ())
+    assert (repr(ours), ours._asdict(), ours.both) == (repr(theirs), theirs._asdict(), 2)
+    assert ours._replace(first=3) == theirs._replace(first=3)
+    assert OURS.of(4) == THEIRS.of(4)
+    with pytest.raises(TypeError):
+        OURS(1)
+    with pytest.raises(AttributeError):
+        ours.first = 2
+
+
+def test_a_record_survives_pickling() -> None:
+    life = Life(detail="x")
+    assert pickle.loads(pickle.dumps(life)) == life  # noqa: S301 - our own
+    assert Spec.from_dict(Spec("p", "/w").to_dict()) == Spec("p", "/w")
