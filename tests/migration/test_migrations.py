@@ -195,3 +195,18 @@ def _rows_of_newer(driver: Driver, version: int) -> None:
 
 def test_the_numbers_have_no_gap() -> None:
     assert [one.version for one in schema.migrations("sqlite")] == list(range(1, LATEST + 1))
+
+
+@both
+def test_a_new_database_is_made_in_one_transaction(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks while somebody else makes it finds nothing or all of it, never schema 3 of 7."""
+    steps: list[int] = []
+    migrate_one = type(driver).migrate
+
+    def counted(self: Driver, version: int, *rest: Any) -> bool:
+        steps.append(version)
+        return migrate_one(self, version, *rest)
+
+    monkeypatch.setattr(type(driver), "migrate", counted)
+    assert len(schema.migrate(driver, AT)) == LATEST
+    assert steps == [LATEST]

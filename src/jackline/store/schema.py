@@ -62,12 +62,17 @@ def refuse_newer(driver: Driver, version: int, known: int) -> None:
 
 
 def migrate(driver: Driver, at: int, upto: int | None = None) -> list[str]:
-    """Apply what is missing, each in a transaction of its own; the names of what was applied."""
+    """Apply what is missing; the names of what was applied.
+
+    Each in a transaction of its own, but all in one where nothing is there yet: who looks meanwhile never finds a
+    database that is half made.
+    """
     version, known = driver.version(), latest()
     refuse_newer(driver, version, known)
     verify(driver)
     wanted = [one for one in migrations(driver.backend) if version < one.version <= (upto or known)]
-    return [label(one) for one in wanted if _apply(driver, one, at)]
+    steps = [wanted] if version == 0 and wanted else [[one] for one in wanted]
+    return [label(one) for step in steps if _apply(driver, step, at) for one in step]
 
 
 def verify(driver: Driver) -> None:
@@ -91,13 +96,14 @@ def label(one: Migration) -> str:
     return f"{one.version:04d}_{one.name}"
 
 
-def _apply(driver: Driver, one: Migration, at: int) -> bool:
+def _apply(driver: Driver, step: list[Migration], at: int) -> bool:
     def note(statements: Statements) -> None:
-        values = {"version": one.version, "name": one.name, "checksum": one.checksum, "at": at}
-        statements.run("add_migration", values)
+        for one in step:
+            values = {"version": one.version, "name": one.name, "checksum": one.checksum, "at": at}
+            statements.run("add_migration", values)
         _make_instance(statements)
 
-    return driver.migrate(one.version, one.text, note)
+    return driver.migrate(step[-1].version, "\n".join(one.text for one in step), note)
 
 
 def _make_instance(statements: Statements) -> None:
