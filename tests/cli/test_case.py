@@ -211,6 +211,24 @@ def test_a_learning_is_resolved_by_a_tracked_file_or_a_reason(place: Place) -> N
     assert place.type("case", "learning", "review", "--require-resolved").code == 0
 
 
+def test_where_a_learning_is_kept_can_be_said_anew(place: Place) -> None:
+    begin(place)
+    words = ("--kind", "doc-gap", "--summary", "say it", "--repo-action", "docs")
+    do(place, "learning", "add", *words, "--path", "tpyo.md")
+    gate = ("case", "learning", "review", "--require-resolved")
+    assert place.type(*gate).code == 1
+    do(place, "learning", "amend", "L001", "--repo-action", "none", "--reason", "nobody needs it")
+    assert place.type(*gate).code == 0
+    do(place, "learning", "amend", "L001", "--repo-action", "docs", "--path", "right.md")
+    (lacking,) = place.type("case", "learning", "review", "--json").rows
+    assert (lacking["resolved"], lacking["lacks"]) == (False, "right.md is not tracked by git")
+    (place.repository / "right.md").touch()
+    git(place.repository, "add", "right.md")
+    assert place.type(*gate).code == 0
+    for name in ("L002", "H001", "x"):
+        refused(place.type("case", "learning", "amend", name, "--repo-action", "none", "--reason", "r"), 1, name)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

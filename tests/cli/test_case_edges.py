@@ -1,4 +1,4 @@
-"""`jackline case` where it is hard: odd names, moved repositories, interrupted commands, tricks with the environment."""
+"""`jackline case` where it is hard: odd names, moved repositories, interrupted commands, tricks with variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 from jackline.app import config
 from jackline.app.home import Home
 from jackline.engine import marks
-from tests.cli.place import SAY, Ended, Place, is_one_line
+from tests.cli.place import EFFECT_RULE, SAY, SEND, Place
+from tests.cli.test_case import do, git, refused
 from tests.support.secrets import TOKENS
 
 LEARN = ("case", "learning", "add", "--kind", "doc-gap", "--summary", "say it", "--repo-action", "docs", "--path")
@@ -31,25 +32,10 @@ def at(place: Place) -> Place:
     return place
 
 
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
-
-
 def begin(place: Place, *words: str, **more: Any) -> str:
     ended = place.type("case", "start", "mend it", "--json", *words, **more)
     assert ended.code == 0, ended
     return str(ended.json["id"])
-
-
-def do(place: Place, *words: str, **more: Any) -> Ended:
-    ended = place.type("case", *words, **more)
-    assert ended.code == 0, ended
-    return ended
-
-
-def refused(ended: Ended, code: int, *said: str) -> None:
-    assert (ended.code, is_one_line(ended), ended.out) == (code, True, ""), ended
-    assert [one for one in said if one not in ended.err] == [], ended.err
 
 
 def review(place: Place, **more: Any) -> list[tuple[str, bool]]:
@@ -259,8 +245,8 @@ def test_reopening_without_an_id_means_no_case_of_a_run(at: Place) -> None:
 @pytest.mark.parametrize("named", ["", "another"])
 def test_a_run_that_is_not_named_any_more_is_known_by_its_mark(at: Place, named: str) -> None:
     """`env -u JACKLINE_RUN jackline case command run -- git push` must not get around the gate."""
-    run_id = at.play(SAY, {"ask": "which?"}, words=("--json",)).json["id"]
-    assert at.type("show", run_id, "--json").json["state"] == "waiting"
+    waits = at.policy(EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"'))
+    run_id = at.play(SEND, SAY, words=("--policy", waits, "--json")).json["id"]
     begin(at)
     environ = at.environment()
     with Home(config.load(environ, str(at.repository))) as home:

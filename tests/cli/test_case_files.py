@@ -203,6 +203,26 @@ def test_a_folder_in_the_place_of_a_file_is_told_and_the_case_goes_on(place: Pla
     assert do(place, "hypothesis", "list", "--json").rows[0]["text"] == "one more"
 
 
+def test_a_file_that_was_altered_in_secret_is_written_again(place: Place) -> None:
+    folder = begin(place)
+    do(place, "hypothesis", "add", "a")
+    path = folder / "hypotheses.jsonl"
+    seen = path.stat()
+    path.write_text(path.read_text().replace('"a"', '"z"'))
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    do(place, "status")
+    assert texts(folder) == ["a"]
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(place: Place) -> None:
+    folder = begin(place)
+    for name in (".built", "evidence.jsonl"):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+    ended = do(place, "hypothesis", "add", "a")
+    assert (ended.out, "not up to date" in ended.err) == ("H001 open\n", True)
+
+
 def test_a_repository_that_is_gone_leaves_the_case_readable(place: Place) -> None:
     folder = begin(place)
     moved = place.folder / "moved"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import signal
+import sqlite3
 import threading
 import time
 
@@ -99,6 +101,39 @@ def test_an_item_that_waits_is_answered_by_the_command_that_stands_there(place: 
     assert "| `mail` | pending | 1 |" in section(board(place), "Queue")
 
 
+@pytest.mark.parametrize("name", ["-x", "--help", "--home=/evil", "a b; touch x"])
+def test_an_item_s_id_is_an_id_whatever_it_looks_like(place: Place, name: str) -> None:
+    assert place.type("work", "enqueue", f"--id={name}", "--kind", "mail", "--question", "?").code == 0
+    (command,) = commands(section(board(place), "Waiting for you"))
+    assert place.type(*command, cwd="/", environ={"JACKLINE_HOME": ""}).code == 0
+    assert place.type("work", "get", f"--id={name}", "--json").json["answer"] == "YOUR ANSWER"
+
+
+def test_a_database_that_the_environment_names_is_named_in_commands(place: Place) -> None:
+    place.environ["JACKLINE_DATABASE"] = str(place.folder / "else where.sqlite")
+    assert place.type("work", "enqueue", "--id", "i", "--kind", "mail", "--question", "?").code == 0
+    shown = section(board(place), "Waiting for you")
+    (command,) = re.findall(r"  - `(env .*)`", shown)
+    _, variable, program, *words = shlex.split(command)
+    name, _, address = variable.partition("=")
+    assert (name, program) == ("JACKLINE_DATABASE", "jackline")
+    del place.environ["JACKLINE_DATABASE"]
+    assert place.type(*words, environ={name: address, "JACKLINE_HOME": ""}).code == 0
+
+
+def test_a_run_that_was_imported_is_told_without_a_command(place: Place) -> None:
+    assert place.play(SAY, words=("--run-id", "r", "--proof", "false")).code == 16
+    with sqlite3.connect(place.home / "state.sqlite") as database:
+        (spec,) = database.execute("SELECT spec FROM specs").fetchone()
+        changed = json.loads(spec)
+        changed["options"] = {**changed.get("options", {}), "imported": "agentpair"}
+        database.execute("UPDATE specs SET spec = ?", (json.dumps(changed),))
+    assert place.type("dashboard").code == 0
+    shown = section(board(place), "Failed since yesterday")
+    assert "| imported |" in shown
+    assert commands(shown) == []
+
+
 def test_a_home_that_everybody_finds_is_not_named_in_commands(place: Place) -> None:
     place.environ["JACKLINE_HOME"] = ""
     assert place.play(SAY, words=("--run-id", "r", "--proof", "false")).code == 16
@@ -176,6 +211,13 @@ def test_what_a_killed_writer_left_is_swept_away(place: Place) -> None:
     os.utime(left, (long_ago, long_ago))
     assert place.type("dashboard").code == 0
     assert not left.exists()
+
+
+def test_events_that_left_for_the_archive_leave_the_dashboard(place: Place) -> None:
+    assert place.play(SAY, words=("--run-id", "r")).code == 0
+    assert "`run.succeeded`" in section(board(place), "Newest events")
+    assert place.type("db", "archive", "--older-than", "0h").code == 0
+    assert section(board(place), "Newest events").strip() == "None."
 
 
 # --- when it cannot be written -------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import gzip
 import json
 import shlex
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
@@ -269,6 +270,10 @@ def test_search_finds_what_is_newest_first(place: Place) -> None:
 def test_what_a_terminal_would_obey_is_not_printed(place: Place) -> None:
     append(place, text="\x1b[31mred\x07\nline")
     assert place.type("events", "tail").out.count("\n") == 1
+    assert "\x1b" not in place.type("events", "tail").out
+    with sqlite3.connect(place.home / "state.sqlite") as connection:  # as another program may have written it
+        connection.execute("INSERT INTO events SELECT stream, 2, at, char(27) || '[0m', 'a', '{}', '' FROM events")
+    connection.close()
     assert "\x1b" not in place.type("events", "tail").out
 
 

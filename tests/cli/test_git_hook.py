@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from jackline.app.git_hook import text_of
 from tests.cli.place import Ended, Place, is_one_line
 
 PATH = f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin"
@@ -111,9 +112,20 @@ def test_a_link_is_somebody_elses(at: Place) -> None:
 def test_an_older_one_of_ours_is_written_anew(at: Place) -> None:
     hook(at, "install")
     text = hook_file(at).read_text()
-    hook_file(at).write_text(text + "# of another version\n")
+    hook_file(at).write_text(text_of("# of another version\n"))
     assert at.type("case", "hook", "status", "--json").json["state"] == "outdated"
     assert at.type("case", "hook", "install", "--json").json["changed"] is True
+    assert hook_file(at).read_text() == text
+
+
+def test_one_of_ours_that_got_lines_of_somebody_else_is_theirs(at: Place) -> None:
+    hook(at, "install")
+    with hook_file(at).open("a") as file:
+        file.write("make lint\n")
+    text = hook_file(at).read_text()
+    for action in ("install", "remove"):
+        ended = hook(at, action)
+        assert (ended.code, is_one_line(ended), "is not jackline's alone" in ended.err) == (2, True, True), ended
     assert hook_file(at).read_text() == text
 
 
@@ -253,3 +265,15 @@ def test_the_line_for_a_hook_of_ones_own_holds_a_commit_too(at: Place) -> None:
     learn(at)
     held = git(at, "commit", "-qm", "held", "--allow-empty")
     assert (held.code, "linted" in held.err) == (1, False)
+
+
+@pytest.mark.parametrize("path", [WITHOUT, PATH])
+def test_the_line_holds_also_in_a_hook_that_ends_at_the_first_failure(at: Place, path: str) -> None:
+    """As husky runs them, with `sh -e`: what is not there must not hold a commit."""
+    hook_file(at).write_text("#!/bin/sh\n")
+    line = hook(at, "install").err.rpartition("by hand: ")[2]
+    hook_file(at).write_text(f"#!/bin/sh -e\n{line}\necho linted >&2\n")
+    hook_file(at).chmod(0o755)
+    learn(at)
+    done = git(at, "commit", "-qm", "free", "--allow-empty", PATH=path)
+    assert (done.code, "linted" in done.err) == ((0, True) if path == WITHOUT else (1, False))

@@ -270,7 +270,7 @@ def test_a_pair_s_run_can_be_read_like_ours(place: Place) -> None:
         ("review", "codex", "good: PASS"),
     ]
     assert (shown["sessions"], shown["cost_usd"]) == ({}, None)
-    assert place.type("logs", name).out == "mendedgood: PASS"
+    assert place.type("logs", name).out == "mended\ngood: PASS\n"
     events = place.type("logs", "--events", name, "--json").rows
     times = {row["kind"]: row["at"] for row in events}
     assert times["agent.message"] == "2026-01-02T03:05:04.000Z"

@@ -89,6 +89,16 @@ def test_a_column_that_is_called_as_the_number_of_a_row(place: Place) -> None:
     assert (ended.code, len(of(ended, "unreadable"))) == (1, 1), ended
 
 
+def test_a_schema_that_is_no_text_is_told(place: Place) -> None:
+    """SQLite quotes what is damaged, and Python cannot even read the error."""
+    path = old.universal(place.folder / "runtime_state.db")
+    data = path.read_bytes()
+    at = data.index(b"CREATE TABLE runs (")
+    path.write_bytes(data[:at] + b"CREATE TABLE runs \x80" + data[at + 19 :])
+    ended = take(place, str(path), "--as", "universal-agent")
+    assert (ended.code, len(of(ended, "unreadable"))) == (1, 1), ended
+
+
 def test_a_spec_that_is_no_json_is_told_once(place: Place) -> None:
     path = old.universal(place.folder / "runtime_state.db")
     with sqlite3.connect(path) as connection:
@@ -113,6 +123,14 @@ def test_a_run_that_was_cut_off_says_so(place: Place) -> None:
     old.runner(place.folder, metadata={})
     (row,) = of(take(place, str(place.folder / "logs")), "imported")
     assert "detail     imported: it was cut off\n" in place.type("show", row["id"]).out
+
+
+def test_a_warning_is_said_once(place: Place) -> None:
+    (place.home / "dashboard.md").mkdir(parents=True)  # it cannot be written
+    old.runner(place.folder)
+    ended = place.type("import", str(place.folder / "logs"))
+    assert (ended.code, len(ended.err.splitlines())) == (0, 1), ended
+    assert ended.err.startswith("jackline: the dashboard is not up to date")
 
 
 def test_many_importers_at_once_take_each_thing_once(place: Place) -> None:

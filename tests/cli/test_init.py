@@ -121,11 +121,14 @@ def test_a_skill_that_somebody_edited_stays(place: Place) -> None:
 
 
 def test_many_at_once_write_each_thing_once(place: Place) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=place.repository, check=True)
     ends = [place.end_of(one) for one in [place.start("init", "--agents-md") for _ in range(6)]]
     assert [one.code for one in ends] == [0] * 6, ends
     for name in skills.NAMES:
         assert sum("wrote" in line for one in ends for line in one.out.splitlines() if f"skill {name}" in line) == 1
     assert (place.repository / "AGENTS.md").read_text().count(skills.BEGIN) == 1
+    assert (place.repository / ".gitignore").read_text() == ".agents/runs/\n"
+    assert sum(".gitignore" in line and "wrote" in line for one in ends for line in one.out.splitlines()) == 1
     assert not list(place.repository.rglob("*.unfinished"))
 
 

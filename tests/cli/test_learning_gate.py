@@ -76,6 +76,20 @@ def test_a_case_that_is_opened_inside_belongs_to_the_run(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(("environ", "name"), [({}, "scripted"), ({"JACKLINE_ACTOR": "forge"}, "forge")])
+def test_what_an_agent_does_bears_its_name_unless_a_person_gave_one(
+    place: Place, environ: dict[str, str], name: str
+) -> None:
+    place.environ.update(environ)
+    steps = (START, "jackline work enqueue --id a --kind k", "jackline work next", "jackline events append seen")
+    proof = 'test -z "$JACKLINE_ACTOR"'  # a check is the host's doing
+    assert play(place, *map(shell, steps), words=("--proof", proof)).code == 0
+    assert place.type("work", "get", "a", "--json").json["owner_agent"] == name
+    events = place.type("events", "tail", "--limit", "50", "--json").rows
+    assert {one["actor"] for one in events if one["type"].startswith(("work.", "case.", "seen"))} == {name}
+
+
+@pytest.mark.usefixtures("repository")
 def test_a_run_that_the_home_does_not_know_is_named(place: Place) -> None:
     assert place.play(SAY).code == 0
     ended = place.type("case", "start", "why?", "--skip-intake", environ={"JACKLINE_RUN": "elsewhere"})
@@ -156,6 +170,16 @@ def test_a_resume_tells_the_agent_and_goes_on_to_success(place: Place) -> None:
     assert "L001 caches are cold: docs/cache.md is not tracked by git" in told
     assert "jackline case handoff" in told
     assert [code for code, _ in reviews(place)] == [1, 0]
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_fork_of_such_a_run_has_no_case_of_its_own_and_is_not_held(place: Place) -> None:
+    look = "jackline case status >../status 2>&1; true"
+    steps = f'if [ "$JACKLINE_RUN" = r1 ]; then {START} && {LEARN}; else {look}; fi'
+    assert play(place, shell(steps)).code == UNRESOLVED
+    forked = place.type("fork", "r1", "--json")
+    assert (forked.code, forked.json["state"]) == (0, "succeeded"), forked
+    assert f"no case is active in run {forked.json['id']}" in (place.folder / "status").read_text()
 
 
 @pytest.mark.usefixtures("repository")

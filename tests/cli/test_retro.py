@@ -107,6 +107,19 @@ def test_proposals_are_asked_once_and_answered_by_the_command_that_stands_there(
     assert f"pending: `YOUR ANSWER` (item `{first[0]['id']}`)" in text
 
 
+def test_an_id_that_somebody_else_took_does_not_stop_it(place: Place, store: Store) -> None:
+    filled(store)
+    first = place.type("retro", "weekly", "--week", BEFORE.name, "--json").json["proposals"]
+    assert first == []
+    taken = f"retro:{LAST.name}:people"
+    assert place.type("work", "enqueue", "--id", taken, "--kind", "mine").code == 0
+    ended = place.type("retro", "weekly", "--json")
+    assert ended.code == 0, ended
+    found = {one["id"]: (one["status"], one["is_new"]) for one in ended.json["proposals"]}
+    assert len(found) == 4
+    assert found[taken] == ("pending", False)
+
+
 def test_what_is_still_open_from_the_week_before_is_not_asked_again(place: Place, store: Store) -> None:
     for number in range(3):
         failed(store, f"older-{number}", BEFORE.start)

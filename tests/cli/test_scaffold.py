@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,20 @@ def test_a_database_of_another_system_is_left_untouched(place: Place) -> None:
     assert "jackline import" in ended.err
     assert path.read_bytes() == before
     assert [one.name for one in instance(place).iterdir() if one.name != "state.sqlite.gate"] == ["state.sqlite"]
+
+
+def test_a_folder_of_no_name_is_not_the_default(place: Place) -> None:
+    """A host whose variable is empty must not find its agent elsewhere."""
+    ended = place.type("scaffold", "", "--host", "grove", "--agent", "forge")
+    assert (ended.code, is_one_line(ended), "DIR is empty" in ended.err) == (2, True, True), ended
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_database_that_is_no_file_is_not_waited_for(place: Place, make: Callable[[str], None]) -> None:
+    instance(place).mkdir(parents=True)
+    make(str(instance(place) / "state.sqlite"))
+    ended = scaffold(place)
+    assert (ended.code, is_one_line(ended), "is no regular file" in ended.err) == (1, True, True), ended
 
 
 @pytest.mark.parametrize("name", ["state.sqlite", "dashboard.md", "retros", "context", "context/repos.md", "CLAUDE.md"])

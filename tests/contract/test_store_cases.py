@@ -196,6 +196,22 @@ def test_switching_leaves_the_other_case_open(store: Store) -> None:
     assert kinds(store, "case-2") == ["case.started", "case.switched"]  # the second time changed nothing
 
 
+def test_a_case_goes_with_its_repository_and_is_active_nowhere(store: Store) -> None:
+    started(store)
+    store.add_entry("case-1", line(), AT, "ann")
+    moved = store.relocate_case("case-1", "repo-2", "/srv/moved", AT + 1, "bob")
+    assert (moved.repository, moved.path) == ("repo-2", "/srv/moved")
+    assert store.case("case-1") == moved
+    assert store.active_case(PLACE) is None
+    assert [case.id for case in store.cases(CaseQuery(repository="repo-2"))] == ["case-1"]
+    store.close_case("case-1", {}, AT, "ann")
+    store.relocate_case("case-1", "repo-1", "/srv/r", AT + 2, "bob")  # what is closed may be moved, too
+    assert [one for one in kinds(store) if one == "case.moved"] == ["case.moved"] * 2
+    assert intact(store)
+    with pytest.raises(NotFound, match="no case matches 'x'"):
+        store.relocate_case("x", "repo-1", "/srv/r", AT, "bob")
+
+
 def test_what_is_not_there_is_said(store: Store) -> None:
     for ask in (
         lambda: store.add_entry("x", line(), AT, "ann"),

@@ -12,6 +12,8 @@ from jackline.domain.budget import Spent
 from jackline.domain.case import Case, CaseStatus, Entry, EntryKind, Problem
 from jackline.domain.changes import Changes
 from jackline.domain.records import Attempt, Call, Life, Owner, Spec, Turn
+from jackline.domain.reporting import Spending
+from jackline.domain.saying import day
 from jackline.domain.states import (
     CallClass,
     CallState,
@@ -133,6 +135,14 @@ def test_a_second_import_changes_nothing(store: Store) -> None:
     assert store.import_run(other, NOW + 5, "bob") is Import.ALREADY
     assert (store.run("pair-1"), store.events("pair-1")) == (before, events)
     assert len(store.list_runs(RunQuery())) == 1
+
+
+def test_what_it_spent_is_counted_on_the_day_it_ended_and_once(store: Store) -> None:
+    spent = Life(RunState.SUCCEEDED, attempt=1, agent="codex", spent=Spent(tokens_output=7, usd_micros=50))
+    for _ in range(2):
+        store.import_run(imported(life=spent), NOW, WHO)
+    store.import_run(imported("pair-2", origin="agentpair r/2", life=Life(RunState.SUCCEEDED)), NOW, WHO)
+    assert store.spending("0000", "9999") == [Spending(day(AT + 9), "codex", 50, 7)]
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,17 @@ import pytest
 
 from jackline.domain.budget import Spent
 from jackline.domain.events import Fact
+from jackline.domain.gate import Admission
 from jackline.domain.records import Check, Life, Run, Spec, Turn
 from jackline.domain.reporting import Move, Spending
-from jackline.domain.states import Failure, Phase, RunState, WaitReason
+from jackline.domain.states import Decision, Failure, Phase, RunState, WaitReason
 from jackline.errors import Fenced
 from jackline.store import named, reporting, rows, schema
 from jackline.store.contract import Change, Store
 from jackline.store.open import _driver, migrate, open_store
 from jackline.store.sql_store import SqlStore
 from tests.conftest import BACKENDS
-from tests.support.stores import AT, LEASE_MS, begun, by_hand, claimed, made, owner
+from tests.support.stores import AT, LEASE_MS, begun, by_hand, claimed, intent, made, owner
 
 DAY = 86_400_000
 AT_DAY = time.strftime("%Y-%m-%d", time.gmtime(AT // 1000))
@@ -282,6 +283,29 @@ def test_what_was_spent_before_days_were_counted_is_not_lost(
     driver.close()
 
 
+def test_the_newest_events_are_cut_and_have_no_talk_among_them(store: Store) -> None:
+    store.append_event(Fact("build.finished", {"text": "x" * 5_000}), AT, "ada")
+    lease = begun(store)
+    store.write(lease, Change(AT + 5, (Fact("agent.message", {"text": "hello"}), Fact("turn.started"))))
+    found = store.newest_events(3)
+    assert [one.kind for one in found] == ["turn.started", "run.claimed", "run.created"]
+    last = store.newest_events(10)[-1]
+    assert (last.kind, last.actor, last.at, len(last.data)) == ("build.finished", "ada", AT, 400)
+
+
+def test_open_calls_can_be_looked_for_among_the_newest(store: Store) -> None:
+    lease = begun(store)
+    for number in range(9):
+        wanted = intent(f"call-{number}", key=f"key-{number}")
+        asked = Admission(Decision.ASK if number % 3 else Decision.ALLOW, "why")
+        store.admit(lease, wanted, lambda *_, answer=asked: answer, (1, 1), AT + number)
+    assert [call.id for call in store.asked("run-1")] == ["call-1", "call-2", "call-4", "call-5", "call-7", "call-8"]
+    assert [call.id for call in store.asked("run-1", 4)] == ["call-5", "call-7", "call-8"]
+    assert [call.id for call in store.open_calls("run-1", 4)] == ["call-6"]
+    assert [call.id for call in store.open_calls("run-1", 100)] == ["call-0", "call-3", "call-6"]
+    assert store.forced("run-1", 4) == []
+
+
 # --- cost ----------------------------------------------------------------------------------------------------
 
 _BOUNDED = {
@@ -292,6 +316,7 @@ _BOUNDED = {
     "report_items": ("work_items_status",),
     "report_dead": ("work_items_dead",),
     "report_kinds": ("work_items_next_of_kind",),
+    "report_newest_events": ("events_timeline",),
     "report_newest_learnings": ("case_entries_learnings",),
     "report_learnings": ("case_entries_learnings",),
     "report_finished": ("runs_finished",),

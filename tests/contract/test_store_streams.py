@@ -7,6 +7,7 @@ import pytest
 from jackline.domain.case import Entry, EntryKind, Problem
 from jackline.domain.events import Fact
 from jackline.domain.gate import decide
+from jackline.errors import StoreError
 from jackline.store.contract import Settlement, Store
 from jackline.store.state_contract import JOURNAL, NewCase, NewItem
 from tests.support.stores import AT, begun, by_hand, drop_triggers, intent
@@ -48,6 +49,19 @@ def test_the_database_itself_refuses_to_alter_an_event(store: Store, stream: str
     assert store.events(stream) == before
     assert len(before) > 1
     assert store.check() == []
+
+
+def test_an_event_whose_place_is_taken_takes_the_whole_change_back(store: Store) -> None:
+    """As somebody may have written by hand: the item is not changed without its event."""
+    add_everything(store)
+    by_hand(store, "INSERT INTO events SELECT stream, 3, at, 'forged', actor, data, 'x' FROM events "
+                   "WHERE stream = 'work:item-1' AND seq = 2")  # fmt: skip
+    before = store.item("item-1")
+    with pytest.raises(StoreError):
+        store.annotate_item("item-1", "hm", AT, "ada")
+    assert store.item("item-1") == before
+    assert [event.kind for event in store.events("work:item-1")][2:] == ["forged"]
+    assert store.append_event(Fact("note.made"), AT, "ada").seq == 3  # and the connection goes on
 
 
 def test_a_store_with_every_kind_of_stream_is_in_order(store: Store) -> None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,20 +30,6 @@ SECONDS = 60
 
 def pages_with(language: str) -> list[str]:
     return [name for name in NAMES if any(block.language == language and not block.not_run for block in blocks(name))]
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    """A repository with what a fresh clone has: the examples, and .venv/ as `make setup` leaves it."""
-    made = Place(tmp_path)
-    made.repository.mkdir()
-    shutil.copytree(ROOT / "examples", made.repository / "examples")
-    (made.repository / ".venv").symlink_to(sys.prefix)
-    made.environ["PATH"] = os.pathsep.join((os.path.join(sys.prefix, "bin"), os.environ["PATH"]))
-    made.environ["GIT_CONFIG_GLOBAL"] = os.devnull
-    subprocess.run(["git", "init", "-q"], cwd=made.repository, check=True)
-    yield made
-    made.close()
 
 
 def end(place: Place, argv: list[str]) -> Ended:

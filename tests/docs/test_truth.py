@@ -89,6 +89,13 @@ def test_the_page_about_commands_has_them_all() -> None:
     assert set(rows) == known_commands()
 
 
+def test_the_changelog_names_them_all_once() -> None:
+    """In one line, since nothing was released before."""
+    shown = " ".join(read("CHANGELOG.md").partition("- Commands: ")[2].partition("\n- ")[0].split())
+    named = re.findall(r"`([a-z]+)`", shown.partition(";")[0])
+    assert sorted(named) == sorted(known_commands())
+
+
 def test_the_page_about_commands_has_every_flag_and_no_other() -> None:
     named = set(FLAG.findall(" ".join(inline_code(CLI))))
     there = frozenset().union(*(flags_of(name) for name in known_commands()))

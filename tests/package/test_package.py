@@ -104,7 +104,8 @@ def test_the_wheel_needs_nothing(built: Built) -> None:
     assert f"Version: {__version__}" in head
     assert "Requires-Python: >=3.11" in head
     assert [line for line in head if line.startswith("Requires-Dist:") and "extra ==" not in line] == []
-    assert {line.partition(": ")[2] for line in head if line.startswith("Provides-Extra:")} == {"otel", "postgres"}
+    extras = {line.partition(": ")[2] for line in head if line.startswith("Provides-Extra:")}
+    assert extras == {"mcp", "otel", "postgres"}
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ TOLD = Handoff(
 def test_the_next_agent_is_told_what_it_needs() -> None:
     text = case_handoff.text_of(TOLD)
     for part in (
-        "# Case case-1 (open)\n\nmend it\n\nIntent: for speed",
+        "# Case case-1 (open)\n\nmend it\n\nRepository: `/srv/r`\n\nIntent: for speed",
         "## Open hypotheses\n\n- H001 the cache\n- H001's E001: misses\n",
         "## Rejected: do not try them again\n\n- H002 the disk (it is idle)\n",
         "## Other evidence\n\n- a hunch\n",
@@ -154,11 +154,38 @@ def test_the_next_agent_is_told_what_it_needs() -> None:
         "- L001 pin it: t.py is not tracked by git",
         "- ` M a.py`",
         "- decide H001: the cache",
-        "`jackline case hypothesis resolve H001 --status accepted|rejected --case case-1`",
+        "`jackline case hypothesis resolve H001 --status accepted --case case-1  # or rejected, blocked, superseded`",
+        '`jackline case evidence add "…" --hypothesis H001 --case case-1`',
         '`jackline case close --summary "…" --case case-1`',
     ):
         assert part in text
     assert case_handoff.to_dict(TOLD)["next_steps"] == ["H001: the cache"]
+
+
+def test_the_next_agent_is_told_what_came_before() -> None:
+    begun = case(problem=Problem(intake_plan={"read": ["a.py"]}, dirty_worktree=(" M a.py",)))
+    told = Handoff(
+        begun,
+        (entry(H, "the disk", "rejected"), entry(H, "the cache", "open", 2)),
+        commands=(
+            entry(C, "pytest -q", "fail", exit_code=1, output="E  boom\n1 failed in 3 s\n"),
+            entry(C, "make", "skipped", 2, note="no network"),
+        ),
+        learnings=(entry(L, "pin it", "test", path="t.py"), entry(L, "odd", "none", 2, reason="once")),
+        dirty=(" M a.py", "?? b.py"),
+    )
+    text = case_handoff.text_of(told)
+    for part in (
+        '## Plan of the intake\n\n`{"read": ["a.py"]}`\n',
+        "- C001 fail (exit 1): `pytest -q`: 1 failed in 3 s\n- C002 skipped: `make`: no network\n",
+        "## Learned, and kept\n\n- L001 pin it (test: t.py)\n- L002 odd (none: once)\n",
+        "- ` M a.py` (as when the case began)\n- `?? b.py`\n",
+        'evidence add "…" --hypothesis H002',  # the first was decided
+    ):
+        assert part in text
+    assert [one["id"] for one in case_handoff.to_dict(told)["learnings"]] == ["L001", "L002"]
+    long = case_handoff.text_of(Handoff(case(problem=Problem(intake_plan="read " * 5000))))
+    assert len(long) < 1500
 
 
 def test_a_handoff_stays_short_and_harmless() -> None:

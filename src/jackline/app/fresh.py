@@ -1,9 +1,16 @@
-"""Files that are written once: whole or not at all, and never over one that is there. It replaces nothing."""
+"""Files that are written once, whole or not at all, and lines that are added once. It replaces nothing."""
 
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def write(path: str, text: str, mode: int = 0o666) -> bool:
@@ -34,3 +41,22 @@ def _named(beside: str, path: str) -> bool:
             return False
         os.rename(beside, path)
     return True
+
+
+def add(path: str, lacking: Callable[[bytes], bytes]) -> bool:
+    """Whether something was added to the end of a file: what `lacking` says that its text lacks."""
+    import fcntl
+
+    with open(path, "ab+", opener=_opener) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise UsageError(f"{path} is no regular file")
+        fcntl.flock(file, fcntl.LOCK_EX)  # of two at once only one adds it
+        file.seek(0)
+        more = lacking(file.read())
+        file.write(more)
+    return bool(more)
+
+
+def _opener(path: str, flags: int) -> int:
+    """Through no link, and without waiting for whoever reads a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)

@@ -77,5 +77,5 @@ def refuse_links(root: str, path: str) -> None:
     """UsageError if the path, or a folder on the way to it inside the root, is a link: it may lead anywhere."""
     while path != root and len(path) > len(root):
         if os.path.islink(path):
-            raise UsageError(f"{path} is a link: jackline writes only to files and folders of the project itself")
+            raise UsageError(f"{path} is a link, and jackline writes through none: put a file or folder in its place")
         path = os.path.dirname(path)

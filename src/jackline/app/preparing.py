@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import places, skills
+from jackline.app import fresh, places, skills
 from jackline.app.keys import KEYS
 from jackline.app.places import PROJECT_FILE
 from jackline.app.skills import Step
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TASKS = os.path.join(FOLDER, "tasks")
 _IGNORED = ".agents/runs/"
-_SAME = frozenset({_IGNORED, _IGNORED.rstrip("/"), f"/{_IGNORED}", f"/{_IGNORED.rstrip('/')}", ".agents/", ".agents"})
+_SAME = frozenset({b".agents/runs/", b".agents/runs", b"/.agents/runs/", b"/.agents/runs", b".agents/", b".agents"})
 _HEAD = """\
 # Settings of jackline for this project. Every line is optional; what is commented out shows the default.
 # `jackline config` says what counts and where it came from. Limits and timeouts can only be lowered here until a
@@ -49,13 +49,8 @@ def prepare(folder: str, *, pointer: bool = False) -> list[Step]:
 
 def _settings(project: str) -> Iterator[Step]:
     path = os.path.join(project, PROJECT_FILE)
-    try:
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(settings_text())
-    except FileExistsError:
-        yield Step(path, wrote=False, what="settings")
-        return
-    yield Step(path, wrote=True, what="settings, all commented out")
+    wrote = fresh.write(path, settings_text())
+    yield Step(path, wrote, "settings, all commented out" if wrote else "settings")
 
 
 def settings_text() -> str:
@@ -81,19 +76,10 @@ def _ignore(project: str) -> Iterator[Step]:
     if not os.path.exists(os.path.join(root, ".git")):
         return
     path = os.path.join(project, ".gitignore")
-    text = _read(path)
-    missing = not any(line.strip() in _SAME for line in text.splitlines())
-    if missing:
-        with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(("" if not text or text.endswith("\n") else "\n") + _IGNORED + "\n")
-    yield Step(path, wrote=missing, what=f"{_IGNORED} is left out of commits")
+    yield Step(path, fresh.add(path, _not_ignored), f"{_IGNORED} is left out of commits")
 
 
-def _read(path: str) -> str:
-    if os.path.lexists(path) and not os.path.isfile(path):  # a pipe would be waited for
-        raise UsageError(f"{path} is no regular file")
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
+def _not_ignored(text: bytes) -> bytes:
+    if any(line.strip() in _SAME for line in text.splitlines()):
+        return b""
+    return (b"" if not text or text.endswith(b"\n") else b"\n") + f"{_IGNORED}\n".encode()

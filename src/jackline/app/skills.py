@@ -6,12 +6,10 @@ A skill that is there stays as it is, edited or not; of AGENTS.md nothing is cha
 from __future__ import annotations
 
 import os
-import stat
 from typing import TYPE_CHECKING
 
 from jackline.app import fresh
 from jackline.app.trust import FOLDER
-from jackline.errors import UsageError
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -66,24 +64,12 @@ def write(project: str) -> Iterator[Step]:
 
 def point(project: str) -> Step:
     """Add the pointer to AGENTS.md, unless it is there."""
-    import fcntl
-
     path = os.path.join(project, POINTER)
-    with open(path, "ab+", opener=_opener) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise UsageError(f"{path} is no regular file")
-        fcntl.flock(file, fcntl.LOCK_EX)  # of two at once only one adds it
-        file.seek(0)
-        text = file.read()
-        missing = BEGIN.encode() not in text
-        if missing:
-            file.write(_gap(text) + _POINTED.encode())
-    return Step(path, missing, "a pointer to the skills")
+    return Step(path, fresh.add(path, _lacking), "a pointer to the skills")
 
 
-def _opener(path: str, flags: int) -> int:
-    """Through no link, and without waiting for whoever reads a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+def _lacking(text: bytes) -> bytes:
+    return b"" if BEGIN.encode() in text else _gap(text) + _POINTED.encode()
 
 
 def _gap(text: bytes) -> bytes:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
 
-ACTOR = "JACKLINE_ACTOR"  # set by a host for its agent, or by a person
+ACTOR = "JACKLINE_ACTOR"  # set by a host for its agent, by a run for its own, or by a person
 RUN = "JACKLINE_RUN"  # set for everything that an agent of a run starts
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 RESOLUTIONS = {"done": "succeed", "failed": "fail", "cancelled": "cancel"}
+_FOR_A_PERSON = "this is asked from inside a run: a work item that waits is for a person to {what}, elsewhere"
 _EXAMPLE = '{"to": "bob"}'
 
 
@@ -85,9 +86,11 @@ def resolve(
     token: int | None = None,
     notes: str | None = None,
 ) -> WorkItem:
-    """End an item: done, failed or cancelled. One in flight only by who holds it."""
+    """End an item: done, failed or cancelled. One in flight only by who holds it, one that waits only by a person."""
     if status not in RESOLUTIONS:
         raise UsageError(f"a work item cannot end as '{named(status)}': say {', '.join(RESOLUTIONS)}")
+    if _is_inside() and get(home, item_id).status is WorkStatus.WAITING_HUMAN:
+        raise ItemRefused(_FOR_A_PERSON.format(what="end"))
     hold = Hold(item_id, _who(owner), token)
     item = _store(home, item_id).resolve_item(hold, RESOLUTIONS[status], clock.wall_ms(), _noted(notes))
     _changed(home)
@@ -121,13 +124,8 @@ def wait_human(home: Home, item_id: str, question: str, owner: str = "", token: 
 
 def answer(home: Home, item_id: str, text: str, actor: str = "") -> WorkItem:
     """A person's answer: the item is in the queue again. Refused inside a run, whose agents are no persons."""
-    from jackline.app import who
-    from jackline.engine import marks
-
-    if os.environ.get(marks.NAME) or who.run_id(os.environ):
-        raise ItemRefused(
-            "this is asked from inside a run: a work item that waits is for a person to answer, elsewhere"
-        )
+    if _is_inside():
+        raise ItemRefused(_FOR_A_PERSON.format(what="answer"))
     if not text.strip():
         raise UsageError("the answer is empty: say something")
     item = _store(home, item_id).answer_item(item_id, _short(text), clock.wall_ms(), _who(actor))
@@ -195,6 +193,14 @@ def _store(home: Home, item_id: str) -> Store:
     if home.is_new:
         raise NoItem(named(item_id))
     return home.store(create=True)
+
+
+def _is_inside() -> bool:
+    """Whether this is done below a run, whose agents are no persons."""
+    from jackline.app import who
+    from jackline.engine import marks
+
+    return bool(os.environ.get(marks.NAME) or who.run_id(os.environ))
 
 
 def _who(given: str) -> str:

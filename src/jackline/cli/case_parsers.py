@@ -19,7 +19,7 @@ _ACTIONS = {
     "hypothesis": "what may be the cause: add, resolve, list",
     "evidence": "what speaks for or against it: add",
     "command": "what was run: run, add",
-    "learning": "what the repository should know: add, review",
+    "learning": "what the repository should know: add, amend, review",
     "handoff": "print what the next agent needs to go on",
     "close": "run the verification, and close the case if everything is met",
     "reopen": "open a closed case again",
@@ -30,7 +30,11 @@ _ACTIONS = {
 }
 _HYPOTHESIS = {"add": "write a hypothesis down", "resolve": "say what became of one", "list": "show them all"}
 _COMMAND = {"run": "run a command and write down what came of it", "add": "write down one that was run elsewhere"}
-_LEARNING = {"add": "write down what was learned, and where it is kept", "review": "which are not in the repository"}
+_LEARNING = {
+    "add": "write down what was learned, and where it is kept",
+    "amend": "say anew where one is kept",
+    "review": "which are not in the repository",
+}
 _STATUSES = tuple(str(one) for one in HypothesisStatus)
 _RESOLVED = tuple(one for one in _STATUSES if one != HypothesisStatus.OPEN)
 
@@ -116,10 +120,12 @@ def _learning(made: Mapping[str, Parser]) -> None:
     add = made["add"]
     add.add_argument("--kind", required=True, choices=tuple(str(one) for one in LearningKind), help="what was missing")
     add.add_argument("--summary", metavar="TEXT", required=True, help="what was learned")
+    made["amend"].add_argument("entry", metavar="L001", help="which one")
     actions = tuple(str(one) for one in RepoAction)
-    add.add_argument("--repo-action", required=True, choices=actions, help="what became of it in the repository")
-    add.add_argument("--path", metavar="PATH", default="", help="the file that keeps it")
-    add.add_argument("--reason", metavar="TEXT", default="", help="with none: why no file should")
+    for kept in (add, made["amend"]):
+        kept.add_argument("--repo-action", required=True, choices=actions, help="what became of it in the repository")
+        kept.add_argument("--path", metavar="PATH", default="", help="the file that keeps it")
+        kept.add_argument("--reason", metavar="TEXT", default="", help="with none: why no file should")
     made["review"].add_argument(
         "--require-resolved", action="store_true", help="exit 1 if one is not in the repository"
     )

@@ -9,7 +9,7 @@ from jackline.domain.evidence import digest
 from jackline.domain.records import Call, Run
 from jackline.domain.repository import repository_id
 from jackline.domain.states import CallClass, CallState
-from jackline.store import contents, facts, importing_clean, rows
+from jackline.store import contents, facts, importing_clean, rows, spending
 from jackline.store.base import Chain, write_event
 from jackline.store.driver import Again, clean
 from jackline.store.import_contract import Import, ImportedEvent
@@ -79,6 +79,7 @@ def _add(statements: Statements, new: ImportedRun, told: ImportedEvent) -> Impor
     spec = rows.spec_text(new.spec)
     statements.run("add_spec", {"run_id": run.id, "spec": spec})
     _put_records(statements, new)
+    spending.charge(statements, run.agent, new.finished_at, new.life.spent)
     calls = [event for number, call in enumerate(new.calls, 1) for event in _put_call(statements, run.id, call, number)]
     between = sorted((*new.events, *calls), key=lambda event: event.at)
     ended = ImportedEvent(new.finished_at, f"run.{new.life.state}", _ENGINE, _end(new))

@@ -7,30 +7,31 @@ from jackline.domain.states import CallClass, CallState, Decision, Replay
 from jackline.domain.tally import Tally
 from jackline.store import contents, lineage, rows
 from jackline.store.base import Base
-from jackline.store.driver import clean
+from jackline.store.driver import Row, Statements, clean
 
 WORDS: dict[str, object] = {
     **{str(one): str(one) for one in CallState},
     **{str(one): str(one) for one in (Decision.ALLOW, Decision.STORED, Decision.ASK)},
     **{str(one): str(one) for one in (Replay.EXACT, Replay.IDEMPOTENT, Replay.RELAUNCH)},
     **{str(one): str(one) for one in (CallClass.EFFECT, CallClass.UNKNOWN)},
+    "since": "",  # from the first call on
 }
 
 
 class LedgerReading(Base):
     """The part of the store that shows what went through the gate."""
 
-    def open_calls(self, run_id: str) -> list[Call]:
+    def open_calls(self, run_id: str, newest: int | None = None) -> list[Call]:
         """Calls that were allowed and have no outcome, and those in doubt; oldest first."""
-        return self._calls("open_calls", run_id)
+        return self._calls("open_calls", run_id, newest)
 
-    def asked(self, run_id: str) -> list[Call]:
+    def asked(self, run_id: str, newest: int | None = None) -> list[Call]:
         """Calls that a person was asked about and has not answered; oldest first."""
-        return self._calls("asked_calls", run_id)
+        return self._calls("asked_calls", run_id, newest)
 
-    def forced(self, run_id: str) -> list[Call]:
+    def forced(self, run_id: str, newest: int | None = None) -> list[Call]:
         """Calls that a recovery gave up and that were not made again since; oldest first."""
-        return self._calls("forced_calls", run_id)
+        return self._calls("forced_calls", run_id, newest)
 
     def calls(self, run_id: str) -> list[Call]:
         """The whole ledger of a run, oldest first."""
@@ -79,6 +80,12 @@ class LedgerReading(Base):
         found = self._driver.read(lambda statements: lineage.ancestors(statements, clean(run_id)))
         return [(one.id, one.forked_at) for one in found]
 
-    def _calls(self, name: str, run_id: str) -> list[Call]:
-        values = {**WORDS, "run_id": clean(run_id)}
-        return [rows.to_call(row) for row in self._driver.read(lambda statements: statements.all(name, values))]
+    def _calls(self, name: str, run_id: str, newest: int | None = None) -> list[Call]:
+        """`newest`: among so many of the last ones. A ledger can be long, and no index knows what is open in it."""
+        values: dict[str, object] = {**WORDS, "run_id": clean(run_id)}
+
+        def read(statements: Statements) -> list[Row]:
+            oldest = statements.one("nth_newest_call", {**values, "others": newest - 1}) if newest else None
+            return statements.all(name, values if oldest is None else {**values, "since": oldest[0]})
+
+        return [rows.to_call(row) for row in self._driver.read(read)]

@@ -149,20 +149,20 @@ class Store(WorkStore, JournalStore, CaseStore, ReportStore, ImportStore, Protoc
         """Answer what a person was asked before `older_than` and has not answered, with `allow` or `deny`."""
         ...
 
-    def asked(self, run_id: str) -> list[Call]:
-        """Calls that a person was asked about and has not answered; oldest first."""
+    def asked(self, run_id: str, newest: int | None = None) -> list[Call]:
+        """Calls that a person was asked about and has not answered; oldest first. `newest`: among so many last ones."""
         ...
 
-    def forced(self, run_id: str) -> list[Call]:
-        """Calls that a recovery gave up and that were not made again since; oldest first."""
+    def forced(self, run_id: str, newest: int | None = None) -> list[Call]:
+        """Calls that a recovery gave up and that were not made again since; oldest first, among the newest."""
         ...
 
     def cut_off_times(self, run_id: str, key: str) -> int:
         """How often a recovery found a call of this key without an outcome."""
         ...
 
-    def open_calls(self, run_id: str) -> list[Call]:
-        """Calls that were allowed and have no outcome, and those in doubt; oldest first."""
+    def open_calls(self, run_id: str, newest: int | None = None) -> list[Call]:
+        """Calls that were allowed and have no outcome, and those in doubt; oldest first, among the newest."""
         ...
 
     def calls(self, run_id: str) -> list[Call]:

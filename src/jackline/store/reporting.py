@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from jackline.domain.reporting import CheckLine, ItemLine, Learning, Move, RunLine, Spending, TurnLine
+from jackline.domain.reporting import CheckLine, EventLine, ItemLine, Learning, Move, RunLine, Spending, TurnLine
 from jackline.domain.states import RunState
 from jackline.store.base import Base
 from jackline.store.driver import Row, clean
@@ -53,6 +53,10 @@ class Reporting(Base):
     def spending(self, first: str, last: str) -> list[Spending]:
         """What was spent from one day to another, both included."""
         return [Spending(*row) for row in self._report("report_spending", first=clean(first), last=clean(last))]
+
+    def newest_events(self, limit: int) -> list[EventLine]:
+        """Events of all streams, newest first, without the talk and the tool calls of agents."""
+        return [EventLine(*row) for row in self._report("report_newest_events", limit=limit)]
 
     def newest_learnings(self, limit: int) -> list[Learning]:
         """Learnings of all cases, newest first."""

@@ -73,6 +73,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "report_run": _REPORT_RUN,
     "report_item": _REPORT_ITEM,
     "report_learning": ("case_id", "number", "at", "SUBSTR(text, 1, 2000)", "status", "data"),
+    "report_event": ("stream", "seq", "at", "kind", "actor", "SUBSTR(data, 1, 400)"),
     "report_move": ("stream", "seq", "at", "kind", "data"),
     "case": _CASE,
 }

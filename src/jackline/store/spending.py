@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
+from jackline.domain.saying import day
 from jackline.store.driver import Statements, clean
 
 if TYPE_CHECKING:
+    from jackline.domain.budget import Spent
     from jackline.domain.records import Life, Run
     from jackline.store.contract import Change
+
+_NOTHING = (0, 0)
 
 
 def add(statements: Statements, before: Run, after: Life, change: Change) -> None:
@@ -17,15 +20,14 @@ def add(statements: Statements, before: Run, after: Life, change: Change) -> Non
 
     `after` may already name the agent that takes over.
     """
-    usd_micros = after.spent.usd_micros - before.life.spent.usd_micros
-    tokens = after.spent.tokens - before.life.spent.tokens
-    if not usd_micros and not tokens:
-        return
     agent = change.turn.agent if change.turn is not None else before.agent
-    values = {"day": day_of(change.at), "agent": clean(agent), "usd_micros": usd_micros, "tokens": tokens}
-    statements.run("add_spending", values)
+    charge(statements, agent, change.at, after.spent, before.life.spent)
 
 
-def day_of(at: int) -> str:
-    """The day of a moment, in UTC."""
-    return time.strftime("%Y-%m-%d", time.gmtime(at // 1000))
+def charge(statements: Statements, agent: str, at: int, spent: Spent, before: Spent | None = None) -> None:
+    """Add what was spent, less what was counted before, to the agent's day."""
+    counted = _NOTHING if before is None else (before.usd_micros, before.tokens)
+    usd_micros, tokens = spent.usd_micros - counted[0], spent.tokens - counted[1]
+    if usd_micros or tokens:
+        values = {"day": day(at), "agent": clean(agent), "usd_micros": usd_micros, "tokens": tokens}
+        statements.run("add_spending", values)

@@ -27,7 +27,7 @@ PARTS = {
     "cases:Cases": "start_case case matching_cases cases active_case switch_case add_entry change_entry entries"
     " close_case reopen_case relocate_case learnings",
     "reporting:Reporting": "runs_in runs_waiting runs_failed count_runs items_in items_dead kinds_in spending"
-    " newest_learnings learnings_between runs_finished run_moves last_move turn_lines check_lines",
+    " newest_events newest_learnings learnings_between runs_finished run_moves last_move turn_lines check_lines",
     "naming:Naming": "name_instance",
     "importing:Importing": "import_run import_item import_case import_events",
     "upkeep:Upkeep": "status check verify backup archivable drop_archived_events",

@@ -135,6 +135,8 @@ def _make(folder: str, path: str) -> None:
 
 def _judge(path: str) -> None:
     """Read the header ourselves: SQLite would write to a foreign file, or recover a damaged one, unasked."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+        raise StoreError(f"{path} is no regular file: move it away, or name another home")
     try:
         with open(path, "rb") as file:
             header = file.read(_HEADER_BYTES)

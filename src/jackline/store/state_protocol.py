@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.case import Case, Entry, EntryKind
     from jackline.domain.events import Event, Fact
-    from jackline.domain.reporting import CheckLine, ItemLine, Learning, Move, RunLine, Spending, TurnLine
+    from jackline.domain.reporting import CheckLine, EventLine, ItemLine, Learning, Move, RunLine, Spending, TurnLine
     from jackline.domain.work import Hold, WorkItem
     from jackline.store.state_contract import CaseQuery, ItemQuery, NewCase, NewItem, TimelineQuery
 
@@ -209,6 +209,10 @@ class ReportStore(Protocol):
 
     def spending(self, first: str, last: str) -> list[Spending]:
         """What was spent from one day (UTC) to another, both included."""
+        ...
+
+    def newest_events(self, limit: int) -> list[EventLine]:
+        """Events of all streams, newest first, without the talk and the tool calls of agents."""
         ...
 
     def newest_learnings(self, limit: int) -> list[Learning]:

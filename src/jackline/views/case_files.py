@@ -186,7 +186,7 @@ def _mark(path: str) -> list[int] | None:
         seen = os.lstat(path)
     except OSError:
         return None
-    return [seen.st_ino, seen.st_size, seen.st_mtime_ns]
+    return [seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns]
 
 
 def _read(path: str, longest: int = _LONGEST_ACTIVE) -> str:
@@ -217,8 +217,9 @@ def _append(path: str, data: bytes) -> None:
 
 def _note(path: str, data: bytes) -> None:
     """In place, because a rename makes the file system write at once; half of it is no JSON, and all is built again."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no pipe is waited for
     with atomic.named(path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, atomic.FILE_MODE)
+        descriptor = os.open(path, flags, atomic.FILE_MODE)
         try:
             os.ftruncate(descriptor, os.write(descriptor, data))
         finally:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 2.0
 PAUSE_S = 0.5
 _LOOK_S = 0.002
+_GLANCE_S = 0.2  # how long somebody is waited for who has held the lock for longer than anybody should
 
 
 class Held(JacklineError):
@@ -35,12 +36,13 @@ def once(lock: str, build: Callable[[], object], patience_s: float = PATIENCE_S)
     builds does not come to an end.
     """
     turn = _taken(f"{lock}.next")
-    if turn is None:
+    if turn is None and _held_s(f"{lock}.next") <= 2 * patience_s:
         return False
     try:
         held = _awaited(lock, patience_s)
     finally:
-        os.close(turn)  # from here on whoever comes has to wait for a look of their own
+        if turn is not None:  # else it has one who was stopped while it waited, and who cannot be relied on
+            os.close(turn)  # from here on whoever comes has to wait for a look of their own
     _build_and_close(build, held)
     return True
 
@@ -59,12 +61,19 @@ def _build_and_close(build: Callable[[], object], held: int) -> None:
 
 def _awaited(lock: str, patience_s: float) -> int:
     """Polled, because flock has no time limit, and a process may be stopped while it builds."""
-    until = time.monotonic() + patience_s
+    begun = time.monotonic()
     while (held := _taken(lock)) is None:
-        if time.monotonic() > until:
+        waited = time.monotonic() - begun
+        if waited > patience_s or (waited > _GLANCE_S and _held_s(lock) > patience_s):
             raise Held(lock.removesuffix(".lock"))
         time.sleep(_LOOK_S)
     return held
+
+
+def _held_s(lock: str) -> float:
+    """For how long whoever holds the lock has had it; somebody else may have it by now."""
+    with named(lock):
+        return abs(time.time() - os.stat(lock).st_mtime)
 
 
 def _taken(lock: str) -> int | None:
@@ -72,6 +81,7 @@ def _taken(lock: str) -> int | None:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.utime(descriptor)
         except BlockingIOError:
             os.close(descriptor)
             return None
@@ -87,11 +97,12 @@ class Trailing:
     `build` reports its own failures: there is nobody above the thread.
     """
 
-    def __init__(self, build: Callable[[], object], pause_s: float = PAUSE_S) -> None:
-        """Nothing is started until something is wanted."""
+    def __init__(self, build: Callable[[], object], pause_s: float = PAUSE_S, *, at_once: bool = False) -> None:
+        """Nothing is started until something is wanted. `at_once`: the pause lies between two, not before the first."""
         import threading
 
-        self._build, self._pause_s = build, pause_s
+        self._build, self._pause_s, self._at_once = build, pause_s, at_once
+        self._rested_at = 0.0
         self._wanted, self._ending = threading.Event(), threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -119,15 +130,17 @@ class Trailing:
         ending = False
         while not ending:
             self._wanted.wait()
-            ending = self._ending.wait(self._pause_s)
+            left = self._rested_at - time.monotonic()
+            ending = self._ending.wait(max(0.0, left) if self._at_once else self._pause_s)
             self._wanted.clear()  # before the look: what is wanted during it is built once more
             self._build()
+            self._rested_at = time.monotonic() + self._pause_s
 
 
 @contextmanager
-def trailing(build: Callable[[], object], pause_s: float = PAUSE_S) -> Iterator[Trailing]:
+def trailing(build: Callable[[], object], pause_s: float = PAUSE_S, *, at_once: bool = False) -> Iterator[Trailing]:
     """One that is closed at the end of the block."""
-    made = Trailing(build, pause_s)
+    made = Trailing(build, pause_s, at_once=at_once)
     try:
         yield made
     finally:

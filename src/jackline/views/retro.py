@@ -20,11 +20,12 @@ def read(store: Store, week: Week) -> Read:
     """Everything that a report is made from."""
     runs = list(store.runs_finished(week.start, week.until))
     moves = list(store.run_moves(week.start, week.until))
-    touched = dict.fromkeys([*(move.run_id for move in moves), *(run.id for run in runs)])
+    before = _before(store, week, moves)
+    touched = dict.fromkeys([*(move.run_id for move in moves), *(run.id for run in runs), *before])
     return Read(
         runs,
         moves,
-        _before(store, week, moves),
+        before,
         {run_id: store.turn_lines(run_id) for run_id in touched},
         {run_id: store.check_lines(run_id) for run_id in touched},
         store.spending(week.days[0], week.days[-1]),

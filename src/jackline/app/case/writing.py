@@ -91,6 +91,29 @@ def add_learning(
     return _add(home, EntryKind.LEARNING, summary, repo_action, data, case.id, at)
 
 
+def amend_learning(
+    home: Home,
+    name: str,
+    *,
+    repo_action: str,
+    path: str = "",
+    reason: str = "",
+    case_id: str | None = None,
+    at: Here | None = None,
+) -> Entry:
+    """Say anew what keeps a learning (`L001`): the file was named wrongly, or moved, or there is to be none."""
+    word(RepoAction, repo_action, "--repo-action")
+    at = at or place.here(home)
+    case = place.chosen(home, case_id, at)
+    kind, number = numbered(name) or (None, 0)
+    if kind is not EntryKind.LEARNING:
+        raise NoCase(name[:100], what="learning", hint="jackline case learning review")
+    data = {"path": "", "reason": "", **_kept(case, at, repo_action, path, reason)}
+    entry = home.store(create=True).change_entry(case.id, kind, number, repo_action, wall_ms(), at.actor, data)
+    files.follow(home, case.id)
+    return entry
+
+
 def switch(home: Home, case_id: str, *, at: Here | None = None) -> Case:
     """Make another open case of this repository the active one here."""
     at = at or place.here(home)

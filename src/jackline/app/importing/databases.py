@@ -24,6 +24,7 @@ _MAGIC = b"SQLite format 3\x00"
 _HEADER = 100
 _WAL_AT, _WAL = 18, b"\x02"
 _CUT_OFF = "SQLITE_READONLY_ROLLBACK"
+_DAMAGED = "its schema is damaged"
 
 Cells = dict[str, Any]
 
@@ -78,6 +79,8 @@ def _database(path: str, connection: sqlite3.Connection) -> Database:
             raise
         # Not in a copy either: a journal may name any file, which SQLite would then remove.
         raise Unreadable("whoever wrote to it last died in the middle: let that program open it once") from None
+    except UnicodeDecodeError:  # of SQLite's own words, which quote what is damaged
+        raise Unreadable(_DAMAGED) from None
 
 
 def has_log(path: str) -> bool:
@@ -132,6 +135,8 @@ class Database:
                 yield row, {**dict.fromkeys(asked.columns), **dict(zip(here, told, strict=True))}
         except sqlite3.Error as error:
             troubles.add(self.path, f"{asked.table}, after row {row}", error)
+        except UnicodeDecodeError:
+            troubles.add(self.path, f"{asked.table}, after row {row}", _DAMAGED)
 
     def _told(self, value: object, place: str, troubles: Troubles) -> object:
         if not isinstance(value, bytes):

@@ -104,15 +104,11 @@ def _run(args: Namespace, home: Home, out: Output) -> int:
 def _learning(args: Namespace, home: Home, out: Output) -> int:
     if args.deed == "review":
         return _review(args, home, out)
-    entry = writing.add_learning(
-        home,
-        args.summary,
-        kind=args.kind,
-        repo_action=args.repo_action,
-        path=args.path,
-        reason=args.reason,
-        case_id=args.case,
-    )
+    kept = {"repo_action": args.repo_action, "path": args.path, "reason": args.reason, "case_id": args.case}
+    if args.deed == "amend":
+        entry = writing.amend_learning(home, args.entry, **kept)
+    else:
+        entry = writing.add_learning(home, args.summary, kind=args.kind, **kept)
     showing.entry(entry, home, out)
     return 0
 

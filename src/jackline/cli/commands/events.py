@@ -238,7 +238,7 @@ def _local(at: int) -> str:
 def _line(event: Event, moment: str) -> str:
     said = describe(event).removeprefix(event.kind).lstrip()
     name = words.printable(str(EventId(event.stream, event.seq)))
-    return "\t".join((moment, name, event.kind, words.printable(event.actor), said))
+    return "\t".join((moment, name, words.printable(event.kind), words.printable(event.actor), said))
 
 
 def record(event: Event) -> dict[str, object]:

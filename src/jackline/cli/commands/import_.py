@@ -39,8 +39,6 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
             out.json_line({"outcome": record.outcome, **_values(record), "dry_run": args.dry_run})
         else:
             out.line(_line(record, out, dry_run=args.dry_run))
-    for warning in home.warnings:
-        out.note(warning)
     if out.json:
         out.json_line({"outcome": "summary", **told.counts, "dry_run": args.dry_run})
     else:

@@ -30,8 +30,15 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if args.port is not None and not args.http:
         raise UsageError("--port is for --http: over stdin and stdout there is no port")
     _refuse_without_sdk()
-    if args.http:
-        return _serve_http(_PORT if args.port is None else args.port, home, out)
+    from jackline.app import dashboard
+
+    with dashboard.live(home, seldom=True):
+        if args.http:
+            return _serve_http(_PORT if args.port is None else args.port, home, out)
+        return _serve_stdio(home)
+
+
+def _serve_stdio(home: Home) -> int:
     from jackline.mcp.transports import serve_stdio
 
     serve_stdio(_server(home))

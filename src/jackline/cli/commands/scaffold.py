@@ -46,10 +46,12 @@ def execute(args: Namespace, _home: Home, out: Output) -> int:
 
 def _folder(args: Namespace, names: Names) -> str:
     """The folder that was named, as an argument or as --home, which means the same."""
+    if args.folder == "":  # a variable that was not set
+        raise UsageError("DIR is empty: name the folder of the instance, or leave it out for the default")
     named = [os.path.abspath(os.path.expanduser(one)) for one in (args.folder, args.home) if one]
     if len(set(named)) > 1:
         raise UsageError("DIR and --home both name the folder of the instance: say one of them")
-    return named[0] if named else layout.default_folder(os.environ, names)
+    return named[0] if named else os.path.abspath(layout.default_folder(os.environ, names))
 
 
 def _said(part: Part, names: Names) -> str:

@@ -109,6 +109,7 @@ jackline events append ! --home
 jackline case start|reopen|switch|files ! --home
 jackline case hypothesis|evidence|command|learning add ! --home
 jackline case hypothesis resolve ! --home
+jackline case learning amend ! --home
 jackline dashboard ! --home
 typst|latexmk|pdflatex|xelatex|lualatex|bibtex|biber|makeindex ! -shell-escape --shell-escape -e
 """

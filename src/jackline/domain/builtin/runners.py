@@ -36,7 +36,6 @@ _RUNNERS = {
     ("doppler", "run"): "-p --project -c --config",
     ("python",): "",
     ("coverage", "run"): "",
-    ("jackline", "case", "command", "run"): "--case",
 }
 _ALONE = frozenset(
     {
@@ -57,7 +56,7 @@ _ALONE = frozenset(
         "--no-dev",
     }
 )
-_PYTHON_ALONE = frozenset({"-u", "-B", "-E", "-s", "-S", "-I", "-O", "-OO", "-q", "-b"})
+_PYTHON_ALONE = frozenset({"-u", "-B", "-E", "-s", "-S", "-I", "-O", "-OO", "-P", "-q", "-b"})
 
 
 def inner(line: Line) -> tuple[Word, ...] | None:

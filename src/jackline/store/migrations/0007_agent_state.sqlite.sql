@@ -5,10 +5,11 @@ FROM runs WHERE usd_micros <> 0 OR tokens_input <> 0 OR tokens_output <> 0
 GROUP BY 1, 2;
 
 -- REPLACE INTO takes a row away without a word to the triggers that guard against deletion: nothing comes in its place.
+-- FAIL and not ABORT: see the query add_event.
 CREATE TRIGGER events_never_replaced BEFORE INSERT ON events
 WHEN EXISTS (SELECT 1 FROM events WHERE stream = NEW.stream AND seq = NEW.seq)
 BEGIN
-    SELECT RAISE(ABORT, 'events are append-only');
+    SELECT RAISE(FAIL, 'events are append-only');
 END;
 
 -- Of these a second one is no mistake, and is passed over.

@@ -84,9 +84,14 @@ WHERE run_id = :run_id AND key = :key AND occurrence > 0 AND state = :denied AND
 -- name: add_receipt
 INSERT INTO receipts ({receipt}) VALUES ({:receipt}) ON CONFLICT (run_id, key) DO NOTHING
 
+-- name: nth_newest_call
+-- Their ids are in the order of their time.
+SELECT id FROM calls WHERE run_id = :run_id ORDER BY id DESC LIMIT 1 OFFSET :others
+
 -- name: open_calls
 SELECT {call} FROM calls
-WHERE run_id = :run_id AND finished_at IS NULL AND (state = :prepared OR state = :in_doubt) ORDER BY number
+WHERE run_id = :run_id AND id >= :since AND finished_at IS NULL AND (state = :prepared OR state = :in_doubt)
+ORDER BY number
 
 -- name: count_unanswered
 -- An unknown call in doubt does not stop the night, unless the run is strict.
@@ -96,7 +101,8 @@ WHERE run_id = :run_id AND finished_at IS NULL
 
 -- name: asked_calls
 SELECT {call} FROM calls
-WHERE run_id = :run_id AND finished_at IS NULL AND state = :denied AND decision = :ask ORDER BY number
+WHERE run_id = :run_id AND id >= :since AND finished_at IS NULL AND state = :denied AND decision = :ask
+ORDER BY number
 
 -- name: forced_calls
 -- What a recovery gave up, to be made again, and what it voided because the same key may be sent again. A person's `skip`
@@ -104,12 +110,13 @@ WHERE run_id = :run_id AND finished_at IS NULL AND state = :denied AND decision 
 -- in its place counts in its stead, whatever came of it: if it was cut off, too, it is itself to be made again.
 -- What a turn hung in when its time ran out is given up for good.
 SELECT {call} FROM calls
-WHERE run_id = :run_id AND parent_id IS NULL AND answer = '' AND reason NOT LIKE 'gave up%'
+WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AND reason NOT LIKE 'gave up%'
     AND ((state = :abandoned AND (replay = :exact OR replay = :idempotent OR replay = :relaunch))
         OR (state = :void AND call_class = :effect AND reason LIKE 'idempotent%'))
     AND id NOT IN (
         SELECT original FROM calls
-        WHERE run_id = :run_id AND original IS NOT NULL AND decision = :allow AND state <> :denied AND state <> :prepared
+        WHERE run_id = :run_id AND id >= :since AND original IS NOT NULL AND decision = :allow
+            AND state <> :denied AND state <> :prepared
     )
 ORDER BY number
 

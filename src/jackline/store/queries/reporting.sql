@@ -39,6 +39,11 @@ SELECT kind, (
 -- name: report_spending
 SELECT day, agent, usd_micros, tokens FROM spending WHERE day >= :first AND day <= :last ORDER BY day, agent
 
+-- name: report_newest_events
+SELECT {report_event} FROM events
+WHERE NOT (kind >= 'agent.' AND kind < 'agent/') AND NOT (kind >= 'call.' AND kind < 'call/')
+ORDER BY at DESC, stream DESC, seq DESC LIMIT :limit
+
 -- name: report_newest_learnings
 SELECT {report_learning} FROM case_entries WHERE kind = 'learning'
 ORDER BY at DESC, case_id DESC, number DESC LIMIT :limit

@@ -1,0 +1,24 @@
+"""The look at a run's open cases, on both stores: none is passed over because there are many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.case import Problem
+from jackline.engine.review import open_cases
+from jackline.store.state_contract import NewCase
+from tests.support.stores import made
+
+if TYPE_CHECKING:
+    from jackline.store.contract import Store
+
+MANY = 55  # a list of cases shows fifty
+
+
+def test_all_open_cases_of_a_run_are_found(store: Store) -> None:
+    made(store, "the-run")
+    for number in range(MANY):
+        new = NewCase(f"case-{number}", "repository", "/r", "ada", "why?", Problem(), "the-run")
+        store.start_case(new, f"place-{number}", 1_000 + number, "claude")
+    assert len(open_cases(store, "the-run")) == MANY
+    assert open_cases(store, "another") == []
