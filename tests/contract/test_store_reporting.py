@@ -13,10 +13,11 @@ from jackline.domain.budget import Spent
 from jackline.domain.events import Fact
 from jackline.domain.gate import Admission
 from jackline.domain.records import Check, Life, Run, Spec, Turn
-from jackline.domain.reporting import Move, Spending
+from jackline.domain.reporting import Spending
+from jackline.domain.retro.lines import Move
 from jackline.domain.states import Decision, Failure, Phase, RunState, WaitReason
 from jackline.errors import Fenced
-from jackline.store import named, reporting, rows, schema
+from jackline.store import looking_back, named, rows, schema
 from jackline.store.contract import Change, Store
 from jackline.store.open import _driver, migrate, open_store
 from jackline.store.sql_store import SqlStore
@@ -101,7 +102,7 @@ def test_failed_runs_since_a_time_newest_first(store: Store) -> None:
 
 
 def test_finished_runs_of_a_span_over_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporting, "_PAGE", 2)
+    monkeypatch.setattr(looking_back, "_PAGE", 2)
     for place in range(7):
         ended(store, f"run-{place}", AT + 100 + place // 3)  # several in one millisecond
     made(store, "queued")
@@ -143,7 +144,7 @@ def test_kinds_are_counted_no_further_than_asked_for(store: Store) -> None:
 
 
 def test_learnings_newest_first_and_of_a_span(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporting, "_PAGE", 2)
+    monkeypatch.setattr(looking_back, "_PAGE", 2)
     put_learning(store, "c1", 1, AT, json.dumps({"kind": "test-gap", "path": "tests/x.py"}))
     put_learning(store, "c1", 2, AT + 1, json.dumps({"kind": "doc-gap", "reason": "no"}))
     for number in (3, 4, 5):
@@ -166,7 +167,7 @@ def test_learnings_newest_first_and_of_a_span(store: Store, monkeypatch: pytest.
 
 
 def test_the_moves_of_runs_in_a_span(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporting, "_PAGE", 2)
+    monkeypatch.setattr(looking_back, "_PAGE", 2)
     parked(store, "run-1", WaitReason.LIMIT, AT + 10)
     store.claim("run-1", owner(), LEASE_MS, AT + 20)
     moves = list(store.run_moves(AT, AT + 20))

@@ -140,7 +140,7 @@ def test_what_fails_is_told_and_tried_again_until_its_attempts_are_used_up(playe
 
 def test_a_message_that_no_environment_can_hold_is_handled(played: Played) -> None:
     told = f"import host; host.Host({str(played.instance)!r}).on_message_accepted('m1', 'long ' * 50_000)"
-    accepted = played.place.execute([sys.executable, "-c", told], cwd=HOST.parent)
+    accepted = played.place.execute([sys.executable, "-B", "-c", told], cwd=HOST.parent)
     assert played.place.end_of(accepted).code == 0
     assert played.work(f"{SAYS}; jackline work get m1 --json > item").code == 0
     assert played.said == ['grove forge message {"work_item": "m1"}']
@@ -151,7 +151,8 @@ def test_a_message_that_no_environment_can_hold_is_handled(played: Played) -> No
 def test_a_host_that_lost_its_item_ends_the_program(played: Played) -> None:
     played.type("message", "m1", "hello")
     quick = "import sys, host; host.RENEW_SECONDS = 0.05; host.main(*sys.argv[1:])"
-    argv = [sys.executable, "-c", quick, str(played.instance), "start", "sh", "-c", f"cd {played.place.folder}; {HANGS}"]
+    hangs = f"cd {played.place.folder}; {HANGS}"
+    argv = [sys.executable, "-B", "-c", quick, str(played.instance), "start", "sh", "-c", hangs]
     host = played.place.execute(argv, cwd=HOST.parent)
     program = played.program
     words = ("work", "replay", "--older-than", "0s", "--requeue", "--home", str(played.instance))

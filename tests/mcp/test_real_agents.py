@@ -205,6 +205,38 @@ def test_the_server_dies_with_its_agent(set_stage: SetStage, whom: str) -> None:
     assert not os.path.exists(f"/proc/{server}")
 
 
+def test_an_agent_goes_on_when_its_server_is_killed(set_stage: SetStage) -> None:
+    stage = set_stage(
+        "claude",
+        calling("claude", "case_start", request="why?"),
+        Reply(shell="echo there > there.txt; while [ ! -e go ]; do sleep 0.05; done"),
+        calling("claude", "case_evidence_add", text="lost"),
+        Reply(shell="echo on > on.txt"),
+    )
+    running = stage.start_run("work")
+    stage.wait_for_file("there.txt")
+    (server,) = _servers(stage)
+    os.kill(server, signal.SIGKILL)
+    (stage.repository / "go").touch()
+    ended = stage.end_of(running)
+    assert (ended.code, (stage.repository / "on.txt").exists()) == (0, True), ended
+    assert stage.processes_left() == []
+
+
+def test_shell_and_tools_act_under_one_name(set_stage: SetStage) -> None:
+    stage = set_stage(
+        "claude",
+        Reply(shell="jackline work enqueue --id pr-1 --kind review && jackline work claim pr-1"),
+        calling("claude", "work_resolve", id="pr-1"),
+        calling("claude", "events_append", kind="seen"),
+    )
+    ended = stage.run("work")
+    assert ended.code == 0, ended
+    assert stage.type("work", "get", "pr-1", "--json").json["status"] == "done"
+    events = stage.type("events", "tail", "--limit", "50", "--json").rows
+    assert {one["actor"] for one in events if one["type"].startswith(("work.", "seen"))} == {"claude"}
+
+
 def _servers(stage: Stage) -> list[int]:
     """The processes of the run that are `jackline mcp`."""
     store = open_store(str(stage.folder / "home" / "state.sqlite"), create=False)

@@ -18,6 +18,7 @@ from mcp_types import GetPromptResult, ReadResourceResult, TextContent, TextReso
 
 from tests.cli.place import SAY, SECONDS, Place
 from tests.mcp.talking import ARGUMENTS, call, refusal, talk
+from tests.support.helpers import wait_until
 
 TOOLS = {
     "case_start", "case_status", "case_handoff", "case_close", "case_hypothesis_add", "case_hypothesis_resolve",
@@ -408,3 +409,21 @@ def test_what_was_answered_is_kept_when_the_server_is_killed(place: Place) -> No
     with sqlite3.connect(place.home / "state.sqlite") as database:
         assert database.execute("SELECT id, status FROM work_items").fetchall() == [("pr-1", "pending")]
     database.close()
+
+
+# --- what shows it
+
+
+def test_every_change_is_on_the_dashboard(place: Place) -> None:
+    """At once if the last one is a while ago, and in any case when it ends."""
+    path = place.home / "dashboard.md"
+
+    async def change(client: Client) -> None:
+        await call(client, "work_enqueue", id="first", kind="mail")
+        await anyio.to_thread.run_sync(wait_until, path.exists)
+        assert "work:first" in path.read_text()
+        for number in range(5):
+            await call(client, "events_append", kind=f"build.number{number}")
+
+    talk(place, change)
+    assert all(f"`build.number{number}`" in path.read_text() for number in range(5))

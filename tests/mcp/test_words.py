@@ -98,11 +98,18 @@ def test_a_tool_of_another_server_is_unknown() -> None:
         (["true", "rm -rf /etc"], CallClass.EFFECT, "outside.delete"),
         (["pytest -q", "git push"], CallClass.EFFECT, None),
         (["if ("], CallClass.UNKNOWN, None),
+        # Each is run by a shell of its own: none hides the one after it.
+        (["cat <<E", "git push", "E"], CallClass.EFFECT, "git.push + others"),
+        (["true \\", "git push"], CallClass.EFFECT, "git.push + others"),
+        (["if (", "git push"], CallClass.EFFECT, "git.push + others"),
+        # The SDK reads a list also out of a text.
+        ('["git push"]', CallClass.EFFECT, "git.push"),
+        ('["ls", "git push"]', CallClass.EFFECT, "git.push"),
     ],
 )
 @pytest.mark.parametrize("tool", sorted(builtin_tools.VERIFIERS))
 def test_what_a_case_verifies_by_is_judged_as_a_shells_command_is(
-    tool: str, commands: list[str], kind: CallClass, rule: str | None
+    tool: str, commands: list[str] | str, kind: CallClass, rule: str | None
 ) -> None:
     field = builtin_tools.VERIFIERS[tool]
     judged = judge((), tool, {"summary": "done", field: commands}, HERE)
@@ -110,6 +117,8 @@ def test_what_a_case_verifies_by_is_judged_as_a_shells_command_is(
     assert rule is None or judged.rule.name == rule
 
 
-@pytest.mark.parametrize("given", [{}, {"verification": []}, {"verification": "x"}, None, []])
+@pytest.mark.parametrize(
+    "given", [{}, {"verification": []}, {"verification": "x"}, {"verification": '"git push"'}, None, []]
+)
 def test_without_commands_closing_is_local(given: Any) -> None:
     assert judge((), "mcp__jackline__case_close", given, HERE).rule.call_class is CallClass.LOCAL

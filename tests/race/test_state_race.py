@@ -112,6 +112,37 @@ def test_processes_that_claim_next_share_the_queue(store: Store, database: str, 
     assert store.item_counts() == []
 
 
+STATEMENTS = 16  # of a claim and a resolution, and a few more than there are
+
+
+def test_killed_at_any_moment_an_item_is_not_lost_and_not_done_twice(store: Store, database: str, start: Any) -> None:
+    for at in range(1, STATEMENTS + 1):
+        store.enqueue(NewItem(f"i{at}", f"k{at}", max_attempts=1000), AT, "host")
+    codes = start("killed", database, str(STATEMENTS)).hear()
+    assert (codes[0], codes[-1], set(codes)) == (-9, 0, {-9, 0})
+    left = [_whole_item(store, f"i{at}") for at in range(1, STATEMENTS + 1)]
+    assert list(dict.fromkeys(left)) == ["pending", "in_flight", "done"]  # the later it is killed, the more is done
+    assert {status for code, status in zip(codes, left, strict=True) if code == 0} == {"done"}
+    assert store.check() == []
+    while item := store.claim_next((), "heir", LEASE_MS, AT):
+        store.resolve_item(Hold(item.id, "heir", item.token), "succeed", AT)
+    assert {_whole_item(store, f"i{at}") for at in range(1, STATEMENTS + 1)} == {"done"}
+
+
+def _whole_item(store: Store, item_id: str) -> str:
+    """Its status, which must be what its events say."""
+    item = store.item(item_id)
+    assert item is not None
+    kinds = [event.kind for event in _whole(store, work.stream_of(item_id))]
+    assert kinds.count("work.claimed") == item.attempts == item.token
+    assert kinds.count("work.resolved") == int(item.status == "done")
+    assert (kinds[-1], item.event_seq) == (_LAST[item.status], len(kinds))
+    return str(item.status)
+
+
+_LAST = {"pending": "work.created", "in_flight": "work.claimed", "done": "work.resolved"}
+
+
 def test_to_end_an_item_and_to_give_it_back_race_to_one_outcome(opened: Callable[..., Store]) -> None:
     ending, releasing = opened(), opened()
     for number in range(15):

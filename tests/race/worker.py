@@ -4,15 +4,19 @@ hammer DATABASE NAME PAIRS   make durable calls in a run of its own, on and on
 claim DATABASE NAME RUN      say "ready", wait for a line on stdin, try to claim the run
 fill DATABASE NAME CASE EACH add hypotheses, events and items, and do whatever items there are
 drain DATABASE NAME          do whatever items there are
+killed DATABASE COUNT        so many children, the n-th killed before its n-th statement: do an item of kind `kn`
 hold DATABASE                open a write transaction, say "holding", wait for a line on stdin
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from jackline.domain.case import Entry, EntryKind
 from jackline.domain.events import Fact
@@ -93,6 +97,42 @@ def drain(database: str, name: str) -> None:
     say({"claimed": claimed})
 
 
+class Doomed:
+    """A connection whose process is killed before the n-th statement: kill -9, no word to anybody."""
+
+    def __init__(self, real: Any, at: int) -> None:
+        self._real, self._left = real, at
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def execute(self, *words: Any) -> Any:
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self._real.execute(*words)
+
+
+def killed(database: str, count: str) -> None:
+    said = []
+    for at in range(1, int(count) + 1):
+        child = os.fork()
+        if child == 0:
+            _do_doomed(database, f"k{at}", at)
+            os._exit(0)
+        said.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    say(said)
+
+
+def _do_doomed(database: str, kind: str, at: int) -> None:
+    store = open_store(database, create=False)
+    driver: Any = store._driver  # type: ignore[attr-defined]
+    driver._connection = Doomed(driver._connection, at)
+    item = store.claim_next((kind,), kind, 0, AT)  # a lease that is over at once, for whoever comes next
+    assert item is not None
+    store.resolve_item(Hold(item.id, kind, item.token), "succeed", AT)
+
+
 def drained(store: Store, name: str) -> list[str]:
     claimed = []
     while item := store.claim_next((), name, LEASE_MS * 100, AT):
@@ -112,6 +152,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "hold": hold,
     "fill": fill,
     "drain": drain,
+    "killed": killed,
 }
 
 if __name__ == "__main__":

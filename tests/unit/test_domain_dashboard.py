@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from jackline.domain.dashboard import SHOWN, Dashboard, KindCount, Question, Waiting, to_markdown
-from jackline.domain.events import Event
-from jackline.domain.reporting import ItemLine, Learning, RunLine, Spending
+import pytest
+
+from jackline.domain.dashboard import KINDS, SHOWN, Dashboard, KindCount, Question, Waiting, to_markdown
+from jackline.domain.reporting import EventLine, ItemLine, Learning, RunLine, Spending
 
 AT = 1_794_819_600_000  # 2026-11-16 09:00:00
 HOUR = 3_600_000
@@ -149,7 +150,7 @@ def test_what_others_wrote_cannot_get_out_of_its_place() -> None:
         spending=[Spending("2026-11-16", EVIL, 1, 1)],
         in_flight=[wrote],
         dead=[wrote],
-        events=[Event(EVIL, 1, AT, EVIL, EVIL, EVIL, "")],
+        events=[EventLine(EVIL, 1, AT, EVIL, EVIL, EVIL)],
         learnings=[Learning(EVIL, 1, AT, EVIL, EVIL, EVIL, EVIL, EVIL)],
     )
     text = to_markdown(board)
@@ -161,3 +162,56 @@ def test_what_others_wrote_cannot_get_out_of_its_place() -> None:
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(widths) == 1, table
+
+
+@pytest.mark.parametrize("blanks", [" ", "\n", "\u2003"])
+def test_blanks_at_the_beginning_do_not_open_a_span(blanks: str) -> None:
+    """An empty span is two marks, which would be the beginning of one that ends where the next one begins."""
+    wrote = item(kind=blanks * 900 + "x", question="<b>bold</b> ` y")
+    shown = section(to_markdown(Dashboard(AT, items_waiting=[wrote])), "Waiting for you")
+    assert "- item `i-1` (`x`) asks: ``<b>bold</b> ` y``" in shown
+
+
+def test_a_bar_behind_a_backslash_ends_no_column() -> None:
+    shown = section(to_markdown(Dashboard(AT, running=[run(prompt="a\\|b \\\\|")])), "Running")
+    assert "| `a\\ \\|b \\\\ \\|` |" in shown
+
+
+def test_an_id_that_looks_like_a_flag_does_not_become_one() -> None:
+    asks = item(id="--home=/evil", status="waiting_human", question="?")
+    shown = section(to_markdown(Dashboard(AT, items_waiting=[asks])), "Waiting for you")
+    assert "`jackline work answer --id=--home=/evil 'YOUR ANSWER'`" in shown
+
+
+def test_a_word_that_zsh_would_look_up_is_quoted() -> None:
+    shown = to_markdown(Dashboard(AT, items_waiting=[item(id="=ls", question="?")]))
+    assert "`jackline work answer '=ls' 'YOUR ANSWER'`" in shown
+
+
+def test_a_run_that_was_imported_cannot_be_tried_again() -> None:
+    failed = [run(state="failed", failure="timeout", finished_at=AT), run(id="run-2", state="failed", finished_at=AT)]
+    shown = section(to_markdown(Dashboard(AT, failed=failed, imported=["run-2"])), "Failed since yesterday")
+    assert "jackline resume run-1" in shown
+    assert "jackline resume run-2" not in shown
+    assert "| imported |" in shown
+
+
+def test_a_run_that_waits_for_older_calls_says_where_they_are() -> None:
+    waits = Waiting(run(state="waiting", reason="approval"), (), older=True)
+    assert "for older calls: `jackline show run-1`" in to_markdown(Dashboard(AT, waiting=[waits]))
+
+
+def test_kinds_that_have_no_room_are_not_passed_over_in_silence() -> None:
+    kinds = [KindCount(f"kind-{one:02}", "pending", 1) for one in range(KINDS + 1)]
+    shown = section(to_markdown(Dashboard(AT, kinds=[*kinds, KindCount("last", "in_flight", 1)])), "Queue")
+    assert f"`kind-{KINDS - 1}`" in shown
+    assert f"`kind-{KINDS}`" not in shown
+    assert "| `last` | in_flight | 1 |" in shown
+    assert "More kinds: `jackline work list`" in shown
+
+
+def test_commands_begin_and_end_as_they_must_and_say_what_else_they_need() -> None:
+    board = Dashboard(AT, ("--home", "/h"), ("env", "A=b c", "jackline"), "They need more.", failed=[run()])
+    text = to_markdown(board)
+    assert "`env 'A=b c' jackline resume run-1 --home /h`" in text
+    assert "\n\nThey need more.\n\n" in text

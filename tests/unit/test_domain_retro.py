@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.reporting import CheckLine, Learning, Move, RunLine, Spending, TurnLine
+from jackline.domain.learning import REVIEW
+from jackline.domain.reporting import Learning, RunLine, Spending
 from jackline.domain.retro import counts, keeping, learnings, proofs, proposals, spans, text, week
+from jackline.domain.retro.lines import CheckLine, Move, TurnLine
 from jackline.domain.retro.report import Read, Report, fold
 from tests.unit.test_domain_dashboard import EVIL, run
 
@@ -57,6 +59,15 @@ def test_the_days_of_a_week() -> None:
     )  # fmt: skip
     assert week.parse("2026-W01") is not None
     assert week.before(W46, 46).name == "2025-W52"
+
+
+def test_the_weeks_around_a_new_year() -> None:
+    last, first = week.parse("2026-W53"), week.parse("2027-W01")
+    assert last is not None
+    assert first is not None
+    assert (last.days[0], last.days[-1], first.days[0]) == ("2026-12-28", "2027-01-03", "2027-01-04")
+    assert (last.until, week.before(first, 1)) == (first.start, last)
+    assert week.parse("2027-W53") is None
 
 
 # --- where time went -----------------------------------------------------------------------------------------
@@ -106,6 +117,13 @@ def test_a_takeover_goes_on_running() -> None:
 def test_a_clock_that_was_set_back_takes_no_time_away() -> None:
     found = times(moves((5, "claimed"), (4, "waiting", "retry"), (6, "claimed"), (7, "succeeded")))
     assert (found.running, found.of(spans.OTHER)) == (HOUR, 2 * HOUR)
+
+
+def test_an_imported_run_was_at_work_though_nobody_claimed_it() -> None:
+    found = times(moves((0, "created"), (2, "succeeded"), (9, "imported")))
+    assert (found.running, found.queued) == (2 * HOUR, 0)
+    found = times(moves((0, "created"), (2, "cancelled")))
+    assert (found.running, found.queued) == (0, 2 * HOUR)
 
 
 def test_runs_are_not_mixed_up() -> None:
@@ -185,6 +203,8 @@ def turn(step: int, agent: str = "claude", failure: str | None = None) -> TurnLi
         ({"a": [check(1, 0, "t"), check(3, 2, "u")]}, {"a": [turn(2)]}, ""),
         ({"a": [check(1, 1), check(3, 0)]}, {"a": [turn(2)]}, ""),  # the agent has mended it
         ({"a": [check(1, 1), check(2, 0)]}, {"a": [turn(0)]}, proofs.NO_TURN),
+        ({"a": [check(1, 1), check(2, 0)._replace(attempt=2)]}, {}, ""),  # a person may have mended it in between
+        ({"a": [check(1, 1, command=REVIEW), check(2, 0, command=REVIEW)]}, {}, ""),  # it looks at cases, not at trees
         ({"a": [check(1, 1), check(3, 0), check(5, 1)]}, {"a": [turn(2), turn(4)]}, proofs.TO_AND_FRO),
         ({"a": [check(1, None), check(2, 0)]}, {}, ""),  # killed: it said nothing
         ({"a": [check(1, 1), check(2, 0, command="other")]}, {}, ""),
@@ -268,6 +288,13 @@ def test_a_full_week_proposes_each_kind_of_thing_once() -> None:
     again = proposals.proposals(more)
     assert [(one.slug, one.subject) for one in again] == [(one.slug, one.subject) for one in asked]
     assert [one.question for one in again] != [one.question for one in asked]
+
+
+def test_nobody_is_asked_a_hundred_things() -> None:
+    said = [learned(f"c{case}", f"word{one} thing{one} matter{one}") for case in range(2) for one in range(100)]
+    report = fold(W46, Read(learnings=said), NOW)
+    assert len(report.repeated) == 100
+    assert len(proposals.proposals(report)) == 10
 
 
 def test_a_week_that_is_not_over_proposes_nothing() -> None:

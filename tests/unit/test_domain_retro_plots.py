@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from jackline.domain.reporting import Spending
 from jackline.domain.retro import plots
 from jackline.domain.retro.report import Read, fold
 from tests.unit.test_domain_dashboard import EVIL
@@ -68,3 +69,32 @@ def test_foreign_text_stays_text() -> None:
     assert {one.tag for one in root.iter()} == {f"{SVG}{name}" for name in ("svg", "title", "rect", "text")}
     assert max(len(one) for one in words(made)) < 100
     made.encode()
+
+
+def places(svg: str) -> list[tuple[float, float]]:
+    found = ET.fromstring(svg).iter(f"{SVG}text")  # noqa: S314 - our own text
+    return [(float(one.attrib["x"]), float(one.attrib["y"])) for one in found]
+
+
+def test_a_long_legend_takes_more_lines_and_many_agents_become_few() -> None:
+    spending = [Spending(W46.days[0], f"agent-with-a-long-name-{one}", 1_000_000 + one, 1) for one in range(12)]
+    made = plots.plots(fold(W46, Read(spending=spending), NOW))["cost"]
+    height = float(ET.fromstring(made).attrib["viewBox"].split()[3])  # noqa: S314 - our own text
+    assert all(left < 760 and bottom < height for left, bottom in places(made))
+    assert [name for name, _, _ in bars(made)][:2] == ["agent-with-a-long-name-11", "agent-with-a-long-name-10"]
+    assert bars(made)[-1][0] == "others"
+    assert len({colour for _, colour, _ in bars(made)}) == len(bars(made)) == 8
+
+
+def test_numbers_and_names_of_any_size_have_room() -> None:
+    runs = [finished("failed", agent="ÄÖÜ" * 30, task="\u4ed5\u4e8b" * 30)]
+    success = plots.plots(fold(W46, Read(runs=runs), NOW))["success"]
+    label = next(one for one in words(success) if one.endswith("…"))
+    assert len(label) <= 21
+    rich = [Spending(W46.days[0], "claude", 9_629_629_540_000_000, 1)]
+    assert "$9629.6M" in words(plots.plots(fold(W46, Read(spending=rich), NOW))["cost"])
+
+
+def test_a_small_part_beside_a_large_one_is_seen() -> None:
+    spending = [Spending(W46.days[0], "claude", 10**12, 1), Spending(W46.days[1], "codex", 1, 1)]
+    assert bars(plots.plots(fold(W46, Read(spending=spending), NOW))["cost"])[1][2] == 1.0

@@ -120,6 +120,14 @@ def test_a_wrapper_is_taken_off_with_its_own_options(wrapper: str, text: str) ->
 
 
 NESTED = [
+    ("jackline case command run -- git push", ["git push"]),
+    ("jackline case command run 'cd x && git push'", ["cd x", "git push"]),
+    ("jackline --home /x case --json command run --case c1 -- git push", ["git push"]),
+    (
+        "jackline case close --summary s --verification 'git push' 'ls -l' --risk none",
+        ["jackline case close --summary s --verification git push ls -l --risk none", "git push", "ls -l"],
+    ),
+    ("jackline case start x --verify='git push'", ["jackline case start x --verify=git push", "git push"]),
     ("sudo -u bob env A=1 timeout 5 git push", ["git push"]),
     ("sudo bash -c 'cd x && env A=1 git push'", ["cd x", "git push"]),
     ("bash -c \"bash -c 'a; b' && c\"", ["a", "b", "c"]),
@@ -159,6 +167,10 @@ def test_wrappers_inside_of_wrappers_are_taken_off(text: str, lines: list[str]) 
 
 
 KEPT = [
+    "jackline list",
+    "jackline work answer case command run ls",
+    "jackline work enqueue --verify ls",
+    "jackline case command add ls",
     "command -v git",
     "command -V git",
     "env",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.engine.inside import environment, reminder, with_program
+from jackline.engine.inside import acting, environment, reminder, with_program
 from jackline.engine.settings import Settings
 
 
@@ -36,6 +36,11 @@ def test_the_run_and_its_home_are_named(beside: str) -> None:
         "JACKLINE_HOME": "/srv/home",
         "PATH": f"/bin:{beside}",
     }
+
+
+def test_an_agent_acts_under_its_own_name_unless_we_were_told_one() -> None:
+    assert acting("claude", {}) == acting("claude", {"JACKLINE_ACTOR": ""}) == {"JACKLINE_ACTOR": "claude"}
+    assert acting("claude", {"JACKLINE_ACTOR": "forge"}) == {"JACKLINE_ACTOR": "forge"}
 
 
 def test_a_database_is_named_if_the_settings_hand_one_over(beside: str) -> None:

@@ -19,8 +19,8 @@ BACKENDS = ("sqlite", "postgres")
 
 
 def test_only_these_queries_differ() -> None:
-    for backend in BACKENDS:
-        assert sorted(named.overrides(backend)) == ["has_schema", "size"]
+    assert sorted(named.overrides("postgres")) == ["has_schema", "size"]
+    assert sorted(named.overrides("sqlite")) == ["add_event", "has_schema", "size"]
     assert not set(named.shared()) & {"has_schema", "size"}
 
 

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,54 @@ def test_what_is_wanted_during_a_build_is_built_once_more() -> None:
         board.want()
         slow.go_on.set()
         wait_until(lambda: slow.looks >= 2)
+
+
+def stopped(lock: str, ago_s: float) -> subprocess.Popen[bytes]:
+    """A process that took the lock so long ago, and was stopped then."""
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    holder.send_signal(signal.SIGSTOP)
+    since = time.time() - ago_s
+    os.utime(lock, (since, since))
+    return holder
+
+
+@pytest.fixture
+def old_turn(lock: str) -> Iterator[None]:
+    with stopped(f"{lock}.next", 3600) as holder:
+        yield
+        holder.kill()
+
+
+def test_nothing_is_left_to_one_that_was_stopped_while_it_waited_its_turn(lock: str, old_turn: None) -> None:
+    built: list[int] = []
+    assert [coalesce.once(lock, lambda: built.append(1)) for _ in range(3)] == [True] * 3
+    assert built == [1] * 3
+
+
+def test_one_that_has_had_the_lock_for_long_is_not_waited_for_with_patience(
+    lock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coalesce, "_GLANCE_S", 0.0)
+    with stopped(lock, 7200) as holder:
+        with pytest.raises(coalesce.Held):  # which would otherwise be in an hour
+            coalesce.once(lock, lambda: pytest.fail("it is held"), patience_s=3600)
+        holder.kill()
+
+
+def test_a_lock_knows_since_when_it_is_held(lock: str) -> None:
+    assert coalesce.once(lock, lambda: None)
+    os.utime(lock, (0, 0))
+    assert coalesce.once(lock, lambda: None)
+    assert time.time() - os.stat(lock).st_mtime < 3600
+
+
+def test_where_changes_are_seldom_the_pause_comes_after_the_first() -> None:
+    built = threading.Semaphore(0)
+    with coalesce.trailing(built.release, pause_s=3600, at_once=True) as board:
+        board.want()
+        assert built.acquire(timeout=10)
+        board.want()
+        assert not built.acquire(blocking=False)
+    assert built.acquire(blocking=False)

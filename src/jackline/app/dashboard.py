@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 NAME = "dashboard.md"
 LOCK = ".dashboard.md.lock"
+_DATABASE = "JACKLINE_DATABASE"
+_PROGRAM = ("jackline",)
 
 
 def changed(home: Home) -> None:
@@ -29,15 +31,25 @@ def changed(home: Home) -> None:
 
 
 @contextmanager
-def live(home: Home) -> Iterator[Callable[[], None]]:
-    """For as long as the block lasts, changes are written by a thread, at most every half second, and at the end."""
+def live(home: Home, *, seldom: bool = False) -> Iterator[Callable[[], None]]:
+    """For as long as the block lasts, changes are written by a thread, at most every half second, and at the end.
+
+    Where they are `seldom`, the first is written at once: the process may be killed after any of them.
+    """
     if home.board is not None:
         yield home.board
         return
     from jackline.views.coalesce import trailing
 
     # The thread has a connection of its own: nobody's write waits for it to read.
-    with home.again() as own, trailing(lambda: _attempt(own, home.warnings)) as board:
+    own = home.again()
+
+    def build() -> None:
+        _attempt(own, home.warnings)
+        if seldom:
+            own.close()
+
+    with own, trailing(build, at_once=seldom) as board:
         home.board = board.want
         try:
             yield board.want
@@ -55,7 +67,8 @@ def read(home: Home) -> Dashboard:
     from jackline.clock import wall_ms
     from jackline.views import dashboard
 
-    return dashboard.read(home.store(), wall_ms(), words_of(home))
+    program, words, note = said_of(home)
+    return dashboard.read(home.store(), wall_ms())._replace(program=program, words=words, note=note)
 
 
 def write(home: Home) -> tuple[str, Dashboard]:
@@ -109,7 +122,21 @@ def _lock(home: Home) -> str:
     return os.path.join(home.path, LOCK)
 
 
-def words_of(home: Home) -> tuple[str, ...]:
-    """What a command in a file needs at its end: its reader has not the environment, nor the flags, of who wrote it."""
-    named = home.config.sources.get("home", "default")
-    return ("--home", home.path) if named.startswith(("--", "JACKLINE_")) else ()
+def said_of(home: Home) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """How a command in a file begins, how it ends, and what else it needs.
+
+    Its reader has neither the environment nor the flags of who wrote it.
+    """
+    program, note = _with_database(home) if home.config.text("database") else (_PROGRAM, "")
+    named = home.config.sources["home"].startswith(("--", "JACKLINE_"))
+    return program, ("--home", home.path) if named else (), note
+
+
+def _with_database(home: Home) -> tuple[tuple[str, ...], str]:
+    from jackline.app.handing import handed_over
+
+    if address := handed_over(home.config):
+        return ("env", f"{_DATABASE}={address}", *_PROGRAM), ""
+    if home.config.sources["database"] != _DATABASE:
+        return _PROGRAM, ""
+    return _PROGRAM, f"The commands here need {_DATABASE}: its address has a password, which is not written down."

@@ -31,7 +31,8 @@ fi
 {CALL}
 [ $? -ne {UNRESOLVED} ]
 """
-_CHAIN = f"{CALL}; [ $? -ne {UNRESOLVED} ] || exit 1"
+# Also where a hook ends at the first command that fails, as those of husky do (`sh -e`).
+_CHAIN = f"{CALL} || [ $? -ne {UNRESOLVED} ] || exit 1"
 
 
 def text_of(body: str) -> str:

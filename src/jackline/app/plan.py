@@ -70,12 +70,12 @@ def plan(request: Request, home: Home) -> Planned:
         token=TOKEN,
         binary=found.binary or adapter.declaration.binary,
         environ=os.environ,
-        mcp=server_of(offered(home.config, os.environ)[0], _inside(request, home)),
+        mcp=server_of(offered(home.config, os.environ)[0], _inside(request, home, spec.agent)),
     )
     asked = request_of(spec, _turn(request, spec, adapter), adapter, place, resumes=_resumes(spec, adapter))
     launch = adapter.launch(asked)
     database = (inside.DATABASE,) if handed_over(home.config) else ()
-    own = (marks.NAME, marks.ATTEMPT, *inside.NAMES, *database, VARIABLE)
+    own = (marks.NAME, marks.ATTEMPT, *inside.NAMES, inside.ACTOR, *database, VARIABLE)
     return Planned(
         agent=spec.agent,
         fallback=spec.fallback,
@@ -95,8 +95,8 @@ def plan(request: Request, home: Home) -> Planned:
     )
 
 
-def _inside(request: Request, home: Home) -> dict[str, str]:
-    return {inside.RUN: request.run_id or RUN, inside.HOME: home.path}
+def _inside(request: Request, home: Home, agent: str) -> dict[str, str]:
+    return {inside.RUN: request.run_id or RUN, inside.HOME: home.path, **inside.acting(agent, os.environ)}
 
 
 def _limits(request: Request, home: Home) -> dict[str, Setting]:

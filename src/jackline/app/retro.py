@@ -10,9 +10,9 @@ from jackline.clock import wall_ms
 from jackline.domain.events import canonical
 from jackline.domain.retro import keeping, plots, proposals, text, week
 from jackline.domain.retro.report import Report, fold
-from jackline.domain.saying import typed
+from jackline.domain.saying import answering, typed
 from jackline.domain.states import WorkStatus
-from jackline.errors import Refused, UsageError
+from jackline.errors import ItemConflict, NoItem, Refused, UsageError
 from jackline.named import NamedTuple
 from jackline.store.state_contract import NewItem
 from jackline.views import atomic, retro
@@ -71,8 +71,15 @@ def _asked(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> A
     if item is None:
         item_id = proposals.item_id(chosen.name, one.slug)
         payload = canonical({"week": chosen.name, **one.subject})
-        item, is_new = store.enqueue(NewItem(item_id, proposals.KIND, payload, question=one.question), now, ACTOR)
-    command = typed("jackline", "work", "answer", item.id, "YOUR ANSWER", *dashboard.words_of(home))
+        new = NewItem(item_id, proposals.KIND, payload, question=one.question)
+        try:
+            item, is_new = store.enqueue(new, now, ACTOR)
+        except ItemConflict:  # somebody else chose the same id: that is theirs, and no reason to tell nothing
+            item = store.item(item_id)
+    if item is None:
+        raise NoItem(one.slug)
+    program, words, _ = dashboard.said_of(home)
+    command = typed(*program, *answering(item.id), *words)
     return text.Asked(item.id, item.question or one.question, str(item.status), item.answer, command, is_new)
 
 

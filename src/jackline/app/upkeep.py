@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jackline import clock
+from jackline.app import dashboard
 from jackline.domain.events import GENESIS, Event, broken_at
 from jackline.errors import NoHome, Refused, StoreError
 from jackline.store import open as store_open
@@ -67,6 +68,8 @@ def archive(home: Home, older_than_ms: int, folder: str | None = None) -> Archiv
             except Refused as error:
                 kept.add(run_id)
                 done.problems.append(str(error))
+    if done.runs:
+        dashboard.changed(home)
     return done
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from jackline.domain.saying import amount, code, duration, moment, plural, span, table, typed, usd
+from jackline.domain.saying import amount, answering, code, duration, moment, plural, span, table, typed, usd
 from jackline.domain.states import RunState, WaitReason, WorkStatus
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from jackline.domain.events import Event
-    from jackline.domain.reporting import ItemLine, Learning, RunLine, Spending
+    from jackline.domain.reporting import EventLine, ItemLine, Learning, RunLine, Spending
 
 SHOWN = 10  # of each kind of thing
+KINDS = 20  # of work items, of each status
 COUNTED = 100  # further than this nobody counts
 FOR_PEOPLE = (WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN)
 PARKED = tuple(reason for reason in WaitReason if reason not in FOR_PEOPLE)
@@ -38,6 +38,7 @@ class Waiting(NamedTuple):
 
     run: RunLine
     questions: tuple[Question, ...]
+    older: bool = False  # whether it waits for calls from before those that were looked at
 
 
 class KindCount(NamedTuple):
@@ -53,10 +54,13 @@ class Dashboard(NamedTuple):
 
     at: int
     words: tuple[str, ...] = ()  # what every command to type needs at its end
+    program: tuple[str, ...] = ("jackline",)  # and at its beginning
+    note: str = ""  # and otherwise
     waiting: Sequence[Waiting] = ()
     items_waiting: Sequence[ItemLine] = ()
     running: Sequence[RunLine] = ()
     failed: Sequence[RunLine] = ()
+    imported: Sequence[str] = ()  # ids of those that cannot be carried on
     queued: Sequence[RunLine] = ()
     queued_count: int = 0
     parked: Sequence[RunLine] = ()
@@ -65,7 +69,7 @@ class Dashboard(NamedTuple):
     today: str = ""
     in_flight: Sequence[ItemLine] = ()
     dead: Sequence[ItemLine] = ()
-    events: Sequence[Event] = ()
+    events: Sequence[EventLine] = ()
     learnings: Sequence[Learning] = ()
 
 
@@ -82,7 +86,9 @@ def to_markdown(board: Dashboard) -> str:
         _events(board),
         _learnings(board),
     )
-    head = ("# Dashboard", "", f"As of {moment(board.at)} UTC, like all times here. Written again at every change.", "")
+    head = ["# Dashboard", "", f"As of {moment(board.at)} UTC, like all times here. Written again at every change.", ""]
+    if board.note:
+        head += [board.note, ""]
     return "\n".join((*head, *(line for part in parts for line in part)))
 
 
@@ -92,7 +98,7 @@ def _waiting(board: Dashboard) -> Iterator[str]:
         yield from _waiting_run(board, one)
     for item in board.items_waiting[:SHOWN]:
         yield f"- item {code(item.id)} ({code(item.kind)}) asks: {code(item.question, 400)}"
-        yield f"  - {_command(board, 'work', 'answer', item.id, 'YOUR ANSWER')}"
+        yield f"  - {_command(board, *answering(item.id))}"
     if not board.waiting and not board.items_waiting:
         yield "Nothing."
     yield from _more(board, board.waiting, "list", "--state", "waiting", "--all-repos")
@@ -109,8 +115,8 @@ def _waiting_run(board: Dashboard, one: Waiting) -> Iterator[str]:
         others = ", or with ".join(f"`{verdict}`" for verdict in question.verdicts[1:])
         yield f"  - call {code(question.call_id)} {code(question.tool)}{touched} {question.said}"
         yield f"    - {command}{f', or with {others}' if others else ''}"
-    if len(one.questions) > SHOWN:
-        yield f"  - and more: {_command(board, 'show', run.id)}"
+    if len(one.questions) > SHOWN or one.older:
+        yield f"  - {'for older calls' if one.older else 'and more'}: {_command(board, 'show', run.id)}"
     yield f"  - {'then' if one.questions else 'go on:'} {_command(board, 'resume', run.id)}"
 
 
@@ -143,7 +149,7 @@ def _failed(board: Dashboard) -> Iterator[str]:
             code(run.task),
             run.failure or "-",
             code(run.detail, 80),
-            _command(board, "resume", run.id),
+            "imported" if run.id in board.imported else _command(board, "resume", run.id),
         ]
         for run in board.failed[:SHOWN]
     ]
@@ -158,9 +164,16 @@ def _queue(board: Dashboard) -> Iterator[str]:
     yield from _table("run|state|agent|task|since|not before|go on", rows)
     yield from _more(board, board.queued, "list", "--state", "queued", "--all-repos")
     yield from _more(board, board.parked, "list", "--state", "waiting", "--all-repos")
-    if board.kinds:
-        kinds = [[code(one.kind), one.status, _counted(one.items)] for one in board.kinds]
-        yield from table("kind of work item|status|how many", kinds)
+    yield from _kinds(board)
+
+
+def _kinds(board: Dashboard) -> Iterator[str]:
+    shown = [one for status in LIVE for one in [each for each in board.kinds if each.status == status][:KINDS]]
+    if shown:
+        rows = [[code(one.kind), one.status, _counted(one.items)] for one in shown]
+        yield from table("kind of work item|status|how many", rows)
+    if len(shown) < len(board.kinds):
+        yield from (f"More kinds: {_command(board, 'work', 'list')}", "")
 
 
 def _queued(board: Dashboard, run: RunLine) -> list[str]:
@@ -269,7 +282,7 @@ def _counted(count: int) -> str:
 
 
 def _command(board: Dashboard, *words: str) -> str:
-    text = typed("jackline", *words, *board.words)
+    text = typed(*board.program, *words, *board.words)
     return span(text) if text.isprintable() else code(text)
 
 

@@ -1,4 +1,4 @@
-"""What dashboards and retros are made from: short lines of runs, items, learnings, turns and checks. Pure data."""
+"""What dashboards and retros are made from: short lines of runs, items, events, learnings and costs. Pure data."""
 
 from __future__ import annotations
 
@@ -47,6 +47,17 @@ class ItemLine(NamedTuple):
     finished_at: int | None
 
 
+class EventLine(NamedTuple):
+    """An event in the columns that a report shows."""
+
+    stream: str
+    seq: int
+    at: int
+    kind: str
+    actor: str
+    data: str  # its beginning
+
+
 class Learning(NamedTuple):
     """A learning of a case; without a path or a reason it came to nothing yet."""
 
@@ -82,33 +93,3 @@ class Spending(NamedTuple):
     agent: str
     usd_micros: int
     tokens: int
-
-
-class Move(NamedTuple):
-    """A change of a run's state, from its events."""
-
-    run_id: str
-    seq: int
-    at: int
-    kind: str  # run.claimed, run.waiting, run.succeeded, …
-    reason: str = ""  # of run.waiting
-
-
-class TurnLine(NamedTuple):
-    """A turn in the columns that a report needs."""
-
-    step: int
-    agent: str
-    started_at: int
-    ended_at: int | None
-    failure: str | None
-
-
-class CheckLine(NamedTuple):
-    """A check in the columns that a report needs."""
-
-    step: int
-    command: str
-    started_at: int
-    exit_code: int | None
-    tree: str

@@ -7,8 +7,7 @@ import re
 _SECOND, _MINUTE, _HOUR, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
 _THOUSAND, _MILLION = 1_000, 1_000_000
 _SHOWN = 160
-_BACKTICKS = re.compile("`+")
-_PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")
 
 
 def day(at: int) -> str:
@@ -65,9 +64,11 @@ def plural(count: int, word: str) -> str:
 
 def line(text: str, most: int = _SHOWN) -> str:
     """Foreign text in one line, cut, without anything that a terminal would obey."""
+    text = text.lstrip()  # before the cut: what is left of blanks alone is an empty span, and those can be combined
     shown = " ".join(text[: 4 * most].split())
-    shown = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in shown)
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    if not shown.isprintable():
+        shown = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in shown)
+    return shown if len(shown) <= most and len(text) <= 4 * most else f"{shown[: most - 1]}…"
 
 
 def code(text: str, most: int = _SHOWN) -> str:
@@ -77,7 +78,7 @@ def code(text: str, most: int = _SHOWN) -> str:
 
 def span(text: str) -> str:
     """A span of code whose marks are longer than any in the text."""
-    longest = max((len(found) for found in _BACKTICKS.findall(text)), default=0)
+    longest = max(map(len, re.findall("`+", text))) if "`" in text else 0
     marks, gap = "`" * (longest + 1), " " if text.startswith("`") or text.endswith("`") else ""
     return f"{marks}{gap}{text}{gap}{marks}"
 
@@ -85,7 +86,8 @@ def span(text: str) -> str:
 def table(titles: str, rows: list[list[str]]) -> list[str]:
     """A table; `titles` has a `|` between two columns. A column ends nowhere inside a cell, not even in code."""
     names = titles.split("|")
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    # With a gap behind a backslash: some readers take two of them together, and the bar for the end of the column.
+    cells = [[cell.replace("\\|", "\\ |").replace("|", "\\|") for cell in row] for row in rows]
     return [
         f"| {' | '.join(names)} |",
         f"|{'---|' * len(names)}",
@@ -94,6 +96,17 @@ def table(titles: str, rows: list[list[str]]) -> list[str]:
     ]
 
 
+def answering(item_id: str) -> tuple[str, ...]:
+    """The words of the command that answers a work item; an id that looks like a flag must not become one."""
+    named = f"--id={item_id}" if item_id.startswith("-") else item_id
+    return ("work", "answer", named, "YOUR ANSWER")
+
+
 def typed(*words: str) -> str:
     """A command exactly as it is to be typed into a shell."""
-    return " ".join(one if _PLAIN.fullmatch(one) else "'" + one.replace("'", "'\"'\"'") + "'" for one in words)
+    return " ".join(one if _is_plain(one) else "'" + one.replace("'", "'\"'\"'") + "'" for one in words)
+
+
+def _is_plain(word: str) -> bool:
+    """Whether no shell sees anything in it; zsh looks for a program behind a `=` at the beginning."""
+    return _PLAIN.issuperset(word) and not word.startswith("=") and bool(word)

@@ -15,6 +15,7 @@ RUN = "JACKLINE_RUN"
 RUN_ID = "JACKLINE_RUN_ID"  # the name that programs which speak event lines know
 HOME = "JACKLINE_HOME"
 DATABASE = "JACKLINE_DATABASE"
+ACTOR = "JACKLINE_ACTOR"
 NAMES = (RUN, RUN_ID, HOME)
 _PROGRAM = "jackline"
 
@@ -24,6 +25,14 @@ def environment(settings: Settings, run_id: str, environ: Mapping[str, str]) -> 
     own = {RUN: run_id, RUN_ID: run_id, HOME: settings.home}
     database = {DATABASE: settings.database} if settings.database else {}
     return {**own, **database, "PATH": with_program(environ.get("PATH", os.defpath))}
+
+
+def acting(agent: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Whose name stands on what an agent does, in its shell and by its tools alike: its own, unless we were told one.
+
+    Only for a turn: a check and a probe are the host's doing.
+    """
+    return {ACTOR: environ.get(ACTOR) or agent}
 
 
 def with_program(path: str) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
-_SERVER_SEES = (*inside.NAMES, inside.DATABASE, "JACKLINE_ACTOR", marks.NAME, marks.ATTEMPT, "XDG_CONFIG_HOME")
+_SERVER_SEES = (*inside.NAMES, inside.DATABASE, inside.ACTOR, marks.NAME, marks.ATTEMPT, "XDG_CONFIG_HOME")
 
 
 class Place(NamedTuple):

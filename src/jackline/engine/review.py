@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 _MOST_NAMED = 5
+_MOST_CASES = 10_000  # a page of them would hide the others
 
 
 def open_cases(store: Store, run_id: str) -> list[Case]:
-    """The cases of a run that nobody has closed: one read by an index."""
-    return store.cases(CaseQuery(run_id=run_id, status=CaseStatus.OPEN))
+    """The cases of a run that nobody has closed, all of them: one read by an index."""
+    return store.cases(CaseQuery(run_id=run_id, status=CaseStatus.OPEN, limit=_MOST_CASES))
 
 
 def look(store: Store, run_id: str, env: Mapping[str, str], warden: Warden | None) -> learning.Review:

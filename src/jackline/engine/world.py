@@ -137,6 +137,7 @@ class LiveWorld:
             case StopWork():
                 if self._job is not None and self._job.child is not None:
                     self._job.child.stop(run.spec.grace_ms)
+        self._settings.changed()  # also by what was written on the way
 
     def hear(self) -> Signal:
         """The next signal; a clock that runs out is one, too. An error of a helper thread surfaces here."""
@@ -260,7 +261,7 @@ class LiveWorld:
         job = self._job_of(planned, adapter)
         starting.write_files(launch.files)
         mark = marked_git.environment(self._folder, self._run.id, self._env)
-        env = {**self._env, **mark, **planned.request.environ, **launch.env}
+        env = {**self._env_of(turn.agent), **mark, **planned.request.environ, **launch.env}
         try:
             job.start(self._ready_warden(), launch, env, self._run.spec.workspace)
         except (SpawnFailed, WardenLost):
@@ -268,6 +269,9 @@ class LiveWorld:
             raise
         self._alarms.start(lambda: job.last_output, lambda: job.over)
         self._settings.meanwhile()
+
+    def _env_of(self, agent: str) -> dict[str, str]:
+        return {**self._env, **inside.acting(agent, os.environ)}
 
     def _adapter(self) -> Adapter:
         try:
@@ -282,7 +286,7 @@ class LiveWorld:
             token=self._token,
             binary=self._settings.find(adapter),
             environ=os.environ,
-            mcp=launching.server_of(self._settings.server, self._env),
+            mcp=launching.server_of(self._settings.server, self._env_of(adapter.declaration.name)),
             mcp_missing=self._settings.server_missing,
         )
 

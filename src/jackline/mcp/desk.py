@@ -41,5 +41,6 @@ class Desk:
         Until there is a home, one call waits for the other: a database that is being made cannot be read.
         """
         with nullcontext() if self._is_made else self._making, self._home.again() as home:
+            home.board = self._home.board
             yield home
             self._is_made = self._is_made or not home.is_new

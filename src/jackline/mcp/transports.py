@@ -57,7 +57,9 @@ def serve_http(server: Server, listening: socket.socket, token: str) -> None:
     # A page in a browser may reach loopback by a name of its own: it must not get past here.
     security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names])
     app = Guarded(server.streamable_http_app(streamable_http_path=PATH, transport_security=security), token)
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="on", ws="none", timeout_graceful_shutdown=1
+    )
     anyio.run(partial(uvicorn.Server(config).serve, sockets=[listening]))
 
 

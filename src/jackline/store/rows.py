@@ -79,8 +79,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 # Of records that few commands need: imported when a query first names them.
 _LATER = {
-    "report_turn": "reporting:TurnLine",
-    "report_check": "reporting:CheckLine",
+    "report_turn": "retro.lines:TurnLine",
+    "report_check": "retro.lines:CheckLine",
     "item": "work:WorkItem",
     "entry": "case:Entry",
 }

@@ -27,7 +27,8 @@ PARTS = {
     "cases:Cases": "start_case case matching_cases cases active_case switch_case add_entry change_entry entries"
     " close_case reopen_case relocate_case learnings",
     "reporting:Reporting": "runs_in runs_waiting runs_failed count_runs items_in items_dead kinds_in spending"
-    " newest_events newest_learnings learnings_between runs_finished run_moves last_move turn_lines check_lines",
+    " newest_events newest_learnings",
+    "looking_back:LookingBack": "learnings_between runs_finished run_moves last_move turn_lines check_lines",
     "naming:Naming": "name_instance",
     "importing:Importing": "import_run import_item import_case import_events",
     "upkeep:Upkeep": "status check verify backup archivable drop_archived_events",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from jackline.store.leases import Leases
     from jackline.store.ledger import Ledger
     from jackline.store.ledger_reading import LedgerReading
+    from jackline.store.looking_back import LookingBack
     from jackline.store.naming import Naming
     from jackline.store.reading import Reading
     from jackline.store.reporting import Reporting
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     class _Runs(Runs, Leases, Ledger, LedgerReading, Answers, Reading, Upkeep):
         """What is kept of runs."""
 
-    class SqlStore(_Runs, Work, Journal, Cases, Reporting, Naming, Importing):
+    class SqlStore(_Runs, Work, Journal, Cases, Reporting, LookingBack, Naming, Importing):
         """The contract of `store.contract`, over whichever driver it was given."""
 
 else:

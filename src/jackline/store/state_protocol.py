@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from jackline.domain.case import Case, Entry, EntryKind
     from jackline.domain.events import Event, Fact
-    from jackline.domain.reporting import CheckLine, EventLine, ItemLine, Learning, Move, RunLine, Spending, TurnLine
+    from jackline.domain.reporting import EventLine, ItemLine, Learning, RunLine, Spending
+    from jackline.domain.retro.lines import CheckLine, Move, TurnLine
     from jackline.domain.work import Hold, WorkItem
     from jackline.store.state_contract import CaseQuery, ItemQuery, NewCase, NewItem, TimelineQuery
 

@@ -9,7 +9,7 @@ from jackline.domain.retro.report import LOOK_BACK_MS, Read
 from jackline.domain.states import RunState
 
 if TYPE_CHECKING:
-    from jackline.domain.reporting import Move
+    from jackline.domain.retro.lines import Move
     from jackline.domain.retro.week import Week
     from jackline.store.contract import Store
 

@@ -5,6 +5,7 @@ A call of a shell is judged by every command that it would run, and is as strict
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,7 @@ def judge(rules: tuple[Rule, ...], tool: str, given: Any, where: Where) -> Judge
 def command_of(tool: str, given: Any) -> str | None:  # noqa: ANN401 - any JSON
     """The text that a shell would read; None if the tool is no shell, or was given none."""
     if tool in tools.VERIFIERS:
-        named = given.get(tools.VERIFIERS[tool]) if isinstance(given, dict) else None
-        return "\n".join(map(str, named)) if isinstance(named, list) and named else None
+        return _verification(given.get(tools.VERIFIERS[tool])) if isinstance(given, dict) else None
     if tool not in tools.SHELLS:
         return None
     if isinstance(given, str):
@@ -78,6 +78,26 @@ def command_of(tool: str, given: Any) -> str | None:  # noqa: ANN401 - any JSON
     if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         return shlex.join(value)
     return value if isinstance(value, str) else None
+
+
+def _verification(named: Any) -> str | None:  # noqa: ANN401 - any JSON
+    """The commands as one text; the SDK takes a list also out of a text."""
+    if isinstance(named, str):
+        try:
+            named = json.loads(named)
+        except (ValueError, RecursionError):
+            return None
+    lines = [str(one) for one in named] if isinstance(named, list) else []
+    return "\n".join(lines if len(lines) == 1 else map(_apart, lines)) or None
+
+
+def _apart(line: str) -> str:
+    """Each is run by a shell of its own: one that has no end, or cannot be read, must not hide those after it."""
+    try:
+        commands(line)
+    except NotParsed:
+        return shlex.join(("sh", line))  # as a script, which nobody knows
+    return shlex.join(("sh", "-c", line))
 
 
 def _moved(where: Where, given: Any) -> Where:  # noqa: ANN401 - any JSON

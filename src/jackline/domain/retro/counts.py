@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from jackline.domain.reporting import RunLine, Spending, TurnLine
+from jackline.domain.reporting import RunLine, Spending
+from jackline.domain.retro.lines import TurnLine
 from jackline.domain.states import Failure, Proof, RunState
 from jackline.named import NamedTuple
 

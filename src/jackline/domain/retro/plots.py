@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
+from jackline.domain.reporting import Spending
 from jackline.domain.retro import spans
 from jackline.domain.retro.counts import by_day
 from jackline.domain.retro.report import Report
-from jackline.domain.saying import duration, line, usd
+from jackline.domain.saying import amount, duration, line, usd
 from jackline.named import NamedTuple
 
 # Told apart also by who sees few colours (Okabe and Ito).
 GREEN, RED, GREY, BLUE, YELLOW, ORANGE = "#009e73", "#d55e00", "#999999", "#0072b2", "#f0e442", "#e69f00"
-_COLOURS = (BLUE, ORANGE, GREEN, "#cc79a7", "#56b4e9", YELLOW, RED, GREY)
+_COLOURS = (BLUE, ORANGE, GREEN, "#cc79a7", "#56b4e9", YELLOW, RED)
 _BUCKETS = dict(zip(spans.BUCKETS, (BLUE, GREY, ORANGE, RED, YELLOW), strict=True))
 _WIDTH, _LABEL, _VALUE = 760, 220, 90
 _ROW, _BAR, _TOP, _LEGEND = 26, 18, 40, 30
 _MOST_ROWS = 20
-_LETTER = 7  # how wide one is, about
-_SHORTEST = 12
+_LETTER, _CAPITAL, _IDEOGRAM = 7, 10, 13  # how wide one is, about
+_FIRST_IDEOGRAM = "\u1100"
+_GAP, _SQUARE = 12, 14
+_LEAST = 1.0  # so that what is there is seen
+_RICH = 1_000_000_000_000  # a million dollars
 _STYLE = 'font-family="sans-serif" font-size="12" role="img"'
 
 
@@ -63,24 +68,32 @@ def _success(report: Report) -> list[Bar]:
                 Part("failed", RED, one.failed),
                 Part("cancelled", GREY, one.cancelled),
             ),
-            f"{one.succeeded} of {one.ended}",
+            f"{amount(one.succeeded)} of {amount(one.ended)}",
         )
         for one in report.successes[:_MOST_ROWS]
     ]
 
 
 def _cost(report: Report) -> list[Bar]:
-    agents = sorted({one.agent for one in report.spending})
-    colours = {agent: _COLOURS[place % len(_COLOURS)] for place, agent in enumerate(agents)}
+    spent: Counter[str] = Counter()
+    for one in report.spending:
+        spent[one.agent] += one.usd_micros
+    dearest = {agent: _COLOURS[place] for place, (agent, _) in enumerate(spent.most_common(len(_COLOURS)))}
     days = by_day(report.spending, report.week.days)
-    return [
-        Bar(
-            day,
-            tuple(Part(one.agent, colours[one.agent], max(0, one.usd_micros)) for one in spending),
-            usd(sum(one.usd_micros for one in spending)),
-        )
-        for day, spending in days.items()
-    ]
+    return [Bar(day, _of_day(spending, dearest), _money(spending)) for day, spending in days.items()]
+
+
+def _of_day(spending: Sequence[Spending], dearest: Mapping[str, str]) -> tuple[Part, ...]:
+    """Each of the dearest agents with its colour, always in the same order, and all others in one piece."""
+    of_agent = {one.agent: max(0, one.usd_micros) for one in spending}
+    others = sum(value for agent, value in of_agent.items() if agent not in dearest)
+    known = (Part(agent, colour, of_agent.get(agent, 0)) for agent, colour in dearest.items())
+    return (*known, Part("others", GREY, others))
+
+
+def _money(spending: Sequence[Spending]) -> str:
+    micros = sum(one.usd_micros for one in spending)
+    return usd(micros) if micros < _RICH else f"${amount(micros // 1_000_000)}"
 
 
 def _time(report: Report) -> list[Bar]:
@@ -102,7 +115,8 @@ def svg(title: str, bars: Sequence[Bar]) -> str:
     """Lying bars, one below the other, with a legend where their labels do not say what is shown."""
     parts = {part.name: part.colour for bar in bars for part in bar.parts if part.value > 0}
     legend = parts if len(parts) > 1 and not parts.keys() <= {bar.label for bar in bars} else {}
-    height = _TOP + _ROW * len(bars) + (_LEGEND if legend else 10)
+    names = _legend(legend, _TOP + _ROW * len(bars) + _LEGEND - 10)
+    height = _TOP + _ROW * len(bars) + (names.height if legend else 10)
     longest = max((bar.total for bar in bars), default=0) or 1
     scale = (_WIDTH - _LABEL - _VALUE) / longest
     body = [
@@ -111,18 +125,17 @@ def svg(title: str, bars: Sequence[Bar]) -> str:
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
         _text(10, 22, title, size=14),
         *(piece for place, bar in enumerate(bars) for piece in _bar(bar, _TOP + place * _ROW, scale)),
-        *_legend(legend, height - 10),
+        *names.pieces,
         "</svg>",
     ]
     return "\n".join(body) + "\n"
 
 
 def _bar(bar: Bar, top: int, scale: float) -> list[str]:
-    label = line(bar.label, (_LABEL - 20) // _LETTER)
-    pieces = [_text(_LABEL - 8, top + 13, label, anchor="end")]
+    pieces = [_text(_LABEL - 8, top + 13, _fitted(bar.label, _LABEL - 20), anchor="end")]
     left = float(_LABEL)
     for part in bar.parts:
-        wide = part.value * scale
+        wide = max(_LEAST, part.value * scale) if part.value > 0 else 0.0
         if wide > 0:
             pieces.append(
                 f'<rect x="{left:.1f}" y="{top}" width="{wide:.1f}" height="{_BAR}" fill="{part.colour}">'
@@ -132,14 +145,39 @@ def _bar(bar: Bar, top: int, scale: float) -> list[str]:
     return [*pieces, _text(left + 6, top + 13, bar.said)]
 
 
-def _legend(parts: dict[str, str], bottom: int) -> list[str]:
-    pieces, left = [], float(_LABEL)
+class Legend(NamedTuple):
+    """What the colours mean, in as many lines as that takes."""
+
+    pieces: tuple[str, ...]
+    height: int
+
+
+def _legend(parts: Mapping[str, str], bottom: int) -> Legend:
+    pieces: list[str] = []
+    left, first = _LABEL, bottom
     for name, colour in parts.items():
-        shown = line(name, 24)
-        pieces.append(f'<rect x="{left:.1f}" y="{bottom - 10}" width="10" height="10" fill="{colour}"/>')
-        pieces.append(_text(left + 14, bottom, shown))
-        left += 14 + _LETTER * len(shown) + _SHORTEST
-    return pieces
+        shown = _fitted(name, _LABEL - 20)
+        wide = _SQUARE + _width(shown) + _GAP
+        if left + wide > _WIDTH:
+            left, bottom = _LABEL, bottom + _ROW
+        pieces.append(f'<rect x="{left}" y="{bottom - 10}" width="10" height="10" fill="{colour}"/>')
+        pieces.append(_text(left + _SQUARE, bottom, shown))
+        left += wide
+    return Legend(tuple(pieces), _LEGEND + bottom - first)
+
+
+def _fitted(text: str, room: int) -> str:
+    """As much of it as has room."""
+    shown = line(text)
+    if _width(shown) <= room:
+        return shown
+    while shown and _width(shown) > room - _LETTER:
+        shown = shown[:-1]
+    return f"{shown}…"
+
+
+def _width(text: str) -> int:
+    return sum(_IDEOGRAM if one >= _FIRST_IDEOGRAM else _CAPITAL if one.isupper() else _LETTER for one in text)
 
 
 def _text(left: float, bottom: int, text: str, *, anchor: str = "start", size: int = 12) -> str:

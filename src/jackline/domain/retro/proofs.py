@@ -1,7 +1,8 @@
 """Proofs that say now this, now that of the same tree. Pure.
 
 Where a check knows its tree, that decides. Where it does not, the tree is taken to be the same if no turn lies between
-two checks of a run; and a proof that changes its mind twice in one run is a suspect.
+two checks of an attempt; and a proof that changes its mind twice in one run is a suspect. The review of learnings is
+no proof: it looks at cases.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from jackline.domain.reporting import CheckLine, TurnLine
+from jackline.domain.learning import REVIEW
+from jackline.domain.retro.lines import CheckLine, TurnLine
 from jackline.named import NamedTuple
 
 SAME_TREE = "different results on the same tree"
@@ -33,7 +35,7 @@ def flaky(checks: Mapping[str, Sequence[CheckLine]], turns: Mapping[str, Sequenc
     for command, runs in _on_one_tree(checks).items():
         found[command, SAME_TREE] += runs
     for run_id, of_run in checks.items():
-        for command in dict.fromkeys(check.command for check in of_run):
+        for command in dict.fromkeys(check.command for check in of_run if check.command != REVIEW):
             told = [one for one in of_run if one.command == command and one.exit_code is not None]
             why = _why(told, turns.get(run_id, ()))
             if why:
@@ -58,7 +60,8 @@ def _why(told: Sequence[CheckLine], turns: Sequence[TurnLine]) -> str:
     changes = [(one, other) for one, other in pairwise(told) if (one.exit_code == 0) != (other.exit_code == 0)]
     treeless = [(one, other) for one, other in changes if not (one.tree and other.tree)]
     steps = [turn.step for turn in turns]
-    if any(not any(one.step < step < other.step for step in steps) for one, other in treeless):
+    together = [(one, other) for one, other in treeless if one.attempt == other.attempt]
+    if any(not any(one.step < step < other.step for step in steps) for one, other in together):
         return NO_TURN
     return TO_AND_FRO if len(treeless) >= _TWICE else ""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from jackline.domain.retro import spans
 from jackline.domain.retro.report import Report
@@ -16,6 +17,7 @@ from jackline.named import NamedTuple
 
 KIND = "retro.proposal"
 _OFTEN = 3
+_MOST = 10  # of one finding: who is asked a hundred things answers none
 _POOR = 0.5
 _HOUR_MS = 3_600_000
 _SHARE = 0.25
@@ -42,12 +44,8 @@ def item_id(week: str, slug: str) -> str:
 
 
 def _all(report: Report) -> Iterator[Proposal]:
-    yield from _repeated(report)
-    yield from _flaky(report)
-    yield from _poor(report)
-    yield from _limits(report)
-    yield from _failures(report)
-    yield from _people(report)
+    for found in (_repeated, _flaky, _poor, _limits, _failures, _people):
+        yield from islice(found(report), _MOST)
 
 
 def _repeated(report: Report) -> Iterator[Proposal]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jackline.domain.events import NOTHING
-from jackline.domain.reporting import CheckLine, Learning, Move, RunLine, Spending, TurnLine
+from jackline.domain.reporting import Learning, RunLine, Spending
 from jackline.domain.retro import counts, learnings, proofs, spans
+from jackline.domain.retro.lines import CheckLine, Move, TurnLine
 from jackline.domain.retro.week import WEEK_MS, Week
 from jackline.named import NamedTuple
 

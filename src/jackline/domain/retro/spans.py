@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 
 from jackline.domain.dashboard import FOR_PEOPLE
-from jackline.domain.reporting import Move
+from jackline.domain.retro.lines import Move
 from jackline.domain.states import WaitReason
 from jackline.named import NamedTuple
 
 RUNNING, QUEUED = "running", "queued"
 LIMIT, PEOPLE, OTHER = "limits", "people", "other waits"
 _KINDS = {"run.claimed": RUNNING, "run.created": QUEUED, "run.queued": QUEUED}
+_WORKED = frozenset({"run.succeeded", "run.failed"})
 _OF_REASON = {WaitReason.LIMIT: LIMIT, **dict.fromkeys(FOR_PEOPLE, PEOPLE)}
 
 
@@ -64,24 +64,21 @@ def fold(moves: Iterable[Move], before: Mapping[str, Move], start: int, until: i
     for known in by_run.values():
         # By sequence, not by time: the clocks of two hosts may disagree.
         ordered = sorted(known, key=lambda one: one.seq)
-        for move, at in _with_ends(ordered, until):
-            state = _state(move)
+        for move, following in zip(ordered, (*ordered[1:], None), strict=True):
+            state = _state(move, following)
             if state is None:
                 continue
-            spent[state] += max(0, min(at, until) - max(move.at, start))
+            end = until if following is None else min(following.at, until)
+            spent[state] += max(0, end - max(move.at, start))
             times[state] += move.at >= start
     waits = [Waits(reason, times[reason], ms) for reason, ms in spent.items() if reason not in {RUNNING, QUEUED}]
     return Times(spent[RUNNING], spent[QUEUED], tuple(sorted(waits, key=lambda one: (-one.ms, one.reason))))
 
 
-def _with_ends(moves: list[Move], until: int) -> Iterable[tuple[Move, int]]:
-    yield from ((one, following.at) for one, following in pairwise(moves))
-    if moves:
-        yield moves[-1], until
-
-
-def _state(move: Move) -> str | None:
+def _state(move: Move, following: Move | None) -> str | None:
     """None once it has ended, until somebody takes it up again."""
     if move.kind == "run.waiting":
         return move.reason or "unknown"
+    if move.kind == "run.created" and following is not None and following.kind in _WORKED:
+        return RUNNING  # an imported run, of which nobody wrote down when it was taken up
     return _KINDS.get(move.kind)

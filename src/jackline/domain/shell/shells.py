@@ -11,7 +11,7 @@ from jackline.domain.shell.options import Options, Reading, read
 from jackline.domain.shell.taken import Taken, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _SHELL = Options(
     alone="abefhiklmnprstuvxBCDEHPTc",
@@ -56,6 +56,8 @@ _FLOCK = Options(
     operands=1,
 )
 _FD_JOINED = re.compile(r"--exec(?:-batch)?=|-[A-Za-z0-9]*[xX]")
+_OWN_VALUED = frozenset(["--case", "--home"])
+_VERIFYING = frozenset(["--verify", "--verification"])
 _BASH = frozenset(["bash", "zsh", "rbash"])
 
 
@@ -206,6 +208,45 @@ def _git(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     return Taken(kept=words)
 
 
+def _jackline(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Jackline itself, and the commands of a case that it runs: at once, or when the case is closed."""
+    del stdin
+    case = _below("case", words[1:])
+    ran = _behind_own_flags(_below("run", _below("command", case)))
+    if ran:
+        line = (Word("sh"), Word("-c"), *ran)  # a single word is a line for the shell
+        return Taken(calls=(line if len(ran) == 1 else ran,), through="jackline case")
+    calls = tuple((Word("sh"), Word("-c"), line) for line in _verification(case))
+    return Taken(kept=words, calls=calls, through="jackline case")
+
+
+def _below(verb: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """What stands behind a subcommand; nothing if it is another one."""
+    rest = _behind_own_flags(words)
+    return rest[1:] if rest and rest[0] == Word(verb) else ()
+
+
+def _behind_own_flags(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    while words and words[0].text.startswith("-"):
+        if words[0].text == "--":
+            return words[1:]
+        words = words[2 if words[0].text in _OWN_VALUED else 1 :]
+    return words
+
+
+def _verification(words: tuple[Word, ...]) -> Iterator[Word]:
+    """The values of `--verify CMD` and of `--verification CMD CMD`."""
+    given = False
+    for word in words:
+        name, sign, value = word.text.partition("=")
+        if word.text.startswith("-"):
+            given = name in _VERIFYING
+            if given and sign:
+                yield word._replace(text=value)
+        elif given:
+            yield word
+
+
 OPENERS: dict[str, Callable[[tuple[Word, ...], Word | None], Taken]] = {
     **dict.fromkeys(("bash", "sh", "zsh", "dash", "ksh", "ash", "rbash", "mksh"), _shell),
     **dict.fromkeys(("su", "runuser"), _su),
@@ -217,4 +258,5 @@ OPENERS: dict[str, Callable[[tuple[Word, ...], Word | None], Taken]] = {
     "flock": _flock,
     "find": _find,
     "git": _git,
+    "jackline": _jackline,
 }

@@ -1,0 +1,36 @@
+"""What only a retro is made from: the moves, turns and checks of runs. Pure data."""
+
+from __future__ import annotations
+
+from jackline.named import NamedTuple
+
+
+class Move(NamedTuple):
+    """A change of a run's state, from its events."""
+
+    run_id: str
+    seq: int
+    at: int
+    kind: str  # run.claimed, run.waiting, run.succeeded, …
+    reason: str = ""  # of run.waiting
+
+
+class TurnLine(NamedTuple):
+    """A turn in the columns that a report needs."""
+
+    step: int
+    agent: str
+    started_at: int
+    ended_at: int | None
+    failure: str | None
+
+
+class CheckLine(NamedTuple):
+    """A check in the columns that a report needs."""
+
+    step: int
+    command: str
+    started_at: int
+    exit_code: int | None
+    tree: str
+    attempt: int = 1

@@ -1,0 +1,80 @@
+"""What retros read: pages over a span of time, never over everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from jackline.domain.reporting import Learning, RunLine
+from jackline.domain.retro.lines import CheckLine, Move, TurnLine
+from jackline.store.base import Base
+from jackline.store.driver import Row, clean
+from jackline.store.reporting import learning, object_of, text_of
+
+T = TypeVar("T")
+_PAGE = 500
+_LAST_SEQ = 1 << 62
+
+
+class LookingBack(Base):
+    """The part of the store that retros read."""
+
+    def learnings_between(self, start: int, until: int) -> Iterator[Learning]:
+        """Learnings of all cases from a time until before another, oldest first."""
+        after: Row = (start - 1, "\U0010ffff", _LAST_SEQ)
+
+        def page(after: Row) -> list[Learning]:
+            at, case_id, number = after
+            values = {"after_at": at, "after_case": case_id, "after_number": number, "until": until, "limit": _PAGE}
+            return [learning(row) for row in self._span("report_learnings", **values)]
+
+        return _paged(page, after, lambda one: (one.at, one.case_id, one.number))
+
+    def runs_finished(self, start: int, until: int) -> Iterator[RunLine]:
+        """Runs that ended from a time until before another, oldest end first."""
+
+        def page(after: Row) -> list[RunLine]:
+            values = {"after_at": after[0], "after_id": after[1], "until": until, "limit": _PAGE}
+            return [RunLine(*row) for row in self._span("report_finished", **values)]
+
+        return _paged(page, (start - 1, "\U0010ffff"), lambda one: (one.finished_at, one.id))
+
+    def run_moves(self, start: int, until: int) -> Iterator[Move]:
+        """Changes of runs' states from a time until before another, by time."""
+
+        def page(after: Row) -> list[Move]:
+            at, stream, seq = after
+            values = {"after_at": at, "after_stream": stream, "after_seq": seq, "until": until, "limit": _PAGE}
+            return [_move(row) for row in self._span("report_moves", **values)]
+
+        found = _paged(page, (start - 1, "\U0010ffff", _LAST_SEQ), lambda one: (one.at, one.run_id, one.seq))
+        return (one for one in found if ":" not in one.run_id)  # anybody may write such a kind into a journal
+
+    def last_move(self, run_id: str, before: int | None = None) -> Move | None:
+        """The last change of a run's state, before an event if one is named."""
+        found = self._span("report_last_move", stream=clean(run_id), before=_LAST_SEQ if before is None else before)
+        return _move(found[0]) if found else None
+
+    def turn_lines(self, run_id: str) -> list[TurnLine]:
+        """The turns of a run."""
+        return [TurnLine(*row) for row in self._span("report_turns", run_id=clean(run_id))]
+
+    def check_lines(self, run_id: str) -> list[CheckLine]:
+        """The checks of a run."""
+        return [CheckLine(*row) for row in self._span("report_checks", run_id=clean(run_id))]
+
+    def _span(self, name: str, **values: object) -> list[Row]:
+        return self._driver.read(lambda statements: statements.all(name, values))
+
+
+def _paged(page: Callable[[Row], list[T]], after: Row, place: Callable[[T], Row]) -> Iterator[T]:
+    while found := page(after):
+        yield from found
+        if len(found) < _PAGE:
+            return
+        after = place(found[-1])
+
+
+def _move(row: Row) -> Move:
+    stream, seq, at, kind, data = row
+    return Move(stream, seq, at, kind, text_of(object_of(data), "reason"))
