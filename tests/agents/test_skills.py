@@ -44,12 +44,14 @@ def prepared(play: Play) -> Stage:
     return stage
 
 
+@pytest.mark.full
 def test_skills_are_found_where_the_page_says_so(play: Play, agent: str) -> None:
     version, finds, reads = documented(agent)
     assert version == pins()[agent].version
     assert told(prepared(play)) == (finds, reads)
 
 
+@pytest.mark.full
 def test_claude_finds_them_behind_a_link(play: Play, agent: str) -> None:
     """As the page advises."""
     if agent != "claude":

@@ -31,6 +31,14 @@ with open_home() as home:
         print(place, flush=True)
     assert home.warnings == [], home.warnings
 """
+# Holds the lock, and does not go on.
+HOLD = """
+import fcntl, pathlib, signal, sys
+file = open(sys.argv[1], "a")
+fcntl.flock(file, fcntl.LOCK_EX)
+pathlib.Path(sys.argv[2]).touch()
+signal.pause()
+"""
 
 
 def board(place: Place) -> str:
@@ -234,12 +242,16 @@ def test_what_cannot_be_written_is_a_warning(place: Place) -> None:
     assert place.type("work", "get", "i").code == 0
     failed = place.type("dashboard")
     assert (failed.code, is_one_line(failed)) == (1, True)
+    shown = place.type("dashboard", "--print")
+    assert (shown.code, is_one_line(shown)) == (0, True)
+    assert "| `load` | pending | 1 |" in shown.out
+    assert place.type("dashboard", "--json").json["kinds"][0]["items"] == 1
 
 
 def test_a_stopped_writer_is_not_waited_for(place: Place) -> None:
     assert place.play(SAY).code == 0
     lock = place.home / ".dashboard.md.lock"
-    holder = place.execute(["flock", str(lock), "-c", f"touch {place.path('held')}; exec sleep 60"])
+    holder = place.python(HOLD, str(lock), place.path("held"))
     place.wait_for("held")
     ended = place.type("work", "enqueue", "--id", "i", "--kind", "load")
     assert ended.code == 0

@@ -126,6 +126,7 @@ def test_claude_finds_loads_and_calls_tools_through_the_gate(set_stage: SetStage
     assert (question["status"], question["question"]) == ("waiting_human", "shall I merge?")
 
 
+@pytest.mark.full
 def test_a_verification_that_touches_the_world_asks_a_person(set_stage: SetStage) -> None:
     stage = set_stage("claude", calling("claude", "case_start", request="x", verify=["git push origin main"]))
     ended = stage.run("close it")
@@ -142,6 +143,7 @@ def test_switched_off_there_is_no_server(set_stage: SetStage) -> None:
     assert not is_listed(stage, "mcp__jackline__case_start")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_users_own_server_stays(set_stage: SetStage, agent: str) -> None:
     stage = set_stage(agent, calling(agent, "run_status"))
@@ -174,6 +176,7 @@ def _give_own_server(stage: Stage) -> None:
     path.write_text(json.dumps(fields))
 
 
+@pytest.mark.full
 def test_a_stray_server_of_the_same_name_does_not_take_its_place(set_stage: SetStage) -> None:
     """The rules trust `mcp__jackline__…`: whoever writes a project's or the user's settings must not get that trust."""
     stage = set_stage("claude", calling("claude", "case_start", request="why?"))
@@ -188,6 +191,7 @@ def test_a_stray_server_of_the_same_name_does_not_take_its_place(set_stage: SetS
     assert [call["state"] for call in stage.show()["calls"]] == ["done"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("whom", ["agent", "supervisor"])
 def test_the_server_dies_with_its_agent(set_stage: SetStage, whom: str) -> None:
     stage = set_stage("claude", Reply(shell="echo there > there.txt"), Reply(hang="before"))
@@ -205,6 +209,7 @@ def test_the_server_dies_with_its_agent(set_stage: SetStage, whom: str) -> None:
     assert not os.path.exists(f"/proc/{server}")
 
 
+@pytest.mark.full
 def test_an_agent_goes_on_when_its_server_is_killed(set_stage: SetStage) -> None:
     stage = set_stage(
         "claude",
@@ -223,6 +228,7 @@ def test_an_agent_goes_on_when_its_server_is_killed(set_stage: SetStage) -> None
     assert stage.processes_left() == []
 
 
+@pytest.mark.full
 def test_shell_and_tools_act_under_one_name(set_stage: SetStage) -> None:
     stage = set_stage(
         "claude",

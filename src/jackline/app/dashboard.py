@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NAME = "dashboard.md"
 LOCK = ".dashboard.md.lock"
+_STALE = "the dashboard is not up to date"
 _DATABASE = "JACKLINE_DATABASE"
 _PROGRAM = ("jackline",)
 
@@ -83,6 +84,17 @@ def write(home: Home) -> tuple[str, Dashboard]:
     return path_of(home), shown[0]
 
 
+def show(home: Home) -> tuple[str, Dashboard]:
+    """The same for somebody who wants to read: a file that cannot be written is no reason to show nothing."""
+    from jackline.views.coalesce import Held
+
+    try:
+        return write(home)
+    except (ReportNotWritten, Held) as error:
+        home.warnings.append(f"{_STALE}: {error}")
+        return path_of(home), read(home)
+
+
 @contextmanager
 def written_by(command: str) -> Iterator[None]:
     """Tell a person which command writes what could not be written."""
@@ -103,7 +115,7 @@ def _attempt(home: Home, warnings: list[str]) -> None:
         with written_by("dashboard"):
             coalesce.once(_lock(home), lambda: _build(home))
     except JacklineError as error:
-        warning = f"the dashboard is not up to date: {error}"
+        warning = f"{_STALE}: {error}"
         if warning not in warnings:
             warnings.append(warning)
 

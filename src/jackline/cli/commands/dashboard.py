@@ -21,7 +21,8 @@ def configure(parser: Parser) -> None:
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    path, board = dashboard.write(home)
+    reads = out.json or args.shown
+    path, board = dashboard.show(home) if reads else dashboard.write(home)
     if out.json:
         out.json_line({"path": path, **values(board)})
     elif args.shown:
