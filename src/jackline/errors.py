@@ -179,6 +179,10 @@ class SchemaTooOld(StoreError):
     """the database has schema {detail}, this jackline needs {known}: run `jackline db migrate`"""
 
 
+class SchemaMissing(SchemaTooOld):
+    """the database has no schema yet, this jackline needs {known}: run `jackline db migrate`"""
+
+
 class MigrationChanged(StoreError):
     """migration {detail} was changed after it had been applied: reinstall the jackline version that made this database"""
 

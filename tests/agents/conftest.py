@@ -18,6 +18,7 @@ from tools.agents.pins import read as pins
 
 Play = Callable[..., Stage]
 HERE = Path(__file__).parent
+_SLOW = {"kilo", "opencode", "qwen"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -26,8 +27,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _marked(agent: str, behaviour: str) -> object:
-    """The slowest CLI says hello in every run; the rest of what it does is looked at in the full one."""
-    slow = agent == "kilo" and behaviour != "test_hello"
+    """The slowest CLIs say hello in every run; the rest of what they do is looked at in the full one."""
+    slow = agent in _SLOW and behaviour != "test_hello"
     return pytest.param(agent, marks=pytest.mark.full) if slow else agent
 
 

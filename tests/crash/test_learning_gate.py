@@ -39,6 +39,7 @@ def reviews(stage: Stage) -> list[int | None]:
     return [check["exit_code"] for check in told["checks"] if check["command"] == REVIEW]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("point", POINTS)
 def test_what_is_resolved_succeeds_after_any_crash(tmp_path: Path, database: str, point: str) -> None:
     stage = killed(tmp_path, database, point, START, REASON)

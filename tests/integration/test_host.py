@@ -129,6 +129,7 @@ def test_a_host_that_was_only_frozen_cannot_end_what_another_one_ended(played: P
     assert "work.released" not in played.kinds("m1")[-1:]
 
 
+@pytest.mark.full
 def test_what_fails_is_told_and_tried_again_until_its_attempts_are_used_up(played: Played) -> None:
     played.type("message", "m1", "hello")
     assert played.work(f"{SAYS}; exit 7").code == 0

@@ -27,6 +27,7 @@ def test_a_database_of_many_events_is_in_order(tmp_path: Path, count: int) -> No
     store.close()
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 def test_the_same_in_postgresql(postgres_url: str) -> None:
     many_events.build_postgres(postgres_url, 1_000, AT)

@@ -12,7 +12,7 @@ from jackline.app import config as config_module
 from jackline.app import places
 from jackline.app.texts import named
 from jackline.domain.states import ACTIVE
-from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, Refused, StoreError, UsageError
+from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, Refused, SchemaMissing, StoreError, UsageError
 from jackline.store.contract import RunQuery
 from jackline.store.open import open_store
 
@@ -88,8 +88,17 @@ class Home:
                 raise NoHome(self.path)
             if create:  # looking makes nothing
                 self.make()
-            self._store = open_store(self.database, create=create)
+            self._store = self._opened(create=create)
         return self._store
+
+    def _opened(self, *, create: bool) -> Store:
+        try:
+            return open_store(self.database, create=create)
+        except SchemaMissing:
+            if "://" in self.database:
+                raise
+            # Somebody is making the home at this very moment: it is not there yet.
+            raise NoHome(self.path) from None
 
     def make(self) -> None:
         """Make the home's folder, unless it is there."""

@@ -9,7 +9,7 @@ from jackline.app.json_texts import value_of
 from jackline.app.texts import named
 from jackline.domain import journal
 from jackline.domain.events import NOTHING, Fact
-from jackline.errors import NoEvent, UsageError
+from jackline.errors import NoEvent, NoHome, UsageError
 from jackline.store.state_contract import TimelineQuery
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ def timeline(home: Home, query: TimelineQuery) -> list[Event]:
     """Events by time, whose ever they are; of one stream by their sequence."""
     if len(query.text) > LONGEST_TEXT:
         raise UsageError(f"a text to search for has at most {LONGEST_TEXT} characters")
-    return [] if home.is_new else home.store().timeline(query)
+    try:
+        return [] if home.is_new else home.store().timeline(query)
+    except NoHome:  # it is being made at this very moment
+        return []
 
 
 def event(home: Home, name: str) -> Event:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 
-from jackline.errors import MigrationChanged, SchemaTooNew, SchemaTooOld
+from jackline.errors import MigrationChanged, SchemaMissing, SchemaTooNew, SchemaTooOld
 from jackline.named import NamedTuple
 from jackline.store.driver import Driver, Statements
 
@@ -51,8 +51,10 @@ def ensure(driver: Driver) -> None:
     """SchemaTooOld or SchemaTooNew unless this jackline can work with the database as it is."""
     version, known = driver.version(), latest()
     refuse_newer(driver, version, known)
+    if version == 0:
+        raise SchemaMissing("none", known=known)
     if version < known:
-        raise SchemaTooOld(version or "none yet", known=known)
+        raise SchemaTooOld(version, known=known)
 
 
 def refuse_newer(driver: Driver, version: int, known: int) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
-
-from jackline.named import NamedTuple
 
 from . import address
 from .borrowed import failed

@@ -9,8 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-
-from jackline.named import NamedTuple
+from typing import NamedTuple
 
 SECONDS = 120.0
 MOST_SECONDS = 3_600.0
