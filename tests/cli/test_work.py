@@ -349,7 +349,7 @@ def schema(path: Any, text: str | None = None) -> None:
 
 
 def test_a_payload_fits_the_schema_of_its_kind(place: Place) -> None:
-    schema(place.repository / ".agents" / "work" / "mail.schema.json")
+    schema(place.repository / ".agents" / "schemas" / "mail.schema.json")
     work(place, "enqueue", "--id", "a", "--kind", "mail", "--payload", '{"to": "bob"}')
     mail = ("enqueue", "--kind", "mail", "--payload")
     refused(place, 2, "mail.schema.json: $ has no 'to', which is required", *mail, "{}")
@@ -363,7 +363,7 @@ def test_a_payload_fits_the_schema_of_its_kind(place: Place) -> None:
 
 
 def test_the_home_s_schema_wins(place: Place) -> None:
-    schema(place.repository / ".agents" / "work" / "mail.schema.json")
+    schema(place.repository / ".agents" / "schemas" / "mail.schema.json")
     schema(place.home / "schemas" / "mail.json", '{"required": ["subject"]}')
     work(place, "enqueue", "--id", "a", "--kind", "mail", "--payload", '{"subject": "x"}')
     words = ("enqueue", "--kind", "mail", "--payload", '{"to": "bob"}')

@@ -70,7 +70,7 @@ def test_it_lists_its_resources_and_prompts(place: Place) -> None:
         assert {one.uri_template for one in templates.resource_templates} == {
             "jackline://runs/{id}/timeline",
             "jackline://cases/{id}/timeline",
-            "jackline://work/{id}/timeline",
+            "jackline://items/{id}/timeline",
         }
         prompts = (await client.list_prompts()).prompts
         assert {one.name: [each.name for each in one.arguments or []] for one in prompts} == {
@@ -246,7 +246,7 @@ def test_timelines_and_prompts_tell_a_case(place: Place) -> None:
         await call(client, "case_hypothesis_add", text="the index is missing")
         assert "case." in await _read(client, f"jackline://cases/{case}/timeline")
         await call(client, "work_enqueue", kind="review", id="pr-1")
-        assert "work." in await _read(client, "jackline://work/pr-1/timeline")
+        assert "work." in await _read(client, "jackline://items/pr-1/timeline")
         assert "why is it slow?" in await _prompt(client, "start", request="why is it slow?")
         assert "the index is missing" in await _prompt(client, "handoff")
         assert case in await _prompt(client, "close", case=case)
@@ -306,7 +306,7 @@ def test_what_is_not_there_cannot_be_read(place: Place) -> None:
     async def err(client: Client) -> None:
         for uri, words in (
             ("jackline://runs/nobody/timeline", "no run matches 'nobody'"),
-            ("jackline://work/nobody/timeline", "no work item has the id 'nobody'"),
+            ("jackline://items/nobody/timeline", "no work item has the id 'nobody'"),
             ("jackline://cases/nobody/timeline", "no case matches 'nobody'"),
             ("jackline://nothing", "nothing"),
         ):

@@ -1,4 +1,4 @@
-"""Schemas of payloads: KIND.json in the home's `schemas`, else KIND.schema.json in the project's `.agents/work`.
+"""Schemas of payloads: KIND.json in the home's `schemas`, else KIND.schema.json in the project's `.agents/schemas`.
 
 A schema only ever refuses, so a project needs nobody's trust for one. One that cannot be read refuses everything.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jackline.domain.json_schema import Verdict
 
 HOME_FOLDER = "schemas"
-PROJECT_FOLDER = os.path.join(".agents", "work")
+PROJECT_FOLDER = os.path.join(".agents", "schemas")
 _LONGEST = 1024 * 1024
 _SECONDS = 5.0
 _JUDGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "work_judge.py")

@@ -44,7 +44,7 @@ def register(server: Server, desk: Desk) -> None:
         """The newest events of a case, oldest first."""
         return _timeline(desk, streams.of_case, id)
 
-    @server.resource("jackline://work/{id}/timeline", name="work item timeline", mime_type="text/plain")
+    @server.resource("jackline://items/{id}/timeline", name="work item timeline", mime_type="text/plain")
     def work_timeline(id: str) -> str:
         """The newest events of a work item, oldest first."""
         return _timeline(desk, streams.of_item, id)
