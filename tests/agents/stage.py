@@ -35,6 +35,7 @@ class Stage:
     folder: Path
     model: FakeModel
     started: list[subprocess.Popen[str]] = field(default_factory=list)
+    mcp: str = "off"  # tests/mcp has every CLI with the server; elsewhere it would only take time
 
     @property
     def repository(self) -> Path:
@@ -61,6 +62,7 @@ class Stage:
         return {
             "PATH": os.environ["PATH"],
             "JACKLINE_HOME": str(self.folder / "home"),
+            **({"JACKLINE_MCP": self.mcp} if self.mcp else {}),
             f"JACKLINE_{self.agent.upper()}_BINARY": self.binary,
             **point(self.agent, self.model.address, str(self._user)).env,
         }

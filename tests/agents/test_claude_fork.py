@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from jackline.fake.script import Reply
 from tests.agents.stage import RUN
 from tests.agents.test_claude_door import Door, SetStage, deliver, set_stage
@@ -60,6 +62,7 @@ def test_a_fork_begins_with_a_copy_of_the_conversation(set_stage: SetStage) -> N
     assert stage.outbox == ["ada hello"]
 
 
+@pytest.mark.full
 def test_both_go_on_with_their_own_session(set_stage: SetStage) -> None:
     """The child is resumed in its copy; the parent's session can still be gone on with."""
     stage = begun(set_stage, Reply(shell="deliver bob hello"), Reply(say="sent"), Reply(say="still here"))
@@ -73,6 +76,7 @@ def test_both_go_on_with_their_own_session(set_stage: SetStage) -> None:
     assert parent != child
 
 
+@pytest.mark.full
 def test_a_conversation_that_is_gone_is_made_up_for_by_the_facts(set_stage: SetStage) -> None:
     stage = begun(set_stage, Reply(say="I read it"))
     session_files(stage)[stage.show()["sessions"]["claude"]].unlink()
@@ -87,6 +91,7 @@ def test_a_conversation_that_is_gone_is_made_up_for_by_the_facts(set_stage: SetS
     assert "session.lost" in [row["kind"] for row in stage.events("child")]
 
 
+@pytest.mark.full
 def test_from_an_earlier_step_the_conversation_is_a_fresh_one(set_stage: SetStage) -> None:
     """A conversation cannot be copied up to a point: what came after it would be known."""
     stage = set_stage(deliver("ada", "hello"), Reply(say="then not"), Reply(say="fresh"))

@@ -34,7 +34,7 @@ def run_until_killed(folder: Path, database: str, point: str, *, session: bool, 
     return "killed"
 
 
-@pytest.mark.parametrize("session", [True, False], ids=["remembers", "forgets"])
+@pytest.mark.parametrize("session", [True, pytest.param(False, marks=pytest.mark.full)], ids=["remembers", "forgets"])
 @pytest.mark.parametrize("point", [p for p in faults.POINTS if p not in IN_RECOVERY])
 def test_killed_once_at_each_point(tmp_path: Path, database: str, point: str, session: bool) -> None:
     assert run_until_killed(tmp_path, database, point, session=session) == "killed"

@@ -54,7 +54,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     assert process.returncode == KILLED
 
 
-@pytest.mark.parametrize("halt", range(8))
+@pytest.mark.parametrize("halt", [pytest.param(one, marks=pytest.mark.full) if one % 2 else one for one in range(8)])
 def test_supervisor_killed_between_any_two_steps(tmp_path: Path, database: str, halt: int) -> None:
     stage = build(tmp_path, database)
     stage.write_script(halting_steps(stage, halt))

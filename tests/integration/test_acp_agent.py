@@ -257,6 +257,7 @@ def real(stage: Stage, name: str, *replies: Reply) -> Iterator[tuple[str, ...]]:
         yield argv
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_agent_calls_its_tools(stage: Stage, name: str) -> None:
     path = stage.workspace / "written.txt"

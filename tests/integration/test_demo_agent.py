@@ -126,6 +126,7 @@ def test_nothing_is_left(played: Played) -> None:
     assert os.listdir(played.place.folder / ".config") == ["jackline"]  # which the user had
 
 
+@pytest.mark.full
 def test_people_are_told_what_they_see(place: Place) -> None:
     prepare(place, "claude")
     ended = demo(place, "--agent", "claude", "--keep", place.path("kept here"))
@@ -149,7 +150,7 @@ def test_people_are_told_what_they_see(place: Place) -> None:
     assert json.dumps(shown["calls"]).count("sleep 600") == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)])
 def test_whoever_ends_it_finds_nothing_left(place: Place, number: signal.Signals) -> None:
     prepare(place, "claude")
     process = place.start("demo", "--agent", "claude")

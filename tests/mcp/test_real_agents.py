@@ -41,6 +41,7 @@ def set_stage(tmp_path: Path) -> Iterator[SetStage]:
         def build(agent: str, *replies: Reply) -> Stage:
             model = stack.enter_context(FakeModel(Script(replies, Reply(say="done"))))
             stage = Stage(agent, binary(agent), tmp_path, model)
+            stage.mcp = ""  # as it is by default
             stack.callback(stage.close)
             stage.build()
             return stage
