@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.app.drill.cases import PROMPT, Kill
 from jackline.app.drill.commands import until
 from jackline.app.drill.failing import DrillFailed
-from jackline.app.drill.processes import Crew, alive, crew, kill, running, stop, wake
+from jackline.app.drill.processes import Crew, alive, crew, is_free, is_stopped, kill, running, stop, wake
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -79,9 +79,19 @@ class Act:
         self._resume()
         self._note("the resume has ended the tool", not any(map(alive, found.tools)))
 
+    def _stopped_between_writes(self, supervisor: int) -> bool:
+        """Who is stopped in the middle of a write holds the database, and nobody can take over: docs/promise.md."""
+        stop([supervisor])
+        until(lambda: is_stopped(supervisor), "the supervisor to stand still")
+        if is_free(self._place.at("home", "state.sqlite.gate")):
+            return True
+        wake([supervisor])
+        return False
+
     def _freeze(self) -> None:
         command = self._start(JACKLINE_LEASE_SECONDS=_LEASE)
-        stop([self._crew(command).supervisor])
+        supervisor = self._crew(command).supervisor
+        until(lambda: self._stopped_between_writes(supervisor), "a moment between two writes of the supervisor")
         try:
             self._nothing_runs("the warden ends the agent and its tools at its deadline", besides=command.pid)
             # Until the lease is over the run belongs to the one that is frozen, and a resume is refused.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -50,6 +51,26 @@ def alive(pid: int) -> bool:
     """Whether the process runs; one that only waits to be collected does not."""
     process = read_process(pid)
     return process is not None and not process.dead
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a SIGSTOP has reached every thread."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
+            stat = file.read()
+        if stat[stat.rindex(b")") + 2 :][:1] not in {b"T", b"t"}:
+            return False
+    return True
+
+
+def is_free(lock: str) -> bool:
+    """Whether nobody holds this file by flock."""
+    with open(lock, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def stop(pids: Iterable[int]) -> None:
