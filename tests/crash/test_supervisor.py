@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jackline.app.drill.processes import is_free, is_stopped
 from tests.crash.stage import KILLED, Stage, build, send_step, usual_steps
 
 if TYPE_CHECKING:
@@ -108,12 +109,22 @@ def _command(pid: int) -> str:
         return file.read().replace(b"\0", b" ").decode()
 
 
+def stopped_between_writes(process: subprocess.Popen[bytes], gate: str) -> bool:
+    """Who is stopped in the middle of a write holds the file, and nobody can take over: docs/promise.md."""
+    process.send_signal(signal.SIGSTOP)
+    until("it to stand still", lambda: is_stopped(process.pid))
+    if not os.path.exists(gate) or is_free(gate):
+        return True
+    process.send_signal(signal.SIGCONT)
+    return False
+
+
 def test_frozen_longer_than_its_lease_and_thawed_as_a_zombie(tmp_path: Path, database: str) -> None:
     stage = build(tmp_path, database)
     stage.write_script(halting_steps(stage, 3))
     process = stage.start(JACKLINE_LEASE_SECONDS="1.5")
     until("the agent to hang", (tmp_path / "here").exists)
-    process.send_signal(signal.SIGSTOP)
+    until("a moment between two writes", lambda: stopped_between_writes(process, f"{database}.gate"))
     until("the warden to end the tree at its deadline", lambda: stage.processes_left() == [])
     until("the lease to run out", lambda: stage.resume().returncode == 0)
     sent = stage.sent()
