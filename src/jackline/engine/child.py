@@ -43,9 +43,9 @@ class Watch:
 
     def end(self, ending: Exit) -> None:
         self.exit = ending
+        os.close(self._bell)  # first: whoever is woken below may count on every descriptor of ours being closed
         self.answered.set()
         self.ended.set()
-        os.close(self._bell)
 
 
 class Child:
