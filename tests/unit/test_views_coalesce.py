@@ -41,7 +41,7 @@ class Slow:
     def __call__(self) -> None:
         self.looks += 1
         self.begun.set()
-        assert self.go_on.wait(10)
+        assert self.go_on.wait(60)
 
 
 def test_who_comes_alone_builds(lock: str) -> None:
@@ -88,7 +88,7 @@ def test_the_last_change_is_always_seen(lock: str) -> None:
         for _ in range(200):
             with adding:
                 changes += 1
-            coalesce.once(lock, build)
+            coalesce.once(lock, build, patience_s=60)
 
     threads = [threading.Thread(target=write) for _ in range(8)]
     for thread in threads:
@@ -153,6 +153,37 @@ def test_what_is_wanted_during_a_build_is_built_once_more() -> None:
         board.want()
         slow.go_on.set()
         wait_until(lambda: slow.looks >= 2)
+
+
+class Wanted(threading.Event):
+    """Before it is cleared for the first time, somebody closes: the pause is over, and the look has not begun."""
+
+    def __init__(self, board: coalesce.Trailing) -> None:
+        super().__init__()
+        self.closing = threading.Thread(target=board.close, daemon=True)
+        self.woken = threading.Event()
+
+    def set(self) -> None:
+        super().set()
+        if threading.current_thread() is self.closing:
+            self.woken.set()
+
+    def clear(self) -> None:
+        if not self.woken.is_set():
+            self.closing.start()
+            assert self.woken.wait(60)
+        super().clear()
+
+
+def test_an_end_in_the_middle_of_a_look_is_seen() -> None:
+    built: list[int] = []
+    board = coalesce.Trailing(lambda: built.append(1), pause_s=0)
+    board._wanted = wanted = Wanted(board)
+    board.want()
+    assert wanted.woken.wait(60)
+    wanted.closing.join(10)
+    assert not wanted.closing.is_alive()
+    assert built
 
 
 def stopped(lock: str, ago_s: float) -> subprocess.Popen[bytes]:

@@ -131,8 +131,9 @@ class Trailing:
         while not ending:
             self._wanted.wait()
             left = self._rested_at - time.monotonic()
-            ending = self._ending.wait(max(0.0, left) if self._at_once else self._pause_s)
+            self._ending.wait(max(0.0, left) if self._at_once else self._pause_s)
             self._wanted.clear()  # before the look: what is wanted during it is built once more
+            ending = self._ending.is_set()  # after that: whoever closes later wakes it once more
             self._build()
             self._rested_at = time.monotonic() + self._pause_s
 
