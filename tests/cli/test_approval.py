@@ -47,6 +47,11 @@ def resume(place: Place, *words: str) -> Ended:
     return place.type("resume", "r", *words)
 
 
+def told(place: Place) -> str:
+    prompt: str = show(place)["turns"][-1]["prompt"]
+    return prompt
+
+
 def test_a_resume_before_the_answer_parks_again_and_asks_nothing_twice(place: Place) -> None:
     call = ask(place)
     for _ in range(2):
@@ -61,6 +66,7 @@ def test_allowed_it_is_done_once(place: Place) -> None:
     call = ask(place)
     assert place.type("answer", "r", call, "allow").code == 0
     assert resume(place).code == 0
+    assert "Agreed to since you asked; make it now, if it is still wanted:\n- send" in told(place)
     assert resume(place).code == 0  # it is over: nothing is done again
     rows = calls(place, "state", "decision", "original")
     assert rows == [("denied", "ask", None), ("done", "allow", call)]
@@ -72,7 +78,7 @@ def test_denied_it_is_not_done_and_the_agent_is_told(place: Place) -> None:
     assert place.type("answer", "r", call, "deny").code == 0
     assert resume(place).code == 0
     assert calls(place, "state", "reason")[1] == ("denied", f"a person said: do not do this (call {call})")
-    assert "A person said: leave it out:\n- send" in show(place)["turns"][-1]["prompt"]
+    assert "A person said: leave it out:\n- send" in told(place)
     assert outbox(place) == []
 
 
@@ -107,7 +113,7 @@ def test_silence_is_an_answer_after_the_time(place: Place, answer: str, sent: li
     events = place.type("logs", "r", "--events", "--json").rows
     assert [row["data"]["by"] for row in events if row["kind"] == "call.answered"] == ["timeout"]
     late = place.type("answer", "r", call, "allow")
-    assert (late.code, "there is nothing to answer" in late.err) == (2, True)
+    assert (late.code, f"was answered already, with '{answer}'" in late.err) == (2, True)
 
 
 def test_a_person_who_answers_after_the_time_and_before_a_resume_is_heard(place: Place) -> None:
@@ -136,6 +142,15 @@ def test_of_two_asked_calls_of_a_rule_with_max_only_one_is_made(place: Place) ->
     assert ended.code == 0, ended
     assert outbox(place) == ["ada"]
     assert "rule 'send' allows 1 in one run" in calls(place, "reason")[-1][0]
+
+
+def test_other_commands_beside_it_are_no_way_around_max(place: Place) -> None:
+    """Each company makes another name of the rule, and the same command twice in one call is twice."""
+    rule = '[[rule]]\nname = "ship"\ncommand = "ship"\nclass = "effect"\ndecision = "allow"\nmax = 2\n'
+    commands = ("ship a; ship b; ship c", "ship a", "touch x && ship b", "ls; ship c", "git push; ship d")
+    steps = tuple({"call": {"tool": "Bash", "input": {"command": one}, "run": "true"}} for one in commands)
+    place.play(*steps, SAY, words=("--policy", place.policy(rule), "--run-id", "r", "--allow", "effects"))
+    assert [decision for (decision,) in calls(place, "decision")] == ["deny", "allow", "allow", "deny", "deny"]
 
 
 def test_two_asked_calls_are_answered_one_after_the_other(place: Place) -> None:

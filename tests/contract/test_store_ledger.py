@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.gate import Admission, History, Intent, decide
+from jackline.domain.events import Fact
+from jackline.domain.gate import Admission, History, Intent, Limit, decide
 from jackline.domain.records import Call, Lease, Life, Receipt
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
@@ -26,7 +27,8 @@ def _settle(store: Store, lease: Lease, call_id: str, change: str, **more: Any) 
 
 
 def _wait(store: Store, lease: Lease, reason: WaitReason) -> None:
-    store.write(lease, Change(AT, life=Life(state=RunState.WAITING, reason=reason, detail="for you")))
+    waiting = Life(state=RunState.WAITING, reason=reason, detail="for you")
+    store.write(lease, Change(AT, (Fact("run.waiting", {"reason": reason}),), waiting))
 
 
 def test_an_intent_is_written_before_it_is_answered(store: Store) -> None:
@@ -223,6 +225,27 @@ def test_what_repeats_freely_is_not_counted(store: Store) -> None:
     assert history_of(store, lease, intent("c", rule=READ)).same_key == ()
 
 
+def test_of_an_unknown_call_only_the_newest_of_its_key_is_read_back(store: Store) -> None:
+    lease = begun(store)
+    for call_id in ("a", "b", "c"):
+        _admit(store, lease, intent(call_id, rule=UNKNOWN))
+        _settle(store, lease, call_id, "succeed")
+    assert [call.id for call in history_of(store, lease, intent("d", rule=UNKNOWN)).same_key] == ["c"]
+    waiting = intent("e", rule=UNKNOWN)._replace(waits_for="another call")  # a person may have let it go first
+    assert [call.id for call in history_of(store, lease, waiting).same_key] == ["c", "b", "a"]
+
+
+def test_where_there_is_a_receipt_no_other_call_of_its_key_is_read_back(store: Store) -> None:
+    lease = begun(store)
+    _admit(store, lease, intent("a"))
+    _settle(store, lease, "a", "succeed", output="sent")
+    _admit(store, lease, intent("b"))
+    history = history_of(store, lease, intent("c"))
+    assert history.receipt is not None
+    assert (history.receipt.call_id, history.same_key) == ("a", ())
+    assert decide(intent("c"), history).original == "a"
+
+
 @pytest.mark.parametrize(("verdict", "decision"), [("allow", Decision.ALLOW), ("deny", Decision.DENY)])
 def test_a_person_who_was_asked_about_a_read_is_asked_once(store: Store, verdict: str, decision: Decision) -> None:
     rule = READ._replace(decision=Decision.ASK)
@@ -264,6 +287,30 @@ def test_a_rule_s_limit_is_counted_by_the_ledger(store: Store) -> None:
     rule = Rule("twice", "poke", CallClass.LOCAL, most=2)
     decisions = [_admit(store, lease, intent(f"c{number}", rule))[1].decision for number in range(3)]
     assert decisions == [Decision.ALLOW, Decision.ALLOW, Decision.DENY]
+
+
+def test_a_rule_s_limit_counts_every_call_that_it_met_in(store: Store) -> None:
+    """Another command beside it makes another name, and is no way around the limit."""
+    lease = begun(store)
+    names = ("mail", "mail + others", "git.push + mail", "email", "mail + read")
+    limits = (Limit("mail", 3),)
+    rules = [MAIL._replace(name=name, most=3) for name in names]
+    wishes = [intent(f"c{at}", rule, key=f"k{at}", limits=limits) for at, rule in enumerate(rules)]
+    wishes[3] = wishes[3]._replace(limits=(Limit("email", 3),))
+    decisions = [_admit(store, lease, wish)[1].decision for wish in wishes]
+    assert decisions == [Decision.ALLOW, Decision.ALLOW, Decision.ALLOW, Decision.ALLOW, Decision.DENY]
+
+
+def test_of_several_limits_the_one_that_is_reached_counts(store: Store) -> None:
+    lease = begun(store)
+    _admit(store, lease, intent("c1", MAIL._replace(name="push", most=5), key="k1", limits=(Limit("push", 5),)))
+    both = MAIL._replace(name="mail + push", most=1)
+    fresh = intent("c2", both, key="k2", limits=(Limit("mail", 1), Limit("push", 5)))
+    assert _admit(store, lease, fresh)[1].decision is Decision.ALLOW
+    again = fresh._replace(call_id="c3", key="k3")
+    assert _admit(store, lease, again)[1].decision is Decision.DENY
+    twice = intent("c4", MAIL._replace(name="call", most=1), key="k4", limits=(Limit("call", 1, times=2),))
+    assert _admit(store, lease, twice)[1].decision is Decision.DENY
 
 
 def test_what_is_known_not_to_have_happened_does_not_count_against_a_rule_s_limit(store: Store) -> None:

@@ -242,6 +242,16 @@ def test_the_digest_of_a_file_that_a_field_names(work: Work, told: Asking) -> No
     }
 
 
+def test_each_of_several_files_counts(work: Work, told: Asking) -> None:
+    for name in ("a", "b"):
+        (work.tree / name).write_text(name)
+    wants, fields = frozenset({"file:-f"}), {"-f": "a\nb"}
+    before = told("kubectl", wants=wants, fields=fields)["file:-f"]
+    assert before == f"{hashlib.sha256(b'a').hexdigest()} {hashlib.sha256(b'b').hexdigest()}"
+    (work.tree / "a").write_text("changed")
+    assert told("kubectl", wants=wants, fields=fields)["file:-f"] != before
+
+
 @pytest.mark.parametrize("named", ["-", "https://example.org/x", "a\0b", ""])
 def test_what_is_no_file(told: Asking, named: str) -> None:
     assert told("x", wants=frozenset({"file:1"}), fields={"1": named}) == {"file:1": ""}

@@ -133,6 +133,15 @@ def test_no_wrapper_makes_an_effect_look_like_less(name: str) -> None:
     assert len(less) <= 2
 
 
+@pytest.mark.parametrize("around", ['bash -c "{0}; echo $X"', 'eval "{0} || $X"', "bash <<E\n{0}\n$X\nE"])
+def test_a_text_that_is_partly_known_is_as_strict_as_what_is_known_of_it(around: str) -> None:
+    calm = [line for line in EFFECTS if not line.command.endswith("&")]
+    plain = [line for line in calm if not set(line.command) & set("\"'$`\\\n!#<")]
+    assert len(plain) > 250
+    less = [line.command for line in plain if kind(around.format(line.command)) != "effect"]
+    assert less == []
+
+
 @pytest.mark.parametrize("before", BEFORE)
 def test_no_word_in_front_makes_an_effect_look_harmless(before: str) -> None:
     """Before a keyword it is no command at all: then nobody knows, which is not harmless."""

@@ -59,6 +59,23 @@ def test_a_shell_without_a_command_is_unknown(given_: Any) -> None:
     assert judged.mistake
 
 
+@pytest.mark.parametrize("tool", ["exec_command", "Bash", "shell"])
+@pytest.mark.parametrize("names", [("command", "cmd"), ("cmd", "command"), ("script", "command")])
+def test_a_harmless_field_beside_the_command_hides_nothing(tool: str, names: tuple[str, str]) -> None:
+    """Which of the two a tool runs, only the tool knows."""
+    harmless, other = names
+    assert judge((), tool, {harmless: "ls", other: "git push"}, WHERE).rule.name == "git.push"
+    assert judge((), tool, {harmless: "git push", other: "git push"}, WHERE).rule.name == "git.push"
+
+
+@pytest.mark.parametrize("names", [("workdir", "directory"), ("directory", "workdir"), ("cwd", "dir_path")])
+def test_of_two_folders_the_one_outside_counts(names: tuple[str, str]) -> None:
+    given_ = {"command": "rm -rf x", names[0]: WORKSPACE, names[1]: "/srv"}
+    assert judge((), "run_shell_command", given_, WHERE).rule.name == "outside.delete"
+    inside = {"command": "rm -rf x", names[0]: WORKSPACE, names[1]: f"{WORKSPACE}/sub"}
+    assert judge((), "run_shell_command", inside, WHERE).rule.name == "local.rm"
+
+
 def test_another_tool_with_a_command_is_no_shell() -> None:
     assert judge((), "explain", {"command": "git push"}, WHERE).rule is policy.UNKNOWN
 
@@ -238,7 +255,8 @@ def test_the_fields_of_a_command() -> None:
     judged = shell("git push -uo ci.skip --signed=yes origin -- main")
     assert judged.fields == {
         "program": "git", "arguments": ["push", "-uo", "ci.skip", "--signed=yes", "origin", "--", "main"],
-        "1": "origin", "2": "main", "-u": True, "-uo": True, "-o": "ci.skip", "--signed": "yes",
+        "1": "origin", "2": "main", "words": "origin\nmain", "-u": True, "-uo": True, "-o": "ci.skip",
+        "--signed": "yes",
         "command": "git push -uo ci.skip --signed=yes origin -- main", "folder": ".",
     }  # fmt: skip
 
@@ -254,13 +272,33 @@ def test_what_is_fed_to_a_command_is_a_field() -> None:
     assert shell("mail bob < body.txt").fields["<"] == "body.txt"
     assert shell("mail bob < body.txt").wants == {"file:<"}
     judged = shell("curl -F a=@x.bin -d @y.json https://h/p")
-    assert (judged.fields["@1"], judged.fields["@2"], judged.fields["url"]) == ("x.bin", "y.json", "https://h/p")
-    assert {"file:@1", "file:@2"} <= judged.wants
+    assert (judged.fields["@"], judged.fields["url"]) == ("x.bin\ny.json", "https://h/p")
+    assert "file:@" in judged.wants
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "value"),
+    [
+        ("curl -d@x https://h", "@", "x"),
+        ("curl -F a=@x -F b=@y -F c=@z https://h", "@", "x\ny\nz"),
+        ("curl -F 'a=<x' https://h", "@", "x"),
+        ("http POST h file@x", "@", "x"),
+        ("kubectl apply -f a.yaml -f b.yaml", "-f", "a.yaml\nb.yaml"),
+        ("kubectl apply -fa.yaml -fb.yaml", "-f", "a.yaml\nb.yaml"),
+        ("gh api x --input body.json", "--input", "body.json"),
+        ("scp a b host:c", "words", "a\nb\nhost:c"),
+        ("twine upload a b c", "words", "a\nb\nc"),
+    ],
+)
+def test_every_file_that_is_sent_is_wanted(command: str, name: str, value: str) -> None:
+    judged = shell(command)
+    assert judged.fields[name] == value
+    assert f"file:{name}" in judged.wants
 
 
 def test_only_ingredients_that_are_not_known_already_are_wanted() -> None:
-    assert shell("git push origin main").wants == {"git.commit", "git.refs"}
-    assert shell("git push").wants == {"git.commit", "git.refs", "git.remote", "git.upstream"}
+    assert shell("git push origin main").wants == {"git.commit", "git.refs", "git.url"}
+    assert shell("git push").wants == {"git.commit", "git.refs", "git.remote", "git.upstream", "git.url"}
     assert shell("ls").wants == frozenset()
     assert shell("gh pr create --body-file b.md --head x").wants == {"git.branch", "file:--body-file"}
 
@@ -462,3 +500,25 @@ def test_whatever_the_input_there_is_a_judgement(given_: Any, tool: str) -> None
 )
 def test_no_script_keeps_the_gate_busy(command: str) -> None:
     assert shell(command).rule.name
+
+
+LONG = {
+    "what is fed by a search": "find . | xargs rm; " * 1_500,
+    "statements without an end": "sqlite3 x '" + "vacuum " * 14_000 + "'",
+    "empty statements": "sqlite3 x '" + " \n" * 45_000 + "'",
+    "numbers": "((" + "a" * 90_000 + "))",
+    "variables": "".join(f"X{number}=1;ls;" for number in range(4_000)),
+    "letters": f"awk '{'ENVIRON [' * 11_000}'",
+    "paths of the workspace": f"{WORKSPACE} cd " * 500_000,
+}
+
+
+@pytest.mark.parametrize("command", LONG.values(), ids=LONG)
+def test_a_long_command_of_one_thing_is_judged(command: str) -> None:
+    """Whoever goes back over it would not live to see the end."""
+    assert shell(command[:99_990] if len(command) < 1_000_000 else command).rule.name
+
+
+def test_a_long_line_in_a_patch_is_read_once() -> None:
+    patch = PATCH.format("Add File", "a" + " " * 300_000 + "x")
+    assert judge((), "apply_patch", {"input": patch}, WHERE).rule.name == "builtin.apply_patch"

@@ -109,12 +109,12 @@ GOOD = {"tool": "post", "class": "effect"}
     ("wrong", "said"),
     [
         ({"clas": "read"}, "unknown word 'clas'"),
-        ({"class": "write"}, "'write' is not a valid CallClass"),
-        ({"replay": "never"}, "'never' is not a valid Replay"),
+        ({"class": "write"}, "'class' is 'write': say read, local, effect or unknown"),
+        ({"replay": "never"}, "'replay' is 'never': say exact, idempotent, relaunch or ask"),
         ({"replay": "exact"}, "replay 'exact' is for reads and locals only"),
         ({"class": "unknown", "replay": "exact"}, "replay 'exact' is for reads and locals only"),
-        ({"decision": "maybe"}, "'maybe' is not a valid Decision"),
-        ({"decision": "stored"}, "'stored' is the gate's own word"),
+        ({"decision": "maybe"}, "'decision' is 'maybe': say allow, ask or deny"),
+        ({"decision": "stored"}, "'decision' is 'stored': say allow, ask or deny"),
         ({"name": 1}, "'name' must be text"),
         ({"tool": ["a"]}, "'tool' must be text"),
         ({"tool": ""}, "'tool' is a name"),
@@ -146,6 +146,12 @@ GOOD = {"tool": "post", "class": "effect"}
         ({"external": {"url": "(?P<a>x)(?P<a>y)"}}, "'external' url: not a regular expression"),
         ({"hint": ["x"]}, "'hint' must be text"),
         ({"name": "a + b"}, "'name' must not hold ' + '"),
+        ({"name": ""}, "'name' must be one line of text"),
+        ({"name": " "}, "'name' must be one line of text"),
+        ({"name": "a\nb"}, "'name' must be one line of text"),
+        ({"target": "mail:{to"}, "'target' has a brace that belongs to no field"),
+        ({"target": "mail:{}"}, "'target' has a brace that belongs to no field"),
+        ({"key": ["to", ""]}, "none of them empty"),
     ],
 )
 def test_a_mistake_names_the_file_and_the_rule(wrong: dict[str, object], said: str) -> None:
@@ -158,7 +164,7 @@ def test_a_mistake_names_the_file_and_the_rule(wrong: dict[str, object], said: s
 
 def test_a_mistake_names_its_line_where_the_lines_are_known() -> None:
     tables = [{"tool": "a", "class": "read"}, {"name": "mail", "tool": "b", "class": "efect"}]
-    with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'mail': 'efect' is not a valid CallClass$"):
+    with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'mail': 'class' is 'efect': say read, "):
         policy.from_tables(tables, "policy.toml", lines=[3, 12])
     with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'a': two rules are named 'a'"):
         policy.from_tables([tables[0], tables[0]], "policy.toml", lines=[3, 12])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jackline.domain.shell import Command, Word, commands
+from jackline.domain.shell import Command, NotParsed, Word, commands
 
 
 def line(command: Command) -> str:
@@ -144,7 +144,7 @@ NESTED = [
         ["find . -exec rm {} + -o -execdir git push ;", "rm «{}»", "git push"],
     ),
     ("find . -ok sh -c 'git push' \\;", ["find . -ok sh -c git push ;", "git push"]),
-    ("find . -exec sh -c 'rm {}' \\;", ["find . -exec sh -c rm {} ;", "sh -c «rm {}»"]),
+    ("find . -exec sh -c 'rm {}' \\;", ["find . -exec sh -c rm {} ;", "sh -c «rm {}»", "rm «{}»"]),
     ("fd -e py -x git push", ["fd -e py -x git push", "git push «{}»"]),
     ("a | xargs rm", ["a", "rm «{}»"]),
     ("a | xargs -0 -n 1 -P4 rm -f", ["a", "rm -f «{}»"]),
@@ -153,7 +153,7 @@ NESTED = [
     ("a | xargs -I% git push % x", ["a", "git push «%» x"]),
     ("a | xargs -i git push {}", ["a", "git push «{}»"]),
     ("a | xargs --replace=X git X", ["a", "git «X»"]),
-    ("a | xargs -I{} sh -c 'rm {}'", ["a", "sh -c «rm {}»"]),
+    ("a | xargs -I{} sh -c 'rm {}'", ["a", "sh -c «rm {}»", "rm «{}»"]),
     ("a | xargs sh -c 'git push'", ["a", "git push"]),
     ("a | xargs", ["a", "xargs"]),
     ("nohup bash -c 'git push' > log 2>&1 &", ["", "git push"]),
@@ -212,24 +212,79 @@ def test_what_wraps_nothing_stays_a_command_of_its_own(text: str) -> None:
 
 
 UNKNOWN = [
-    'bash -c "$X"',
-    'bash -c "git push $X"',
-    'eval "$X"',
-    "eval git $X",
-    'trap "$X" EXIT',
-    'su -c "$X"',
-    "bash <<E\n$X\nE\n",
-    'watch "$X"',
-    "sh <<< $X",
-    'flock /x -c "$X"',
+    ('bash -c "$X"', "«$X»"),
+    ('bash -c "$X" name', "«$X»"),
+    ('bash -c "git push $X"', "git push «$X»"),
+    ('bash -o pipefail -lc "git push $X"', "git push «$X»"),
+    ('eval "$X"', "«$X»"),
+    ("eval git $X", "git «$X»"),
+    ('trap "$X" EXIT', "«$X»"),
+    ('su -c "$X"', "«$X»"),
+    ("bash <<E\n$X\nE\n", "«$X»"),
+    ('watch "git push $X"', "git push «$X»"),
+    ("sh <<< $X", "«$X»"),
+    ('flock /x -c "$X"', "«$X»"),
+    ("xargs -I{} sh -c 'git push {}'", "git push «{}»"),
+    ("env -S '\"git\" push'", "git push"),
+    ('git rebase -x "$X" main', "«$X»"),
+    ("script -qc 'git push' log", "git push"),
 ]
 
 
-@pytest.mark.parametrize("text", UNKNOWN)
-def test_a_text_that_nobody_knows_leaves_its_wrapper_as_the_command(text: str) -> None:
-    (command,) = commands(text)
-    assert command.words[0].text in text
-    assert command.stdin or not all(word.exact for word in command.words)
+@pytest.mark.parametrize(("text", "guess"), UNKNOWN)
+def test_a_text_that_nobody_knows_leaves_its_wrapper_and_what_it_may_run(text: str, guess: str) -> None:
+    wrapper, inner = commands(text)
+    assert wrapper.words[0].text in text
+    assert line(inner) == guess
+
+
+@pytest.mark.parametrize("text", ['bash -c "alias x=$X"', 'eval "\'$X"', 'bash -c "(( $X"'])
+def test_a_guess_that_cannot_be_read_takes_nothing_away(text: str) -> None:
+    assert [line(command) for command in commands(f"git push; {text}")][:1] == ["git push"]
+
+
+JOINED = ["git rebase -x'git push' main", "git rebase --exec='git push' main", "git rebase -x 'git push'"]
+
+
+@pytest.mark.parametrize("text", JOINED)
+def test_a_rebase_runs_its_command_however_it_is_joined(text: str) -> None:
+    assert [line(command) for command in commands(text)][1:] == ["git push"]
+
+
+PIPED = ["echo git push | bash -", "printf 'git push' | sh", "runuser -u bob -- git push", "time -o log git push"]
+
+
+@pytest.mark.parametrize("text", PIPED)
+def test_other_ways_to_run_a_command(text: str) -> None:
+    assert line(commands(text)[-1]) == "git push"
+
+
+SETTING = [
+    "for PATH in /x; do ls; done",
+    "PATH+=:/x; ls",
+    "export PATH=/x; ls",
+    "printf -v PATH /x; ls",
+    "read -r PATH < x; ls",
+    "mapfile PATH < x; ls",
+    ": ${PATH:=/x}; ls",
+    "((PATH=1)); ls",
+    "let PATH=1; ls",
+    "echo $((PATH=1)); ls",
+]
+
+
+@pytest.mark.parametrize("text", SETTING)
+def test_a_variable_that_the_shell_sets_stands_before_every_later_command(text: str) -> None:
+    last = commands(text)[-1]
+    assert line(last) == "ls"
+    assert [word.text.rstrip(":/x") for word in last.assignments][:1] in (["PATH="], ["PATH+="])
+
+
+def test_many_variables_are_refused_and_one_many_times_is_not() -> None:
+    """Every command is given all of them: a text of nothing else would fill the memory."""
+    with pytest.raises(NotParsed):
+        commands("".join(f"X{number}=1;a;" for number in range(300)))
+    assert len(commands("X=1;a;" * 300)) == 300
 
 
 UNSURE = [
@@ -239,7 +294,6 @@ UNSURE = [
     "env A=$X git push",
     "sudo --unheard git push",
     "nice -z git push",
-    "env -S '\"git\" push' git push",
     "flock $X git push",
 ]
 

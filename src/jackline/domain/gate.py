@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from jackline.domain.rule import Rule
 
 
+class Limit(NamedTuple):
+    """How often a rule may be used in one run, and how often one call would use it."""
+
+    rule: str
+    most: int
+    times: int = 1
+
+
 class Intent(NamedTuple):
     """A call that an agent wants to make, as the gate sees it."""
 
@@ -30,6 +38,7 @@ class Intent(NamedTuple):
     mistake: str = ""  # why the input does not fit the tool
     external: str = ""  # JSON: what the host knew when it was asked, such as the commit that is to be pushed
     run_id: str = ""  # of the run that asks: a target may have been touched by the one that it was forked from
+    limits: tuple[Limit, ...] = ()  # of each rule that meets in the call; none: its rule's own
 
 
 class History(NamedTuple):
@@ -40,7 +49,7 @@ class History(NamedTuple):
     same_key: tuple[Call, ...]  # earlier calls with the same key in this run, newest first
     same_target: tuple[Call, ...]  # earlier effects on the target with another key: done or in doubt
     calls: int  # how many calls the run has made
-    of_rule: int  # how many calls of this rule were allowed
+    of_rule: int  # how many calls of this rule were allowed; where several meet: of the one that is nearest its limit
     most_calls: int | None
     after_fork: Receipt | None = None  # of the same key, made by an ancestor after this run was forked from it
     unsettled: Call | None = None  # an ancestor's effect of the same key whose outcome nobody knows

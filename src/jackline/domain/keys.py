@@ -27,6 +27,7 @@ _PATH_NAMES = frozenset(
 )  # fmt: skip
 _COMMAND_NAMES = frozenset({"command", "cmd", "script"})
 _MOVES = re.compile(r"(?:^|[\s;|&(])(?:cd|pushd|-C)\b(?!\s*[\"']?\.[\"']?(?:[\s;|&)]|$))")
+_LONGEST = 100_000  # nobody parses a longer command either, and its letters alone tell it apart
 _FIELD = re.compile(r"\{([A-Za-z0-9_.:@<-][A-Za-z0-9_.:@<|-]*)\}")
 
 
@@ -73,7 +74,7 @@ def _absolute(path: str) -> str:
 
 def _relative_words(command: str, workspace: str) -> str:
     """Absolute paths of the workspace inside a command, word by word; the rest stays to the letter."""
-    if workspace == "/" or workspace not in command:
+    if workspace == "/" or len(command) > _LONGEST or workspace not in command:
         return command
     place = re.escape(workspace)
     # A program keeps its "./": the name alone would be looked for on the PATH.
@@ -107,7 +108,12 @@ def key(
 
 def target(rule: Rule, normal: Any, fields: Mapping[str, Any] = NOTHING) -> str:  # noqa: ANN401
     """What the call touches, by the rule's pattern; empty when the rule names none."""
-    return _FIELD.sub(lambda found: _plain(_first(normal, fields, found[1])), rule.target)
+    return _FIELD.sub(lambda found: _plain(_first(normal, fields, found[1])).replace("\n", ", "), rule.target)
+
+
+def without_fields(pattern: str) -> str:
+    """A target without what stands in braces."""
+    return _FIELD.sub("", pattern)
 
 
 def names_in(pattern: str) -> list[str]:

@@ -16,7 +16,7 @@ from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 UNKNOWN = Rule(name="unmatched", tool="*", call_class=CallClass.UNKNOWN)
@@ -24,6 +24,7 @@ BUILT_IN: tuple[Rule, ...] = builtin.RULES
 BUILT_IN_PROBE = "builtin:"  # how the name of a probe begins that comes with jackline
 PROBES = frozenset({"file", "gh-issue-create", "gh-pr-create", "git-push", "http"})
 _LAYERS = ("run", "project", "user", "built-in")  # in the order in which they are looked at
+_SAID = (Decision.ALLOW, Decision.ASK, Decision.DENY)  # the fourth is the gate's own word
 _RESERVED = frozenset({UNKNOWN.name, OTHERS, str(CallClass.READ)})
 _WORDS: dict[str, type | tuple[type, ...]] = {
     "name": str, "tool": str, "class": str, "replay": str, "decision": str, "key": (str,), "target": str,
@@ -86,11 +87,15 @@ def named(rules: tuple[Rule, ...], name: str) -> Rule:
         return harmless(found) if found.tightens else found
     if JOINED not in name:
         return UNKNOWN
-    pieces = name.split(JOINED)
-    parts = [_named(rules, piece) or UNKNOWN for piece in pieces if piece not in _RESERVED - {UNKNOWN.name}]
-    if pieces[-1] == CallClass.READ:
+    parts, last = pieces(rules, name), name.rsplit(JOINED, maxsplit=1)[-1]
+    if last == CallClass.READ:
         return accompanied(parts[0])
-    return combine(parts, others=pieces[-1] == OTHERS)._replace(name=name)
+    return combine(parts, others=last == OTHERS)._replace(name=name)
+
+
+def pieces(rules: tuple[Rule, ...], name: str) -> list[Rule]:
+    """The rules that meet in a name."""
+    return [_named(rules, one) or UNKNOWN for one in name.split(JOINED) if one not in _RESERVED - {UNKNOWN.name}]
 
 
 def _named(rules: tuple[Rule, ...], name: str) -> Rule | None:
@@ -155,17 +160,17 @@ def _mistake(rule: Rule) -> str:
     """What is wrong with a rule whose words are all well formed; empty if nothing is."""
     if rule.replay is Replay.EXACT and rule.call_class not in {CallClass.READ, CallClass.LOCAL}:
         return "replay 'exact' is for reads and locals only; an effect is 'idempotent' or 'ask'"
-    if rule.decision is Decision.STORED:
-        return "decision 'stored' is the gate's own word; a rule says 'allow', 'deny' or 'ask'"
     if not _is_tool(rule):
         return "'tool' is a name, or the beginning of one with a * at its end"
     if rule.most is not None and rule.most < 0:
         return "'max' must not be negative"
+    if not rule.name.isprintable() or not rule.name.strip():
+        return "'name' must be one line of text that can be seen"
     if JOINED in rule.name:
         return f"'name' must not hold '{JOINED}': that joins the names of rules that meet in one call"
     if rule.probe.startswith(BUILT_IN_PROBE) and rule.probe.removeprefix(BUILT_IN_PROBE) not in PROBES:
         return f"there is no built-in probe '{rule.probe}': there are {', '.join(sorted(PROBES))}"
-    return _command_mistake(rule) or _pattern_mistake(rule)
+    return _command_mistake(rule) or _pattern_mistake(rule) or _field_mistake(rule)
 
 
 def _is_tool(rule: Rule) -> bool:
@@ -184,6 +189,14 @@ def _command_mistake(rule: Rule) -> str:
     return ""
 
 
+def _field_mistake(rule: Rule) -> str:
+    from jackline.domain import keys  # with its digests: only whoever writes rules of his own waits for it
+
+    if any(brace in keys.without_fields(rule.target) for brace in "{}"):
+        return "'target' has a brace that belongs to no field: write {to}, or {to|cc} for the first that is there"
+    return "" if all(rule.key) else "'key' is a list of fields, none of them empty"
+
+
 def _pattern_mistake(rule: Rule) -> str:
     for name, pattern in rule.external:
         try:
@@ -193,8 +206,16 @@ def _pattern_mistake(rule: Rule) -> str:
     return ""
 
 
+def _chosen(word: str, value: str, known: Iterable[str]) -> str:
+    names = [str(one) for one in known]
+    if value not in names:
+        message = f"'{word}' is '{value}': say {', '.join(names[:-1])} or {names[-1]}"
+        raise ValueError(message)
+    return value
+
+
 def _build(table: Mapping[str, Any]) -> Rule:
-    kind = CallClass(table["class"])
+    kind = CallClass(_chosen("class", table["class"], CallClass))
     effect, repeatable = kind is CallClass.EFFECT, kind in {CallClass.READ, CallClass.LOCAL}
     command = table.get("command", ())
     words = tuple(command.split() if isinstance(command, str) else command)
@@ -205,8 +226,10 @@ def _build(table: Mapping[str, Any]) -> Rule:
         name=table.get("name", tool or " ".join(words)),
         tool=tool,
         call_class=kind,
-        replay=Replay(table.get("replay", Replay.EXACT if repeatable else Replay.ASK)),
-        decision=Decision(table.get("decision", Decision.ASK if effect else Decision.ALLOW)),
+        replay=Replay(_chosen("replay", table.get("replay", Replay.EXACT if repeatable else Replay.ASK), Replay)),
+        decision=Decision(
+            _chosen("decision", table.get("decision", Decision.ASK if effect else Decision.ALLOW), _SAID)
+        ),
         key=tuple(table.get("key", ())),
         target=table.get("target", ""),
         probe=table.get("probe", ""),

@@ -27,6 +27,7 @@ _SECONDS = 5.0
 _FILE = "file:"
 _MOST_BYTES = 1 << 30
 _MOST_FILES = 10_000
+_MOST_NAMES = 100
 _OF_HEAD = frozenset({"git.commit", "git.branch", "git.remote", "git.upstream", "git.refs", "git.url", "git.tree"})
 _OF_SETTINGS = _OF_HEAD - {"git.commit", "git.branch", "git.tree"}
 
@@ -59,7 +60,7 @@ def read(
         told.update({name: value for name, value in known.items() if name in wants})
     for name in wants:
         if name.startswith(_FILE):
-            told[name] = _digest(place, fields.get(name.removeprefix(_FILE)))
+            told[name] = _digests(place, fields.get(name.removeprefix(_FILE)))
     return told
 
 
@@ -181,6 +182,12 @@ def _all_refs(git: Git) -> str:
 
 
 # --- files
+
+
+def _digests(place: str, named: object) -> str:
+    """Of every file that a field names: each stands on a line of its own."""
+    names = named.split("\n")[:_MOST_NAMES] if isinstance(named, str) else []
+    return " ".join(filter(None, (_digest(place, name) for name in names)))
 
 
 def _digest(place: str, named: object) -> str:

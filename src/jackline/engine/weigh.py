@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain import external, judging, keys, permission, policy
 from jackline.domain.events import canonical
-from jackline.domain.gate import Intent
+from jackline.domain.gate import Intent, Limit
 from jackline.domain.states import CallClass
 from jackline.store.contract import Settlement
 
@@ -49,6 +49,17 @@ def intent_of(
         mistake=judged.mistake,
         external=canonical(known) if known else "",
         run_id=run.id,
+        limits=_limits(spec, rule, judged) if rule.most is not None else (),
+    )
+
+
+def _limits(spec: Spec, rule: Rule, judged: Judgement) -> tuple[Limit, ...]:
+    """Each rule's own: whoever puts another command beside it, or the same one twice, does not get around it."""
+    used = [match.rule for match in judged.matches]
+    return tuple(
+        Limit(one.name, one.most, max(1, used.count(one.name)))
+        for one in policy.pieces(spec.rules, rule.name)
+        if one.most is not None
     )
 
 

@@ -18,14 +18,6 @@ _BODY = ("file:-F", "file:--body-file", "file:--notes-file")
 _MANIFEST = ("file:-f", "file:--filename", "file:-k", "file:--kustomize", "file:--values", "file:--patch-file")
 # What is deployed is the tree as it lies there, committed or not.
 _TREE = (*CONTENT, "git.tree")
-_STEERING = "|".join(
-    spelled + name
-    for spelled, names in {
-        "": "alias.* credential.* filter.* url.* include.path includeIf.* init.templateDir init.templatedir",
-        "core.": "hooksPath hookspath fsmonitor sshCommand sshcommand pager editor askPass askpass gitProxy gitproxy",
-    }.items()
-    for name in names.split()
-)
 _NOT_LOGGED_IN = (4,)  # documented by gh: authentication is looked at before anything is sent
 
 _DENIED = (
@@ -45,18 +37,18 @@ _DENIED = (
 )  # fmt: skip
 _GIT = (
     *effect(
-        "git push ! --dry-run word:-n", "git.push", key=("1|git.remote", "git.refs|2|git.upstream", "git.commit",
-            "--tags", "--all"),
+        "git push ! --dry-run word:-n", "git.push", key=("1|git.remote", "git.url", "git.refs|2|git.upstream",
+            "git.commit", "--tags", "--all", "-o", "--push-option", "--receive-pack", "--exec"),
         target="git:{1|git.remote}/{git.refs|2|git.upstream}", probe="builtin:git-push", external=_COMMIT,
     ),
     *effect("git push ? --no-dry-run", "git.push.again", key=_TREE, target="git:{1|git.remote}/{2|git.upstream}"),
     *effect("git send-pack|http-push", key=_TREE, target="git:{1|git.remote}/{2|git.upstream}"),
     *effect("git maintenance start|stop|register|unregister", "schedule.change", target="schedule:git"),
     # What another program of the user's runs later, or a look at the repository at once.
-    *effect(f"git config {_STEERING} * ! --get --get-all --get-regexp --unset --unset-all", "git.config",
+    *effect("git config * * ? setting:steers ! --get --get-all --get-regexp --unset --unset-all", "git.config",
             target="git:config"),
-    *effect(f"git config set {_STEERING}", "git.config", target="git:config"),
-    *effect("git send-email", target="mail:{--to}", key=(*CONTENT, "git.commit", "file:1"), external=_MESSAGE),
+    *effect("git lfs install|uninstall", "git.config", target="git:config"),
+    *effect("git send-email", target="mail:{--to}", key=(*CONTENT, "git.commit", "file:words"), external=_MESSAGE),
     *effect("git lfs|subtree push", target="git:{1|git.remote}/{2|git.upstream}", key=_TREE),
     *effect("git svn dcommit", key=_TREE, target="git:svn"),
     *effect("git p4 submit", key=_TREE, target="git:p4"),
@@ -83,9 +75,9 @@ _FORGES = (
     *effect("gh issue comment", target="issue:{--repo|-R|}:{1}", key=(*CONTENT, *_BODY), external=_COMMENT),
     *effect("gh pr|issue close|reopen|edit|lock|unlock|delete|transfer|pin|unpin|ready|develop|update-branch|revert",
             key=(*CONTENT, *_BODY), target="gh:{--repo|-R|}:{1|}"),
-    *effect("gh release create|new", "gh.release.create", key=(*_TREE, *_BODY), target="release:{--repo|-R|}:{1}",
-            external=_RELEASE),
-    *effect("gh release edit|delete|upload|delete-asset", key=(*CONTENT, *_BODY, "file:2"),
+    *effect("gh release create|new", "gh.release.create", key=(*_TREE, *_BODY, "file:words"),
+            target="release:{--repo|-R|}:{1}", external=_RELEASE),
+    *effect("gh release edit|delete|upload|delete-asset", key=(*CONTENT, *_BODY, "file:words"),
             target="release:{--repo|-R|}:{1}"),
     *effect("gh repo create|delete|edit|archive|unarchive|fork|rename|sync|set-default|deploy-key", target="repo:{1|}",
             external=(("url", _URL),)),
@@ -99,7 +91,8 @@ _FORGES = (
     *effect("gh *", "gh.other", target="gh:{1|}"),
     *effect("glab mr create|new", "glab.mr.create", key=(*CONTENT, "git.branch"),
             target="mr:{--repo|-R|}:{--source-branch|-s|git.branch}", external=_PULL),
-    *effect("glab mr|issue|release|ci|repo|label|variable|snippet|schedule|ssh-key|incident *", target="glab:{1|}"),
+    *effect("glab mr|issue|release|ci|repo|label|variable|snippet|schedule|ssh-key|incident|auth *",
+            target="glab:{1|}"),
     *effect("glab api ? method:sends", target="glab:{1}", key=CONTENT),
     *effect("git pull-request", key=_TREE, target="pr::{-h|--head|git.branch}", external=_PULL),
     *effect("git create|delete|fork|release|issue|api|sync|gist|pr", "hub.other", target="hub:{1|}", key=_TREE),
@@ -112,12 +105,13 @@ _WEB = (
             external=(("url", r"(?i)^location:\s*(\S+)"), *_MESSAGE),
             key=(*CONTENT, "file:-T", "file:--upload-file", "file:--body-file", "file:--post-file", "file:-K")),
     *effect("nc|ncat|netcat|socat|telnet|websocat|grpcurl|wscat", "net.send", target="net:{1|}:{2|}"),
-    *effect("mail|mutt|swaks|sendmail|msmtp|ssmtp|exim|smtp-cli", "mail.send",
+    *effect("mail|mutt|swaks|sendmail|msmtp|ssmtp|exim|smtp-cli|mailsend|sendEmail|mpack", "mail.send",
             target="mail:{1|--to|-t|}", key=CONTENT, external=_MESSAGE),
     *effect("ssh|mosh|pdsh|pssh|autossh|sshpass", "ssh.run", target="ssh:{1|}", key=CONTENT),
-    *effect("scp|sftp|lftp|ftp|rclone|ssh-copy-id|croc", "copy.send", target="copy:{2|1|}", key=(*CONTENT, "file:1")),
-    *effect("rsync", "copy.send", target="copy:{2|1|}", key=(*CONTENT, "file:1")),
-    *effect("slack|slackcat|discord|telegram-send|ntfy|apprise|twilio|sendgrid|pushover", "message.send",
+    *effect("scp|sftp|lftp|ftp|tftp|ncftpput|rclone|ssh-copy-id|croc", "copy.send", target="copy:{2|1|}",
+            key=(*CONTENT, "file:words")),
+    *effect("rsync", "copy.send", target="copy:{2|1|}", key=(*CONTENT, "file:words")),
+    *effect("slack|slackcat|discord|telegram-send|ntfy|apprise|twilio|sendgrid|pushover|signal-cli", "message.send",
             target="message:{1|}", key=CONTENT, external=_MESSAGE),
 )  # fmt: skip
 _REGISTRIES = (
@@ -132,23 +126,36 @@ _REGISTRIES = (
         key=_TREE,
             target="package:{folder}"),
     *effect("semantic-release|release-it|np|goreleaser", "package.release", key=_TREE, target="package:{folder}"),
-    *effect("twine upload", key=(*_TREE, "file:1", "file:2"), target="package:{folder}"),
+    *effect("twine upload", key=(*_TREE, "file:words"), target="package:{folder}"),
     *effect("poetry|uv|flit|hatch|pdm|rye|maturin publish", key=_TREE, target="package:{folder}"),
-    *effect("maturin upload", key=(*_TREE, "file:1"), target="package:{folder}"),
+    *effect("maturin upload", key=(*_TREE, "file:words"), target="package:{folder}"),
+    *effect("cargo release|workspaces|dist", key=_TREE, target="package:{folder}"),
+    *effect("rake ? release", "package.task", key=_TREE, target="package:{folder}"),
+    *effect("stack|cabal|opam|nimble|dub|conan|snapcraft upload|publish", "package.publish", key=_TREE,
+            target="package:{folder}"),
     *effect("cargo publish|yank|owner|login|logout", key=_TREE, target="crate:{-p|--package|folder}"),
-    *effect("gem push|yank|owner", key=(*CONTENT, "file:1"), target="gem:{1|}"),
+    *effect("gem push|yank|owner", key=(*CONTENT, "file:words"), target="gem:{1|}"),
     *effect(
         "mvn|gradle|sbt|lein|mill deploy|publish|release|release:perform|release:prepare|publishSigned|"
         "uploadArchives",
             key=_TREE, target="package:{folder}"),
-    *effect("dotnet nuget push|delete", key=(*CONTENT, "file:1"), target="nuget:{1|}"),
-    *effect("nuget push|delete", key=(*CONTENT, "file:1"), target="nuget:{1|}"),
+    *effect("mvn|gradle|sbt ? deploy deploy:* publish* release:* uploadArchives holds::publish", "package.publish",
+            key=_TREE, target="package:{folder}"),
+    *effect("yarn workspace * publish", "yarn.publish", key=_TREE, target="package:{1|folder}"),
+    *effect("deno|jsr publish", key=_TREE, target="package:{folder}"),
+    *effect("python setup.py ? upload register", "setup.upload", key=_TREE, target="package:{folder}"),
+    *effect("pytest ? --pastebin", "paste.send", key=_TREE, target="paste:pytest"),
+    *effect("ctest ? Submit submit -D* --dashboard", "dashboard.send", key=_TREE, target="dashboard:{folder}"),
+    *effect("dotnet nuget push|delete", key=(*CONTENT, "file:words"), target="nuget:{1|}"),
+    *effect("nuget push|delete", key=(*CONTENT, "file:words"), target="nuget:{1|}"),
     *effect("mix hex.publish", key=_TREE, target="package:{folder}"),
     *effect("pod trunk", key=_TREE, target="pod:{2|}"),
     *effect("vsce|ovsx publish|unpublish", key=_TREE, target="extension:{folder}"),
     *effect("docker|skopeo|buildah|crane|oras push|copy", "image.push", target="image:{1|}",
             key=(*CONTENT, "git.commit"), external=(("digest", r"digest: (sha256:[0-9a-f]{64})"),)),
-    *effect("docker build|buildx ? --push", "image.push", target="image:{-t|--tag|}", key=_TREE),
+    *effect("docker build|buildx|compose ? --push holds:type=registry holds:push=true", "image.push",
+            target="image:{-t|--tag|}", key=_TREE),
+    *effect("docker-compose ? --push", "image.push", target="image:{folder}", key=_TREE),
     *effect("docker compose push", "image.push", target="image:{folder}", key=_TREE),
     *effect("docker-compose push", "image.push", target="image:{folder}", key=_TREE),
     *effect("docker image|manifest push", "image.push", target="image:{1|}"),
@@ -158,16 +165,19 @@ _REGISTRIES = (
     *effect("docker volume rm", "docker.prune", target="docker:{1|}"),
     *effect("docker compose down ? -v --volumes", "docker.prune", target="docker:{folder}"),
     *effect("docker-compose down ? -v --volumes", "docker.prune", target="docker:{folder}"),
-    *effect("docker ? --host --context word:-H", "docker.elsewhere", target="docker:{--host|-H|--context|}:{1|}"),
-    *effect("npm|pnpm|yarn|bun run ? deploy publish release deploy:* publish:* release:*", "package.task", key=_TREE,
-            target="package:{folder}"),
-    *effect("yarn|npm deploy|release", "package.task", key=_TREE, target="package:{folder}"),
-    *effect("make|just|task|rake|invoke|gulp|grunt ? deploy publish upload deploy-* publish-* upload-*", "package.task",
+    *effect("docker ? --host --context word:-H before:-c", "docker.elsewhere",
+            target="docker:{--host|-H|--context|}:{1|}"),
+    *effect("terraform init ? -migrate-state -force-copy", "terraform.migrate", key=_TREE, target="terraform:{folder}"),
+    *effect("npm|pnpm|yarn|bun run|run-script ? deploy publish release deploy:* publish:* release:*", "package.task",
             key=_TREE, target="package:{folder}"),
+    *effect("yarn|npm deploy|release", "package.task", key=_TREE, target="package:{folder}"),
+    *effect("make|just|task|rake|invoke|gulp|grunt|ninja ? deploy publish upload deploy-* publish-* upload-*",
+            "package.task", key=_TREE, target="package:{folder}"),
     *effect("tox|nox|hatch|pdm|rye ? publish release deploy upload", "package.task", key=_TREE,
             target="package:{folder}"),
-    *effect("helm push|registry", key=(*CONTENT, "file:1"), target="chart:{1|}"),
-    *effect("huggingface-cli|hf upload|delete|repo", key=(*CONTENT, "file:2"), target="hub:{1|}"),
+    *effect("bun upgrade", "outside.install", target="system:bun", replay=Replay.IDEMPOTENT),
+    *effect("helm push|registry", key=(*CONTENT, "file:words"), target="chart:{1|}"),
+    *effect("huggingface-cli|hf upload|delete|repo", key=(*CONTENT, "file:words"), target="hub:{1|}"),
     *effect("ollama push|rm|cp|create", target="ollama:{1|}"),
 )  # fmt: skip
 _CLUSTERS = (
@@ -176,13 +186,13 @@ _CLUSTERS = (
         "drain|cordon|uncordon|cp|exec|attach|rollout|certificate|debug|port-forward|proxy|wait|auth|config",
             key=(*CONTENT, *_MANIFEST), target="kubernetes:{--context|}:{-n|--namespace|}:{-f|--filename|1|}"),
     *effect("kubectl", "kubectl.other", target="kubernetes:{1|}"),
-    *effect("helm install|upgrade|uninstall|delete|rollback|test", key=(*_TREE, "file:-f", "file:--values", "file:2"),
-            target="helm:{-n|--namespace|}:{1}"),
+    *effect("helm install|upgrade|uninstall|delete|rollback|test",
+            key=(*_TREE, "file:-f", "file:--values", "file:words"), target="helm:{-n|--namespace|}:{1}"),
     *effect("helm *", "helm.other", target="helm:{1|}"),
     *effect("helmfile|skaffold|argocd|flux|kapp|tilt|velero|istioctl|kops|eksctl|k9s|kind|minikube", "cluster.change",
             key=(*_TREE, *_MANIFEST), target="cluster:{1|}"),
     *effect("terraform apply|destroy|import|taint|untaint|refresh|force-unlock|login|logout|state|workspace|run-all",
-            key=(*_TREE, "file:1"), target="terraform:{folder}"),
+            key=(*_TREE, "file:words"), target="terraform:{folder}"),
     *effect("pulumi up|update|destroy|refresh|import|cancel|stack|state|watch|login", key=_TREE,
             target="pulumi:{--stack|-s|folder}"),
     *effect(
@@ -192,8 +202,8 @@ _CLUSTERS = (
     *effect(
         "ansible|ansible-playbook|ansible-pull|salt|salt-ssh|puppet|chef-client|knife|fab|cap|nomad|consul|"
         "vault|packer|vagrant|boundary|waypoint", "host.change",
-            key=(*_TREE, "file:1"), target="host:{1|}"),
-    *effect("aws s3 cp|mv|rm|sync|mb|rb|website", key=(*CONTENT, "file:1"), target="s3:{2|1|}"),
+            key=(*_TREE, "file:words"), target="host:{1|}"),
+    *effect("aws s3 cp|mv|rm|sync|mb|rb|website", key=(*CONTENT, "file:words"), target="s3:{2|1|}"),
     *effect(
         "aws|gcloud|az|gsutil|bq|ibmcloud|oci|doctl|linode-cli|hcloud|scw|ovhcloud|aliyun|tccli|openstack|"
         "civo|exo|s3cmd|s5cmd|azcopy", "cloud.change",
@@ -214,7 +224,7 @@ _DATABASES = (
     *effect(
         "createdb|dropdb|createuser|dropuser|pg_restore|mysqladmin|mysqlimport|mongorestore|mongoimport|"
         "initdb", "database.change",
-            key=(*CONTENT, "file:1"), target="database:{program}:{1|}"),
+            key=(*CONTENT, "file:words"), target="database:{program}:{1|}"),
     *effect(
         "alembic|flyway|liquibase|dbmate|goose|migrate|knex|prisma|sqitch|sequelize upgrade|downgrade|"
         "migrate|up|down|update|rollback|db|deploy|db:migrate|stamp", "database.migrate",
@@ -227,7 +237,7 @@ _MACHINE = (
         "systemctl|service|launchctl|initctl|rc-service|sv|supervisorctl|pm2|loginctl",
         "service.change", target="service:{1|}:{2|}"),
     *effect("crontab|at|batch|atrm|systemd-run|anacron", "schedule.change", target="schedule:{program}",
-            key=(*CONTENT, "file:1", "file:-f")),
+            key=(*CONTENT, "file:words", "file:-f")),
     *effect("shutdown|reboot|halt|poweroff|init|telinit|systemd-halt", "machine.stop", decision=Decision.DENY,
             target="machine",
             hint="the machine is not the agent's to stop"),
@@ -251,8 +261,11 @@ _MACHINE = (
         "rustup|pyenv|nvm|asdf|mise|volta|fnm|sdk|opam|cabal|stack install|uninstall|update|upgrade|default|"
         "global|add|remove|toolchain|component|target|self", "outside.install",
             target="system:{program}:{1|}", replay=Replay.IDEMPOTENT),
-    *effect("npm|pnpm|yarn|bun install|i|add|remove|rm|uninstall|update|upgrade|link ? -g --global", "outside.install",
-            target="system:{program}:{1|}", replay=Replay.IDEMPOTENT),
+    *effect("npm|pnpm|yarn|bun install|i|add|remove|rm|uninstall|update|upgrade ? -g --global --location",
+            "outside.install", target="system:{program}:{1|}", replay=Replay.IDEMPOTENT),
+    *effect("npm|pnpm|yarn|bun link|unlink", "outside.install", target="system:{program}:{1|}",
+            replay=Replay.IDEMPOTENT),
+    *effect("yarn global|config *", "outside.install", target="system:yarn:{1|}", replay=Replay.IDEMPOTENT),
     *effect("pip install|uninstall ? --user --break-system-packages -t --target --prefix --root", "outside.install",
             target="system:pip:{1|}", replay=Replay.IDEMPOTENT),
     *effect("uv pip install|uninstall ? --system --break-system-packages --target --prefix", "outside.install",
@@ -260,6 +273,8 @@ _MACHINE = (
     *effect("uv tool|self", "outside.install", target="system:uv:{2|1|}", replay=Replay.IDEMPOTENT),
     *effect("cargo|go|gem|make|ninja|cmake|dotnet install|uninstall", "outside.install",
             target="system:{program}:{1|}", replay=Replay.IDEMPOTENT),
+    *effect("make|ninja|meson ? install uninstall", "outside.install", target="system:{program}",
+            replay=Replay.IDEMPOTENT),
     *effect("cmake ? --install", "outside.install", target="system:cmake", replay=Replay.IDEMPOTENT),
     *effect("dotnet tool", "outside.install", target="system:dotnet:{2|}", replay=Replay.IDEMPOTENT),
     *effect(

@@ -23,14 +23,17 @@ ALIASES = {
         "kubectl": "oc k microk8s.kubectl", "docker": "podman nerdctl", "terraform": "tofu terragrunt", "fly": "flyctl",
         "sed": "gsed", "awk": "gawk mawk nawk", "fd": "fdfind", "mysql": "mariadb", "mongosh": "mongo", "bat": "batcat",
         "http": "https xh xhs", "mail": "mailx s-nail", "mutt": "neomutt", "pytest": "py.test", "tar": "gtar bsdtar",
-        "git": "hub", "find": "gfind", "make": "gmake",
+        "git": "hub", "find": "gfind", "make": "gmake", "mvn": "mvnw", "gradle": "gradlew", "redis-cli": "valkey-cli",
     }.items()
     for name in names.split()
 }  # fmt: skip
 # They run the command that stands somewhere behind their own flags: nobody knows these here.
 _WRAPPERS = (
     "parallel strace ltrace unshare nsenter setarch perf valgrind gdb faketime proxychains proxychains4 torsocks "
-    "firejail bwrap xvfb-run dbus-run-session ssh-agent direnv rbenv pyenv asdf chronic ts entr rlwrap"
+    "firejail bwrap xvfb-run dbus-run-session ssh-agent direnv rbenv pyenv asdf chronic ts entr rlwrap pkexec gosu "
+    "su-exec setpriv chrt taskset numactl cpulimit prlimit systemd-inhibit eatmydata fakeroot dtach screen tmux "
+    "dumb-init tini catatonit microk8s k3s softlimit chpst setuidgid micromamba guix nix mise dotenv aws-vault chamber "
+    "infisical envchain foreman nvm volta fnm corepack fish csh tcsh nu xonsh pwsh nix-shell sops"
 )
 WRAPPERS = frozenset(_WRAPPERS.split())
 # Before the subcommand, with a value of their own.
@@ -62,9 +65,12 @@ cargo-make: --profile
 bundle: --gemfile
 mvn, gradle: -pl -P -f --file -p --project-dir -T --threads
 redis-cli: -h -p -a -n -u -s -r -i --user --pass
+http: -a --auth -A --auth-type -o --output -s --style -p --print --timeout --verify --cert --cert-key --proxy \
+--session --session-read-only --max-redirects --pretty
 """)
 # Before the subcommand, without one.
 SWITCHES = _table("""
+ip: -4 -6 -br -brief -j -json -p -pretty -s -stats -d -details -o -oneline -c -color
 git: --no-pager -p --paginate -P --bare --no-replace-objects --literal-pathspecs --no-optional-locks --no-lazy-fetch \
 --version --help
 gh, glab: --help --version
@@ -95,7 +101,7 @@ git push: -o --push-option --receive-pack --exec --repo --recurse-submodules
 git clone: -b --branch -o --origin -u --upload-pack --depth --template --reference --separate-git-dir -c --config -j \
 --jobs --filter --shallow-since --shallow-exclude
 git init: -b --initial-branch --template --separate-git-dir --object-format
-git worktree add: -b -B --reason --orphan
+git worktree, git worktree add: -b -B --reason
 gh pr create: -t --title -b --body -F --body-file -B --base -H --head -a --assignee -l --label -m --milestone -p \
 --project -r --reviewer -T --template --recover
 gh issue create: -t --title -b --body -F --body-file -a --assignee -l --label -m --milestone -p --project -T \
@@ -137,4 +143,9 @@ head, tail: -n -c --lines --bytes
 tar: -f --file -C --directory -I --use-compress-program -T -X --exclude --strip-components --transform
 zip: -x -i -b -t -tt -n
 unzip: -d -x -P
+patch: -i --input -d --directory -o --output -r --reject-file -B --prefix -D --ifdef -F --fuzz -V -z --suffix
+split: -a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --separator
+csplit: -b -f -n --prefix --suffix-format --digits
+mktemp: -p --suffix
+strip, objcopy: -o -O -I -F -K -N -R -j --output-target --input-target
 """)

@@ -7,20 +7,23 @@ from jackline.domain.states import CallClass
 
 _FILES = """
 touch|mkdir|rmdir|rm|unlink|shred|truncate|cp|mv|ln|install|tee|chmod|chown|chgrp|mktemp|mkfifo|patch|apply_patch|dd|\
-split|csplit
-tar ! --to-command --checkpoint-action -I --use-compress-program --rmt-command --rsh-command
+csplit
+split ! --filter
+tar ! --to-command --checkpoint-action -I --use-compress-program --rmt-command --rsh-command -F --info-script \
+--new-volume-script
 zip ! -T -TT --unzip-command
 unzip|gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|lz4|7z|ar|ranlib|strip|objcopy|base64|dos2unix|unix2dos|iconv
 sort ! --compress-program
 find ! -ok -okdir
 tree|yq|dasel|xmllint
 curl ? method:reads
-wget ? method:reads ! -e --execute --use-askpass
+wget ? method:reads ! -e --execute --use-askpass --config
 http ? method:reads
 rsync ? remote:none ! -e --rsh --rsync-path --daemon
 sed|sqlite3 ? script:plain
-git format-patch|archive|bundle ! --exec
-pdftotext|convert|magick|dot
+git format-patch|archive|bundle ! --exec helper:any
+pdftotext|dot
+convert|magick ? remote:none
 pandoc ! --filter -F --lua-filter -L --pdf-engine --extract-media
 """
 _GIT = """
@@ -28,17 +31,18 @@ git add|commit|checkout|switch|restore|reset|merge|cherry-pick|revert|stash|bran
 prune|notes|clean
 git apply ! --unsafe-paths
 git init ! --template
-git log|diff|show|read-tree|write-tree|update-index|update-ref|commit-tree|hash-object|mktree|pack-refs|repack|\
-replace|rerere|maintenance|symbolic-ref|merge-file|mergetool|unpack-objects|reflog|sparse-checkout|describe|stage|\
+git log|diff|show ! --ext-diff --textconv
+git read-tree|write-tree|update-index|update-ref|commit-tree|hash-object|mktree|pack-refs|repack|\
+replace|rerere|maintenance|symbolic-ref|merge-file|unpack-objects|reflog|sparse-checkout|describe|stage|\
 checkout-index|prune-packed|cherry|mktag|index-pack
 git rebase ! -x --exec
-git fetch|pull ! --upload-pack
-git clone ! -u --upload-pack -c --config
-git submodule add|init|update|sync|deinit|absorbgitdirs|set-branch|set-url
-git remote add|remove|rm|rename|set-url|set-branches|set-head|update|prune
-git config ! --global --system --file -f -e --edit --blob
+git fetch|pull ! --upload-pack helper:any
+git clone ! -u --upload-pack -c --config --template helper:any
+git submodule add|init|update|sync|deinit|absorbgitdirs|set-branch|set-url ! helper:any
+git remote add|remove|rm|rename|set-url|set-branches|set-head|update|prune ! helper:any
+git config ! --global --system --file -f -e --edit edit --blob --rename-section rename-section
 git bisect start|good|bad|reset|skip|new|old|terms|replay
-git lfs install|track|untrack|fetch|pull|checkout|prune|migrate
+git lfs track|untrack|fetch|pull|checkout|prune|migrate
 git subtree add|merge|pull|split
 gh repo clone
 gh pr checkout
@@ -48,7 +52,7 @@ glab mr checkout
 _BUILD = """
 pytest|py.test|tox|nox|unittest|coverage|ruff|black|isort|autopep8|yapf|flake8|pylint|mypy|pyright|basedpyright|\
 bandit|pyflakes|pycodestyle|pydocstyle|vulture|radon|import-linter|lint-imports|pre-commit|compileall|py_compile|\
-venv|virtualenv|sphinx-build|mkdocs|pip-compile|pip-audit|codespell|djlint|doctest|timeit|cProfile|pyupgrade|build
+venv|virtualenv|sphinx-build|mkdocs|pip-compile|pip-audit|codespell|djlint|doctest|pyupgrade|build
 pip install|download|wheel|uninstall|cache ! --user --break-system-packages -t --target --prefix --root
 uv sync|lock|add|remove|venv|init|build|export|cache|python
 uv pip install|uninstall|sync|compile ! --system --break-system-packages --target --prefix
@@ -57,25 +61,28 @@ pipenv install|uninstall|lock|sync|update|clean
 pdm|rye|hatch install|add|remove|lock|sync|update|build|init|test|fmt|lint|env
 conda|mamba install|create|update|remove ! -n --name -p --prefix
 npm|pnpm|yarn|bun install|i|ci|add|remove|rm|uninstall|un|test|t|tst|update|up|upgrade|dedupe|prune|rebuild|init|\
-pack|link|cache|import|build|audit|lint ! -g --global
+pack|cache|import|build|audit|lint ! -g --global --location
 yarn ? alone:yarn
 npm|pnpm|yarn|bun run ? test build lint typecheck type-check format fmt check compile clean coverage unit e2e test:* \
-build:* lint:* format:* check:*
+build:* lint:* format:* check:* ! holds:deploy holds:publish holds:release
 tsc|eslint|prettier|jest|vitest|mocha|ava|nyc|c8|webpack|vite|rollup|esbuild|swc|babel|parcel|biome|stylelint|tslint|\
 standard|xo|knip|depcheck|playwright|cypress|karma|tap|tsd|typedoc|postcss|tailwindcss|sass|oxlint|dprint|tsup|\
 rimraf|mkdirp|ncu|swc|svelte-check|vue-tsc|astro|sassc|next ! deploy publish login
 cargo build|check|test|clippy|fmt|doc|clean|bench|fix|update|add|remove|rm|new|init|fetch|vendor|generate-lockfile|\
-nextest|expand|package|b|c|t|llvm-cov|deny|machete|udeps|hack|miri|rustc|rustdoc
-go build|test|vet|fmt|generate|get|clean|tool|work ! -toolexec -exec -vettool
+nextest|expand|package|b|c|t|llvm-cov|deny|machete|udeps|hack|miri|rustc|rustdoc ! --config
+go build|test|vet|fmt|generate|get|clean|work ! -toolexec -exec -vettool
 go mod tidy|download|init|edit|vendor
-rustc|rustfmt|gofmt|goimports|golangci-lint|staticcheck|gofumpt|govulncheck|gotestsum
-gcc|g++|cc|c++|clang|clang++|ld|as|clang-format|clang-tidy|cppcheck|cpplint|ccache|flex|bison|yacc|nasm|swiftc|\
+rustc ! linker=* -Clinker*
+rustfmt|gofmt|goimports|golangci-lint|staticcheck|gofumpt|govulncheck|gotestsum
+gcc|g++|cc|c++|clang|clang++ ! -wrapper -fplugin* -fpass-plugin* -specs* --specs -Xclang -B* @*
+ld|as|clang-format|clang-tidy|cppcheck|cpplint|ccache|flex|bison|yacc|nasm|swiftc|\
 swiftlint|swift-format|swiftformat|kotlinc|ktlint|detekt|javac|javadoc|jar|scalac|scalafmt|ghc|hlint|ormolu|ocamlc|\
 dune|elm|nim|zig|valac|fpc|dmd|ldc2|crystal|protoc|buf|thrift|flatc|lcov|gcov|gprof|strip
 cmake ! word:-P word:-E --build --install
 cmake ? --build ! --target word:-t install
-ctest|ninja|meson|autoconf|automake|autoreconf|aclocal|libtoolize|bear|bazelisk ! install
-bazel build|test|query|clean|fetch|coverage|info
+ctest ! -S -SP --script --script-new-process -T -M --test-action --test-model
+ninja|meson|autoconf|automake|autoreconf|aclocal|libtoolize|bear|bazelisk ! install
+bazel build|test|query|clean|fetch|coverage|info ! --run_under
 swift build|test|package
 dotnet build|test|restore|clean|format|new|add|remove|pack
 mvn compile|test|package|verify|clean|validate|test-compile|install ! deploy release:perform -Dexec

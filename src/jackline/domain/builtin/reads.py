@@ -8,21 +8,27 @@ from jackline.domain.states import CallClass
 _PLAIN = """
 ls|dir|vdir|cat|tac|head|tail|nl|wc|cut|paste|tr|rev|fold|fmt|expand|unexpand|comm|join|cmp|diff|diff3|sdiff|od|hexdump
 strings|stat|readlink|realpath|basename|dirname|pwd|du|df|id|whoami|groups|users|who|w|uname|arch|nproc|uptime|free
-grep|egrep|fgrep|zgrep|zcat|bzcat|xzcat|ack|ag|look|jq|gron|column|seq|shuf|factor|bc|dc|expr|numfmt|tsort|ptx
+grep|egrep|fgrep|zgrep|zcat|bzcat|xzcat|look|jq|gron|column|seq|factor|bc|dc|expr|numfmt|tsort|ptx
 md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum|shasum|md5|base32|basenc|getconf|locale|tty|cal
 echo|printf|true|false|:|test|[|[[|sleep|which|whereis|type|printenv|ps|pgrep|pidof|pstree|lsof|vmstat|iostat|mpstat
-lscpu|lsblk|lsusb|lspci|lsmod|lsb_release|getent|host|dig|nslookup|ping|ping6|traceroute|netstat|nm|objdump|readelf|size
+lscpu|lsblk|lsusb|lspci|lsmod|lsb_release|getent|host|dig|nslookup|ping|ping6|traceroute|netstat|readelf|size
 ldd|cd|pushd|popd|dirs|unset|set|shopt|read|shift|return|exit|break|continue|\
 wait|jobs
-let|umask|ulimit|getopts|times|cloc|tokei|scc|apropos|whatis|info|tldr|exa|eza|lsd
-uniq|xxd|json.tool|getfacl|getfattr|namei|pathchk|logname|hostid|ffprobe|identify|pdfinfo|zipinfo
+let|umask|ulimit|getopts|times|tokei|apropos|whatis|tldr|exa|eza|lsd
+uniq|xxd|json.tool|getfacl|getfattr|namei|pathchk|logname|hostid|ffprobe|pdfinfo|zipinfo
 """
 _CAREFUL = """
 export|declare|typeset|local|readonly ! PATH=* LD_* DYLD_* GIT_* BASH_ENV=* ENV=* PAGER=* EDITOR=* SHELL=* DOCKER_HOST=*
 rg ! --pre --hostname-bin
 tree ! -o --output
 sort ! -o --output --compress-program
-date ! -s --set
+date ? clock:looks
+shuf|info ! -o --output
+scc ! -o --output --format-multi
+cloc ! --out --report-file --extract-with --write-lang-def --config --script-lang --sdir --exclude-list-file
+ack|ag ! --pager --ackrc --output
+nm|objdump ! --plugin
+identify ? remote:none
 find ! -delete -fprint -fprint0 -fprintf -fls -ok -okdir
 awk ? script:plain
 sed ? script:plain ! -i --in-place
@@ -37,10 +43,11 @@ env
 base64 ! -o --output
 yq|dasel ! -i --inplace -s --split-exp
 less|more ! -o -O --log-file --LOG-FILE +*
-openssl version|x509|dgst|ciphers|s_client ! -out -signkey -CAcreateserial
+openssl version|x509|dgst|ciphers ! -out -signkey -CAcreateserial
 tar ? -t --list -tf -tvf -tzf -tzvf -tjf tf tvf tzf tzvf tjf tjvf tJf ! -x -c -r -u -A --extract --create --append \
---update --delete --to-command --checkpoint-action -I --use-compress-program
-unzip ? -l -v -t -Z -p -z
+--update --delete --to-command --checkpoint-action -I --use-compress-program -F --info-script --new-volume-script \
+--rsh-command --rmt-command --index-file
+unzip ? -l -v -t -Z -p -z ! -d
 curl ? method:reads ! -o -O -D -c --output --remote-name --remote-name-all --dump-header --cookie-jar --output-dir \
 --trace --trace-ascii --stderr --hsts --alt-svc --etag-save --libcurl -J
 wget ? --spider ! -o -O -P --post-data --post-file --method --body-data --body-file --output-file -e --execute \
@@ -53,18 +60,19 @@ gradle|bundle|gem|composer ? alone:--version alone:-version alone:-V alone:--hel
 """
 _GIT = """
 git push ? --dry-run word:-n ! --no-dry-run
-git status|blame|annotate|grep|ls-files|ls-tree|ls-remote|rev-parse|rev-list|describe|shortlog|cat-file|name-rev ! \
+git ls-remote ! --upload-pack --exec helper:any
+git status|blame|annotate|grep|ls-files|ls-tree|rev-parse|rev-list|describe|shortlog|cat-file|name-rev ! \
 -O --open-files-in-pager --output --upload-pack --exec --textconv --filters --ext-diff
 git log|diff|show|whatchanged|diff-tree|diff-index|diff-files|range-diff ! --output --ext-diff -o --output-directory \
 --textconv
 git merge-base|merge-tree|for-each-ref|show-ref|show-branch|count-objects|check-ignore|check-attr|check-ref-format|\
 check-mailmap|cherry|var
-git version|help|fsck|verify-commit|verify-tag|verify-pack|get-tar-commit-id|stripspace|patch-id|column|ls-remote ! \
---upload-pack --exec
+git version|help|fsck|verify-commit|verify-tag|verify-pack|get-tar-commit-id|stripspace|patch-id|column ! -w --web
 git stash|worktree|notes list
-git stash|notes show
+git stash|notes show ! --ext-diff --textconv --output
 git reflog ? alone:reflog
-git remote ? alone:remote -v --verbose
+git remote ? alone:remote
+git remote ? -v --verbose ! add remove rm rename set-url set-branches set-head update prune
 git remote show|get-url
 git branch ? alone:branch -l --list -a --all -r --remotes -v -vv --show-current --contains --no-contains --merged \
 --no-merged --points-at --sort --format ! -d -D --delete -m -M --move -c -C --copy -u --set-upstream-to \
@@ -159,7 +167,7 @@ brew list|info|search|outdated|deps|doctor|config|leaves|home|desc|uses
 apt|apt-cache list|search|show|policy|depends|rdepends|showpkg|madison
 dpkg ? -l -L -s -S -p --list --listfiles --status --search --get-selections ! -i -r -P --install --remove --purge \
 --configure --unpack
-rpm ? -q -qa -qi -ql -qf --query ! -i -U -e -F --install --upgrade --erase --import
+rpm ? -q* --query ! word:-i -i* -U* -e* -F* --install --upgrade --erase --import
 dnf|yum list|search|info|repoquery|history|provides
 snap list|info|find
 pacman ? -Q -Qi -Ql -Qs -Ss -Si
@@ -167,7 +175,7 @@ ip ? alone:addr alone:a alone:address alone:route alone:r alone:link alone:l alo
 ip addr|address|a|route|link|neigh|rule|l|r show|list|ls|get
 ifconfig ? alone:ifconfig -a
 sysctl ? alone:-a
-psql ? -l --list -V
+psql ? -l -lqt -lt -Atl --list -V
 redis-cli ping|info|get|mget|keys|scan|exists|ttl|type|hget|hgetall|lrange|smembers|zrange|dbsize|strlen|llen|scard
 kill ? -l -L --list
 ollama list|ps|show

@@ -95,7 +95,9 @@ def _behind(words: tuple[Word, ...], valued: frozenset[str]) -> tuple[Word, ...]
             # What stands behind a package's version is its program: `npx cowsay@1` runs cowsay.
             program = word._replace(text=word.text.partition("@")[0] or word.text, exact=word.exact and sure)
             return (program, *words[index + 1 :])
-        elif word.text in {"-c", "--call", "-s", "--script", "-m", "--module"}:
+        elif word.text in {"-m", "--module"}:
+            return words[index + 1 :] or None
+        elif word.text in {"-c", "--call", "-s", "--script"}:
             return None
         else:
             skip = word.text in valued

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # What tells two effects apart that send something.
-CONTENT = ("arguments", "folder", "stdin", "<", "file:<", "file:@1", "file:@2")
+CONTENT = ("arguments", "folder", "stdin", "<", "file:<", "file:@")
 
 
 def rows(text: str, kind: CallClass) -> Iterator[Rule]:

@@ -74,7 +74,14 @@ def command_of(tool: str, given: Any) -> str | None:  # noqa: ANN401 - any JSON
         return None
     if isinstance(given, str):
         return given
-    value = next((given[name] for name in tools.COMMANDS if name in given), None) if isinstance(given, dict) else None
+    if not isinstance(given, dict):
+        return None
+    # Of two fields only the tool knows which one it runs: both count.
+    texts = [text for name in tools.COMMANDS if (text := _text(given.get(name))) is not None]
+    return "\n".join(dict.fromkeys(texts)) if texts else None
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON
     if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         return shlex.join(value)
     return value if isinstance(value, str) else None
@@ -101,10 +108,11 @@ def _apart(line: str) -> str:
 
 
 def _moved(where: Where, given: Any) -> Where:  # noqa: ANN401 - any JSON
-    """Some shells take the folder with the command."""
-    named = (given.get(name) for name in tools.FOLDERS) if isinstance(given, dict) else ()
-    folder = next((value for value in named if isinstance(value, str) and value), None)
-    return where if folder is None else where._replace(folder=places.resolved(folder, where.folder))
+    """Some shells take the folder with the command; of two the one that lies outside counts."""
+    named = [given.get(name) for name in tools.FOLDERS] if isinstance(given, dict) else []
+    folders = [places.resolved(value, where.folder) for value in named if isinstance(value, str) and value]
+    outside = (folder for folder in folders if not f"{folder}/".startswith(f"{where.workspace.rstrip('/')}/"))
+    return where._replace(folder=next(outside, folders[0])) if folders else where
 
 
 # --- tools that are no shells

@@ -6,7 +6,7 @@ import posixpath
 import re
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jackline.domain.builtin import flags
 from jackline.domain.judging import requests, scripts
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from jackline.domain.rule import Rule
-    from jackline.domain.shell import Command, Word
+    from jackline.domain.shell import Word
 
 _SYSTEM = frozenset(
     {"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"}
@@ -29,6 +29,17 @@ _HARMLESS_SETTING = re.compile(
     r"|(init\.defaultbranch|merge\.(ff|conflictstyle)|diff\.(algorithm|context|renames|noprefix)|log\.date)(=|$)"
     r"|core\.(quotepath=|autocrlf=|filemode=|ignorecase=|pager=(cat|less)?$|editor=(true|:|cat)$)"
 )
+_STEERING_SETTING = re.compile(
+    r"(?is)(alias|credential|filter|url|includeif|(merge|diff)tool|man|browser|protocol|pager|sendemail|guitool"
+    r"|instaweb|imap)\..+|include\.path|init\.templatedir|diff\.external|web\.browser|sequence\.editor"
+    r"|core\.(hookspath|fsmonitor|sshcommand|pager|editor|askpass|gitproxy|attributesfile|worktree"
+    r"|alternaterefscommand)|diff\..+\.(command|textconv)|merge\..+\.driver|gpg\.(.+\.)?(program|defaultkeycommand)"
+    r"|interactive\.difffilter|remote\..+\.(uploadpack|receivepack|vcs|proxy)|http\.(.+\.)?proxy"
+    r"|submodule\..+\.update|uploadpack\.packobjectshook|(trailer|tar)\..+\.(command|cmd)|.+::.+"
+)
+_HELPER = re.compile(r"(?:^|=)[A-Za-z0-9]+::")
+_SETS_CLOCK = re.compile(r"-[uR]*s|--s")
+_TOOLCHAINS = frozenset({"cargo", "rustc", "rustfmt", "rustdoc"})  # `cargo +nightly test`
 _MOST_SHIFTS = 6
 _SHORT = 2
 
@@ -49,7 +60,7 @@ class Line(NamedTuple):
 def read(words: Sequence[Word]) -> Line:
     """The first word as the program, the others by what is known of its flags."""
     path = words[0].text
-    program = posixpath.basename(path)
+    program = posixpath.basename(path).removesuffix(".exe")
     versioned = _VERSIONED.match(program)
     program = versioned[1] if versioned else program
     program = flags.ALIASES.get(program, program)
@@ -86,7 +97,8 @@ def _sorted(program: str, words: tuple[Word, ...]) -> tuple[tuple[int, ...], int
         if skip:
             skip = False
         elif ended or not text.startswith("-") or text == "-":
-            named.append(index)
+            if index or not text.startswith("+") or program not in _TOOLCHAINS:
+                named.append(index)
         elif text == "--":
             ended = True
         elif "=" not in text and text in valued:
@@ -105,7 +117,7 @@ def fits(rule: Rule, line: Line) -> bool:
         return False
     if len(rule.command) > 1 and not _has_subcommands(rule.command[1:], line, strict=strict):
         return False
-    if rule.having and not any(_has(_sure(line) if strict else line, token) for token in rule.having):
+    if rule.having and not (_surely_has(rule, line) if strict else any(_has(line, token) for token in rule.having)):
         return False
     return not (rule.lacking and _lacks_nothing(rule, line, strict=strict))
 
@@ -173,14 +185,35 @@ def _sure(line: Line) -> Line:
     return line._replace(flags=tuple(word for index, word in enumerate(line.words[:end]) if index not in values))
 
 
+def _surely_has(rule: Rule, line: Line) -> bool:
+    """A letter that makes it harmless stands alone, or among others that do: in `-Uvalerie` there is no `-l`."""
+    sure = _sure(line)
+    letters = frozenset(token[1] for token in rule.having if _is_letter(token))
+    pure = tuple(word for word in _looked_at(sure) if word.text[:1] != "-" or letters.issuperset(word.text[1:]))
+    plain = sure._replace(flags=pure)
+    return any(_has(plain if _is_letter(token) else sure, token) for token in rule.having)
+
+
+def _is_letter(token: str) -> bool:
+    return len(token) == _SHORT and token[0] in "-+" and token[1] != "*"
+
+
+def _looked_at(line: Line) -> tuple[Word, ...]:
+    """The words that may be flags; the first one of tar is, also without its dash."""
+    words = line.words if line.flags is None else line.flags
+    if line.program != "tar" or not words or words[0].text.startswith("-"):
+        return words
+    return (*words, words[0]._replace(text=f"-{words[0].text}"))
+
+
 def _has(line: Line, token: str) -> bool:
     kind, colon, value = token.partition(":")
-    if colon and kind in {"alone", "word", "method", "remote", "script", "refspec"}:
+    if colon and kind in _CHECKS:
         return _CHECKS[kind](line, value)
-    words = line.words if line.flags is None else line.flags
+    words = _looked_at(line)
     if token.startswith("--"):
         return any(_is_long(word.text, token) for word in words)
-    if len(token) == _SHORT and token[0] in "-+" and token[1] != "*":
+    if _is_letter(token):
         letter = token[1]
         return any(text[:1] == token[0] and text[1:2] != "-" and letter in text[1:] for text, _ in words)
     if token.endswith("*"):
@@ -210,6 +243,31 @@ def _is_forced(line: Line, _: str) -> bool:
     return any(text.startswith("+") or (text.startswith(":") and text != ":") for text, _ in line.names[1:])
 
 
+def _steers(line: Line, _: str) -> bool:
+    """`git config NAME value` with a name that makes git run something, or ask somebody else, from then on."""
+    names = line.names[1:-1]
+    if names and names[0].text in {"get", "list", "get-color", "get-colorbool"}:
+        return False
+    return any(_STEERING_SETTING.fullmatch(name.text) or not name.exact for name in names)
+
+
+def _has_helper(line: Line, _: str) -> bool:
+    """`ext::sh -c …` instead of an address: git runs what stands there."""
+    return any(_HELPER.search(word.text) for word in line.words)
+
+
+def _is_looked_up(line: Line, _: str) -> bool:
+    """`date` with a format, or a date to show: a word without a sign would set the clock."""
+    left = iter(line.words)
+    for word in left:
+        text = word.text
+        if not text.startswith(("-", "+")) or not (word.exact or text.startswith("+")) or _SETS_CLOCK.match(text):
+            return False
+        if text in {"-d", "-r", "-f", "--date", "--reference", "--file"} or re.fullmatch(r"-[uR]+[drf]", text):
+            next(left, None)
+    return True
+
+
 def _is_here(line: Line, _: str) -> bool:
     """No word that could name another machine."""
     return all(word.exact and ":" not in word.text for word in line.names)
@@ -223,6 +281,11 @@ _CHECKS: Mapping[str, Callable[[Line, str], bool]] = {
     "script": lambda line, _: scripts.is_plain(line.program, line.words),
     "remote": _is_here,
     "refspec": _is_forced,
+    "setting": _steers,
+    "helper": _has_helper,
+    "clock": _is_looked_up,
+    "before": lambda line, value: any(w.text == value for w in line.words[: line.named[0] if line.named else None]),
+    "holds": lambda line, value: any(value in word.text for word in line.words),
 }
 
 
@@ -231,76 +294,3 @@ def asks_for_help(line: Line) -> bool:
     if line.program not in flags.VALUED or not line.words or line.words[-1].text != "--help" or not line.is_certain:
         return False
     return all(word.exact for word in line.words) and not any(word.text.startswith("-") for word in line.words[:-1])
-
-
-def fields(rule: Rule, line: Line, command: Command) -> dict[str, Any]:
-    """What `key` and `target` may name of a command: its program, arguments, flags and the words between them."""
-    told: dict[str, Any] = {"program": line.program, "arguments": [word.text for word in line.words]}
-    told |= _flags_and_words(line.words[_after(rule, line) :], _valued(rule, line))
-    told |= _flags_and_words(line.words[: _after(rule, line)], _valued(rule, line), numbered=False)
-    told |= fed_by(command)
-    if (url := requests.address(line.words)) and "url" in rule.target:
-        told["url"] = url
-    files = (_sent_file(text) for text in told["arguments"])
-    return told | {f"@{number}": path for number, path in enumerate(filter(None, files), 1)}
-
-
-def fed_by(command: Command) -> dict[str, str]:
-    """What comes through the standard input: a text that stands in the command, or a file."""
-    told = {"stdin": command.stdin} if command.stdin else {}
-    source = next((redirect.target for redirect in command.redirects if redirect.operator.endswith("<")), None)
-    return told if source is None else told | {"<": source.text}
-
-
-def _sent_file(text: str) -> str:
-    """The file that `@name` or `field=@name` stands for, as curl and others have it."""
-    before, at, path = text.partition("@")
-    return path if at and (not before or before.endswith("=")) and path != "-" else ""
-
-
-def _after(rule: Rule, line: Line) -> int:
-    depth = len(rule.command) - 1
-    if depth <= 0:
-        return 0
-    return line.named[depth - 1] + 1 if len(line.named) >= depth else len(line.words)
-
-
-def _valued(rule: Rule, line: Line) -> frozenset[str]:
-    named = {piece for text in (*rule.key, rule.target) for piece in re.split(r"[{}|]", text) if piece.startswith("-")}
-    spelled = " ".join((line.program, *(word.text for word in line.names[: len(rule.command) - 1])))
-    return flags.VALUED.get(line.program, flags.NONE) | flags.ARGUMENTS.get(spelled, flags.NONE) | named
-
-
-def _flags_and_words(
-    words: Sequence[Word], valued: frozenset[str], *, numbered: bool = True
-) -> Mapping[str, str | bool]:
-    told: dict[str, str | bool] = {}
-    count, ended = 0, False
-    left = iter(words)
-    for word in left:
-        text = word.text
-        if text == "--" and not ended:
-            ended = True
-        elif ended or not text.startswith("-") or text == "-":
-            count += 1
-            if numbered:
-                told[str(count)] = text
-        elif text.startswith("--") or text in valued:
-            name, equals, value = text.partition("=")
-            following = next(left, None) if not equals and name in valued else None
-            told[name] = value if equals else following.text if following else True
-        else:
-            told |= _cluster(text, valued)
-            if f"-{text[-1]}" in valued and told.get(f"-{text[-1]}") == "":
-                told[f"-{text[-1]}"] = next(left, word).text
-    return told
-
-
-def _cluster(text: str, valued: frozenset[str]) -> Mapping[str, str | bool]:
-    """`-uf` is `-u -f`, and `-mtext` is `-m text`."""
-    told: dict[str, str | bool] = {text: True}
-    for position, letter in enumerate(text[1:], 1):
-        if f"-{letter}" in valued:
-            return told | {f"-{letter}": text[position + 1 :]}
-        told[f"-{letter}"] = True
-    return told

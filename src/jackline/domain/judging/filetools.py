@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.judging.changing import Change
+from jackline.domain.judging.given import Change
 from jackline.domain.shell import Word
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "ta
 _PATCHES = ("input", "patch", "patchText", "diff")
 _PATCHING = frozenset({"apply_patch", "patch"})
 _DELETING = frozenset({"delete_file"})
-_PATCH_LINE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
+_PATCH_LINE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
 _EDITORS = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})  # one tool that reads, too
 
 
@@ -39,7 +39,7 @@ def changes(tool: str, given: Any) -> Iterator[Change]:  # noqa: ANN401 - any JS
 def patched(text: str) -> Iterator[Change]:
     """The files of a patch in the form that models are taught."""
     for verb, path in _PATCH_LINE.findall(text):
-        yield Change(_word(path), deletes=verb == "Delete File")
+        yield Change(_word(path.rstrip()), deletes=verb == "Delete File")
 
 
 def _word(path: str) -> Word:

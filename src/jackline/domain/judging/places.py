@@ -57,6 +57,11 @@ def resolved(text: str, folder: str) -> str:
     return posixpath.normpath("/" + posixpath.join(folder, text).lstrip("/"))
 
 
+def is_socket(word: Word) -> bool:
+    """Whether bash would open a connection: for reading too, it is open both ways."""
+    return word.text.startswith(("/dev/tcp/", "/dev/udp/"))
+
+
 def _exact(text: str, folder: str | None, workspace: str) -> Place:
     if folder is None and not text.startswith("/"):
         return Place.UNKNOWN

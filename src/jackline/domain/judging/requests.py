@@ -108,7 +108,9 @@ def _wget(words: Sequence[Word], _: list[str]) -> str:
     return READS
 
 
-def _httpie(_: Sequence[Word], named: list[str]) -> str:
+def _httpie(words: Sequence[Word], named: list[str]) -> str:
+    if any(_is_one(word.text.partition("=")[0], ("--raw",)) for word in words):
+        return SENDS
     if not named:
         return READS
     method = named[0].upper()

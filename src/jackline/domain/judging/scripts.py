@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
     from jackline.domain.shell import Word
 
-_AWK_RISK = re.compile(r"system|getline|[|>]|@load|@include|close|ENVIRON\s*\[.*\]\s*=")
-_AWK_FILES = ("-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec")
+_AWK_RISK = re.compile(r"system|getline|[|>@]|close")
+_AWK_ALONE = frozenset({"--", "--posix", "--traditional", "--re-interval", "--csv", "-k", "-b", "-P", "-c", "-r", "-n"})
+_AWK_VALUED = ("-F", "-v", "--assign", "--field-separator")
 _SED_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
 _SED_RANGE = rf"(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*)?"
 _SED_PARTS = r"(?:[^{0}\\\n]|\\.)*"
@@ -26,10 +27,13 @@ _SED_ONE = rf"{_SED_RANGE}(?:{_SED_CHANGES}|[dDpPnNhHgGxqQ=lz]\s*\d*|{_SED_TEXT}
 _SED = re.compile(rf"\s*+(?:{_SED_RANGE}\{{\s*+)?(?>{_SED_ONE})\s*+(?:[;\n}}]\s*+(?>{_SED_ONE})\s*+)*+", re.DOTALL)
 _SED_SCRIPTED = frozenset({"-e", "--expression"})
 _LONGEST = 1_000
-_SQL_RISK = re.compile(
-    r"(?im)^\s*\.(?:shell|system|output|once|excel|load|import|log|backup|save|open|clone|cd|read|www)\b"
-    r"|writefile|load_extension|edit\("
+_SQL_SHOWS = (
+    "bail|changes|databases|dbinfo|dump|echo|eqp|exit|explain|fullschema|headers?|help|indexes|indices|limits?|mode"
+    "|nullvalue|print|quit|schema|separator|sha3sum|show|stats|tables|timeout|timer|version|width"
 )
+# Every other command of its own may be shortened, and may reach a file or a program.
+_SQL_RISK = re.compile(rf"(?im)^[^\S\n]*+\.(?!(?:{_SQL_SHOWS})(?:\s|$))|writefile|load_extension|edit\s*+\(|\battach\b")
+_SQL_COPIES = (re.compile(r"(?i)\bvacuum\b"), re.compile(r"(?i)\binto\b"))  # both: into another file
 
 
 def is_plain(program: str, words: Sequence[Word]) -> bool:
@@ -74,12 +78,12 @@ def _sed_words(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...
 def _awk(words: Sequence[Word]) -> bool:
     left = iter(words)
     for word in left:
-        if word.text.startswith(_AWK_FILES):
-            return False
-        if word.text in {"-F", "-v", "--assign", "--field-separator"}:
+        if word.text in _AWK_VALUED:
             next(left, None)
         elif not word.text.startswith("-"):
             return word.exact and not _AWK_RISK.search(word.text)
+        elif word.text not in _AWK_ALONE and not word.text.startswith(_AWK_VALUED):
+            return False  # a script or a library in a file, or a file that is written
     return False
 
 
@@ -89,7 +93,11 @@ def _sqlite3(words: Sequence[Word]) -> bool:
     flags = {word.text.lstrip("-") for word in words if word.text.startswith("-")}
     if len(named) < len(("file", "statement")) or flags & {"init", "cmd", "A", "interactive"}:
         return False
-    return all(word.exact and not _SQL_RISK.search(word.text) for word in named[1:])
+    return all(word.exact and _is_plain_sql(word.text) for word in named[1:])
+
+
+def _is_plain_sql(text: str) -> bool:
+    return not _SQL_RISK.search(text) and not all(word.search(text) for word in _SQL_COPIES)
 
 
 _PLAIN = {"sed": _sed, "awk": _awk, "sqlite3": _sqlite3}

@@ -13,9 +13,11 @@ from jackline.domain.builtin import runners
 from jackline.domain.combining import class_rank, decision_rank
 from jackline.domain.events import NOTHING
 from jackline.domain.judging import arguments, changing, filetools, places
+from jackline.domain.judging import fields as told
 from jackline.domain.judging.arguments import Line
-from jackline.domain.judging.changing import Change
+from jackline.domain.judging.given import Change
 from jackline.domain.judging.places import Place
+from jackline.domain.judging.steering import is_steered
 from jackline.domain.shell import Command
 from jackline.domain.states import CallClass
 from jackline.named import NamedTuple
@@ -27,17 +29,7 @@ if TYPE_CHECKING:
 
 _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
 _MOST_DEPTH = 4
-# With these in front, a program does what somebody else says.
-_STEERING = (
-    "PATH=", "LD_", "DYLD_", "GIT_", "BASH_ENV=", "ENV=", "IFS=", "PAGER=", "EDITOR=", "VISUAL=", "PYTHONSTARTUP=",
-    "NODE_OPTIONS=", "PERL5", "RUBYOPT=", "LESSOPEN=", "MANPAGER=", "RIPGREP_CONFIG_PATH=", "SHELL=",
-    "KUBECTL_EXTERNAL_DIFF=", "DOCKER_HOST=",
-)  # fmt: skip
-_HARMLESS = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TRACE", "GIT_TERMINAL_PROMPT=", "GIT_MERGE_AUTOEDIT=")
-_HARMLESS_WHOLE = frozenset(
-    f"{name}={value}" for name in ("GIT_PAGER", "PAGER", "GIT_EDITOR", "EDITOR", "GIT_SEQUENCE_EDITOR")
-    for value in ("", "cat", "true", ":")
-)  # fmt: skip
+_MOST_SEARCHED = 50  # commands of one call that are read again for each that is fed by another
 
 
 class Found(NamedTuple):
@@ -71,7 +63,9 @@ def sort(
     if command.words:
         yield _sorted(command, around, _MOST_DEPTH)
     for redirect in command.redirects:
-        if ">" in redirect.operator and redirect.target.text not in places.DEVICES:
+        if (">" in redirect.operator or places.is_socket(redirect.target)) and (
+            redirect.target.text not in places.DEVICES
+        ):
             target = f"{redirect.operator} {redirect.target.text}"
             yield _placed(Change(redirect.target), target, None, command, around)._replace(is_output=True)
 
@@ -91,10 +85,10 @@ def _sorted(command: Command, around: _Place, depth: int) -> Found:
     found = _tightened(found, around, line, command)
     if found.rule.call_class is not CallClass.EFFECT:
         return found
-    told = {**arguments.fields(found.rule, line, command), **found.fields}
-    sure = certain and line.doubtful >= len(found.rule.command) - 1 and not _is_steered(command)
+    named = {**told.fields(found.rule, line, command), **found.fields}
+    sure = certain and line.doubtful >= len(found.rule.command) - 1 and not is_steered(command, line.program)
     exact = sure and all(word.exact for word in line.words) and not _is_fed(command)
-    return _elsewhere(found._replace(fields=told, is_exact=exact), line)
+    return _elsewhere(found._replace(fields=named, is_exact=exact), line)
 
 
 def _told(command: Command) -> str:
@@ -121,7 +115,7 @@ def _fitting(rule: Rule, tool: str, line: Line, command: Command) -> Line | None
         return None
     if not rule.command:
         return line if rule.tool else None
-    if arguments.fits(rule, line) and not (_is_steered(command) and not arguments.is_lenient(rule)):
+    if arguments.fits(rule, line) and not (is_steered(command, line.program) and not arguments.is_lenient(rule)):
         return line
     if line.is_certain or not arguments.is_lenient(rule):
         return None
@@ -136,7 +130,7 @@ def _built_in(line: Line, command: Command) -> tuple[Rule, Line, str]:
     for one in lines:
         for rule in _candidates(one.program, one.names[0].text if one.names and one.doubtful else None):
             # A harmless name among its words does not make a program harmless that nobody knows.
-            doubtful = _is_steered(command) or not line.is_certain
+            doubtful = is_steered(command, one.program) or not line.is_certain
             if arguments.fits(rule, one) and (arguments.is_lenient(rule) or not doubtful):
                 return rule, one, _why(rule)
     said = (
@@ -207,9 +201,7 @@ def _placed(change: Change, words: str, otherwise: Found | None, command: Comman
     folder = around.folder or ""
     path = places.resolved(change.word.text, folder) if change.word.exact and folder else change.word.text
     why = f"it {'deletes' if change.deletes else 'writes'} {path}, {place.value}"
-    return Found(
-        words, rule, why, {"path": path, **arguments.fed_by(command)}, change.word.exact and bool(folder), folder
-    )
+    return Found(words, rule, why, {"path": path, **told.fed_by(command)}, change.word.exact and bool(folder), folder)
 
 
 def _rule_of(place: Place, change: Change) -> Rule | None:
@@ -239,6 +231,8 @@ def _is_fed(command: Command) -> bool:
 
 def _is_listed_inside(around: _Place) -> bool:
     """Whether every name that is handed on comes from a search below the workspace."""
+    if len(around.everything) > _MOST_SEARCHED:
+        return False
     searched = False
     for command in around.everything:
         if _is_fed(command) or not command.words:
@@ -252,13 +246,6 @@ def _is_listed_inside(around: _Place) -> bool:
             if not all(place in {Place.INSIDE, Place.HEART, Place.TEMPORARY} for place in starts):
                 return False
     return searched
-
-
-def _is_steered(command: Command) -> bool:
-    return any(
-        text.startswith(_STEERING) and text not in _HARMLESS_WHOLE and not text.startswith(_HARMLESS)
-        for text, _ in command.assignments
-    )
 
 
 def _elsewhere(found: Found, line: Line) -> Found:

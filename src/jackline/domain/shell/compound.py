@@ -7,6 +7,7 @@ import re
 from jackline.domain.shell.model import NotParsed
 from jackline.domain.shell.parse import Grammar
 from jackline.domain.shell.tree import Apart, Arm, Branches, Loop, Node, Series, Simple
+from jackline.domain.shell.variables import counted, unknown_value
 from jackline.domain.shell.words import Building, Words
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
@@ -126,7 +127,7 @@ class Parser(Grammar):
             self.arithmetic()
             self.blank()
         else:
-            self.listed()
+            words.assignments.append(unknown_value(self.listed()))
         self.take(";")
         self.newlines()
         if self.keyword() != "do":
@@ -134,8 +135,8 @@ class Parser(Grammar):
         self.at += len("do")
         return Series((words, Loop((self.block("done"),))))
 
-    def listed(self) -> None:
-        """`name in words`, or the name alone."""
+    def listed(self) -> str:
+        """`name in words`, or the name alone; the name is given back."""
         name = _NAME.match(self.text, self.at)
         if name is None:
             self.fail("the name of a loop is missing")
@@ -144,12 +145,13 @@ class Parser(Grammar):
         if self.peek() == "\n":
             self.newlines()
         if (found := _IN.match(self.text, self.at)) is None:
-            return
+            return name.group()
         self.at = found.end()
         self.blank()
         while self.peek() not in (";", "\n"):
             self.word()
             self.blank()
+        return name.group()
 
     def choice(self) -> Node:
         subject = self.fresh()
@@ -188,7 +190,7 @@ class Parser(Grammar):
     def test(self) -> Node:
         """`[[ … ]]`: it runs only what is substituted in it."""
         self.bashism("[[")
-        simple = self.fresh()
+        simple, start = self.fresh(), self.at
         while True:
             self.gap()
             if self.peek() in ("(", ")") or self.peek(2) in ("&&", "||"):
@@ -196,6 +198,7 @@ class Parser(Grammar):
             elif self.peek() in ("<", ">") and self.peek(2)[1:] != "(":
                 self.at += 1
             elif self.operand():
+                simple.assignments.extend(counted(self.text[start : self.at]))
                 return simple
 
     def operand(self) -> bool:

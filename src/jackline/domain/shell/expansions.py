@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from jackline.domain.shell.escapes import ansi
 from jackline.domain.shell.model import Word
 from jackline.domain.shell.scan import Scanner
-from jackline.domain.shell.tree import Apart, Node
+from jackline.domain.shell.tree import Apart, Node, Simple
+from jackline.domain.shell.variables import counted, unknown_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Where an expansion stands: outside of quotes, inside of double quotes, or in a here-document.
 Mode: TypeAlias = Literal["bare", "quoted", "document"]
@@ -17,6 +21,7 @@ _QUOTED = re.compile(r"[^\"\\$`]+")
 _NAME = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
 _PARAMETER = re.compile(r"\$\{[#!]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])")
 _DEFAULT = re.compile(r"(?:\[[^]'\"$`\\]*\])?:?[-=+?]")
+_ASSIGNING = re.compile(r":{0,2}=")
 _INSIDE = re.compile(r"[^}\\'\"$`{<>@]+")
 _NUMBERS = re.compile(r"[^()'\"\\$`]+")
 _PLAIN_QUOTES = re.compile(r"\"[^\"'`()\\]*\"|'[^\"'`()\\]*'")
@@ -158,7 +163,15 @@ class Expansions(Scanner):
                 case _:
                     self.special("quoted", "")
         self.balanced(self.text[start : self.at - 2])
+        self.sets(counted(self.text[start : self.at - 2]))
         self.depth -= 1
+
+    def sets(self, assignments: Iterable[Word]) -> None:
+        """Note what an expansion assigns, as a command of its own before the one that it stands in."""
+        simple = Simple(self.depth)
+        simple.assignments.extend(assignments)
+        if simple.assignments:
+            self.inner.append(simple)
 
     def balanced(self, numbers: str) -> None:
         """Shells first look for the `))` without understanding what is between: it must be plain to them, too."""
@@ -177,6 +190,8 @@ class Expansions(Scanner):
         if found is None:
             self.fail("${…} without a plain name")
         self.at = found.end()
+        if _ASSIGNING.match(self.text, self.at) is not None:
+            self.sets([unknown_value(found.group().lstrip("${#!"))])
         literal = mode == "quoted" and _DEFAULT.match(self.text, self.at) is not None
         self.deeper()
         odd = False

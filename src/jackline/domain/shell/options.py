@@ -23,6 +23,7 @@ class Options(NamedTuple):
     assigns: bool = False  # NAME=value may stand before the command
     numbers: bool = False  # `-10` is an option
     plus: bool = False  # `+x` switches an option off
+    text: str = ""  # the option after which a word is the text of a shell, whatever it holds
 
 
 class Reading(NamedTuple):
@@ -83,7 +84,7 @@ class _Reader:
 
     def variable(self, word: Word) -> bool:
         """A word that may hold options, and the command too: it is passed over, for a guess at what follows."""
-        if self.options.operands or _ASSIGNMENT.match(word.text):
+        if self.options.operands or _ASSIGNMENT.match(word.text) or self.options.text in dict(self.values):
             return False
         self.at += 1
         return True

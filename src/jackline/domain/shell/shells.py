@@ -6,12 +6,13 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from jackline.domain.shell import own
 from jackline.domain.shell.model import NotParsed, Word
 from jackline.domain.shell.options import Options, Reading, read
 from jackline.domain.shell.taken import Taken, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _SHELL = Options(
     alone="abefhiklmnprstuvxBCDEHPTc",
@@ -29,6 +30,7 @@ _SHELL = Options(
     long_valued=("--init-file", "--rcfile"),
     idle=("--help", "--version", "--dump-strings", "--dump-po-strings"),
     plus=True,
+    text="-c",
 )
 _SU = Options(
     alone="-lmpPf",
@@ -36,6 +38,8 @@ _SU = Options(
     long_alone=("--fast", "--login", "--preserve-environment", "--pty"),
     long_valued=("--command", "--group", "--shell", "--session-command", "--supp-group", "--whitelist-environment"),
 )
+_RUNUSER = _SU._replace(valued=f"{_SU.valued}u", long_valued=(*_SU.long_valued, "--user"))
+_SCRIPT = Options(alone="aefq", valued="cBEIOTmot", long_valued=("--command",))
 _WATCH = Options(
     alone="bcCegprtvwx",
     valued="nq",
@@ -56,8 +60,6 @@ _FLOCK = Options(
     operands=1,
 )
 _FD_JOINED = re.compile(r"--exec(?:-batch)?=|-[A-Za-z0-9]*[xX]")
-_OWN_VALUED = frozenset(["--case", "--home"])
-_VERIFYING = frozenset(["--verify", "--verification"])
 _BASH = frozenset(["bash", "zsh", "rbash"])
 
 
@@ -70,19 +72,22 @@ def _shell(words: tuple[Word, ...], stdin: Word | None) -> Taken:
         return Taken(kept=words)
     posix = program not in _BASH
     if "-c" in names:
-        return _text(words, reading.rest[:1], Text("", posix), f"{program} -c", sure=reading.sure)
-    if reading.rest and "-s" not in names:
+        # One that is interactive reads one more script.
+        sure = reading.sure and not ("-i" in names and names & {"--rcfile", "--init-file"})
+        return _text(words, reading.rest[:1], Text("", posix), f"{program} -c", sure=sure)
+    if reading.rest and reading.rest != (Word("-"),) and "-s" not in names:
         return Taken(kept=words)
     given = () if stdin is None else (stdin,)
     return _text(words, given, Text("", posix, read=True), f"{program} <<", sure=reading.sure)
 
 
 def _text(words: tuple[Word, ...], given: tuple[Word, ...], text: Text, through: str, *, sure: bool = True) -> Taken:
-    """The text that is given, or the wrapper itself where nobody knows it."""
-    if not given or not all(word.exact for word in given):
+    """The text that is given; and the wrapper itself where nobody knows all of it."""
+    if not given:
         return Taken(kept=words)
-    whole = text._replace(text=" ".join(word.text for word in given))
-    return Taken(kept=None if sure else words, text=whole, through=through)
+    exact = all(word.exact for word in given)
+    whole = text._replace(text=" ".join(word.text for word in given), guess=not exact)
+    return Taken(kept=None if sure and exact else words, text=whole, through=through)
 
 
 def _eval(words: tuple[Word, ...], stdin: Word | None) -> Taken:
@@ -112,12 +117,32 @@ def _su(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     return taken._replace(folder=Word("", exact=False))
 
 
+def _runuser(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """`runuser -u name command`; without -u it is su."""
+    reading = read(_RUNUSER, words[1:])
+    if reading.named("-u", "--user") is None or not reading.rest:
+        return _su(words, stdin)
+    return _called(words, reading, "runuser")
+
+
+def _script(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """It writes down what its command says: the file is one more thing that nobody looks at."""
+    del stdin
+    reading = read(_SCRIPT, words[1:])
+    text = reading.named("-c", "--command")
+    if text is None:
+        return Taken(kept=words)
+    return _text(words, (text,), Text(""), "script -c", sure=False)
+
+
 def _watch(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     del stdin
     reading = read(_WATCH, words[1:])
     names = {name for name, _ in reading.values}
-    if not reading.rest or any(name in _WATCH.idle for name in names):
+    if any(name in _WATCH.idle for name in names):
         return Taken(kept=words)
+    if not reading.rest:
+        return _text(words, tuple(word for word in words if not word.exact), Text(""), "watch")
     if names & {"-x", "--exec"}:
         return _called(words, reading, "watch")
     return _text(words, reading.rest, Text(""), "watch", sure=reading.sure)
@@ -131,6 +156,13 @@ def _flock(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     if reading.rest[0].text in ("-c", "--command"):
         return _text(words, reading.rest[1:2], Text(""), "flock -c", sure=reading.sure)
     return _called(words, reading, "flock")
+
+
+def _perhaps(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """A program with a language of its own: a word with spaces in it may be a line for some shell."""
+    del stdin
+    lines = "\n".join(word.text for word in words[1:] if " " in word.text)
+    return Taken(kept=words, text=Text(lines, guess=True) if lines else None, through=words[0].text)
 
 
 def _called(words: tuple[Word, ...], reading: Reading, through: str) -> Taken:
@@ -202,61 +234,37 @@ def _git(words: tuple[Word, ...], stdin: Word | None) -> Taken:
                 return Taken(kept=words, text=Text(inner[0].text, later=True), through=f"git {verb}")
             folder = Word("", exact=False)
             return Taken(kept=words, calls=(inner,) if inner else (), through=f"git {verb}", folder=folder)
-    ran = next((after for flag, after in pairwise(words) if flag.text in ("-x", "--exec")), None)
-    if "rebase" in texts and ran is not None and ran.exact:
-        return Taken(kept=words, text=Text(ran.text), through="git rebase")
+    ran = _rebased(words) if "rebase" in texts else None
+    if ran is not None:
+        return Taken(kept=words, text=Text(ran.text, guess=not ran.exact), through="git rebase")
     return Taken(kept=words)
 
 
-def _jackline(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """Jackline itself, and the commands of a case that it runs: at once, or when the case is closed."""
-    del stdin
-    case = _below("case", words[1:])
-    ran = _behind_own_flags(_below("run", _below("command", case)))
-    if ran:
-        line = (Word("sh"), Word("-c"), *ran)  # a single word is a line for the shell
-        return Taken(calls=(line if len(ran) == 1 else ran,), through="jackline case")
-    calls = tuple((Word("sh"), Word("-c"), line) for line in _verification(case))
-    return Taken(kept=words, calls=calls, through="jackline case")
-
-
-def _below(verb: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """What stands behind a subcommand; nothing if it is another one."""
-    rest = _behind_own_flags(words)
-    return rest[1:] if rest and rest[0] == Word(verb) else ()
-
-
-def _behind_own_flags(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    while words and words[0].text.startswith("-"):
-        if words[0].text == "--":
-            return words[1:]
-        words = words[2 if words[0].text in _OWN_VALUED else 1 :]
-    return words
-
-
-def _verification(words: tuple[Word, ...]) -> Iterator[Word]:
-    """The values of `--verify CMD` and of `--verification CMD CMD`."""
-    given = False
-    for word in words:
-        name, sign, value = word.text.partition("=")
-        if word.text.startswith("-"):
-            given = name in _VERIFYING
-            if given and sign:
-                yield word._replace(text=value)
-        elif given:
-            yield word
+def _rebased(words: tuple[Word, ...]) -> Word | None:
+    """The command of `git rebase -x cmd`, however the two are joined."""
+    for flag, after in pairwise((*words, Word("", exact=False))):
+        if flag.text in ("-x", "--exec"):
+            return after
+        joined = flag.text.removeprefix("--exec=").removeprefix("-x")
+        if joined != flag.text:
+            return flag._replace(text=joined)
+    return None
 
 
 OPENERS: dict[str, Callable[[tuple[Word, ...], Word | None], Taken]] = {
     **dict.fromkeys(("bash", "sh", "zsh", "dash", "ksh", "ash", "rbash", "mksh"), _shell),
-    **dict.fromkeys(("su", "runuser"), _su),
+    "su": _su,
+    "runuser": _runuser,
+    "script": _script,
     **dict.fromkeys(("uv", "poetry", "pipenv", "bundle"), _runs),
     **dict.fromkeys(("fd", "fdfind"), _fd),
+    **dict.fromkeys(("fish", "csh", "tcsh", "nu", "xonsh", "pwsh", "parallel", "tmux", "screen"), _perhaps),
+    **dict.fromkeys(("nix-shell", "sops"), _perhaps),
     "eval": _eval,
     "trap": _trap,
     "watch": _watch,
     "flock": _flock,
     "find": _find,
     "git": _git,
-    "jackline": _jackline,
+    "jackline": own.commands,
 }

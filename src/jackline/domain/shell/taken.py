@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackline.domain.shell.model import Word
+from jackline.domain.shell.model import Redirect, Word
 from jackline.named import NamedTuple
 
 
@@ -14,6 +14,7 @@ class Text(NamedTuple):
     same: bool = False  # it runs in the very shell: its `cd` moves the commands after it
     read: bool = False  # it was its standard input, which is spent then
     later: bool = False  # it runs at some other time: nobody knows in which folder
+    guess: bool = False  # it holds what only a shell knows: what is found in it may run, and more besides
 
 
 class Taken(NamedTuple):
@@ -25,3 +26,4 @@ class Taken(NamedTuple):
     through: str = ""
     assignments: tuple[Word, ...] = ()
     folder: Word | None = None  # None: where the wrapper itself runs
+    redirects: tuple[Redirect, ...] = ()  # files that the wrapper itself writes

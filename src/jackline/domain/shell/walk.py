@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jackline.domain.shell.compound import parse
 from jackline.domain.shell.folders import MOVING, joined, may_move, moved
 from jackline.domain.shell.model import Command, NotParsed, Redirect, Word
 from jackline.domain.shell.scan import DEEPEST, LONGEST
 from jackline.domain.shell.taken import Text
 from jackline.domain.shell.tree import Apart, Branches, Chain, Function, Loop, Node, Series, Simple
+from jackline.domain.shell.variables import assigned_by
 from jackline.domain.shell.wrappers import take_off
 from jackline.named import NamedTuple
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _IN_SHELL = frozenset(["command", "builtin", "eval", "trap"])
+_MOST_VARIABLES = 200
 _PERHAPS_IN_SHELL = _IN_SHELL | {"time", "noglob", "nocorrect"}
 
 # Builtins, and what an argument holds with which they do it.
@@ -53,7 +60,7 @@ class Walker:
         self.read = 0  # letters of texts inside of the text: each wrapper may hold nearly all of it again
         self.lost = False  # a function or a trap moves: from then on nobody knows
         self.named = False  # a function is defined: any word may be its name
-        self.assigned: tuple[Word, ...] = ()  # variables set by the shell itself: `PATH=.; ls` finds another ls
+        self.assigned: dict[str, Word] = {}  # variables set by the shell itself: `PATH=.; ls` finds another ls
 
     def walk(self, node: Node, around: Around) -> None:
         match node:
@@ -154,9 +161,16 @@ class Walker:
         if node.words:
             self.call(tuple(node.words), own)
             return
-        self.assigned += tuple(node.assignments)
+        self.assign(node.assignments)
         if node.redirects:
             self.emit((), own)
+
+    def assign(self, words: Iterable[Word]) -> None:
+        """Note what the shell's own variables become, each once: every later command is given all of them."""
+        for word in words:
+            self.assigned[word.text.partition("=")[0].removesuffix("+")] = word
+        if len(self.assigned) > _MOST_VARIABLES:
+            raise NotParsed("too many variables")
 
     def call(self, words: tuple[Word, ...], around: Around) -> None:
         """One command: given as it stands, or what it wraps."""
@@ -165,12 +179,15 @@ class Walker:
         taken = take_off(words, around.stdin)
         if taken is None:
             self.emit(words, around)
+            self.assign(assigned_by(words))
             self.settle(words, around)
             return
         if taken.kept is not None:
             self.emit(taken.kept, around)
         inner = around.deeper()._replace(
-            through=(*around.through, taken.through), assignments=around.assignments + taken.assignments
+            through=(*around.through, taken.through),
+            assignments=around.assignments + taken.assignments,
+            redirects=around.redirects + taken.redirects,
         )
         here = self.folder
         if taken.folder is not None:
@@ -191,6 +208,17 @@ class Walker:
         self.read += len(text.text)
         if self.read > LONGEST:
             raise NotParsed("too much text inside of text")
+        if not text.guess:
+            self.inside(text, around)
+            return
+        folder, first = self.folder, len(self.found)
+        try:
+            self.inside(text, around)
+        except NotParsed:  # the wrapper stands there as well, and nobody knows what it runs
+            self.folder = None if text.same else folder
+        self.found[first:] = [_filled_in(command) for command in self.found[first:]]
+
+    def inside(self, text: Text, around: Around) -> None:
         posix = text.posix or (around.posix and (text.same or text.later))
         node = parse(text.text, around.depth, posix=posix)
         inside = around._replace(redirects=(), stdin=None if text.read else around.stdin, posix=posix)
@@ -211,7 +239,7 @@ class Walker:
 
     def emit(self, words: tuple[Word, ...], around: Around) -> None:
         stdin = "" if around.stdin is None else around.stdin.text
-        assignments = self.assigned + around.assignments
+        assignments = (*self.assigned.values(), *around.assignments)
         self.found.append(Command(words, around.redirects, self.folder, around.through, stdin, assignments))
 
 
@@ -219,6 +247,12 @@ def _changes_meaning(words: tuple[Word, ...]) -> bool:
     """True for builtins that make other words run something else, or run a text that they are given."""
     marks = _CHANGING.get(words[0].text, ()) if words[0].exact else ()
     return any(mark in word.text or not word.exact for mark in marks for word in words[1:])
+
+
+def _filled_in(command: Command) -> Command:
+    """A command of a text in which xargs or find put something."""
+    words = tuple(Word(word.text, word.exact and "{}" not in word.text) for word in command.words)
+    return command._replace(words=words)
 
 
 def _opens_input(node: Simple) -> bool:
@@ -235,6 +269,8 @@ def _said(node: Node) -> Word | None:
     if program == "cat" and rest in ([], ["-"]):
         return node.stdin
     plain = program == "echo" and rest and not rest[0].startswith("-")
+    if program == "printf" and len(rest) == 1:
+        plain = "%" not in rest[0] and not rest[0].startswith("-")
     return Word(" ".join(rest)) if plain and not any("\\" in text for text in rest) else None
 
 

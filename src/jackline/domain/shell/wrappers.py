@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from jackline.domain.shell import shells
-from jackline.domain.shell.model import Word
+from jackline.domain.shell.model import Redirect, Word
 from jackline.domain.shell.options import Options, Reading, read
-from jackline.domain.shell.taken import Taken
+from jackline.domain.shell.taken import Taken, Text
 
 _SIMPLE_WORDS = re.compile(r"[A-Za-z0-9_ \t./=:@%+,-]*")
 
@@ -132,7 +132,14 @@ def _wrapped(program: str, words: tuple[Word, ...]) -> Taken:
         through=program,
         assignments=reading.assignments,
         folder=_folder(program, reading),
+        redirects=_written(reading) if program == "time" else (),
     )
+
+
+def _written(reading: Reading) -> tuple[Redirect, ...]:
+    """`time -o file cmd`."""
+    file = reading.named("-o", "--output")
+    return () if file is None else (Redirect(">", file),)
 
 
 def _kept(words: tuple[Word, ...], *, sure: bool) -> tuple[Word, ...]:
@@ -156,7 +163,9 @@ def _folder(program: str, reading: Reading) -> Word | None:
 def _split(words: tuple[Word, ...], split: Word, reading: Reading) -> Taken:
     """`env -S 'git push'`: env splits the text by rules of its own, which agree with ours on plain words only."""
     if not reading.sure or not _SIMPLE_WORDS.fullmatch(split.text):
-        return Taken(kept=_kept(words, sure=False), calls=(reading.rest,) if reading.rest else (), through="env")
+        guess = Text(split.text, guess=True)
+        calls = (reading.rest,) if reading.rest else ()
+        return Taken(kept=_kept(words, sure=False), calls=calls, text=guess, through="env")
     again = tuple(Word(part) for part in split.text.split())
     inner = (words[0], *again, *reading.assignments, *reading.rest)
     return Taken(calls=(inner,), through="env -S", folder=_folder("env", reading))
