@@ -115,6 +115,15 @@ def test_of_a_run_that_waits_for_a_word_that_the_fork_asks_for_itself(place: Pla
     assert outbox(place) == ["hello"]
 
 
+def test_what_was_allowed_to_the_parent_was_not_allowed_to_the_child(place: Place) -> None:
+    assert parent(place, send(place), SAY, rule=RULE.replace('"allow"', '"ask"')).code == WAITS
+    ((call,),) = calls(place, "id", run="p")
+    assert place.type("answer", "p", call, "allow").code == 0
+    assert fork(place).code == WAITS
+    assert "Agreed to" not in show(place)["turns"][0]["prompt"]
+    assert outbox(place) == []
+
+
 def later(place: Place) -> None:
     """A parent that failed at step 2 and made an effect after it."""
     assert parent(place, {**ERROR, "when": {"attempt": 1}}, send(place), SAY).code == 1

@@ -36,6 +36,20 @@ decision = "allow"
 key = ["id"]
 target = "row:{id}"
 replay = "idempotent"
+[[rule]]
+tool = "charge"
+class = "effect"
+decision = "allow"
+key = ["id"]
+target = "charge:{id}"
+replay = "idempotent"
+probe = "echo nobody answers >&2; exit 9"
+[[rule]]
+tool = "post"
+class = "effect"
+decision = "allow"
+target = "url:{url}"
+probe = "builtin:http"
 """
 
 
@@ -348,17 +362,25 @@ def test_a_strict_run_waits_for_a_word_on_an_unknown_call(stage: Stage, verdict:
     assert stage.type("answer", "r", call, verdict, "--resume").code == 0
 
 
-def test_an_idempotent_effect_is_sent_again_with_its_key_before_anything_else(stage: Stage) -> None:
-    stage.begin(
-        stage.call("look", {"path": "a"}, when={"attempt": 2}),
-        stage.call("upsert", {"id": 7}, 1),
-        session=False,
-    )
+REQUEST = {"headers": {"Idempotency-Key": "7f3a"}, "url": "x"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [("upsert", {"id": 7}), ("charge", {"id": 7}), ("post", REQUEST)],
+    ids=["no probe", "a probe that does not know", "a request with its key"],
+)
+def test_an_idempotent_effect_is_sent_again_with_its_key_before_anything_else(
+    stage: Stage, tool: str, given: dict[str, Any]
+) -> None:
+    stage.begin(stage.call("look", {"path": "a"}, when={"attempt": 2}), stage.call(tool, given, 1), session=False)
     assert stage.resume().code == 0
     rows = stage.calls("tool", "state", "original", "key", "id")
-    assert [row[:2] for row in rows] == [("upsert", "void"), ("look", "denied"), ("upsert", "done")]
+    assert [row[:2] for row in rows] == [(tool, "void"), ("look", "denied"), (tool, "done")]
     assert (rows[2][2], rows[2][3]) == (rows[0][4], rows[0][3])
-    assert '- upsert {"id":7}' in stage.told()
+    told = stage.told()
+    assert f"- {tool} {json.dumps(given, separators=(',', ':'))}" in told
+    assert "Known not to have happened" not in told
     assert len(stage.show()["receipts"]) == 1
 
 

@@ -27,6 +27,7 @@ sys.exit(main(["drill", "--json", "--keep", sys.argv[1], "--case", "{case}"]))
 """
 LYING_PROBE = "whole(place).replace(scripted.probe(place), 'exit 1')"  # it says that nothing has happened
 NO_EFFECT = "whole(place).replace('\"effect\"', '\"local\"').replace('probe', '#')"  # the gate knows no effect at all
+GONE = "from jackline.app.drill import acts; acts.kill = lambda pids: acts.wake([2**22 - 1])"  # a pid that nobody has
 NO_PROBE = "whole(place).replace('probe = ', '# ')"
 
 
@@ -120,6 +121,13 @@ def test_an_effect_that_nobody_can_probe_leaves_the_run_in_doubt_and_fails_the_d
     assert not any("happened 2 times" in reason for reason in row["reasons"])
 
 
+def test_a_process_that_is_gone_before_its_kill_is_a_case_that_failed(place: Place) -> None:
+    program = SABOTAGED.replace("scripted.policy = lambda place: {policy}", GONE)
+    played = ended(place.python(program.format(case="bash-crash"), place.path("kept")))
+    row, _ = played.rows
+    assert (played.code, row["result"], "No such process" in row["reasons"][-1]) == (1, "fail", True), played
+
+
 # --- what is asked wrongly ---------------------------------------------------------------------------------------
 
 
@@ -148,5 +156,6 @@ def test_a_drill_that_is_ended_leaves_no_process(place: Place) -> None:
     process = place.start("drill", "--case", "frozen-and-thawed", "--keep", place.path("kept"))
     place.wait_for("kept/frozen-and-thawed/world/here.report")
     process.send_signal(signal.SIGTERM)
-    assert ended(process).code == 130
+    played = ended(process)
+    assert (played.code, f"the evidence is in {place.path('kept')}" in played.err) == (130, True), played
     assert leftovers.find({"HOME": place.path("kept/frozen-and-thawed/user")}) == []

@@ -264,8 +264,8 @@ def test_a_turn_that_died_is_told_and_the_effect_in_doubt_is_asked_about(store: 
     folder = Path(export(store, run, str(home)))
     page = (folder / "RESUME.md").read_text()
     assert page.startswith("# Run run-1 waiting: in_doubt\n\n> 1 call in doubt: call-1\n")
-    assert "\n    jackline answer run-1 call-1 happened  # " in page
-    assert "\n    jackline resume run-1\n" in page
+    assert f"\n    jackline answer run-1 call-1 happened --home {home}  # " in page
+    assert f" && jackline resume run-1 --home {home}\n" in page
     errors = [entry.error for entry in read_transcript(str(folder / "transcript.jsonl")) if entry.error]
     assert errors == ["turn 1 was cut off"]
     assert load_manifest(str(folder)).state == "input-required"

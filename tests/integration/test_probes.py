@@ -410,10 +410,10 @@ def test_it_gets_the_call_as_json(tmp_path: Path, warden: Warden) -> None:
 
 def test_one_that_hangs_is_given_up_and_ended(tmp_path: Path, warden: Warden) -> None:
     doubt = shell("echo looking >&2; echo $$ > pid; exec sleep 600", tmp_path, warden)
-    doubt.timeout_s = 1.0
+    doubt.timeout_s = 3.0
     change, evidence = doubt.found(doubt.call({}))
     assert change == "doubt"
-    assert "no answer within 1 s: looking" in evidence
+    assert "no answer within 3 s: looking" in evidence
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
@@ -440,6 +440,16 @@ def test_one_that_never_reads_and_says_too_much(tmp_path: Path, warden: Warden) 
     assert len(settlement.reason) <= 2_000
 
 
+def test_one_that_nobody_waits_for_any_more_is_ended_and_proves_nothing(tmp_path: Path, warden: Warden) -> None:
+    """Also where it had begun with several rules, and the first of them has its answer already."""
+    doubt = shell("touch first; exit 0", tmp_path, warden)
+    other = Rule("other", "Bash", CallClass.EFFECT, probe="touch second; exec >&- 2>&-; sleep 600")
+    doubt.rules = (doubt.rule, other, other._replace(name="third", probe="touch third"))
+    call = doubt.call({}, rule=f"the-rule{JOINED}other{JOINED}third")
+    assert doubt.judge(call, wanted=lambda: not (tmp_path / "second").exists()) is None
+    assert {path.name for path in tmp_path.iterdir()} == {"first", "second"}
+
+
 # --- rules -----------------------------------------------------------------------------------------------------
 
 
@@ -462,6 +472,17 @@ def test_what_is_harmless_to_send_again_needs_no_person_where_the_probe_does_not
     assert evidence.startswith("idempotent: sent again with its key; exit 9: nobody there")
     known = shell("exit 0", tmp_path, warden, replay=Replay.IDEMPOTENT)
     assert known.found(known.call({}))[0] == "happened"
+
+
+def test_what_is_to_be_sent_again_says_so_first_whatever_its_parts_found(tmp_path: Path, warden: Warden) -> None:
+    """The ledger knows by it that the agent has to make the call again."""
+    doubt = shell("exit 9", tmp_path, warden, replay=Replay.IDEMPOTENT)
+    doubt.rules = (doubt.rule, Rule("other", "Bash", CallClass.EFFECT, probe="echo not there; exit 1"))
+    for rule in ("the-rule", f"the-rule{JOINED}other"):
+        settlement = doubt.judge(doubt.call({}, rule=rule))
+        assert settlement is not None
+        assert (settlement.change, settlement.origin) == ("did_not", "probe")
+        assert settlement.reason.startswith("idempotent: sent again with its key; ")
 
 
 def test_a_built_in_probe_that_this_version_does_not_have(tmp_path: Path, warden: Warden) -> None:

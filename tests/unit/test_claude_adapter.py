@@ -320,6 +320,30 @@ def test_a_call_that_did_not_run_is_told_from_one_that_failed() -> None:
     assert not any("ran" in one for one in failed)
 
 
+def blocked(why: str) -> dict[str, Any]:
+    words = 'PreToolUse:Bash hook error: [http://127.0.0.1:4711/hook]: failed; blocking because onFailure is "block"\n'
+    block = {"type": "tool_result", "content": words + why, "is_error": True, "tool_use_id": "t1"}
+    meta = [{"id": "t1", "non_execution_kind": "permission-rule"}]
+    line = {"type": "user", "message": {"content": [block]}, "tool_result_meta": meta}
+    (heard,) = ADAPTER.parse(json.dumps(line).encode())
+    return dict(heard.data)
+
+
+@pytest.mark.parametrize(
+    ("why", "unreached"),
+    [
+        ("HTTP hook blocked: http://127.0.0.1:4711/hook does not match any pattern in allowedHttpHookUrls", True),
+        ("HTTP 401 from http://127.0.0.1:4711/hook", True),
+        ("connect ECONNREFUSED 127.0.0.1:4711", True),
+        ("HTTP 500 from http://127.0.0.1:4711/hook", False),
+        ("HTTP 400 from http://127.0.0.1:4711/hook", False),
+    ],
+)
+def test_a_hook_that_does_not_get_through_is_told_from_an_answer_of_the_gate(why: str, *, unreached: bool) -> None:
+    data = blocked(why)
+    assert (data["ran"], data.get("unreached")) == (False, why if unreached else None)
+
+
 def test_what_goes_on_in_the_background_is_over_when_its_task_is() -> None:
     begun, ended = (one.data for one in hear("hooks/background_failed") if one.kind == "call.finished")
     assert begun["background"] is True

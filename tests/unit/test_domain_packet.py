@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackline.domain.packet import packet
-from jackline.domain.records import Call
+from jackline.domain.records import Call, Receipt
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 
 
@@ -32,8 +32,25 @@ def test_who_cannot_be_refused_anything_is_not_told_so() -> None:
     assert "refused" not in told
 
 
+def test_what_was_done_since_or_is_to_be_made_again_is_not_told_as_not_happened() -> None:
+    void = cut_off("{}")._replace(state=CallState.VOID, call_class=CallClass.EFFECT)
+    proof = Receipt("c2", "run", void.key, "mail:ada", "mail", "sent", "", "agent", 2)
+    assert "Known not to have happened:\n- Bash {}" in packet((void,), ())
+    assert "Known not" not in packet((void,), (proof,))
+    assert "Known not" not in packet((void,), (), (), (void,))
+
+
 def test_of_what_repeats_freely_only_a_persons_word_is_told() -> None:
     void = cut_off("{}")._replace(state=CallState.VOID)
     assert "Known not" not in packet((void,), ())
     assert "Known not to have happened:\n- Bash {}" in packet((void._replace(answer="did-not"),), ())
     assert "a person said: do it again" in packet((void._replace(answer="retry"),), ())
+
+
+def test_what_was_agreed_to_is_told_once_until_it_is_made() -> None:
+    asked = cut_off("{}")._replace(state=CallState.DENIED, decision=Decision.ASK)
+    allowed = (asked._replace(answer="allow"), asked._replace(id="c2", answer="allow"))
+    told = packet(allowed, ())
+    assert told.endswith("\n\nAgreed to since you asked; make it now, if it is still wanted:\n- Bash {}")
+    assert "Agreed" not in packet((asked,), ())
+    assert "Agreed" not in packet((*allowed, cut_off("{}")._replace(id="c3")), ())

@@ -25,6 +25,7 @@ class Book:
         self.decisions = decisions  # by tool
         self.wishes: list[Wish] = []
         self.reports: list[Report] = []
+        self.strays: list[tuple[str, object]] = []
 
     def prepare(self, wish: Wish) -> Answer:
         self.wishes.append(wish)
@@ -33,6 +34,9 @@ class Book:
 
     def finish(self, report: Report) -> None:
         self.reports.append(report)
+
+    def strayed(self, call_id: str, made: object) -> None:
+        self.strays.append((call_id, made))
 
 
 def pre(call: str, tool: str = "Bash", **more: Any) -> dict[str, Any]:
@@ -181,3 +185,44 @@ def test_a_subagent_that_was_waited_for_ends_with_its_call() -> None:
 def test_a_hook_that_means_nothing_to_the_gate_is_refused() -> None:
     with pytest.raises(ValueError, match="no hook that the gate knows"):
         Desk(Book(), HOOKS).reply({"hook_event_name": "Notification"})
+
+
+# --- something else in the place of a call
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
+def test_another_input_than_the_one_that_was_allowed_is_told(event: str) -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("t1"))
+    other = {"command": "y"}
+    assert desk.reply({**post("t1"), "hook_event_name": event, "tool_input": other}) == {}
+    assert (book.strays, book.reports) == ([("c1", other)], [])
+
+
+def test_a_command_that_runs_where_only_a_result_was_to_be_given_is_told() -> None:
+    book = Book(Bash=Said(Decision.STORED, "done before", "sent"))
+    desk = Desk(book, HOOKS)
+    for name, made in (("t1", {"command": "true"}), ("t2", {"command": "x"})):
+        desk.reply(pre(name))
+        desk.reply({**post(name), "tool_input": made})
+    assert book.strays == [("c2", {"command": "x"})]
+
+
+@pytest.mark.parametrize("decision", [Decision.DENY, Decision.STORED])
+def test_a_call_that_ran_although_it_was_denied_is_told(decision: Decision) -> None:
+    book = Book(Write=Said(decision))
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("t1", "Write"))
+    desk.reply(post("t1", tool="Write"))
+    assert book.strays == [("c1", None)]
+
+
+def test_what_the_agent_adds_to_an_input_by_itself_is_no_other_call() -> None:
+    book = Book()
+    desk = Desk(book, HOOKS)
+    desk.reply(pre("t1"))
+    desk.reply({**post("t1"), "tool_input": {"command": "x", "timeout": 5}})
+    desk.reply(pre("t2"))
+    desk.reply(post("t2"))
+    assert (book.strays, len(book.reports)) == ([], 2)

@@ -24,15 +24,13 @@ class Book:
     def call_of(self, name: str) -> str | None:
         return self._names.get(name)
 
-    def is_open(self, call_id: str) -> bool:
-        return call_id in self.open
-
     def not_run(self, call_id: str, why: str) -> None:
         assert why
         self.not_runs.append(call_id)
 
-    def finish(self, report: Report) -> None:
-        self.reports.append(report)
+    def finish_open(self, report: Report) -> None:
+        if report.call_id in self.open:
+            self.reports.append(report)
 
 
 class Scene:
@@ -69,6 +67,14 @@ def test_a_call_that_did_not_run_need_not_have_asked() -> None:
     scene = Scene()
     scene.sees("call.finished", call="t2", ok=False, ran=False)
     assert (scene.stops, scene.book.not_runs) == ([], [])
+
+
+def test_a_call_that_could_not_ask_stops_the_run_before_it_ends_as_if_all_were_well() -> None:
+    scene = Scene(t1="c1")
+    scene.sees("call.finished", call="t1", ok=False, ran=False, unreached="HTTP 401")
+    assert scene.stops == []
+    scene.sees("call.finished", call="t2", ok=False, ran=False, unreached="HTTP 401")
+    assert scene.stops == [Stop.UNGATED]
 
 
 def test_what_the_agent_held_back_itself_did_not_happen() -> None:

@@ -62,6 +62,11 @@ class ClaudeHooks:
             more["updatedInput"] = asked.input
         return _said(_ASKS, permissionDecision=_WORDS[decision], **more)
 
+    def meant(self, asked: Asked, decision: Decision) -> object:
+        if decision is Decision.ALLOW:
+            return asked.input
+        return _NOTHING if decision is Decision.STORED and asked.tool == _SHELL else None
+
     def stored(self, asked: Asked, output: str) -> dict[str, Any]:
         if asked.tool != _SHELL:
             return {}
@@ -122,6 +127,7 @@ def _told(fields: Mapping[str, Any]) -> Told:
         duration_ms=_duration(fields),
         is_over=not goes_on(response),
         helper=reading.text(table.get("agentId")),
+        input=fields.get("tool_input"),
     )
 
 
@@ -134,6 +140,7 @@ def _failed(fields: Mapping[str, Any]) -> Told:
         exit_code=int(code[1]) if code else None,
         output=words,
         duration_ms=_duration(fields),
+        input=fields.get("tool_input"),
     )
 
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 _TASK_CODE = re.compile(r"exit code (\d{1,3})\)?\Z")
 _UNFIT = "<tool_use_error>"  # the input was refused before anybody was asked
+# Its hook got no answer from the gate. An error is an answer, but for 401: then the token was lost on the way.
+_UNREACHED = re.compile(
+    r"\APreToolUse:\S* hook error: \[http://127\.0\.0\.1:\d+/hook\]: failed;[^\n]*\n(?!HTTP (?!401\b)\d)(.*)"
+)
 _MESSAGE_NAMES = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _MODEL_NAMES = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 
@@ -77,6 +81,8 @@ def _results(fields: Mapping[str, Any]) -> Iterator[Heard]:
         data = dict(heard.data)
         if data["call"] in held or (not data["ok"] and data["output"].startswith(_UNFIT)):
             data["ran"] = False
+            if unreached := _UNREACHED.match(data["output"]):
+                data["unreached"] = unreached[1]
         elif claude_hooks.goes_on(fields.get("tool_use_result")):
             data["background"] = True
         yield heard._replace(data=data)

@@ -1,6 +1,7 @@
 """Proves that an agent's door holds, once for each program and settings: the note of it stands in canaries.json.
 
-What a project's settings could do to the hooks is not seen here: the adapter's own settings win over them.
+What a project's settings could do to the hooks is not seen here: the adapter's own settings win over most of them, and
+the rest is noticed while a run is under way (`engine.witness`, `engine.hooking`).
 """
 
 from __future__ import annotations

@@ -85,6 +85,9 @@ class _Refuser:
     def finish(self, report: Report) -> None:
         """Nothing is written down here."""
 
+    def strayed(self, call_id: str, made: object) -> None:
+        """There is no other hook here."""
+
 
 class _Commands(Script):
     """What the model says; before the last command is said, `shut` is called."""

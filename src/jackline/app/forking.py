@@ -92,7 +92,8 @@ def _spec(home: Home, parent: Run, checkpoint: Checkpoint, prompt: str, *, is_la
 def _preface(home: Home, parent: Run, last: int, *, is_last: bool) -> str:
     """What the child's agent is told: facts of the parent up to the checkpoint."""
     store = home.store()
-    calls = [call for call in store.calls(parent.id) if call.step <= last]
+    # What was allowed there was not allowed here: the child asks for itself.
+    calls = [call for call in store.calls(parent.id) if call.step <= last and call.answer != "allow"]
     made = {call.id for call in calls}
     receipts = [receipt for receipt in store.receipts(parent.id) if receipt.call_id in made]
     commits = store.changes(parent.id).commits if is_last else ()

@@ -139,6 +139,7 @@ class Told(NamedTuple):
     duration_ms: int | None = None
     is_over: bool = True  # False: it goes on in the background, and nobody knows its outcome yet
     helper: str = ""  # the subagent that the call started
+    input: object = None  # what it was really made with, as far as the agent tells
 
 
 class Helper(NamedTuple):
@@ -163,6 +164,10 @@ class Hooks(Protocol):
 
     def answer(self, asked: Asked, decision: Decision, reason: str, output: str) -> dict[str, Any]:
         """The gate's decision; `ask` lets the agent end before the call, to be resumed with it."""
+        ...
+
+    def meant(self, asked: Asked, decision: Decision) -> object:
+        """The input that the answer lets run; None where nothing may run."""
         ...
 
     def stored(self, asked: Asked, output: str) -> dict[str, Any]:

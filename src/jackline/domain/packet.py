@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.states import CallClass, CallState
+from jackline.domain.states import CallClass, CallState, Decision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,7 @@ _AGAIN = "These calls were cut off. Make each of them again now, exactly so, bef
 # Without it a model that sees the list again after the next interruption makes them a second time.
 _REFUSED = "Any other call is refused until they are made. "
 _NOTE = "Once made they are done: do not make them a second time."
+_AGREED = "Agreed to since you asked; make it now, if it is still wanted:"
 _MOST = 50
 _MOST_OUTPUT = 4_000  # characters of a check's output, of which the end says most
 
@@ -51,8 +52,10 @@ def packet(
     lines += _section("Already done, do not do again:", [_done(one) for one in receipts])
     unknown = [call for call in calls if call.state is CallState.IN_DOUBT]
     lines += _section("Cut off, outcome unknown; look before you repeat:", [_brief(one) for one in unknown])
-    void = [call for call in calls if call.state is CallState.VOID and _is_told(call)]
+    settled = {*(receipt.key for receipt in receipts), *(call.key for call in forced)}
+    void = [call for call in calls if call.state is CallState.VOID and _is_told(call) and call.key not in settled]
     lines += _section("Known not to have happened:", [_void(one) for one in void])
+    lines += _section(_AGREED, [_brief(one) for one in _agreed(calls)])
     skipped = [call for call in calls if call.answer in {"skip", "deny"}]
     lines += _section("A person said: leave it out:", [_brief(one) for one in skipped])
     lines += _section("Open cases of yours; `jackline case handoff` prints what you need of them:", list(cases))
@@ -73,6 +76,17 @@ def _refusal(check: Check | None) -> list[str]:
     words = check.output.strip()[-_MOST_OUTPUT:].splitlines()
     shown = ["It said at its end:", *(f"    {word}".rstrip() for word in words)] if words else []
     return ["", f"{said} The task is done when it passes.", *shown]
+
+
+def _agreed(calls: Sequence[Call]) -> list[Call]:
+    """What was asked for and allowed, and was not made since; an agent that was stopped there does not know it."""
+    agreed: dict[str, Call] = {}
+    for call in calls:
+        if call.answer == "allow":
+            agreed[call.key] = call
+        elif call.decision is Decision.ALLOW:
+            agreed.pop(call.key, None)
+    return list(agreed.values())
 
 
 def _is_told(call: Call) -> bool:

@@ -11,8 +11,15 @@ from jackline.engine.process import Warden, WardenLost
 from jackline.named import NamedTuple
 
 _COMMAND_GRACE_MS = 10_000
+_LOOK_S = 0.25  # how soon it is noticed that nobody waits for the end any more
 
 Hear = Callable[[str, bytes], None]  # stdout or stderr, and what was just written there
+Wanted = Callable[[], bool]  # whether somebody still waits for the end of a command
+
+
+def always() -> bool:
+    """Somebody does."""
+    return True
 
 
 class CommandResult(NamedTuple):
@@ -57,7 +64,7 @@ class _Tails:
         return self._of["stdout"].value(), self._of["stderr"].value()
 
 
-def run_command(
+def run_command(  # noqa: PLR0913 - what can be said of a command, each by its name
     command: str | Sequence[str],
     *,
     cwd: str,
@@ -67,20 +74,21 @@ def run_command(
     output_limit: int = 65536,
     below: Warden | None = None,
     hear: Hear = lambda _source, _data: None,
+    wanted: Wanted = always,
 ) -> CommandResult:
     """Run a command (a string goes to /bin/sh) to its end; at the timeout its whole tree is killed.
 
     Below the attempt's warden it also dies with the attempt's lease; without one it gets its own warden. `hear` gets
-    everything that it writes, at once.
+    everything that it writes, at once. When it is not `wanted` any more, its time is up.
     """
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     tails = _Tails(output_limit, hear)
     if below is not None:
-        return _run(below, argv, cwd, env, stdin, timeout_s, tails)
+        return _run(below, argv, cwd, env, stdin, timeout_s, tails, wanted)
     deadline_ms = boot_ms() + int(timeout_s * 1000) + _COMMAND_GRACE_MS
     marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
     with Warden.start(deadline_ms=deadline_ms, marker=marker) as own:
-        return _run(own, argv, cwd, env, stdin, timeout_s, tails)
+        return _run(own, argv, cwd, env, stdin, timeout_s, tails, wanted)
 
 
 def _run(
@@ -91,14 +99,15 @@ def _run(
     stdin: bytes | None,
     timeout_s: float,
     tails: _Tails,
+    wanted: Wanted,
 ) -> CommandResult:
     started = boot_ms()
     child = owner.spawn(argv, env, cwd, stdin=stdin)
     try:
-        timed_out = not _follow(child, tails, timeout_s)
+        timed_out = not _follow(child, tails, timeout_s, wanted)
         if timed_out:
             child.kill()
-            _follow(child, tails, None)
+            _follow(child, tails, None, always)
         ending = child.wait()
     except BaseException:
         child.kill()
@@ -110,14 +119,15 @@ def _run(
     return CommandResult(ending.code, ending.signal, timed_out, *tails.values(), boot_ms() - started)
 
 
-def _follow(child: Child, tails: _Tails, timeout_s: float | None) -> bool:
+def _follow(child: Child, tails: _Tails, timeout_s: float | None, wanted: Wanted) -> bool:
     """Read until the child has ended. False when time is up."""
     end_ms = None if timeout_s is None else boot_ms() + int(timeout_s * 1000)
-    while True:
-        left = None if end_ms is None else (end_ms - boot_ms()) / 1000
-        if left is not None and left <= 0:
+    while wanted():
+        left = _LOOK_S if end_ms is None else min(_LOOK_S, (end_ms - boot_ms()) / 1000)
+        if left <= 0:
             return False
-        if child.drained:
-            return child.wait(left) is not None
+        if child.drained and child.wait(left) is not None:
+            return True
         for chunk in child.read(left):
             tails.add(chunk.source, chunk.data)
+    return False

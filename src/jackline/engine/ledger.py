@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
+_SHOWN = 300  # characters of an input
+
+
 class Wish(NamedTuple):
     """What an agent asks through a door."""
 
@@ -142,10 +145,26 @@ class Ledger:
         """Write the outcome down. A failed effect is in doubt unless its rule knows better, or a probe does."""
         with self.settling:
             call = self._finish(report)
-        if self.replay.ended(call.id):
-            fact = Fact("replay.drained", {"call": call.id})
-            self._store.write(self._lease, Change(self._now(), (fact,)))
+        self._drain(call.id)
         return call
+
+    def finish_open(self, report: Report) -> None:
+        """The same for an end that is told twice, by a hook and in the output: whoever comes first is heard."""
+        with self.settling:
+            if not self.is_open(report.call_id):
+                return
+            self._finish(report)
+        self._drain(report.call_id)
+
+    def strayed(self, call_id: str, made: object) -> None:
+        """Something else ran than what the gate had judged: of that nobody knows anything, and no more may follow."""
+        shown = self._store.redactor.redact(str(made))[:_SHOWN]  # cut last: half a secret is not known as one
+        self._stop(Stop.UNGATED, f"in the place of call {call_id} something ran that the gate had not allowed: {shown}")
+
+    def _drain(self, call_id: str) -> None:
+        if self.replay.ended(call_id):
+            fact = Fact("replay.drained", {"call": call_id})
+            self._store.write(self._lease, Change(self._now(), (fact,)))
 
     def is_open(self, call_id: str) -> bool:
         """Whether the call was allowed and nobody has said yet what came of it."""

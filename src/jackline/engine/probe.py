@@ -15,8 +15,8 @@ from jackline.domain.combining import JOINED
 from jackline.domain.secrets import REDACTED
 from jackline.domain.states import CallClass, Replay
 from jackline.engine import probing
-from jackline.engine.command import CommandResult, run_command
-from jackline.engine.probing.finding import DID_NOT, HAPPENED, UNKNOWN, Finding, together, unknown
+from jackline.engine.command import CommandResult, Wanted, always, run_command
+from jackline.engine.probing.finding import DID_NOT, HAPPENED, SENT_AGAIN, UNKNOWN, Finding, together, unknown
 from jackline.engine.probing.scene import Scene, how_it_ended, parsed, told_by
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.store.contract import Settlement
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _VERDICTS = {0: HAPPENED, 1: DID_NOT}
 _EVIDENCE = 65_536
 _REASON = 2_000
-_SENT_AGAIN = "idempotent: sent again with its key"
 
 
 class Prober:
@@ -45,18 +44,23 @@ class Prober:
         warden: Callable[[], Warden],
         *,
         whole: Callable[[Call], str] = lambda call: call.input,
+        wanted: Wanted = always,
     ) -> None:
-        """Probes run without the gate, below the attempt's warden; `whole` gives an input that was too long to show."""
-        self._spec, self._env, self._timeout_s, self._warden, self._whole = spec, env, timeout_s, warden, whole
+        """Probes run without the gate, below the attempt's warden; `whole` gives an input that was too long to show.
+
+        When the judgement is not `wanted` any more, the probe that runs is ended, and no other begins.
+        """
+        self._spec, self._env, self._timeout_s, self._warden = spec, env, timeout_s, warden
+        self._whole, self._wanted = whole, wanted
 
     def judge(self, call: Call, at: int) -> Settlement | None:
         """What a probe found, or what the rule's replay allows without one; None if nothing could be looked at.
 
         A probe that does not know leaves the call in doubt, with its evidence as the reason.
         """
-        findings = [self._finding(call, rule) for rule in _parts(self._spec, call)]
+        findings = [self._finding(call, rule) for rule in _parts(self._spec, call) if self._wanted()]
         seen = [one for one in findings if one is not None]
-        if not seen:
+        if not seen or not self._wanted():  # who was interrupted has not looked at all of it
             return None
         finding = together([one or unknown("the rule has no probe") for one in findings])
         return _settlement(call, at, finding)
@@ -69,10 +73,10 @@ class Prober:
             if finding.verdict != UNKNOWN:
                 return finding
             # To send again is harmless by the rule's own word, whatever the probe could not see.
-            again = finding._replace(verdict=DID_NOT, evidence=f"{_SENT_AGAIN}; {finding.evidence}")
+            again = finding._replace(verdict=DID_NOT, evidence=f"{SENT_AGAIN}; {finding.evidence}", again=True)
             return again if rule.replay is Replay.IDEMPOTENT else finding
         if rule.replay is Replay.IDEMPOTENT:
-            return Finding(DID_NOT, _SENT_AGAIN)
+            return Finding(DID_NOT, SENT_AGAIN, again=True)
         return None
 
     def _guarded(self, probe: Callable[[Call, Rule, Warden], Finding], call: Call, rule: Rule) -> Finding:
@@ -89,7 +93,8 @@ class Prober:
             return unknown("this version has no such probe")
         deadline = boot_ms() + int(self._timeout_s * 1000)
         whole = self._whole(call)
-        scene = Scene(call, parsed(whole), told_by(call), self._spec.workspace, self._env, deadline, warden)
+        place = (self._spec.workspace, self._env, deadline, warden, self._wanted)
+        scene = Scene(call, parsed(whole), told_by(call), *place)
         finding = look(scene)
         if finding.verdict == DID_NOT and probing.compares(rule.probe) and REDACTED in whole:
             return unknown(f"{finding.evidence}; but the call had a secret, which is not kept, and cannot be compared")
@@ -104,6 +109,7 @@ class Prober:
             timeout_s=self._timeout_s,
             output_limit=_EVIDENCE,
             below=warden,
+            wanted=self._wanted,
         )
         verdict = _verdict(result)
         if verdict == UNKNOWN:
@@ -131,11 +137,17 @@ def _settlement(call: Call, at: int, finding: Finding) -> Settlement:
     if finding.verdict == UNKNOWN:  # the call keeps the output that it had
         reason = f"nobody knows whether it took effect. Probe {finding.probe}: {finding.evidence}"
         return Settlement(call.id, "doubt", at, origin=origin, reason=reason[:_REASON])
-    reason = finding.probe or finding.evidence
+    reason = _sent_again(finding) if finding.again else finding.probe or finding.evidence
     output = finding.evidence if finding.probe else ""
     return Settlement(
         call.id, finding.verdict, at, output, external_id=finding.external_id, origin=origin, reason=reason[:_REASON]
     )
+
+
+def _sent_again(finding: Finding) -> str:
+    """By this the ledger knows that the agent has to make the call again; with the probe that was asked in vain."""
+    known = finding.evidence if finding.evidence.startswith(SENT_AGAIN) else f"{SENT_AGAIN}; {finding.evidence}"
+    return f"{known}; probe {finding.probe}" if finding.probe else known
 
 
 def _question(call: Call, given: Any) -> bytes:  # noqa: ANN401

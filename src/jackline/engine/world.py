@@ -84,6 +84,7 @@ class LiveWorld:
         self._token = os.urandom(16).hex()
         self._doors = Doors(self._folder, self._ledger, self._token, self._inbox.put)
         self._closed = False
+        self._hurried = False  # a person wants the end: nobody waits for a probe
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
         self._alarms = Alarms(run.spec, run.life.spent.wall_ms)
@@ -94,7 +95,8 @@ class LiveWorld:
         spec, store = self._run.spec, self._store
         env = {**self._env, **agreed(os.environ, spec)}
         timeout_s = self._settings.probe_timeout_s
-        return Prober(spec, env, timeout_s, self._ready_warden, whole=lambda call: store.whole(call).input)
+        whole, wanted = (lambda call: store.whole(call).input), (lambda: not self._hurried)
+        return Prober(spec, env, timeout_s, self._ready_warden, whole=whole, wanted=wanted)
 
     def _made_ledger(self) -> Ledger:
         return Ledger(
@@ -170,6 +172,7 @@ class LiveWorld:
 
     def stop(self, why: Stop, detail: str) -> None:
         """Ask for the end of the work, from any thread or signal handler."""
+        self._hurried = self._hurried or why in {Stop.INTERRUPT, Stop.CANCEL}
         self._inbox.put(Signal(StopWanted(self.now(), why, detail)))
 
     def settle(self) -> None:

@@ -37,7 +37,8 @@ class Answers(Base):
     def _answer(self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
         run = self._locked(statements, run_id)
         if run.life.state is RunState.RUNNING and not _over(statements, run_id):
-            raise Refused(f"run {run_id} is being worked on by {run.owner}: answer when it waits")
+            busy = f"run {run_id} is being worked on by {run.owner}: answer when it waits"
+            raise Refused(f"{busy}; if that one is dead, resume the run first")
         call = known_call(statements, run_id, call_id)
         call, fact = _judged(statements, call, verdict, at)
         chain = append(statements, run_id, chain_of(run), (fact,), at, _PERSON)
@@ -151,4 +152,6 @@ def _unfitting(call: Call, verdict: str, *, asked: bool, forced: bool) -> str:
         return f"call {call.id} was asked for: answer {' or '.join(sorted(_OF_ASKED))}"
     if forced:
         return f"call {call.id} was cut off and is to be made again: answer {_OF_CUT_OFF}, or resume the run"
+    if call.answer:
+        return f"call {call.id} was answered already, with '{call.answer}': there is nothing to answer"
     return f"call {call.id} is {call.state}: there is nothing to answer"

@@ -29,15 +29,18 @@ _LONGEST_NAME = 120  # bytes; a file system's own limit is 255
 _NOT_IN_NAMES = re.compile(r"[^\w.-]|^\.")
 
 
-def export(store: Store, run: Run, home: str) -> str:
-    """Write all files of the run; gives back its folder. NotWritten names the file that could not be."""
+def export(store: Store, run: Run, home: str, database: str = "") -> str:
+    """Write all files of the run; gives back its folder. NotWritten names the file that could not be.
+
+    `database` is the variable that names the store, if one does.
+    """
     home = os.path.abspath(home)
     folder = os.path.join(home, "runs", run.id)
     atomic.private_folder(folder)
     atomic.sweep(folder)
     _write_job(run, folder)
     _write_shapes(store, run, folder)
-    _write_summary(store, run, folder, home)
+    _write_summary(store, run, folder, home, database)
     _write_contents(store, run, folder)
     _write_raw(os.path.join(folder, RAW_STDOUT), raw.files(home, run.id, "stdout"))
     _write_raw(os.path.join(folder, RAW_ALL), raw.files(home, run.id, "all"))
@@ -66,21 +69,24 @@ def _write_shapes(store: Store, run: Run, folder: str) -> None:
     atomic.write_all(path, transcript.lines_of(store, run, path))
 
 
-def _write_summary(store: Store, run: Run, folder: str, home: str) -> None:
+def _write_summary(store: Store, run: Run, folder: str, home: str, database: str) -> None:
     told = summary.summary_of(store, run)
     atomic.write(os.path.join(folder, METADATA), plain.json_bytes(told.to_dict(), indent=2))
     atomic.write(os.path.join(folder, SUMMARY), _encoded("\n".join(summary.lines(told)) + "\n"))
     page = os.path.join(folder, resume.FILE)
     if resume.is_wanted(told):
-        calls = store.calls(run.id)
-        forced, strict = store.forced(run.id), run.spec.strict
-        refused = packets.refusal(store.checks(run.id), store.turns(run.id))
-        cases = told.open_cases
-        packet = packets.packet(calls, store.receipts(run.id), told.commits, forced, refused=refused, cases=cases)
-        text = resume.page(told, calls, home, strict=strict, packet=packet, forced=forced)
-        atomic.write(page, _encoded(text))
+        atomic.write(page, _encoded(_resume_page(store, run, told, home, database)))
     else:
         atomic.remove(page)
+
+
+def _resume_page(store: Store, run: Run, told: summary.Summary, home: str, database: str) -> str:
+    calls, forced = store.calls(run.id), store.forced(run.id)
+    refused = packets.refusal(store.checks(run.id), store.turns(run.id))
+    cases = told.open_cases
+    packet = packets.packet(calls, store.receipts(run.id), told.commits, forced, refused=refused, cases=cases)
+    strict = run.spec.strict
+    return resume.page(told, calls, home, strict=strict, packet=packet, forced=forced, database=database)
 
 
 def _write_contents(store: Store, run: Run, folder: str) -> None:

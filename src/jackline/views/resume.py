@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from jackline.domain.gate import is_a_persons, is_asked
@@ -48,23 +49,37 @@ def page(
     strict: bool = False,
     packet: str = "",
     forced: Sequence[Call] = (),
+    database: str = "",
 ) -> str:
-    """The whole file; `packet` is what the agent is told when it goes on, `forced` what it has to make again."""
+    """The whole file; `packet` is what the agent is told when it goes on, `forced` what it has to make again.
+
+    `database` is the variable that names it, which no command line can say: there may be a password in it.
+    """
     doubts = in_doubt(calls, strict=strict)
     left = list(forced) if summary.reason == WaitReason.HUMAN else []
     parts = [
-        _head(summary, home),
-        _questions("In doubt: did these take effect?", doubts, summary.run_id, _DOUBT_WORDS),
-        _questions("Waiting for your word", asked(calls), summary.run_id, _ASKED_WORDS),
-        _questions("Cut off, and not made again", left, summary.run_id, _CUT_OFF_WORDS),
+        _head(summary, home, database),
+        _questions("In doubt: did these take effect?", doubts, summary.run_id, home, _DOUBT_WORDS),
+        _questions("Waiting for your word", asked(calls), summary.run_id, home, _ASKED_WORDS),
+        _questions("Cut off, and not made again", left, summary.run_id, home, _CUT_OFF_WORDS),
         _last_words(summary),
         _told(packet),
-        ["## Go on", "", f"    {next_step(summary)}", ""],
+        ["## Go on", "", f"    {_there(summary.workspace)}{next_step(summary)}{_of(home)}", ""],
     ]
     return "\n".join(line for part in parts for line in part)
 
 
-def _head(summary: Summary, home: str) -> list[str]:
+def _there(workspace: str) -> str:
+    """A project's own settings, such as the agents that it describes, are found from its folder."""
+    return f"cd {plain.readable(shlex.quote(workspace))} && "
+
+
+def _of(home: str) -> str:
+    """What makes a command the right one in any shell, whatever its JACKLINE_HOME is."""
+    return f" --home {plain.readable(shlex.quote(home))}"
+
+
+def _head(summary: Summary, home: str, database: str) -> list[str]:
     why = summary.reason or summary.classified_error
     return [
         f"# Run {summary.run_id} {summary.state}{f': {why}' if why else ''}",
@@ -72,7 +87,8 @@ def _head(summary: Summary, home: str) -> list[str]:
         *_quoted(summary.detail),
         f"- agent: {plain.readable(summary.agent)}, task: {plain.readable(summary.task)}",
         f"- workspace: `{plain.readable(summary.workspace)}`",
-        f"- home: `{plain.readable(home)}` (not your default one? then add `--home` with it)",
+        f"- home: `{plain.readable(home)}`",
+        *([f"- database: the one that `{database}` named; set it before you go on"] if database else []),
         *([f"- wakes: {plain.rfc3339(summary.wake_time)}"] if summary.wake_time else []),
         _so_far(summary),
         _calls(summary),
@@ -89,20 +105,22 @@ def _calls(summary: Summary) -> str:
     return f"- calls: {completed(summary)}"
 
 
-def _questions(title: str, calls: list[Call], run_id: str, words: tuple[tuple[str, str], ...]) -> list[str]:
+def _questions(title: str, calls: list[Call], run_id: str, home: str, words: tuple[tuple[str, str], ...]) -> list[str]:
     if not calls:
         return []
-    more = [f"And {len(calls) - _MOST} more: `jackline show {run_id}` lists them.", ""] if len(calls) > _MOST else []
+    listed = f"`jackline show {run_id}{_of(home)}` lists them."
+    more = [f"And {len(calls) - _MOST} more: {listed}", ""] if len(calls) > _MOST else []
     return [
         f"## {title}",
         "",
-        *(line for call in calls[:_MOST] for line in _question(call, run_id, words)),
+        *(line for call in calls[:_MOST] for line in _question(call, run_id, home, words)),
         *more,
     ]
 
 
-def _question(call: Call, run_id: str, words: tuple[tuple[str, str], ...]) -> list[str]:
+def _question(call: Call, run_id: str, home: str, words: tuple[tuple[str, str], ...]) -> list[str]:
     width = max(len(word) for word, _ in words)
+    command = f"jackline answer {run_id} {call.id}"
     return [
         f"### {plain.readable(call.tool)}{f' on {plain.readable(call.target)}' if call.target else ''}",
         "",
@@ -110,7 +128,7 @@ def _question(call: Call, run_id: str, words: tuple[tuple[str, str], ...]) -> li
         *_code([call.input]),
         "Answer with one of:",
         "",
-        *(f"    jackline answer {run_id} {call.id} {word:<{width}}  # {meaning}" for word, meaning in words),
+        *(f"    {command} {word:<{width}}{_of(home)}  # {meaning}" for word, meaning in words),
         "",
     ]
 

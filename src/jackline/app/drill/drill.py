@@ -62,7 +62,7 @@ def _play(case: Case, player: Player, place: places.Place) -> seen.Seen:
         act, problem = acts.run(case, place, commands, part, player.name), ""
         try:
             act.play()
-        except JacklineError as error:
+        except (JacklineError, OSError) as error:  # also of a process that was gone before it could be killed
             problem = str(error)
         return seen.look(place, commands, case.name, tuple(act.facts), problem)
 

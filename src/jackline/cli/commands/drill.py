@@ -32,12 +32,16 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     player = _player(args.agent, home)
     folder = drill.new_folder(args.keep)
     verdicts = []
-    with interruptible():
-        for case in chosen:
-            out.note(f"{case.name}: {case.story}")
-            verdicts.append(drill.play_case(case, player, folder))
-            if out.json:
-                out.json_line(table.record(verdicts[-1], player.name))
+    try:
+        with interruptible():
+            for case in chosen:
+                out.note(f"{case.name}: {case.story}")
+                verdicts.append(drill.play_case(case, player, folder))
+                if out.json:
+                    out.json_line(table.record(verdicts[-1], player.name))
+    except KeyboardInterrupt:
+        out.note(f"{table.summary(verdicts)} until now; the evidence is in {folder}")
+        raise
     if out.json:
         out.json_line(table.total(verdicts, player.name, folder))
     else:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HAPPENED, DID_NOT, UNKNOWN = "happened", "did_not", "unknown"
+SENT_AGAIN = "idempotent: sent again with its key"  # how the reason of a call begins that has to be made again
 
 
 class Finding(NamedTuple):
@@ -19,6 +20,7 @@ class Finding(NamedTuple):
     evidence: str = ""
     external_id: str = ""
     probe: str = ""  # which one it was, with how it ended; empty: none ran, the rule itself says so
+    again: bool = False  # nobody knows that it did not happen: to send it again does no harm
 
 
 def unknown(evidence: str) -> Finding:
@@ -36,6 +38,7 @@ def together(findings: Sequence[Finding]) -> Finding:
         evidence="\n".join(_told(one) for one in findings if one.evidence),
         external_id=next((one.external_id for one in reversed(findings) if one.external_id), ""),
         probe=", ".join(dict.fromkeys(one.probe for one in findings if one.probe)),
+        again=any(one.again for one in findings),
     )
 
 

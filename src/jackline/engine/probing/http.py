@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.engine.probing import words
-from jackline.engine.probing.finding import DID_NOT, Finding, unknown
+from jackline.engine.probing.finding import DID_NOT, SENT_AGAIN, Finding, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,7 @@ def _of_fields(scene: Scene) -> Finding:
 
 
 def _idempotent(keys: list[str]) -> Finding:
-    return Finding(DID_NOT, f"idempotent: sent again with its key ({', '.join(keys)})")
+    return Finding(DID_NOT, f"{SENT_AGAIN} ({', '.join(keys)})", again=True)
 
 
 def _key(request: Command) -> str:

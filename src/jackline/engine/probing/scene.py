@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.clock import boot_ms
 from jackline.engine.changes import Git
-from jackline.engine.command import CommandResult, run_command
+from jackline.engine.command import CommandResult, Wanted, always, run_command
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.named import NamedTuple
 
@@ -41,6 +41,7 @@ class Scene(NamedTuple):
     env: Mapping[str, str]
     deadline_ms: int  # on the boot clock
     warden: Warden
+    wanted: Wanted = always
 
     @property
     def folder(self) -> str:
@@ -78,6 +79,7 @@ class Scene(NamedTuple):
                 timeout_s=self.seconds_left,
                 output_limit=_OUTPUT,
                 below=self.warden,
+                wanted=self.wanted,
             )
         except (SpawnFailed, WardenLost) as error:
             return str(error)

@@ -50,10 +50,11 @@ WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key
 ORDER BY number LIMIT :most
 
 -- name: count_of_rule
--- What is known not to have happened does not count against a rule's limit.
+-- What is known not to have happened does not count against a rule's limit. A rule is one of those that met in the call.
 SELECT COUNT(*) FROM (
     SELECT 1 FROM calls
-    WHERE run_id = :run_id AND rule = :rule AND decision = :allow AND state <> :void LIMIT :most
+    WHERE run_id = :run_id AND decision = :allow AND state <> :void
+        AND replace(' + ' || rule || ' + ', :part, '') <> ' + ' || rule || ' + ' LIMIT :most
 ) AS allowed
 
 -- name: receipt_of_key
@@ -108,11 +109,11 @@ ORDER BY number
 -- What a recovery gave up, to be made again, and what it voided because the same key may be sent again. A person's `skip`
 -- gives up a call, too, and forces nobody. What is part of another call is made again with that one. One that was made
 -- in its place counts in its stead, whatever came of it: if it was cut off, too, it is itself to be made again.
--- What a turn hung in when its time ran out is given up for good.
+-- What a turn hung in when its time ran out is given up for good; what failed before the agent's eyes is its own to judge.
 SELECT {call} FROM calls
 WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AND reason NOT LIKE 'gave up%'
     AND ((state = :abandoned AND (replay = :exact OR replay = :idempotent OR replay = :relaunch))
-        OR (state = :void AND call_class = :effect AND reason LIKE 'idempotent%'))
+        OR (state = :void AND call_class = :effect AND cut_off > 0 AND reason LIKE 'idempotent%'))
     AND id NOT IN (
         SELECT original FROM calls
         WHERE run_id = :run_id AND id >= :since AND original IS NOT NULL AND decision = :allow

@@ -1,0 +1,165 @@
+"""The gate's http door in a process of its own, as a supervisor has it: over a real ledger, or over none.
+
+`python -m benchmarks.door FOLDER`; told by lines: `open NAME` gives the address of a door to that book, `close` ends
+it, `told NAME` says how long the agent waited for the ledger. A played model in its process would take turns with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from benchmarks import samples
+from benchmarks.process import Talker
+from benchmarks.report import duration
+from jackline import clock
+from jackline.agents.claude_hooks import HOOKS
+from jackline.domain.rule import Rule
+from jackline.domain.states import CallClass, Decision, RunState
+from jackline.engine.hooking import Book
+from jackline.engine.http_door import HttpDoor
+from jackline.engine.ledger import Answer, Ledger, Report, Wish
+from jackline.engine.probe import Prober
+from jackline.store.contract import Store
+from jackline.store.open import open_store
+
+TOKEN = "the-token-of-the-benchmark"  # noqa: S105 - it opens a door of this benchmark only
+AGENT = "claude"
+YES, READ, EFFECT, STORED = "yes", "read", "effect", "stored"
+# An effect that does what the yardstick does: nothing.
+SEND = Rule("send", "", CallClass.EFFECT, command=("true", "send"), key=("1",), target="mail:{1}")
+_numbers = itertools.count(1)
+
+
+def plain() -> str:
+    """A command that the built-in policy calls a read."""
+    return "true"
+
+
+def effect() -> str:
+    """An effect that was never made before."""
+    return f"true send {next(_numbers)}"
+
+
+def repeated() -> str:
+    """An effect that was made already."""
+    return "true send 0"
+
+
+class Keeper(Talker):
+    """The process with the doors, as the benchmark sees it."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__("benchmarks.door", folder)
+
+    @contextmanager
+    def opened(self, book: str) -> Iterator[str]:
+        """The address of an open door to this book."""
+        address = self.ask(f"open {book}")
+        yield address
+        if trouble := self.ask("close"):
+            raise RuntimeError(trouble)
+
+
+class Yes:
+    """Allows everything and writes nothing: what is left is the agent's own work for a hook, and http."""
+
+    def prepare(self, wish: Wish) -> Answer:
+        return Answer(Decision.ALLOW, wish.agent_call)
+
+    def finish(self, report: Report) -> None:
+        """Nothing."""
+
+    def strayed(self, call_id: str, made: object) -> None:
+        """Nothing."""
+
+
+@dataclass
+class Watched:
+    """A ledger, and how long the agent waited for it."""
+
+    ledger: Ledger
+    prepared: list[float] = field(default_factory=list)
+    finished: list[float] = field(default_factory=list)
+
+    def prepare(self, wish: Wish) -> Answer:
+        begin = time.perf_counter()
+        answer = self.ledger.prepare(wish)
+        self.prepared.append(time.perf_counter() - begin)
+        return answer
+
+    def finish(self, report: Report) -> None:
+        begin = time.perf_counter()
+        self.ledger.finish(report)
+        self.finished.append(time.perf_counter() - begin)
+
+    def strayed(self, call_id: str, made: object) -> None:
+        self.ledger.strayed(call_id, made)
+
+    def told(self) -> str:
+        """The medians of the two waits."""
+        after = duration(statistics.median(self.finished)) if self.finished else "nothing"
+        return f"{duration(statistics.median(self.prepared))} before the call, {after} after it"
+
+
+def main(folder: str) -> None:
+    store = open_store(os.path.join(folder, "state.sqlite"), create=True)
+    books = {name: Watched(_ledger(store, folder)) for name in (READ, EFFECT, STORED)}
+    settle(books[STORED].ledger)
+    print("ready", flush=True)
+    doors: list[HttpDoor] = []
+    errors: list[BaseException] = []
+    for line in sys.stdin:
+        word, _, name = line.strip().partition(" ")
+        match word:
+            case "open":
+                doors.append(_open(books.get(name, Yes()), errors))
+                answer = doors[-1].address
+            case "close":
+                doors.pop().close()
+                answer = " ".join(map(repr, errors))
+            case _:
+                answer = books[name].told()
+        print(answer, flush=True)
+    store.close()
+
+
+def settle(book: Book) -> None:
+    """Make the effect once, so that every call of it in the benchmark is a repeat."""
+    answer = book.prepare(Wish("Bash", {"command": repeated()}, "http"))
+    book.finish(Report(answer.call_id, ok=True, output="sent"))
+
+
+def _open(book: Book, errors: list[BaseException]) -> HttpDoor:
+    door = HttpDoor(book, TOKEN, HOOKS, errors.append)
+    door.open()
+    return door
+
+
+def _ledger(store: Store, folder: str) -> Ledger:
+    """The ledger of a claimed run, as the live world makes it."""
+    at = clock.wall_ms()
+    wanted = samples.Wanted(RunState.RUNNING, os.path.join(folder, "repository"), AGENT)
+    lease, run = samples.claim(store, samples.create(store, wanted, at, rules=(SEND,)), at)
+
+    def stop(_why: object, detail: str) -> None:
+        raise AssertionError(f"the gate stopped the benchmark: {detail}")
+
+    def warden() -> NoReturn:
+        raise AssertionError("no call of the benchmark is in doubt, so nothing is probed")
+
+    prober = Prober(run.spec, {}, 1.0, warden)
+    return Ledger(
+        store, lease, run, prober, now=clock.wall_ms, new_id=lambda: samples.new_id(clock.wall_ms()), stop=stop
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
