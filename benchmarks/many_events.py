@@ -14,6 +14,7 @@ from typing import Any
 from jackline.domain.events import GENESIS, Event, Fact, place
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import WorkItem, stream_of
+from jackline.store import work_facts
 from jackline.store.open import migrate
 from jackline.store.state_contract import JOURNAL
 
@@ -33,7 +34,8 @@ class Fill:
     def __init__(self, count: int, begin: int) -> None:
         self._count, self._begin = count, begin
         self._journal = (0, GENESIS)
-        self._items: list[tuple[int, int, str]] = []  # of each: when it was made, its last event and its hash
+        self._items: list[WorkItem] = []  # as they are after the events so far
+        self._first_open = -(-(count // 2) // _OF_AN_ITEM) - _OPEN
 
     def events(self) -> Iterator[Row]:
         """One of the journal, one of an item, and so on; an item has ten before the next one begins."""
@@ -43,13 +45,8 @@ class Fill:
 
     def items(self) -> Iterator[Row]:
         """Done, but for the newest."""
-        for number, (at, seq, head) in enumerate(self._items):
-            is_open = number >= len(self._items) - _OPEN
-            status = WorkStatus.PENDING if is_open else WorkStatus.DONE
-            item = WorkItem(_name(number), "mail", '{"to":"ada"}', status, None if is_open else "ada", at, at)
-            ended = None if is_open else at + _OF_AN_ITEM * APART_MS
-            values = item._replace(finished_at=ended, event_seq=seq, chain_head=head)._asdict()
-            yield (*(values | {"status": str(status), "dead": 0}).values(), None, None)
+        for item in self._items:
+            yield (*(item._asdict() | {"status": str(item.status), "dead": 0}).values(), None, None)
 
     def streams(self) -> Iterator[Row]:
         """Where the journal stands."""
@@ -63,15 +60,26 @@ class Fill:
         return event
 
     def _of_item(self, number: int, at: int) -> Row:
-        item, seq = divmod(number, _OF_AN_ITEM)
-        head = self._items[item][2] if seq else GENESIS
-        fact = Fact("note.made", {"text": "looked at it"}) if seq else Fact("work.created", {"kind": "mail"})
-        event = place(fact, stream_of(_name(item)), seq + 1, at, "ada", head)
-        if seq:
-            self._items[item] = (self._items[item][0], event.seq, event.hash)
-        else:
-            self._items.append((at, event.seq, event.hash))
+        index, seq = divmod(number, _OF_AN_ITEM)
+        if not seq:
+            self._items.append(WorkItem(_name(index), "mail", '{"to":"ada"}', WorkStatus.PENDING, None, at, at))
+        item, fact = _next(self._items[index], seq, at, ends=index < self._first_open)
+        event = place(fact, stream_of(item.id), seq + 1, at, "ada", item.chain_head or GENESIS)
+        self._items[index] = item._replace(event_seq=event.seq, chain_head=event.hash)
         return event
+
+
+def _next(item: WorkItem, seq: int, at: int, *, ends: bool) -> tuple[WorkItem, Fact]:
+    """An item after one event more, and what that event says; whoever ends it claims it before."""
+    if not seq:
+        return item, work_facts.created(item)
+    if ends and seq == _OF_AN_ITEM - 2:
+        item = item._replace(status=WorkStatus.IN_FLIGHT, owner_agent="ada", token=1, attempts=1)
+        return item, work_facts.claimed(item, takeover=False)
+    if ends and seq == _OF_AN_ITEM - 1:
+        item = item._replace(status=WorkStatus.DONE, finished_at=at)
+        return item, work_facts.resolved(item, None)
+    return item, Fact("note.made", {"text": "looked at it"})
 
 
 def _name(number: int) -> str:

@@ -21,7 +21,7 @@ def tamper(place: Place, *statements: str) -> None:
     database = sqlite3.connect(place.home / "state.sqlite")
     names = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for sql in [*(f"DROP TRIGGER {name}" for (name,) in names), *statements]:
-        database.execute(sql)
+        database.executescript(sql)
     database.commit()
     database.close()
 
@@ -50,6 +50,9 @@ def test_a_run_that_nobody_touched_is_whole(played: Place) -> None:
         ("UPDATE receipts SET output = 'never'", "the receipt of call"),
         ("DELETE FROM receipts", "has no receipt"),
         ("UPDATE runs SET state = 'failed'", "its row says failed, its events say succeeded"),
+        ("UPDATE runs SET state = 'nonsense'", "its row says nonsense, its events say succeeded"),
+        ("UPDATE specs SET spec = 'nonsense'; UPDATE runs SET proof = 'proved'", "its spec was altered"),
+        ("UPDATE checkpoints SET life = '{}' WHERE step = 2", "checkpoint 2 boundary was altered"),
         ("UPDATE specs SET spec = replace(spec, 'mail:', 'post:')", "its spec was altered"),
     ],
 )
@@ -80,15 +83,23 @@ def test_an_archived_run_is_whole_only_with_its_archive(played: Place) -> None:
     kept.write_bytes(gzip.compress(whole.replace(b"mail:ada", b"mail:eve")))
     ended = played.type("verify", "r")
     assert (ended.code, "its chain is broken at event" in ended.out) == (1, True)
-    kept.write_bytes(b"not an archive")
-    ended = played.type("verify", "r")
-    assert (ended.code, "cannot be read" in ended.out) == (1, True), ended
+    checked = played.type("db", "check")
+    assert (checked.code, "run r: its chain is broken at event" in checked.out) == (1, True)
+    packed = gzip.compress(whole)
+    torn = packed[: len(packed) // 2] + b"\xff" * 40 + packed[len(packed) // 2 + 40 :]
+    odd = gzip.compress(b'{"stream": "r", "seq": "1", "at": 1, "kind": "k", "actor": "a", "data": 5, "hash": ""}\n')
+    for unreadable in (b"not an archive", torn, packed[:-20], odd, gzip.compress(b"[]\n")):
+        kept.write_bytes(unreadable)
+        ended = played.type("verify", "r")
+        assert (ended.code, "cannot be read" in ended.out, ended.err) == (1, True, ""), ended
     elsewhere = played.folder / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / kept.name).write_bytes(gzip.compress(whole))
     kept.unlink()
     ended = played.type("verify", "r")
     assert (ended.code, "events were archived and are not here" in ended.out) == (1, True)
+    checked = played.type("db", "check")
+    assert (checked.code, checked.out, "1 run with archived events" in checked.err) == (0, "all is well\n", True)
     assert played.type("verify", "r", "--archive", str(elsewhere)).code == 0
 
 

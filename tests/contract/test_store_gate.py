@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.events import Fact
 from jackline.domain.gate import Admission, History, Intent, decide
 from jackline.domain.records import Call, Lease, Life, Spec
 from jackline.domain.rule import Rule
@@ -41,7 +42,8 @@ def _asked(store: Store, lease: Lease, call_id: str, key: str, at: int) -> Call:
 
 
 def _wait(store: Store, lease: Lease, reason: WaitReason) -> None:
-    store.write(lease, Change(AT, life=Life(state=RunState.WAITING, reason=reason)))
+    fact = Fact("run.waiting", {"reason": reason})
+    store.write(lease, Change(AT, (fact,), Life(state=RunState.WAITING, reason=reason)))
 
 
 # forced calls
@@ -77,6 +79,14 @@ def test_an_effect_that_may_be_sent_again_with_its_key_is_forced(store: Store) -
         _cut_off(store, lease, call_id, "doubt")
         store.settle(lease, Settlement(call_id, "did_not", AT + 6, origin="rule", reason=reason))
     assert [call.id for call in store.forced("run-1")] == ["a"]
+
+
+def test_what_failed_before_the_agents_eyes_is_not_forced_on_it(store: Store) -> None:
+    lease = begun(store)
+    _prepared(store, lease, "a", SENDS)
+    store.settle(lease, Settlement("a", "doubt", AT + 5, exit_code=22))
+    store.settle(lease, Settlement("a", "did_not", AT + 6, origin="rule", reason="idempotent: sent again with its key"))
+    assert store.forced("run-1") == []
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,8 @@ def test_what_others_change_is_never_overwritten(store: Store) -> None:
     ],
 )
 def test_the_end_of_an_attempt_gives_the_lease_back(store: Store, life: Life, outcome: str, finished: bool) -> None:
-    run = store.write(begun(store), Change(AT + 7, life=life))
+    told = {"reason": life.reason, "wake_at": life.wake_at, "failure": life.failure, "proof": life.proof}
+    run = store.write(begun(store), Change(AT + 7, (Fact(f"run.{life.state}", told),), life))
     assert run == store.run("run-1")
     assert (run.owner, run.finished_at) == (None, AT + 7 if finished else None)
     (attempt,) = store.attempts("run-1")

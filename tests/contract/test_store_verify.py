@@ -71,7 +71,7 @@ def test_a_run_that_is_not_there_cannot_be_verified(store: Store) -> None:
         ("DELETE FROM events WHERE seq = 7", "its chain ends at event 6, its row says 7"),
         ("INSERT INTO events VALUES ('run-1', 8, 1, 'k', 'a', '{}', 'h')", "broken at event 8"),
         ("INSERT INTO events VALUES ('run-1', 0, 1, 'k', 'a', '{}', 'h')", "event 0 stands before the first"),
-        ("UPDATE runs SET chain_head = 'x'", "its chain ends at event 7, its row says 7"),
+        ("UPDATE runs SET chain_head = 'x'", "its chain ends at event 7 with another hash than its row says"),
         ("UPDATE runs SET state = 'cancelled'", "its row says cancelled, its events say failed"),
         ('UPDATE specs SET spec = \'{"prompt": "x", "workspace": "/"}\'', "its spec was altered"),
         ("UPDATE notices SET chain_head = 'gone'", "notice notice-1 told the head gone, which is not on the chain"),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.domain.secrets import REDACTED, Redactor, secret_values
+from jackline.domain.secrets.masking import Mask
 from tests.support.secrets import HARMLESS, NAMED, PEM, PEM_LINES, TELEGRAM, TOKENS
 
 plain = Redactor()
@@ -173,6 +174,46 @@ def test_the_word_behind_a_secret_flag_is_gone() -> None:
     assert plain.value(argv) == [
         "agent", "--api-key", REDACTED, "--model", "m", f"--token={REDACTED}", "--password", "--verbose", "-p", "text",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("argv", "kept"),
+    [
+        (["curl", "-u", "ada:hunter22", "x"], ["curl", "-u", f"ada:{REDACTED}", "x"]),
+        (["/usr/bin/curl", "-sS", "--user", "ada:hunter22"], ["/usr/bin/curl", "-sS", "--user", f"ada:{REDACTED}"]),
+        (["sshpass", "-p", "hunter22", "ssh", "-p", "22"], ["sshpass", "-p", REDACTED, "ssh", "-p", "22"]),
+        (["docker", "login", "-p", "hunter22"], ["docker", "login", "-p", REDACTED]),
+        (["docker", "run", "-u", "ada:staff"], ["docker", "run", "-u", "ada:staff"]),
+        (["curl"], ["curl"]),
+    ],
+)
+def test_what_a_program_s_own_flag_tells_is_gone(argv: list[str], kept: list[str]) -> None:
+    assert plain.value(argv) == kept
+    assert plain.value(tuple(argv)) == kept
+
+
+def test_a_variable_of_a_list_is_known_by_its_name() -> None:
+    told = {"env": [{"name": "DB_PASSWORD", "value": "x y"}, {"name": "DB_HOST", "value": "x y"}, {"value": 3}]}
+    assert plain.value(told)["env"] == [{"name": "DB_PASSWORD", "value": REDACTED}, *told["env"][1:]]
+    assert plain.value({"auth": "YWRhOmh1bnRlcjI=", "oauth": "none"}) == {"auth": REDACTED, "oauth": "none"}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["password=", "sk-" + "ant-", "-ey" + "J", "authorization:", "curl -u a:b,", 'token","value":"', "cookie:a=b;"],
+)
+def test_what_repeats_for_ever_is_read_once(piece: str) -> None:
+    """Where each of so many beginnings is followed to the end, this test does not come to its own."""
+    text = piece * (400_000 // len(piece))
+    assert len(plain.redact(text)) <= 2 * len(text)
+    mask = Mask()
+    assert len(mask.feed(text.encode()) + mask.end()) == len(text)
+
+
+def test_a_value_is_gone_to_its_end_however_long_it_is() -> None:
+    long = "q8w7e6r5" * 1_000
+    assert plain.redact(f"DB_PASSWORD={long} and") == f"DB_PASSWORD={REDACTED} and"
+    assert plain.redact(f"Authorization: Bearer {long}") == f"Authorization: Bearer {REDACTED}"
 
 
 def test_numbers_and_words_of_our_own_stay() -> None:

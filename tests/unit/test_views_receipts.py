@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -133,3 +135,21 @@ def test_the_table_is_aligned_and_every_row_is_one_line() -> None:
     assert not any(ord(letter) < 32 for line in lines for letter in line)
     assert "- **claimed**: " in "\n".join(lines)
     assert "- **in doubt**" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\\|b|c", "a\\\\\\|b\\|c"),  # two backslashes before a bar would end the column
+        ("<img src=x>", "\\<img src=x>"),
+        ("![x](https://evil.example/x.png)", "!\\[x](https://evil.example/x.png)"),
+        ("`x`", "\\`x\\`"),
+        ("mail:\N{RIGHT-TO-LEFT OVERRIDE}bob", "mail:\N{REPLACEMENT CHARACTER}bob"),
+    ],
+)
+@pytest.mark.parametrize("where", ["target", "tool", "external"])
+def test_what_an_agent_wrote_is_nothing_but_text(text: str, shown: str, where: str) -> None:
+    given = {where: json.dumps({"id": text}) if where == "external" else text}
+    row = to_markdown(told(call(**given))).splitlines()[4]
+    assert shown in row
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 11

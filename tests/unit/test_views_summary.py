@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ PREDECESSOR = [
     "last_message", "commits", "files_changed", "insertions", "deletions", "requires_commit", "dry_run",
     "classified_error",
 ]  # fmt: skip
+HOME = "/home/me/.local/state/jackline"
 WAITING = Life(RunState.WAITING, WaitReason.IN_DOUBT, detail="1 effect in doubt: call-1", attempt=1)
 
 
@@ -28,7 +31,7 @@ def told(life: Life) -> Summary:
 
 
 def page(life: Life, *calls: Call, **more: Any) -> str:
-    return resume.page(told(life), calls, "/home/me/.local/state/jackline", **more)
+    return resume.page(told(life), calls, HOME, **more)
 
 
 def test_metadata_begins_with_every_field_of_the_predecessor() -> None:
@@ -194,7 +197,18 @@ def test_the_summary_tells_how_the_calls_came_out() -> None:
 def test_every_wait_has_a_page(reason: WaitReason) -> None:
     text = page(Life(RunState.WAITING, reason, detail="why"))
     assert text.startswith(f"# Run run-1 waiting: {reason}\n\n> why\n")
-    assert text.endswith("## Go on\n\n    jackline resume run-1\n")
+    assert text.endswith(f"## Go on\n\n    cd {told(Life()).workspace} && jackline resume run-1 --home {HOME}\n")
+
+
+def test_the_commands_hold_in_any_shell() -> None:
+    """Of another folder, another JACKLINE_HOME; only the database's address is nothing to write down."""
+    life = Life(RunState.WAITING, WaitReason.IN_DOUBT)
+    found = replace(told(life), workspace="/my work/it's")
+    text = resume.page(found, [call(state=CallState.IN_DOUBT)], "/my home", database="JACKLINE_DATABASE")
+    assert """\n    cd '/my work/it'"'"'s' && jackline resume run-1 --home '/my home'\n""" in text
+    assert "\n    jackline answer run-1 call-1 skip     --home '/my home'  # it did not" in text
+    assert "- database: the one that `JACKLINE_DATABASE` named; set it before you go on\n" in text
+    assert "database" not in page(life)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +223,10 @@ def test_a_call_in_doubt_comes_with_the_exact_commands() -> None:
     text = page(WAITING, call(state=CallState.IN_DOUBT, reason="cut off"), call("call-2"))
     assert '### mail on mail:bob\n\n> cut off\n\n    {"to":"bob"}\n' in text
     commands = [line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")]
-    assert commands == [f"jackline answer run-1 call-1 {word}" for word in ("happened", "did-not", "retry", "skip")]
+    words = ("happened", "did-not", "retry", "skip")
+    assert [shlex.split(one) for one in commands] == [
+        ["jackline", "answer", "run-1", "call-1", word, "--home", HOME] for word in words
+    ]
     assert "call-2" not in text
 
 
@@ -219,7 +236,9 @@ def test_a_call_that_was_asked_about_comes_with_the_exact_commands_once() -> Non
     answered = asked._replace(id="call-3", key="other", answer="allow")
     text = page(Life(RunState.WAITING, WaitReason.APPROVAL), asked, again, answered)
     commands = [line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")]
-    assert commands == ["jackline answer run-1 call-2 allow", "jackline answer run-1 call-2 deny"]
+    assert [shlex.split(one)[:5] for one in commands] == [
+        ["jackline", "answer", "run-1", "call-2", word] for word in ("allow", "deny")
+    ]
 
 
 def test_an_unknown_call_that_was_cut_off_stops_nobody() -> None:
@@ -251,4 +270,4 @@ def test_nothing_in_a_page_is_read_as_markdown_or_by_the_terminal() -> None:
 def test_a_thousand_questions_do_not_fill_the_page() -> None:
     text = page(WAITING, *(call(f"call-{n}", state=CallState.IN_DOUBT) for n in range(60)))
     assert text.count("### mail") == 50
-    assert "And 10 more: `jackline show run-1` lists them." in text
+    assert f"And 10 more: `jackline show run-1 --home {HOME}` lists them." in text

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import dashboard
+from jackline.app.verifying import archived_events
 from jackline.domain.events import GENESIS, Event, broken_at
+from jackline.domain.evidence import Unreadable
 from jackline.errors import NoHome, Refused, StoreError
 from jackline.store import open as store_open
 
@@ -93,10 +95,9 @@ def _archived_before(path: str) -> tuple[int, str]:
     if not os.path.exists(path):
         return 0, GENESIS
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            events = [Event(**json.loads(line)) for line in file]
-    except (OSError, EOFError, ValueError, TypeError) as error:
-        raise Refused(f"{path} cannot be read ({error}): move it away, then archive again") from None
+        events = list(archived_events(path))
+    except Unreadable as error:
+        raise Refused(f"{error}: move it away, then archive again") from None
     start = events[0].seq - 1 if events else 0
     if not events or _first_broken(events, None if start else GENESIS, start) is not None:
         raise Refused(f"{path} was changed since it was written: move it away, then archive again")

@@ -1,41 +1,56 @@
-"""Verify one run: its archive is read, its store compares. It repairs nothing, and believes no file unread."""
+"""Verify one run, or all: archives are read, the store compares. It repairs nothing, and believes no file unread."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
+import zlib
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event
-from jackline.errors import JacklineError
-from jackline.store.contract import Verified
+from jackline.domain.evidence import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jackline.app.home import Home
-    from jackline.domain.records import Run
+    from jackline.store.contract import Verified
+
+_KINDS = (str, int, int, str, str, str, str)  # of an event's columns
 
 
-class _Unreadable(JacklineError):
-    """the archive {detail} cannot be read ({why})"""  # noqa: D400 - the message
+class Archives:
+    """The archived events of runs in one folder."""
+
+    def __init__(self, home: Home, folder: str | None = None) -> None:
+        self.folder = os.path.abspath(folder or os.path.join(home.path, "archive"))
+        self.missing = 0  # how many were asked for and are not there
+
+    def __call__(self, run_id: str) -> Iterator[Event] | None:
+        path = os.path.join(self.folder, f"{run_id}.jsonl.gz")
+        if os.path.exists(path):
+            return archived_events(path)
+        self.missing += 1
+        return None
 
 
-def verify(home: Home, run: Run, kept_head: str | None = None, folder: str | None = None) -> Verified:
+def verify(home: Home, run_id: str, kept_head: str | None = None, folder: str | None = None) -> Verified:
     """What was found. A run that was archived is whole only together with its archive."""
-    path = os.path.join(os.path.abspath(folder or os.path.join(home.path, "archive")), f"{run.id}.jsonl.gz")
-    archived = _events(path) if os.path.exists(path) else None
-    try:
-        return home.store().verify(run.id, archived, kept_head)
-    except _Unreadable as error:
-        return Verified(problems=(f"run {run.id}: {error}",))
+    return home.store().verify(run_id, Archives(home, folder)(run_id), kept_head)
 
 
-def _events(path: str) -> Iterator[Event]:
+def archived_events(path: str) -> Iterator[Event]:
+    """What stands in an archive, unproved; Unreadable if it is none."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                yield Event(**json.loads(line))
-    except (OSError, EOFError, ValueError, TypeError) as error:
-        raise _Unreadable(path, why=error) from None
+            yield from map(_event, file)
+    except (OSError, EOFError, ValueError, TypeError, zlib.error) as error:
+        raise Unreadable(f"the archive {path} cannot be read ({error})") from None
+
+
+def _event(line: str) -> Event:
+    event = Event(**json.loads(line))
+    if tuple(map(type, event)) != _KINDS:
+        raise ValueError("a line is no event")
+    return event

@@ -59,6 +59,7 @@ _NOTABLE = frozenset(
     }
 )  # fmt: skip
 _LONGEST = 300
+_RECORDS = "records"  # digests, which only `jackline verify` reads
 
 
 class _Facts(dict[str, Any]):
@@ -88,5 +89,6 @@ def describe(event: Event) -> str:
 
 
 def _plain(kind: str, facts: Mapping[str, Any]) -> str:
-    said = " ".join(f"{name}={value}" for name, value in facts.items() if value not in (None, "", [], {}))
+    told = ((name, value) for name, value in facts.items() if name != _RECORDS)
+    said = " ".join(f"{name}={value}" for name, value in told if value not in (None, "", [], {}))
     return f"{kind} {said}".rstrip()

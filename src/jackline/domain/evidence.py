@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from jackline.domain.events import Event
     from jackline.domain.records import Call
 
+RECORDS = "records"  # in an event's data: what was written together with it, each by its digest
+
 # What is written with the intent and never changes; the texts have digests of their own.
 _FIXED = (
     "id", "run_id", "attempt", "turn", "step", "occurrence", "tool", "call_class", "replay", "decision", "rule", "door",
@@ -61,6 +63,15 @@ class Told(NamedTuple):
     answer: str = ""
     finished_at: int | None = None
     receipt: tuple[str, str, int] | None = None  # external id, origin and time of the proof that was written
+
+
+def other_end(what: str, found: tuple[int, str], wanted: tuple[int, str]) -> str:
+    """How a chain ends elsewhere than its row says, by number and hash of its last event; empty if it does not."""
+    if found == wanted:
+        return ""
+    if found[0] != wanted[0]:
+        return f"its {what} ends at event {found[0]}, its row says {wanted[0]}"
+    return f"its {what} ends at event {found[0]} with another hash than its row says"
 
 
 class Unreadable(ValueError):

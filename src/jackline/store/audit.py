@@ -8,22 +8,23 @@ from jackline.domain.states import TERMINAL, CallClass, CallState, Decision
 from jackline.store import other_chains
 from jackline.store.base import RUNNING
 from jackline.store.driver import Statements
-from jackline.store.witness import Stream, Witness
+from jackline.store.witness import Archive, Stream, Witness
 
 _PAGE = 1000
 
 
-def audit(statements: Statements) -> list[str]:
+def audit(statements: Statements, archive: Archive | None = None) -> list[str]:
     """What is wrong, in words."""
-    found = [*_chains(statements), *other_chains.problems(statements), *_contradictions(statements)]
+    found = [*_chains(statements, archive), *other_chains.problems(statements), *_contradictions(statements)]
     return list(dict.fromkeys(found))
 
 
-def _chains(statements: Statements) -> Iterator[str]:
+def _chains(statements: Statements, archive: Archive | None) -> Iterator[str]:
     after = ""
     while page := statements.all("chains", {"after": after, "limit": _PAGE}):
-        for row in page:
-            yield from Witness(statements, Stream(*row)).problems()
+        for stream in (Stream(*row) for row in page):
+            archived = archive(stream.id) if archive and stream.archived_seq else None
+            yield from Witness(statements, stream, archived).problems()
         after = page[-1][0]
     for (stream,) in statements.all("stray_events", {}):
         what = f"stream {stream}" if ":" in stream else f"run {stream}"  # a run's id has no colon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.case import Case, CaseStatus, Entry, EntryKind, Problem
+from jackline.domain.case import COUNTERS, Case, CaseStatus, Entry, EntryKind, Problem
 from jackline.domain.events import canonical
 from jackline.store.driver import clean
 from jackline.store.rows import columns
@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 
     from jackline.store.driver import Row
 
-COUNTERS = {
-    EntryKind.HYPOTHESIS: "hypotheses",
-    EntryKind.EVIDENCE: "evidence",
-    EntryKind.COMMAND: "commands",
-    EntryKind.LEARNING: "learnings",
-}
 _COUNTERS_AT = columns("case").index("hypotheses")
 _KINDS = [str(kind) for kind in COUNTERS]
 

@@ -8,7 +8,7 @@ from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Refused, SessionTaken
 from jackline.faults import reach
-from jackline.store import redacting, rows, spending
+from jackline.store import covering, redacting, rows, spending
 from jackline.store.base import RUNNING, Base, add_notice, append, chain_of, fenced_head, lease_values
 from jackline.store.contract import Change
 from jackline.store.driver import Statements, clean
@@ -90,7 +90,7 @@ class Leases(Base):
         if not _held(run, lease):
             raise Fenced(lease.run_id)
         actor = clean(change.actor)
-        chain = append(statements, run.id, chain_of(run), change.facts, change.at, actor)
+        chain = append(statements, run.id, chain_of(run), covering.covered(change), change.at, actor)
         run = run._replace(updated_at=change.at, event_seq=chain.event_seq, chain_head=chain.chain_head)
         _put_records(statements, run, change)
         run = _advance(statements, run, lease, change)

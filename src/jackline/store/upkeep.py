@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jackline.domain.events import Event
-from jackline.domain.records import Run
 from jackline.domain.states import TERMINAL
 from jackline.errors import MigrationChanged, Refused
 from jackline.store import schema
 from jackline.store.audit import audit
-from jackline.store.base import Base
+from jackline.store.base import Base, no_run
 from jackline.store.contract import Status, Verified
-from jackline.store.driver import Driver, Statements
-from jackline.store.witness import Stream, Witness
+from jackline.store.driver import Driver, Statements, clean
+from jackline.store.witness import Archive, Stream, Witness
 
 _ENDS = {str(state): str(state) for state in TERMINAL}
 
@@ -25,16 +24,19 @@ class Upkeep(Base):
         """Schema and size."""
         return status_of(self._driver)
 
-    def check(self) -> list[str]:
-        """What is wrong: damage, broken chains, rows that contradict each other. Empty is good."""
+    def check(self, archive: Archive | None = None) -> list[str]:
+        """What is wrong: damage, broken chains, rows that contradict each other. Empty is good.
+
+        `archive` gives the archived events of a run, or None; without them only the head of those is known.
+        """
         damaged = self._driver.damage()
         if damaged:
             return damaged  # what is read from a damaged file proves nothing
-        return [*self._migrations(), *self._driver.snapshot(audit)]
+        return [*self._migrations(), *self._driver.snapshot(lambda one: audit(one, archive))]
 
     def verify(self, run_id: str, archived: Iterable[Event] | None = None, kept_head: str | None = None) -> Verified:
         """Compute the run's chain again, and compare it with all that can be compared."""
-        return self._driver.snapshot(lambda one: _verified(one, self._found(one, run_id), archived, kept_head))
+        return self._driver.snapshot(lambda one: _verified(one, clean(run_id), archived, kept_head))
 
     def backup(self, path: str) -> None:
         """Copy everything to a new file, which appears whole or not at all; Refused by a server."""
@@ -66,17 +68,14 @@ class Upkeep(Base):
         return []
 
 
-def _verified(statements: Statements, run: Run, archived: Iterable[Event] | None, kept_head: str | None) -> Verified:
-    row = statements.one("chain", {"run_id": run.id})
-    witness = Witness(statements, Stream(*(row or ())), archived)
-    heads = (head for _, head in statements.all("heads_told", {"run_id": run.id}))
-    witness.wanted = frozenset((*heads, *((kept_head,) if kept_head else ())))
-    problems = [*witness.lost(), *witness.problems()]
-    if not problems:
-        problems += [*witness.missing_heads(), *witness.odd_row(run.life.state)]
-    if not problems and kept_head and not witness.knows(kept_head):
-        problems.append(f"run {run.id}: the head {kept_head} that was kept is not on the chain")
-    return witness.counts._replace(problems=tuple(problems))
+def _verified(statements: Statements, run_id: str, archived: Iterable[Event] | None, kept_head: str | None) -> Verified:
+    row = statements.one("chain", {"run_id": run_id})
+    if row is None:
+        raise no_run(run_id)
+    witness = Witness(statements, Stream(*row), archived)
+    lost = tuple(witness.lost())
+    problems = (*lost, *witness.problems(None if lost else kept_head))
+    return witness.counts._replace(problems=problems)
 
 
 def status_of(driver: Driver) -> Status:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from jackline.domain.events import GENESIS, Event, broken_at
-from jackline.domain.evidence import Told, Unreadable, altered, answers_of, digest, listen, proof_of, state_told
+from jackline.domain.evidence import Told, Unreadable, altered, answers_of, digest, listen, other_end, proof_of
 from jackline.domain.records import Call, Receipt
-from jackline.domain.states import RunState
+from jackline.domain.run_evidence import Told as ToldOfRun
 from jackline.named import NamedTuple
-from jackline.store import contents, rows
+from jackline.store import contents, covering
 from jackline.store.contract import Verified
-from jackline.store.driver import Statements
+from jackline.store.driver import Row, Statements
+from jackline.store.rows import columns
 
 _PAGE = 1000
+
+Archive = Callable[[str], Iterable[Event] | None]  # the archived events of a run, by its id; None: they are not at hand
 
 
 class Stream(NamedTuple):
@@ -35,19 +37,19 @@ class Witness:
     def __init__(self, statements: Statements, stream: Stream, archived: Iterable[Event] | None = None) -> None:
         self._statements, self._stream, self._archived = statements, stream, archived
         self._told: dict[str, Told] = {}
-        self._spec: str | None = None
-        self._state: RunState | None = None
-        self._hashes: set[str] = set()  # those among `wanted` that are on the chain
-        self.wanted: frozenset[str] = frozenset()
+        self._run = ToldOfRun()
+        self._in_both: list[Event] = []
+        self._hashes: set[str] = set()  # those among `_wanted` that are on the chain
+        self._wanted: frozenset[str] = frozenset()
         self.counts = Verified()
 
-    def problems(self) -> Iterator[str]:
-        """What is wrong with the chain; if nothing is, what is wrong with the ledger that it covers."""
+    def problems(self, kept_head: str | None = None) -> Iterator[str]:
+        """What is wrong with the chain; if nothing is, what is wrong with the rows that it covers."""
+        told = self._statements.all("heads_told", {"run_id": self._stream.id})
+        self._wanted = frozenset((kept_head or "", *(head for _, head in told)))
         broken = self._chain()
-        if broken:
-            yield f"run {self._stream.id}: {broken}"
-            return
-        for problem in (*self._ledger(), *self._texts()):
+        found = (broken,) if broken else (*self._ledger(), *self._texts())
+        for problem in found or (*self._missing_heads(told), *self._missing_kept(kept_head), *self._odd_rows()):
             yield f"run {self._stream.id}: {problem}"
 
     def lost(self) -> Iterator[str]:
@@ -55,47 +57,77 @@ class Witness:
         if not self._hears_all:
             yield f"run {self._stream.id}: its first {self._stream.archived_seq} events were archived and are not here"
 
-    def missing_heads(self) -> Iterator[str]:
-        """Heads that left the machine with a notice, and that the chain does not know."""
-        told = self._statements.all("heads_told", {"run_id": self._stream.id})
+    # heads that left the machine
+
+    def _missing_heads(self, told: list[Row]) -> Iterator[str]:
         self.counts = self.counts._replace(heads=len(told))
         for notice, head in told:
-            if head and not self.knows(head):
-                yield f"run {self._stream.id}: notice {notice} told the head {head}, which is not on the chain"
+            if head and self._hears_all and head not in self._hashes:
+                yield f"notice {notice} told the head {head}, which is not on the chain"
 
-    def knows(self, head: str) -> bool:
-        """Whether an event of the chain has this hash; only for those that were `wanted`."""
-        return head in self._hashes
+    def _missing_kept(self, head: str | None) -> Iterator[str]:
+        if head and head not in self._hashes:
+            yield f"the head {head} that was kept is not on the chain"
 
-    def odd_row(self, state: RunState) -> Iterator[str]:
-        """Where the run's row and its frozen spec say something else than its events."""
-        row = self._statements.one("get_spec", {"run_id": self._stream.id})
-        if self._spec is not None and (row is None or digest(row[0]) != self._spec):
-            yield f"run {self._stream.id}: its spec was altered after the run had begun"
-        if self._state is not None and self._state is not state:
-            yield f"run {self._stream.id}: its row says {state}, its events say {self._state}"
+    # the run's row, its spec and its records
+
+    def _odd_rows(self) -> Iterator[str]:
+        run_id, told = self._stream.id, self._run
+        spec = self._statements.one("get_spec", {"run_id": run_id})
+        if told.spec is not None and (spec is None or digest(str(spec[0])) != told.spec):
+            yield "its spec was altered after the run had begun"
+        row = self._statements.one("get_run", {"id": run_id})
+        values = dict(zip(columns("run"), row or (), strict=False))
+        wrong = told.altered(values)
+        if wrong == "state":
+            yield f"its row says {values[wrong]}, its events say {told.columns[wrong]}"
+        elif wrong:
+            yield f"its row was altered after it had been written: {wrong}"
+        elif self._hears_all and not told.imported and values["calls"] != self.counts.calls:
+            yield "its row was altered after it had been written: calls"
+        yield from covering.odd_records(self._statements, run_id, told, hears_all=self._hears_all)
 
     # the chain
 
     def _chain(self) -> str:
         """The first place where the chain is broken, in words; empty if it holds."""
-        stream, seq, head = self._stream, 0, GENESIS
-        if stream.archived_seq and self._archived is not None:
-            pages = _pages(event for event in self._archived if event.seq <= stream.archived_seq)
-            broken, seq, head = self._follow(pages, seq, head)
-            if not broken and (seq, head) != (stream.archived_seq, stream.archived_head):
-                broken = f"its archive ends at event {seq}, its row says {stream.archived_seq}"
-            if broken:
-                return broken
-        elif stream.archived_seq:
-            seq, head = stream.archived_seq, stream.archived_head
+        stream = self._stream
+        try:
+            broken, seq, head = self._archive()
+        except Unreadable as error:
+            return str(error)
+        if broken:
+            return broken
         stray = self._statements.one("event_before", {"stream": stream.id, "first": seq + 1})
         if stray is not None:
             return f"event {stray[0]} stands before the first"
         broken, seq, head = self._follow(self._here(seq), seq, head)
-        if not broken and (seq, head) != (stream.event_seq, stream.chain_head):
-            broken = f"its chain ends at event {seq}, its row says {stream.event_seq}"
-        return broken
+        broken = broken or other_end("chain", (seq, head), (stream.event_seq, stream.chain_head))
+        return broken or self._beyond()
+
+    def _archive(self) -> tuple[str, int, str]:
+        """What is wrong with the archive, and where it ends; where the row says that it does, if it is not at hand."""
+        stream = self._stream
+        if not stream.archived_seq or self._archived is None:
+            return "", stream.archived_seq, stream.archived_head
+        broken, seq, head = self._follow(_pages(self._set_apart(self._archived)), 0, GENESIS)
+        broken = broken or other_end("archive", (seq, head), (stream.archived_seq, stream.archived_head))
+        return broken, seq, head
+
+    def _set_apart(self, archived: Iterable[Event]) -> Iterator[Event]:
+        """Who archives is ended before the events have left the database: those stand in both places."""
+        for event in archived:
+            if event.seq <= self._stream.archived_seq:
+                yield event
+            else:
+                self._in_both.append(event)
+
+    def _beyond(self) -> str:
+        for page in _pages(self._in_both):
+            values = {"stream": self._stream.id, "after": page[0].seq - 1, "limit": len(page)}
+            if [Event(*row) for row in self._statements.all("some_events", values)] != page:
+                return f"its archive goes on after event {self._stream.archived_seq}, and not as its chain does"
+        return ""
 
     def _follow(self, pages: Iterable[list[Event]], seq: int, head: str) -> tuple[str, int, str]:
         for events in pages:
@@ -113,11 +145,9 @@ class Witness:
 
     def _listen(self, event: Event) -> None:
         listen(self._told, event)
-        self._state = state_told(event) or self._state
-        if event.hash in self.wanted:
+        self._run.listen(event)
+        if event.hash in self._wanted:
             self._hashes.add(event.hash)
-        if event.kind == "run.created":
-            self._spec = json.loads(event.data).get("spec")
 
     def _here(self, after: int) -> Iterator[list[Event]]:
         values = {"stream": self._stream.id, "limit": _PAGE}
@@ -129,11 +159,12 @@ class Witness:
 
     def _ledger(self) -> Iterator[str]:
         rows_of = {"run_id": self._stream.id}
-        calls = [rows.to_call(row) for row in self._statements.all("all_calls", rows_of)]
+        calls = [Call(*row) for row in self._statements.all("all_calls", rows_of)]
         receipts = {
             one.call_id: one for one in (Receipt(*row) for row in self._statements.all("all_receipts", rows_of))
         }
         answers = answers_of(self._told, calls)
+        yield from self._disorder(calls)
         self.counts = self.counts._replace(calls=len(calls), receipts=len(receipts))
         for call in calls:
             said = self._told.pop(call.id, None)
@@ -147,6 +178,13 @@ class Witness:
         for call_id in receipts:
             yield f"the receipt of call {call_id} belongs to no call of the run"
 
+    def _disorder(self, calls: list[Call]) -> Iterator[str]:
+        """The calls stand in the order in which they were asked for; but those that were imported."""
+        stand = [call.id for call in calls if call.id in self._told]
+        here = frozenset(stand)
+        if self._hears_all and not self._run.imported and stand != [one for one in self._told if one in here]:
+            yield "the order of its calls was altered after they had been written"
+
     @property
     def _hears_all(self) -> bool:
         """Whether every event of the run went by; of one that was archived elsewhere only the later ones did."""
@@ -155,7 +193,7 @@ class Witness:
     def _texts(self) -> Iterator[str]:
         """The large texts, which the chain covers by their digest."""
         run_id = self._stream.id
-        calls = [rows.to_call(row) for row in self._statements.all("calls_with_contents", {"run_id": run_id})]
+        calls = [Call(*row) for row in self._statements.all("calls_with_contents", {"run_id": run_id})]
         kept = [row[0] for row in self._statements.all("all_digests", {"run_id": run_id})]
         self.counts = self.counts._replace(contents=len(kept))
         beginnings = {}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jackline.domain.records import Call, Receipt
+from jackline.domain.saying import line
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.named import NamedTuple
 from jackline.views import plain
@@ -24,6 +26,7 @@ _CHECKED = frozenset({"probe", "person"})
 _CAME_TO_NOTHING = frozenset({CallState.VOID, CallState.FAILED, CallState.ABANDONED})
 _KEY_SHOWN = 12
 _CELL = 100  # characters
+_MARKS = re.compile(r"[\\|<\[`]")
 _TITLES = ("time", "status", "tool", "rule", "target", "external", "took", "at", "key", "call")
 
 
@@ -202,9 +205,8 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """One line that ends no column: an agent wrote it."""
-    shown = " ".join(plain.readable(text).split())
-    return (shown if len(shown) <= _CELL else f"{shown[: _CELL - 1]}…").replace("|", "\\|")
+    """One line that ends no column and is nothing but text, no link, no picture and no HTML: an agent wrote it."""
+    return _MARKS.sub(r"\\\g<0>", line(text, _CELL))
 
 
 def _legend(effects: Sequence[Effect]) -> list[str]:

@@ -42,7 +42,7 @@ class Session:
         self.finished = finished
         if self.path is None:
             return
-        with open(self.path + ".new", "wb") as file:
+        with open(os.open(self.path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(json.dumps({"version": 1, "finished": finished}).encode())
             file.flush()
             os.fsync(file.fileno())

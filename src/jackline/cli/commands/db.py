@@ -76,11 +76,17 @@ def _status(home: Home, out: Output) -> int:
 
 
 def _check(home: Home, out: Output) -> int:
-    found = home.store().check()
+    from jackline.app.verifying import Archives
+
+    archives = Archives(home)
+    found = home.store().check(archives)
     if out.json:
         out.json_line({"ok": not found, "problems": found})
     else:
-        out.line("\n".join(found) if found else "all is well")
+        out.line("\n".join(map(words.printable, found)) or "all is well")
+    if archives.missing:
+        what = f"{words.plural(archives.missing, 'run')} with archived events that are not in {archives.folder}"
+        out.note(f"jackline: {what}: `jackline verify RUN --archive DIR` looks at them elsewhere")
     return 1 if found else 0
 
 

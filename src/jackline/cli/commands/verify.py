@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
-    from jackline.domain.records import Run
     from jackline.store.contract import Verified
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -33,23 +32,24 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     head = args.head.strip().lower() if args.head is not None else None
     if head is not None and not _HASH.fullmatch(head):
         raise UsageError("--head is not the head of a chain: it has 64 hexadecimal digits")
-    run = home.find(args.run)
-    found = verify(home, run, head, args.archive)
+    run_id = home.find_id(args.run)
+    found = verify(home, run_id, head, args.archive)
     if out.json:
-        out.json_line({"id": run.id, "ok": not found.problems, **found._asdict(), "problems": list(found.problems)})
+        out.json_line({"id": run_id, "ok": not found.problems, **found._asdict(), "problems": list(found.problems)})
     else:
-        _tell(run, found, out)
+        _tell(run_id, found, out)
     return 1 if found.problems else 0
 
 
-def _tell(run: Run, found: Verified, out: Output) -> None:
+def _tell(run_id: str, found: Verified, out: Output) -> None:
     if found.problems:
-        out.line(out.paint(f"run {run.id} is not as it was written", "red"))
+        out.line(out.paint(f"run {run_id} is not as it was written", "red"))
         for problem in found.problems:
             out.line(f"  {words.printable(problem)}")
         return
     counts = ((found.events, "event"), (found.calls, "call"), (found.receipts, "receipt"), (found.contents, "content"))
     compared = ", ".join(words.plural(count, word) for count, word in counts)
-    out.line(f"run {run.id} is whole: {compared}; {words.plural(found.heads, 'notice')} agree")
+    agree = "agrees" if found.heads == 1 else "agree"
+    out.line(f"run {run_id} is whole: {compared}; {words.plural(found.heads, 'notice')} {agree}")
     out.line(f"  head {found.chain_head}")
     out.line("  a head that is kept elsewhere shows that nobody wrote all of it anew: --head")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 REDACTED = "[redacted]"
 _SHORTEST_TEXT = 6
+_SHORTEST_COMMAND = 2  # words
+_LONGEST_PROGRAM = 40  # characters of its path that are looked at
 _MOST_ROUNDS = 5  # what stands between two secrets may look like one when both are gone
 
 TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.+/=\\"
@@ -26,6 +28,11 @@ _STEMS = (b"pass", b"secret", b"token", b"key", b"auth", b"cookie")
 _OTHER_STEMS = (b"pwd", b"credential")  # for the names of JSON objects, which are short
 _BEARER = "earer "  # with and without a capital
 _URL, _AT, _PRIVATE_KEY = b"://", b"@", PRIVATE_KEY.encode()
+_SIGNATURES = (b"sig=", b"nature=")  # of a URL that opens what it names
+# As in `commands`: what has secrets behind it, or behind its flags. Some of them need a flag, some have a stem.
+_PROGRAMS = (b"curl", b"mysql", b"mariadb", b"redis-cli", b" login")
+_FLAGLESS = (b"machine ", b"asic ")
+_STEMMED = (b"sshpass", b"openssl")
 
 
 class Clues(NamedTuple):
@@ -35,12 +42,15 @@ class Clues(NamedTuple):
     runs: bool
     urls: bool
     keys: bool
+    flags: bool = False
 
     @classmethod
     def of(cls, data: bytes) -> Clues:
         """A few passes of the fastest kind; false only where there is nothing to find."""
-        names = _has_joint(data) and _has_stem(data.lower())
-        return cls(names, has_run(data), _AT in data and _URL in data, _PRIVATE_KEY in data)
+        names = _has_joint(data) and _has(_STEMS, data.lower())
+        urls = _URL in data and (_AT in data or _has(_SIGNATURES, data))
+        flags = (b"-" in data and _has(_PROGRAMS, data)) or _has(_FLAGLESS, data) or (names and _has(_STEMMED, data))
+        return cls(names, has_run(data), urls, _PRIVATE_KEY in data, flags)
 
 
 def _has_joint(data: bytes) -> bool:
@@ -48,9 +58,9 @@ def _has_joint(data: bytes) -> bool:
     return b"=" in data or b":" in data or b"-" in data or b">" in data
 
 
-def _has_stem(lower: bytes) -> bool:
-    for stem in _STEMS:  # noqa: SIM110 - any() costs twice as much, and every text comes by here
-        if stem in lower:
+def _has(pieces: tuple[bytes, ...], data: bytes) -> bool:
+    for piece in pieces:  # noqa: SIM110 - any() costs twice as much, and every text comes by here
+        if piece in data:
             return True
     return False
 
@@ -81,7 +91,11 @@ class Redactor:
         if isinstance(value, str):
             return self.redact(value)
         if isinstance(value, dict):
-            return {self._name(name): self._under(name, one) for name, one in value.items()}
+            named = value.get("name") if "value" in value else None  # one of a list of variables
+            return {
+                self._name(name): self._under(named if name == "value" and named else name, one)
+                for name, one in value.items()
+            }
         if isinstance(value, list | tuple):
             return self._words(value)
         return value
@@ -115,7 +129,7 @@ class Redactor:
     def _under(self, name: object, value: Any) -> Any:  # noqa: ANN401 - any JSON
         if isinstance(name, str) and isinstance(value, str | int | list) and _is_named_secret(name):
             return self._emptied(name, value)
-        return self.value(value)
+        return REDACTED if isinstance(value, str) and _is_basic_auth(name, value) else self.value(value)
 
     def _emptied(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
         from jackline.domain.secrets.names import is_place_holder
@@ -131,12 +145,32 @@ class Redactor:
     def _words(self, words: list[Any] | tuple[Any, ...]) -> list[Any]:
         """A list may be a command: the word behind `--api-key` is its value."""
         clean, before = [], ""
+        program = _program_of(words)
         for word in words:
             behind_flag = before.startswith("-") and "=" not in before and isinstance(word, str)
             is_value = behind_flag and not word.startswith("-") and _is_named_secret(before.lstrip("-"))
-            clean.append(self._emptied(before, word) if is_value else self.value(word))
+            if is_value:
+                clean.append(self._emptied(before, word))
+            elif program and isinstance(word, str):
+                clean.append(self.redact(_replaced(word, _told_by_flag([program, before, word]))))
+            else:
+                clean.append(self.value(word))
             before = word if isinstance(word, str) else ""
         return clean
+
+
+def _program_of(words: list[Any] | tuple[Any, ...]) -> str:
+    """The beginning of a command whose flags have secrets behind them; empty for every other list."""
+    if len(words) < _SHORTEST_COMMAND or not (isinstance(words[0], str) and isinstance(words[1], str)):
+        return ""
+    begun = f"{words[0][-_LONGEST_PROGRAM:]} {words[1] if words[1] == 'login' else ''}"
+    return begun if _has(_PROGRAMS + _STEMMED, begun.encode("utf-8", "surrogatepass")) else ""
+
+
+def _told_by_flag(words: list[str]) -> list[Span]:
+    from jackline.domain.secrets.commands import told_by_flag
+
+    return told_by_flag(words)
 
 
 def spans(text: str, clues: Clues) -> list[Span]:
@@ -147,6 +181,10 @@ def spans(text: str, clues: Clues) -> list[Span]:
     is_borne = clues.runs and _BEARER in text
     if is_borne or clues.names or clues.urls:  # not for the sake of an id, which is as long as a token
         found += _told_by_words(text, clues)
+    if clues.flags:
+        from jackline.domain.secrets.commands import told_by_flags
+
+        found += told_by_flags(text)
     if clues.keys:
         found += _as_one(text, tokens.private_keys(text)[0])
     return found
@@ -158,7 +196,11 @@ def _told_by_words(text: str, clues: Clues) -> list[Span]:
     found = names.bearers(text) if clues.runs else []
     if clues.names:
         found += names.named(text, _ascii_lower(text))
-    return [*found, *names.in_urls(text)] if clues.urls else found
+    if clues.urls:
+        from jackline.domain.secrets.urls import in_urls
+
+        found += in_urls(text)
+    return found
 
 
 def _as_one(text: str, lines: list[Span]) -> list[Span]:
@@ -203,11 +245,20 @@ def _replaced(text: str, found: list[Span]) -> str:
 def _is_named_secret(name: str) -> bool:
     """Cheap for the names that are none."""
     lower = name.lower().encode("utf-8", "surrogatepass")
-    if not _has_stem(lower) and not any(stem in lower for stem in _OTHER_STEMS):
+    if not _has(_STEMS, lower) and not _has(_OTHER_STEMS, lower):
         return False
     from jackline.domain.secrets.names import is_secret_name
 
     return is_secret_name(name)
+
+
+def _is_basic_auth(name: object, value: str) -> bool:
+    """As the files of docker and npm have it."""
+    if not isinstance(name, str) or not name.lower().endswith("auth"):
+        return False
+    from jackline.domain.secrets.commands import is_basic
+
+    return is_basic(value)
 
 
 # Words that end the name of a variable with a secret in it, and parts of names that look so and are none.
@@ -217,10 +268,11 @@ _PUBLIC = ("PUBLIC_KEY", "SSH_AUTH", "XAUTH", "GPG_KEY")
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """What the variables hold whose names say that it is secret, and the passwords in their URLs."""
-    found = [value for name, value in environ.items() if _is_secret_variable(name) and is_telling(value)]
+    # The value first: every shell has a PWD, which is a path, and its name would be looked at more closely.
+    found = [value for name, value in environ.items() if is_telling(value) and _is_secret_variable(name)]
     for value in environ.values():
         if "@" in value and "://" in value:
-            from jackline.domain.secrets.names import in_urls
+            from jackline.domain.secrets.urls import in_urls
 
             found += [value[span.start : span.end] for span in in_urls(value)]
     return tuple(dict.fromkeys(one for one in found if is_telling(one)))

@@ -83,9 +83,9 @@ class Mask:
             found += keys
         if any(needle in data for needle in self._known):
             found += literals(data.decode("latin-1"), self._needles)
-        clues = Clues.of(data)
-        if clues.names or clues.runs or clues.urls:
-            found += secrets.spans(data.decode("latin-1"), clues._replace(keys=False))
+        clues = Clues.of(data)._replace(keys=False)
+        if any(clues):
+            found += secrets.spans(data.decode("latin-1"), clues)
         return found
 
     def _rest(self, data: bytes) -> list[Span]:

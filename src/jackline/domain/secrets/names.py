@@ -1,4 +1,4 @@
-"""Secrets that are known by their names: `PASSWORD=…`, `"api_key": "…"`, `--token …`, headers, passwords in URLs. Pure.
+"""Secrets that are known by their names: `PASSWORD=…`, `"api_key": "…"`, `--token …`, headers. Pure.
 
 Agents read and write code all day, and code is full of `token: str` and `password=password`: what is only the name of a
 value, its type or a place holder is no secret.
@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
+from jackline.domain.secrets.commands import is_basic
 from jackline.domain.secrets.tokens import Span, places
 from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Lower case; a text with none of them holds no secret that a name tells.
 STEMS = ("pass", "secret", "token", "key", "auth", "cookie")
 
-_KEYS = "api|access|secret|private|encryption|signing|auth|account|master|service|license|storage|deploy|ssh|app"
+_KEYS = (
+    "api|access|secret|private|encryption|signing|auth|account|master|service|license|storage|deploy|ssh|app"
+    "|subscription"
+)
 _ENDINGS = (
     r"pass(?:word|wd|phrase|code)|(?<=_)pass|(?<=_)pwd|secret|token"
     rf"|(?:{_KEYS})[_-]?key(?:[_-]id)?|credentials?|authorization|(?<=_)auth|cookie"
@@ -45,6 +53,10 @@ _NOT_SECRET = frozenset(
 _WORDS_OF_NAMES = re.compile(r"pass|secret|token|key|cred|auth|cookie", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.]*\Z")
 _CODE = re.compile(r"[()\[\]{}]|->|=>|::")
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F-]+")  # hashes and UUIDs
+_LONGEST_JUDGED = 512  # characters of a value that are looked at: more would be looked at again and again
+_FAR = 2 * _LONGEST_JUDGED
+_LONGEST_QUOTE = 4  # characters, with what escapes it
 _SHORTEST = 4
 _SHORTEST_GUESSED = 6
 _SHORTEST_STRONG = 16
@@ -54,9 +66,10 @@ _WORDS_OF_A_PHRASE = 4  # or so; more is a sentence
 class _Patterns(NamedTuple):
     named: re.Pattern[str]
     header: re.Pattern[str]
+    rest: re.Pattern[str]
     bearer: re.Pattern[str]
     cookie: re.Pattern[str]
-    url: re.Pattern[str]
+    listed: re.Pattern[str]
 
 
 _QUOTE = r"""\\*["'`]"""
@@ -70,7 +83,7 @@ def _patterns() -> _Patterns:
     joint = rf"(?:{_QUOTE})?\]?(?P<joint>[ \t]{{0,4}}(?::=|=>|==?|:|>|,)[ \t]{{0,4}}|[ \t]{{1,4}})"
     value = (
         r"""(?:"(?P<double>(?:[^"\\\r\n]|\\[^\r\n])*+)"|'(?P<single>(?:[^'\\\r\n]|\\[^\r\n])*+)'"""
-        r"""|\\"(?P<escaped>(?:[^"\\\r\n]|\\(?!")[^\r\n])*+)\\"|(?:\\*["'`])?(?P<bare>[^\s"'`\\&;]++))"""
+        r"""|\\"(?P<escaped>(?:[^"\\\r\n]|\\(?!")[^\r\n])*+)\\"|(?:\\*["'`])?(?P<bare>[^\s"'`\\&;]{1,512}+))"""
     )
     return _Patterns(
         named=re.compile(
@@ -80,16 +93,20 @@ def _patterns() -> _Patterns:
         ),
         header=re.compile(
             rf"authorization(?:{_QUOTE})?[ \t]*[:=][ \t]*(?:{_QUOTE})?"
-            rf"(?:(?P<scheme>bearer|basic|token|digest|negotiate|bot|apikey)[ \t]+)?(?P<value>{_BARE}{{4,}}+)",
+            rf"(?:(?P<scheme>bearer|basic|token|digest|negotiate|bot|apikey)[ \t]+)?(?P<value>{_BARE}{{4,512}}+)",
             flags,
         ),
+        rest=re.compile(rf"{_BARE}*+", flags),
         bearer=re.compile(r"\bbearer[ \t]+(?P<value>[A-Za-z0-9._~+/=-]{16,}+)", flags),
         cookie=re.compile(
             rf"cookie(?:{_QUOTE})?[ \t]*:[ \t]*(?:{_QUOTE})?"
             rf"(?P<value>[\w.-]++={_BARE}++(?:;[ \t]*[\w.-]++(?:={_BARE}*+)?)*+)",
             flags,
         ),
-        url=re.compile(r"""://[^\s/:@"'`\\<>]{0,256}:(?P<value>[^\s/"'`\\<>]{1,512})@(?=[A-Za-z0-9\[._-])""", flags),
+        # One of a list of variables, as Kubernetes and many others write them.
+        listed=re.compile(
+            rf"{_QUOTE}[ \t]*,[ \t]*{_QUOTE}value{_QUOTE}[ \t]*:[ \t]*{_QUOTE}(?P<value>{_BARE}{{4,512}}+)", flags
+        ),
     )
 
 
@@ -118,36 +135,53 @@ def named(text: str, lower: str) -> list[Span]:
     """Where values stand that a name before them calls secret; `lower` is as long, with ASCII in lower case."""
     patterns, found = _patterns(), []
     for stem in STEMS:
-        matches = (patterns.named.match(text, at) for at in places(stem, lower))
-        found += [span for match in matches if match is not None for span in _value(text, match)]
-    headers = (patterns.header.match(text, at) for at in places("authorization", lower))
-    found += [_span(match) for match in headers if match is not None and _is_credential(match)]
-    cookies = (patterns.cookie.match(text, at) for at in places("cookie", lower))
-    found += [_span(match) for match in cookies if match is not None and not is_place_holder(match["value"])]
+        found += _spans(text, places(stem, lower), patterns.named, _value)
+    found += _spans(text, places("authorization", lower), patterns.header, _credential)
+    return found + _spans(text, places("cookie", lower), patterns.cookie, _cookie)
+
+
+def _spans(
+    text: str, starts: list[int], pattern: re.Pattern[str], judge: Callable[[str, re.Match[str]], list[Span]]
+) -> list[Span]:
+    """What the pattern finds at these places, but for those deep inside of a secret: they would be read again each."""
+    found: list[Span] = []
+    end = 0
+    for at in starts:
+        match = pattern.match(text, at) if end - at < _FAR else None
+        told = judge(text, match) if match is not None else []
+        found += told
+        end = max(end, *(span.end for span in told)) if told else end
     return found
 
 
 def bearers(text: str) -> list[Span]:
     """Tokens that only the word before them tells; HTTP writes it with a capital, people also without."""
     matches = (_patterns().bearer.match(text, at) for word in ("Bearer ", "bearer ") for at in places(word, text))
-    return [_span(match) for match in matches if match is not None and _has_digit(match["value"])]
+    return [span_of(match) for match in matches if match is not None and has_digit(match["value"])]
 
 
-def in_urls(text: str) -> list[Span]:
-    """The passwords in URLs."""
-    matches = (_patterns().url.match(text, at) for at in places("://", text))
-    return [_span(match) for match in matches if match is not None and not is_place_holder(match["value"])]
-
-
-def _span(match: re.Match[str]) -> Span:
+def span_of(match: re.Match[str]) -> Span:
     return Span(*match.span("value"), match.start())
 
 
-def _is_credential(match: re.Match[str]) -> bool:
+def _credential(text: str, match: re.Match[str]) -> list[Span]:
     value = match["value"]
     if _is_bare_place_holder(value) or _CODE.search(value):
-        return False
-    return match["scheme"] is not None or (len(value) >= _SHORTEST_GUESSED and _has_digit(value))
+        return []
+    is_told = match["scheme"] is not None or (len(value) >= _SHORTEST_GUESSED and has_digit(value))
+    return [_whole_word(text, span_of(match))] if is_told else []
+
+
+def _cookie(_text: str, match: re.Match[str]) -> list[Span]:
+    return [] if is_place_holder(match["value"]) else [span_of(match)]
+
+
+def _whole_word(text: str, span: Span) -> Span:
+    """A value is judged by its beginning; it goes to its end."""
+    if span.end - span.start < _LONGEST_JUDGED:
+        return span
+    rest = _patterns().rest.match(text, span.end)
+    return span if rest is None else span._replace(end=rest.end())
 
 
 def _value(text: str, match: re.Match[str]) -> list[Span]:
@@ -163,9 +197,20 @@ def _value(text: str, match: re.Match[str]) -> list[Span]:
     is_nothing = _is_bare_place_holder(value) if kind == "bare" else is_place_holder(value)
     if is_nothing or _HARMLESS.search(_CAMEL.sub("_", name.lstrip("-.")).lower()):
         return []
+    if value == "value" and is_secret_name(name):
+        return _listed(text, match.start("joint"), context)
     if not _fits(text, context, name, match["joint"], value, kind):
         return []
-    return [Span(start, end, context)]
+    return [_whole_word(text, Span(start, end, context)) if kind == "bare" else Span(start, end, context)]
+
+
+def _listed(text: str, joint: int, context: int) -> list[Span]:
+    """The value of a variable in a list of them: `{"name": "DB_PASSWORD", "value": "…"}`."""
+    name = text[max(0, joint - _LONGEST_QUOTE) : joint]
+    match = _patterns().listed.match(text, joint - len(name) + len(name.rstrip("\\\"'`")))
+    if match is None or _is_bare_place_holder(match["value"]):
+        return []
+    return [_whole_word(text, Span(*match.span("value"), context))]
 
 
 def _name_start(text: str, start: int) -> int:
@@ -183,10 +228,12 @@ def _fits(text: str, context: int, name: str, joint: str, value: str, kind: str)
         return is_flag and len(value) >= _SHORTEST and not value.startswith("-") and not _CODE.search(value)
     if sign == ",":  # a command as a list
         return is_flag and kind != "bare" and len(value) >= _SHORTEST and not value.startswith("-")
-    if sign == ">" and text[max(0, context - 1) : context] != "<":
+    if sign == ">" and (joint != sign or text[max(0, context - 1) : context] != "<"):
         return False
     if _is_vague(name):
-        return name.isupper() and _is_strong(value)
+        is_query = name.lower() == "key" and text[context - 1 : context] in {"?", "&"}
+        in_query = is_query and not _HEXADECIMAL.fullmatch(value)
+        return ((name.isupper() or in_query) and is_strong(value)) or is_basic(value)
     if kind != "bare":
         return len(value) >= _SHORTEST and not _is_sentence(value) and not _is_word(name, sign, value)
     if is_flag or (name.isupper() and joint == "="):
@@ -202,7 +249,7 @@ def _is_vague(name: str) -> bool:
 
 def _is_sentence(value: str) -> bool:
     """`"token": "the token that the server gave"` documents a field."""
-    return len(value.split()) > _WORDS_OF_A_PHRASE and not _has_digit(value)
+    return len(value.split()) > _WORDS_OF_A_PHRASE and not has_digit(value)
 
 
 def _is_word(name: str, sign: str, value: str) -> bool:
@@ -225,14 +272,15 @@ def _is_guessed(name: str, value: str) -> bool:
         return told
     if _IDENTIFIER.match(value):  # of a password only, and not if it looks like a name itself
         return told and "." not in value and not _WORDS_OF_NAMES.search(value)
-    return _has_digit(value) or not value.isascii() or len(value) >= _SHORTEST_STRONG
+    is_base64 = told and value.endswith("=")
+    return has_digit(value) or is_base64 or not value.isascii() or len(value) >= _SHORTEST_STRONG
 
 
-def _is_strong(value: str) -> bool:
+def is_strong(value: str) -> bool:
     """So mixed that nobody would have written it as a word."""
-    mixed = _has_digit(value) and any(one.isalpha() for one in value)
+    mixed = has_digit(value) and any(one.isalpha() for one in value)
     return len(value) >= _SHORTEST_STRONG and mixed and not _CODE.search(value) and "/" not in value[:2]
 
 
-def _has_digit(value: str) -> bool:
+def has_digit(value: str) -> bool:
     return any("0" <= one <= "9" for one in value)

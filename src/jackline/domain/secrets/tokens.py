@@ -20,11 +20,14 @@ _LEFT = (
 _WORD = "[A-Za-z0-9]"
 _WIDE = "[A-Za-z0-9_-]"
 
+_GITLAB = ("pat", "rt", "dt", "cbt", "ptt", "oas", "soat", "ft", "agent", "imt", "ffct")
+
 # A beginning that is looked for as it stands, and the shape that it is the beginning of.
 _SHAPES: tuple[tuple[str, str], ...] = (
     ("sk-", rf"{_LEFT}sk-{_WORD}{{20,}}"),
-    *((f"sk-{one}-", rf"sk-{one}-{_WIDE}{{14,}}") for one in ("ant", "proj", "or", "svcacct", "admin", "lf")),
+    *((f"sk-{one}-", rf"sk-{one}-{_WIDE}{{14,}}") for one in ("ant", "proj", "or", "svcacct", "admin", "None", "lf")),
     ("AIza", rf"{_LEFT}AIza{_WIDE}{{35,}}"),
+    ("AQ.Ab8R", rf"AQ\.Ab8R{_WIDE}{{30,}}"),
     ("GOCSPX-", rf"GOCSPX-{_WIDE}{{20,}}"),
     ("ya29.", rf"ya29\.{_WIDE}{{20,}}"),
     ("1//0", rf"1//0{_WIDE}{{30,}}"),
@@ -33,17 +36,19 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("hf_", rf"{_LEFT}hf_{_WORD}{{30,}}"),
     ("r8_", rf"{_LEFT}r8_{_WORD}{{30,}}"),
     ("pplx-", rf"pplx-{_WORD}{{30,}}"),
+    ("csk-", rf"{_LEFT}csk-{_WORD}{{30,}}"),
+    ("tgp_v1_", rf"tgp_v1_{_WIDE}{{30,}}"),
+    ("jina_", rf"jina_{_WIDE}{{40,}}"),
     ("tvly-", rf"tvly-{_WIDE}{{20,}}"),
     ("nvapi-", rf"nvapi-{_WIDE}{{30,}}"),
     *((f"gh{one}_", rf"gh{one}_{_WORD}{{30,}}") for one in "pousr"),
     ("github_pat_", r"github_pat_[A-Za-z0-9_]{30,}"),
-    *((f"gl{one}-", rf"gl{one}-{_WIDE}{{20,}}") for one in ("pat", "rt", "dt", "cbt", "ptt")),
-    *((f"xox{one}-", rf"xox{one}-{_WIDE}{{16,}}") for one in "abeprs"),
+    *((f"gl{one}-", rf"gl{one}-{_WIDE}{{20,}}") for one in _GITLAB),
+    *((f"xox{one}-", rf"xox{one}-{_WIDE}{{16,}}") for one in "abcdeoprs"),
     ("xapp-", rf"xapp-{_WIDE}{{16,}}"),
     ("services/T", r"services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{20,}"),
     ("webhooks/", rf"(?<=api/)webhooks/\d{{15,}}/{_WIDE}{{40,}}"),
-    ("AKIA", rf"{_LEFT}AKIA[A-Z0-9]{{16,}}"),
-    ("ASIA", rf"{_LEFT}ASIA[A-Z0-9]{{16,}}"),
+    *((f"A{one}A", rf"{_LEFT}A{one}A[A-Z0-9]{{16,}}") for one in ("KI", "SI", "BI", "CC")),
     *((f"{one}k_live_", rf"{one}k_live_{_WORD}{{16,}}") for one in "sr"),
     *((f"{one}k_test_", rf"{one}k_test_{_WORD}{{16,}}") for one in "sr"),
     ("whsec_", r"whsec_[A-Za-z0-9+/=]{20,}"),
@@ -51,25 +56,51 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("pypi-", rf"pypi-{_WIDE}{{40,}}"),
     ("rubygems_", r"rubygems_[0-9a-f]{40,}"),
     ("dckr_pat_", rf"dckr_pat_{_WIDE}{{20,}}"),
-    ("dop_v1_", r"dop_v1_[0-9a-f]{40,}"),
+    *((f"do{one}_v1_", rf"do{one}_v1_[0-9a-f]{{40,}}") for one in "por"),
+    *((f"sq0{one}-", rf"sq0{one}-{_WIDE}{{20,}}") for one in ("atp", "csp")),
+    ("PMAK-", rf"PMAK-{_WORD}{{20,}}-{_WORD}{{30,}}"),
+    ("pul-", rf"{_LEFT}pul-[0-9a-f]{{40}}"),
+    ("ntn_", rf"{_LEFT}ntn_{_WORD}{{40,}}"),
+    ("secret_", rf"{_LEFT}secret_{_WORD}{{40,}}"),
+    ("sbp_", rf"{_LEFT}sbp_[0-9a-f]{{40}}"),
+    ("sb_secret_", rf"sb_secret_{_WIDE}{{20,}}"),
+    ("phx_", rf"{_LEFT}phx_{_WORD}{{40,}}"),
+    ("re_", rf"{_LEFT}re_{_WORD}{{8}}_{_WORD}{{24}}"),
+    ("vcp_", rf"{_LEFT}vcp_{_WORD}{{40,}}"),
+    ("rnd_", rf"{_LEFT}rnd_{_WORD}{{28,}}"),
+    ("nfp_", rf"{_LEFT}nfp_{_WORD}{{36,}}"),
+    ("fm2_", r"fm2_[A-Za-z0-9+/=_-]{40,}"),
+    ("fo1_", rf"{_LEFT}fo1_{_WIDE}{{40,}}"),
+    *(
+        (f"dp.{one}.", rf"{_LEFT}dp\.{one}\.(?:[a-z0-9_-]{{2,35}}\.)?{_WORD}{{40,}}")
+        for one in ("pt", "st", "ct", "sa")
+    ),
+    ("CFPAT-", rf"CFPAT-{_WIDE}{{40,}}"),
+    ("glc_", rf"{_LEFT}glc_[A-Za-z0-9+/=]{{32,}}"),
+    ("glsa_", rf"glsa_{_WORD}{{32}}_[0-9a-fA-F]{{8}}"),
+    ("NRAK-", r"NRAK-[A-Z0-9]{27}"),
+    ("8Q~", r"8Q~[A-Za-z0-9_~.-]{31,}"),  # of an application of Azure: a few characters stand before it
+    ("sl.", rf"{_LEFT}sl\.(?:u\.)?{_WIDE}{{60,}}"),
     *((f"shp{one}_", rf"shp{one}_[A-Fa-f0-9]{{30,}}") for one in ("at", "ss", "ca", "pa")),
-    ("hvs.", rf"hvs\.{_WIDE}{{24,}}"),
+    *((f"hv{one}.", rf"hv{one}\.{_WIDE}{{24,}}") for one in "sbr"),
     ("lin_api_", rf"lin_api_{_WORD}{{30,}}"),
     ("figd_", rf"figd_{_WIDE}{{30,}}"),
-    ("ATATT3", rf"{_LEFT}ATATT3{_WIDE}{{30,}}=*{_WORD}*"),
+    *((f"AT{one}TT3", rf"{_LEFT}AT{one}TT3{_WIDE}{{30,}}=*{_WORD}*") for one in "AC"),
+    ("ATBB", rf"{_LEFT}ATBB{_WORD}{{32}}"),
     *((f"sntry{one}_", rf"sntry{one}_[A-Za-z0-9_+/=-]{{30,}}") for one in "su"),
     ("dapi", rf"{_LEFT}dapi[0-9a-f]{{32}}"),
     ("SG.", rf"SG\.{_WIDE}{{16,}}\.{_WIDE}{{16,}}"),
     ("SK", rf"{_LEFT}SK[0-9a-f]{{32}}"),
     (":AA", rf"(?<=\d{{8}}):AA{_WIDE}{{30,}}"),  # the number of a bot stands before its secret
     ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{30,}"),
-    ("eyJ", rf"{_LEFT}eyJ{_WIDE}{{14,}}+\.{_WIDE}{{8,}}+(?:\.{_WIDE}*+){{0,3}}"),
+    ("eyJ", rf"{_LEFT}eyJ{_WIDE}{{14,1024}}+\.{_WIDE}{{8,}}+(?:\.{_WIDE}*+){{0,3}}"),
 )
 _PREFIXES = tuple(prefix for prefix, _ in _SHAPES)
 _SIGNLESS = tuple(prefix for prefix in _PREFIXES if prefix.isalnum())
 _SIGNED = tuple(prefix for prefix in _PREFIXES if not prefix.isalnum())
 _SLASHED = tuple(prefix for prefix in _PREFIXES if "/" in prefix)
 _LONGEST_BEGINNING = 32
+_FAR = 1_024
 _HEXADECIMAL = "0123456789abcdef-"  # hashes and UUIDs
 _TABLE = bytes(97 if (chr(one).isascii() and chr(one).isalnum()) or one in b"-_" else 32 for one in range(256))
 _RUN = b"a" * SHORTEST_RUN
@@ -90,8 +121,14 @@ class Span(NamedTuple):
 
 def tokens(text: str) -> list[Span]:
     """Where tokens of a known shape stand. A text without any beginning of one never compiles the pattern."""
-    matches = (_pattern().match(text, start) for start in _candidates(text))
-    return [Span(*found.span(), found.start()) for found in matches if found is not None]
+    found: list[Span] = []
+    for start in sorted(_candidates(text)):
+        if found and found[-1].end - start > _FAR:
+            continue  # deep inside of another one, which would be read again for each
+        match = _pattern().match(text, start)
+        if match is not None:
+            found.append(Span(*match.span(), start))
+    return found
 
 
 def has_run(data: bytes) -> bool:
@@ -118,7 +155,7 @@ def _beginnings(text: str, start: int, end: int) -> tuple[str, ...]:
     before = text[start - 1] if start > 0 else ""
     run = text[start:end]
     has_sign = ("-" in run or "_" in run) and run.strip(_HEXADECIMAL)
-    if has_sign or before in (".", ":"):
+    if has_sign or before in (".", ":", "~"):
         return _SIGNED
     return _SLASHED if before == "/" else ()
 
