@@ -51,7 +51,7 @@ class Host:
 
     def on_message_accepted(self, name: str, text: str) -> None:
         """Into the queue before anybody is told that it was accepted; the same id twice is one item."""
-        words = ("work", "enqueue", "--id", name, "--kind", "message", "--payload", "-")
+        words = ("work", "enqueue", f"--id={name}", "--kind", "message", "--payload", "-")
         self.workflow("message", named(name), *words, stdin=json.dumps({"text": text}))
 
     def on_state_transition(self) -> None:
@@ -60,7 +60,7 @@ class Host:
 
     def on_error(self, item: dict[str, Any], error: str) -> None:
         """Say what happened, then give the item back; after its last attempt it has failed."""
-        words = ("handling.failed", "--work-item", item["id"], "--payload", json.dumps({"error": error}))
+        words = ("handling.failed", f"--work-item={item['id']}", "--payload", json.dumps({"error": error}))
         self.workflow("error", named(item["id"]), "events", "append", *words)
         self.workflow("error", named(item["id"]), "work", "release", *hold(item))
 
@@ -105,7 +105,7 @@ def named(name: str) -> dict[str, str]:
 
 def hold(item: dict[str, Any]) -> tuple[str, ...]:
     """With the token of the claim: whoever lost the item meanwhile is refused."""
-    return ("--id", item["id"], "--token", str(item["token"]))
+    return (f"--id={item['id']}", "--token", str(item["token"]))
 
 
 def main(folder: str = "", action: str = "", *words: str) -> None:

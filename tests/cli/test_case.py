@@ -14,6 +14,7 @@ import pytest
 from jackline.app import config
 from jackline.app.case import place as case_place
 from jackline.app.case import writing
+from jackline.app.case.beginning import Opening
 from jackline.app.case.beginning import start as start_case
 from jackline.app.home import Home
 from jackline.errors import CaseRefused
@@ -397,7 +398,7 @@ def test_each_user_has_their_own(place: Place) -> None:
         ann = case_place.here(home, str(place.repository), environ)
         bob = ann._replace(user_name="bob", actor="bob")
         assert case_place.active(home, bob) is None
-        theirs = start_case(home, "theirs", at=bob)
+        theirs = start_case(home, Opening("theirs"), at=bob)
         assert case_place.current(home, bob).id == theirs.id != case_place.current(home, ann).id
         assert writing.switch(home, theirs.id, at=ann).id == theirs.id  # handed over
         assert [event.actor for event in home.store().events(f"case:{theirs.id}")] == ["bob", ann.actor]

@@ -90,11 +90,35 @@ def test_every_text_has_its_bounds(at: Place, words: tuple[str, ...], said: str)
     refused(at.type("case", *words), 2, said)
 
 
+def test_a_name_that_came_out_empty_is_not_the_active_case(at: Place) -> None:
+    """As in `--case "$ID"`, where nobody has set ID."""
+    begin(at)
+    for words in (("status", "--case", ""), ("hypothesis", "add", "x", "--case", ""), ("reopen", "")):
+        refused(at.type("case", *words), 1, "no case matches ''")
+    refused(at.type("case", "evidence", "add", "x", "--hypothesis", ""), 1, "no hypothesis matches ''")
+    refused(at.type("events", "tail", "--case", ""), 1, "no case matches ''")
+    assert do(at, "status", "--json").json["counts"] == {"hypothesis": 0, "evidence": 0, "command": 0, "learning": 0}
+
+
+@pytest.mark.parametrize("name", ["a\nb", " ", "x" * 201])
+def test_who_acts_has_a_name_in_one_line(at: Place, name: str) -> None:
+    begin(at)
+    ended = at.type("case", "hypothesis", "add", "x", environ={"JACKLINE_ACTOR": name})
+    refused(ended, 2, "JACKLINE_ACTOR: an actor is a name in one line")
+
+
 def test_a_name_that_cannot_be_a_hypothesis_is_told_in_short(at: Place) -> None:
     begin(at)
     ended = at.type("case", "evidence", "add", "x", "--hypothesis", "H" + "x" * 5000)
     refused(ended, 1, "no hypothesis matches 'Hxxx")
     assert len(ended.err) < 300
+
+
+def test_a_verification_that_kills_who_watches_it_has_failed(at: Place) -> None:
+    begin(at)
+    ended = at.type("case", "close", "--summary", "x", "--verification", "kill -9 $PPID")
+    assert (ended.code, "verification C001 failed (exit 137): kill -9 $PPID" in ended.err) == (16, True), ended
+    assert "that watched it was killed" in last_command(at)["output"]
 
 
 # the files of learnings
@@ -115,6 +139,7 @@ def test_a_file_that_git_could_never_find_again_is_refused(at: Place) -> None:
     (Path(os.fsdecode(bytes(at.repository) + b"/bad\xff.md"))).touch()
     refused(at.type(*LEARN, "bad\udcff.md"), 2, "not UTF-8")
     refused(at.type(*LEARN, "docs"), 2, "is a folder: name the file")
+    refused(at.type(*LEARN, "deep/" * 1_000), 2, "is longer than any path can be")
     (at.repository / "away").symlink_to(at.folder)
     refused(at.type(*LEARN, "away/x.md"), 2, "is no file inside")
 
@@ -136,6 +161,23 @@ def test_a_path_is_meant_from_here_unless_only_the_root_has_it(at: Place) -> Non
         do(at, *LEARN[1:], path, cwd=below)
     paths = [path for path, _ in review(at)]
     assert paths == ["docs/kept.md", "docs/kept.md", "docs/new.md", "docs/new.md", "new.md", "docs/deep/new.md"]
+
+
+def test_a_deleted_file_keeps_nothing_and_a_git_that_cannot_say_is_named(at: Place) -> None:
+    begin(at)
+    do(at, *LEARN[1:], "docs/kept.md")
+    (at.repository / "docs" / "kept.md").unlink()
+    assert review(at) == [("docs/kept.md", False)]
+    (at.repository / "docs" / "kept.md").touch()
+    assert review(at) == [("docs/kept.md", True)]
+    (at.repository / ".git" / "index").write_bytes(b"half an index")
+    (lacking,) = do(at, "learning", "review", "--json").rows
+    assert lacking["lacks"] == "git cannot say whether it tracks docs/kept.md: `git status` says why"
+    held = at.type("case", "hook", "pre-commit")
+    assert held.code == 0, "that is no reason to hold a commit"
+    assert "git cannot say which files it tracks" in held.err
+    refused(at.type("case", "close", "--summary", "x", "--verification", "true"), 1, "git cannot say")
+    assert do(at, "handoff", "--json").json["dirty_now"] == ["! git could not say what is changed"]
 
 
 def test_git_is_asked_about_the_case_s_own_repository(at: Place) -> None:

@@ -36,6 +36,8 @@ MANY = """
 import os, sys
 from jackline.app.case import writing
 from jackline.app.home import open_home
+from jackline.views import coalesce
+coalesce.once.__defaults__ = (60.0,)  # on a busy machine a slow one is not a stopped one
 with open_home() as home:
     print("ready", flush=True)
     sys.stdin.readline()
@@ -118,6 +120,12 @@ def test_nothing_is_believed_that_stands_in_a_file(place: Place) -> None:
     (folder / ".built").write_text("[" * 10_000)
     assert do(place, "hypothesis", "add", "c").out == "H003 open\n"
     assert texts(folder) == ["a", "b", "c"]
+    for name, odd in (("seq", "Infinity"), ("seq", "-1"), ("lines", '{"hypotheses.jsonl": -5}')):
+        built = json.loads((folder / ".built").read_text())
+        (folder / ".built").write_text(json.dumps({**built, name: "odd"}).replace('"odd"', odd))
+        do(place, "hypothesis", "add", "d")
+        assert texts(folder)[3:] == ["d"] * (len(texts(folder)) - 3), odd
+    assert len(texts(folder)) == 6
 
 
 def test_a_whole_folder_that_is_gone_comes_back(place: Place) -> None:
@@ -241,8 +249,7 @@ def test_many_processes_leave_whole_files(
     place: Place, backend: str, processes: int, each: int, request: pytest.FixtureRequest
 ) -> None:
     if backend == "postgres":
-        place.environ["JACKLINE_DATABASE"] = request.getfixturevalue("postgres_url")
-        assert place.type("db", "migrate").code == 0
+        place.environ["JACKLINE_DATABASE"] = request.getfixturevalue("postgres_database")
     folder = begin(place)
     writers = [place.python(MANY, str(one), str(each), stdin=subprocess.PIPE) for one in range(processes)]
     for writer in writers:

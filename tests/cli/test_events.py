@@ -262,9 +262,12 @@ def test_search_finds_what_is_newest_first(place: Place) -> None:
     assert types(place, "search", "BUILD", "--limit", "1") == ["build.green"]
     assert types(place, "search", "BUILD", "--since", "2120-01-01") == []
     assert types(place, "search", "nothing") == []
-    for words in (("",), ("x", "--since", "never"), ("x" * 1_001,)):
+    for words in (("",), ("x", "--since", "never"), ("x", "--since", ""), ("x" * 1_001,)):
         ended = place.type("events", "search", *words)
         assert (ended.code, is_one_line(ended)) == (2, True), ended
+    event = place.type("events", "search", "x", "--since", "journal:#1")
+    assert event.err.startswith("jackline: --since 'journal:#1' is no time: say 45s, 30m, 2h"), event
+    assert "or an event" not in event.err
 
 
 def test_what_a_terminal_would_obey_is_not_printed(place: Place) -> None:

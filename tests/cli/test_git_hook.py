@@ -150,6 +150,12 @@ def test_outside_of_a_repository_it_says_so(place: Place, action: str) -> None:
     assert "in no git repository" in ended.err
 
 
+def test_a_git_that_cannot_be_asked_is_no_missing_repository(at: Place) -> None:
+    ended = hook(at, "install", environ={"PATH": str(at.folder)})
+    assert (ended.code, is_one_line(ended)) == (2, True), ended
+    assert "git does not say where the hooks" in ended.err
+
+
 def test_an_unknown_word_is_refused(at: Place) -> None:
     ended = hook(at, "instal")
     assert (ended.code, is_one_line(ended)) == (2, True)

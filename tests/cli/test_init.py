@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from jackline.app import config, keys, preparing, skills
+from jackline.app import config, fresh, keys, preparing, skills
 from tests.cli.place import Place, is_one_line
 
 
@@ -40,7 +41,7 @@ def test_what_somebody_wrote_stays(place: Place) -> None:
     (place.repository / ".gitignore").write_bytes(b"*.pyc\r\nno newline at the end")
     assert place.type("init", "--json").json["steps"][0]["wrote"] is False
     assert (place.repository / "jackline.toml").read_text() == "max_steps = 9\n"
-    assert (place.repository / ".gitignore").read_bytes() == b"*.pyc\r\nno newline at the end\n.agents/runs/\n"
+    assert (place.repository / ".gitignore").read_bytes() == b"*.pyc\r\nno newline at the end\r\n.agents/runs/\r\n"
 
 
 def test_without_git_nothing_is_ignored(place: Place) -> None:
@@ -95,6 +96,7 @@ def test_a_pipe_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.repository / ".gitignore")
     ended = place.type("init")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
+    assert ended.err.endswith("/.gitignore is no regular file\n")
 
 
 # --- skills --------------------------------------------------------------------------------------------------
@@ -135,15 +137,27 @@ def test_many_at_once_write_each_thing_once(place: Place) -> None:
 # --- AGENTS.md -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("before", [b"", b"# Rules\r\nno newline at the end", b"# Rules\n", b"\xff not text\n\n"])
-def test_the_pointer_is_added_once_and_the_rest_stays(place: Place, before: bytes) -> None:
+@pytest.mark.parametrize(
+    ("before", "end"),
+    [
+        (b"", b"\n"),
+        (b"# Rules\r\nno newline at the end", b"\r\n"),
+        (b"# Rules\r\n\r\n", b"\r\n"),
+        (b"# Rules\n", b"\n"),
+        (b"\xff not text\n\n", b"\n"),
+    ],
+)
+def test_the_pointer_is_added_once_and_the_rest_stays(place: Place, before: bytes, end: bytes) -> None:
+    """In the file's own line ends, after one empty line."""
     path = place.repository / "AGENTS.md"
     path.write_bytes(before)
     assert "wrote" in place.type("init", "--agents-md").out.splitlines()[-1]
     after = path.read_bytes()
     assert after.startswith(before)
     assert after.removeprefix(before).strip().startswith(skills.BEGIN.encode())
-    assert after.endswith(f"{skills.END}\n".encode())
+    assert after.endswith(skills.END.encode() + end)
+    assert set(re.findall(rb"\r?\n", after)) == {end}
+    assert not before or (after.count(end * 2 + skills.BEGIN.encode()), after.count(end * 3)) == (1, 0)
     assert "left" in place.type("init", "--agents-md").out.splitlines()[-1]
     assert path.read_bytes() == after
 
@@ -160,6 +174,14 @@ def test_what_is_no_file_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.repository / "AGENTS.md")
     ended = place.type("init", "--agents-md")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
+    assert ended.err.endswith("/AGENTS.md is no regular file\n")
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_would_be(tmp_path: Path) -> None:
+    path = str(tmp_path / "missing" / "jackline.toml")
+    with pytest.raises(FileNotFoundError) as caught:
+        fresh.write(path, "words")
+    assert caught.value.filename == path
 
 
 # --- trust ---------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -62,6 +63,11 @@ def test_without_a_case_nothing_is_said_and_nothing_is_made(place: Place, fields
 )
 def test_words_that_mean_nothing_get_no_answer(noted: Place, words: str) -> None:
     ended = remind(noted, words)
+    assert (ended.code, ended.out, ended.err) == SILENT
+
+
+def test_where_nothing_can_be_read_nothing_is_said(noted: Place) -> None:
+    ended = noted.end_of(noted.execute(["/bin/sh", "-c", '"$0" -m jackline case hook claude <&-', sys.executable]))
     assert (ended.code, ended.out, ended.err) == SILENT
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -20,8 +21,7 @@ from tests.cli.test_light import HEAVY, PROGRAM
 def queue(place: Place, request: pytest.FixtureRequest) -> Place:
     """A place with a database of each kind."""
     if request.param == "postgres":
-        place.environ["JACKLINE_DATABASE"] = request.getfixturevalue("postgres_url")
-        assert place.type("db", "migrate").code == 0
+        place.environ["JACKLINE_DATABASE"] = request.getfixturevalue("postgres_database")
     return place
 
 
@@ -69,14 +69,24 @@ def test_a_loop_ends_when_there_is_nothing_left(queue: Place) -> None:
     for number in range(3):
         work(queue, "enqueue", "--id", f"i{number}", "--kind", "mail", "--payload", str(number))
     program = (
-        'while item=$("$0" -m jackline work next --kind mail --json); do '
+        'while item=$("$0" -m jackline work next --kind mail --json); code=$?; [ "$code" -eq 0 ]; do '
         'id=$(printf "%s" "$item" | "$0" -c "import json,sys; print(json.load(sys.stdin)[\'id\'])"); '
-        'echo "$id"; "$0" -m jackline work resolve "$id" > /dev/null; done'
+        'echo "$id"; "$0" -m jackline work resolve --id="$id" > /dev/null; done; [ "$code" -eq 4 ]'
     )
     ended = queue.end_of(queue.execute(["/bin/sh", "-c", program, sys.executable]))
     assert (ended.code, ended.out) == (0, "i0\ni1\ni2\n"), ended
     assert ended.err == "jackline: there is nothing to claim\n"
-    refused(queue, 1, "there is nothing to claim", "next")
+    refused(queue, 4, "there is nothing to claim", "next")
+
+
+def test_an_empty_queue_is_told_from_trouble(place: Place) -> None:
+    """A loop may end with the one, and must not be silent about the other."""
+    nothing = {"error": "there is nothing to claim", "exit_code": 4}
+    assert place.type("work", "next", "--json").json == nothing
+    work(place, "enqueue", "--kind", "mail")
+    assert place.type("work", "next", "--kind", "other", "--json").json == nothing
+    (place.home / "state.sqlite").write_bytes(b"no database at all, but as long as the head of one is" * 4)
+    refused(place, 1, "is damaged or not a jackline database", "next")
 
 
 def test_looking_makes_no_home(place: Place) -> None:
@@ -84,7 +94,7 @@ def test_looking_makes_no_home(place: Place) -> None:
         ended = place.type("work", action)
         assert (ended.code, ended.out, ended.err) == (0, "", "no work item fits\n")
         assert place.type("work", action, "--json").out == ""
-    refused(place, 1, "there is nothing to claim", "next")
+    refused(place, 4, "there is nothing to claim", "next")
     for words in (
         ("claim", "x"),
         ("get", "x"),
@@ -117,6 +127,8 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("enqueue", "--kind", "k", "--payload", ""), "the payload is no JSON"),
         (("enqueue", "--kind", "k", "--payload", "@missing.json"), "missing.json cannot be read"),
         (("enqueue", "--kind", "k", "--id", "a\nb"), "cannot be the id of a work item"),
+        (("enqueue", "--kind", "k", "--id", ""), "'' cannot be the id of a work item"),
+        (("get", "--id", "-x"), "--id: expected one argument; what begins with a dash is written --id=-…"),
         (("enqueue", "--kind", "k", "--id", "x" * 201), "cannot be the id of a work item"),
         (("enqueue", "--kind", ""), "cannot be the kind of a work item"),
         (("enqueue", "--kind", "k", "--priority", "high"), "'high' is not a whole number"),
@@ -133,6 +145,9 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("resolve", "a", "--token", "0"), "'0' is no token: a claim prints one"),
         (("annotate", "a"), "one of the arguments --notes --notes-json is required"),
         (("annotate", "a", "--notes-json", "{"), "what --notes-json says is no JSON"),
+        (("enqueue", "--kind", "k", "--question", ""), "the question is empty"),
+        (("enqueue", "--kind", "k", "--question", " "), "the question is empty"),
+        (("next", "--kind", "k", "--kind", ""), "which kind? an empty one has no items"),
         (("wait-human", "a"), "arguments are required: --question"),
         (("wait-human", "a", "--question", " "), "the question is empty"),
         (("answer", "a"), "say which item and what the answer is: jackline work answer ID TEXT"),
@@ -211,14 +226,27 @@ def test_a_person_is_asked_and_answers(queue: Place) -> None:
     work(queue, "enqueue", "--id", "a", "--kind", "k")
     token = str(work(queue, "next", "--owner", "agent")["token"])
     ended = queue.type("work", "wait-human", "a", "--owner", "agent", "--token", token, "--question", "left or right?")
-    assert (ended.code, ended.out) == (0, "a waits for a person: jackline work answer a TEXT\n")
-    refused(queue, 1, "there is nothing to claim", "next")
+    assert (ended.code, ended.out) == (0, "a waits for a person: jackline work answer a 'YOUR ANSWER'\n")
+    refused(queue, 4, "there is nothing to claim", "next")
     refused(queue, 1, "a person answers it first", "claim", "a")
     assert "left or right?" in queue.type("work", "list", "--status", "waiting_human").out
     answered = work(queue, "answer", "a", "left")
     assert (answered["status"], answered["answer"]) == ("pending", "left")
     again = work(queue, "next")
     assert (again["question"], again["answer"], again["token"]) == ("left or right?", "left", 2)
+
+
+def test_a_command_that_is_shown_can_be_typed_whatever_the_id(place: Place) -> None:
+    for name in ("-a", "--home=/evil"):
+        work(place, "enqueue", f"--id={name}", "--kind", "k")
+    shown = place.type("work", "list", "--limit", "1").err
+    again = shlex.split(shown.removeprefix("more: "))
+    assert again == ["jackline", "work", "list", "--limit", "1", "--after=--home=/evil"]
+    assert place.type(*again[1:]).out.startswith("-a\t")
+    work(place, "claim", "--id=-a", "--owner", "agent")
+    parked = place.type("work", "wait-human", "--id=-a", "--owner", "agent", "--question", "left or right?")
+    command = shlex.split(parked.out.partition("person: ")[2])
+    assert work(place, *command[2:-1], "left")["answer"] == "left"
 
 
 @pytest.mark.parametrize("words", [("a", "yes"), ("--id", "a", "yes"), ("a", "--answer", "yes")])

@@ -12,6 +12,7 @@ from jackline.app import skills
 from jackline.cli.main import COMMANDS, _parse
 from jackline.cli.output import standard
 from jackline.errors import UsageError
+from tests.cli.place import Place
 from tests.docs import pages
 from tests.docs.test_truth import COMMAND, ELSEWHERE, FLAG, flags_of, known_commands
 
@@ -85,3 +86,14 @@ def test_the_others_pass_the_learning_gate(name: str) -> None:
     text = skills.text_of(name)
     assert "jackline case learning review --require-resolved" in text
     assert "jackline case close" in text
+
+
+def test_what_the_commit_skill_says_about_an_unresolved_learning_resolves_it(place: Place) -> None:
+    learn = ("learning", "add", "--kind", "doc-gap", "--summary", "s", "--repo-action", "docs", "--path", "no.md")
+    for words in (("start", "why is it slow?"), learn):
+        assert place.type("case", *words).code == 0
+    gate = ("case", "learning", "review", "--require-resolved")
+    assert place.type(*gate).code == 1
+    (cure,) = (line for line in lines(SOURCE / "skills" / "commit.md") if "L001" in line)
+    assert place.type(*shlex.split(cure)[1:]).code == 0
+    assert place.type(*gate).code == 0

@@ -129,6 +129,13 @@ def test_a_host_that_was_only_frozen_cannot_end_what_another_one_ended(played: P
     assert "work.released" not in played.kinds("m1")[-1:]
 
 
+def test_a_name_that_looks_like_a_flag_is_a_name(played: Played) -> None:
+    assert played.type("message", "--json", "hello").code == 0
+    assert played.work("[ -e tried ] || { touch tried; exit 3; }").code == 0
+    (row,) = played.place.type("work", "list", "--home", str(played.instance), "--json").rows
+    assert (row["id"], row["status"], row["attempts"]) == ("--json", "done", 2)
+
+
 @pytest.mark.full
 def test_what_fails_is_told_and_tried_again_until_its_attempts_are_used_up(played: Played) -> None:
     played.type("message", "m1", "hello")

@@ -23,7 +23,9 @@ def write(work: Work, *names: str) -> None:
 
 
 def seen(work: Work, *paths: str, **env: str) -> set[str]:
-    return set(tracked(str(work.tree), paths, {**work.env, **env}))
+    found = tracked(str(work.tree), paths, {**work.env, **env})
+    assert found is not None
+    return set(found)
 
 
 def test_committed_and_staged_files_are_tracked(work: Work) -> None:
@@ -40,6 +42,26 @@ def test_a_file_that_is_staged_for_removal_is_not(work: Work) -> None:
     work.commit("one")
     work.git("rm", "-q", "--cached", "a.md")
     assert seen(work, "a.md") == set()
+
+
+def test_a_file_that_was_deleted_is_not_but_for_the_commit_that_holds_it(work: Work) -> None:
+    write(work, "a.md", "b.md")
+    work.git("add", ".")
+    work.commit("one")
+    (work.tree / "a.md").unlink()
+    assert seen(work, "a.md", "b.md") == {"b.md"}
+    assert seen(work, "a.md", GIT_INDEX_FILE=str(work.tree / ".git" / "index")) == {"a.md"}
+    work.git("update-index", "--skip-worktree", "a.md")  # as in a sparse checkout
+    assert seen(work, "a.md") == {"a.md"}
+
+
+def test_where_git_cannot_say_nothing_is_claimed(work: Work) -> None:
+    write(work, "a.md")
+    work.git("add", ".")
+    (work.tree / ".git" / "index").write_bytes(b"half an index")
+    assert tracked(str(work.tree), ["a.md"], work.env) is None
+    assert tracked(str(work.tree), [], work.env) == frozenset()
+    assert tracked(str(work.tree), ["a.md"], {"PATH": ""}) is None
 
 
 def test_a_folder_is_no_file_and_a_star_is_only_a_star(work: Work) -> None:

@@ -194,7 +194,15 @@ def test_a_handoff_stays_short_and_harmless() -> None:
     assert len(text) < 60_000
     assert "\x1b" not in text
     assert "… and 440 before them" in text
-    assert len(case_handoff.to_dict(TOLD._replace(hypotheses=many))["hypotheses"]) == 20
+    values = case_handoff.to_dict(TOLD._replace(hypotheses=many, unresolved=(*TOLD.unresolved,) * 500))
+    assert [len(values[name]) for name in ("hypotheses", "next_steps", "unresolved_learnings")] == [20, 20, 20]
+
+
+def test_an_open_hypothesis_is_told_however_many_were_decided_after_it() -> None:
+    decided = (entry(H, "no", "rejected", number) for number in range(2, 502))
+    values = case_handoff.to_dict(TOLD._replace(hypotheses=(entry(H, "the cache", "open"), *decided)))
+    ids = [one["id"] for one in values["hypotheses"]]
+    assert (ids[0], ids[1], len(ids)) == ("H001", "H482", 21)
 
 
 def test_of_a_closed_case_the_way_back_is_told() -> None:

@@ -38,6 +38,12 @@ def test_a_tracked_file_or_a_reason_resolves_it(data: dict[str, str], lacks: str
     assert [one.lacks for one in unresolved([learning(1, **data)], TRACKED)] == ([lacks] if lacks else [])
 
 
+def test_without_an_answer_of_git_only_a_reason_resolves_it() -> None:
+    said = "git cannot say whether it tracks docs/a.md: `git status` says why"
+    entries = [learning(1, path="docs/a.md"), learning(2, reason="a one-off")]
+    assert [one.lacks for one in unresolved(entries, None)] == [said]
+
+
 def test_other_entries_are_passed_over() -> None:
     hypothesis = Entry("c", EntryKind.HYPOTHESIS, 1, AT, AT, "because", "open")
     assert unresolved([hypothesis], TRACKED) == []

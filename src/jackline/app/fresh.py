@@ -12,6 +12,8 @@ from jackline.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_WINDOWS = b"\r\n"
+
 
 def write(path: str, text: str, mode: int = 0o666) -> bool:
     """Whether it was written; False if anything of that name is there, be it a link that leads nowhere."""
@@ -25,6 +27,9 @@ def write(path: str, text: str, mode: int = 0o666) -> bool:
             file.flush()
             os.fsync(file.fileno())
         return _named(beside, path)
+    except OSError as error:
+        error.filename = path  # nobody knows the name beside it
+        raise
     finally:
         with suppress(FileNotFoundError):
             os.unlink(beside)
@@ -44,19 +49,26 @@ def _named(beside: str, path: str) -> bool:
 
 
 def add(path: str, lacking: Callable[[bytes], bytes]) -> bool:
-    """Whether something was added to the end of a file: what `lacking` says that its text lacks."""
+    """Whether something was added to the end of a file: what `lacking` says that its text lacks.
+
+    Lines end with a newline in what it is told and says, and in the file as they ended there before.
+    """
     import fcntl
 
     with open(path, "ab+", opener=_opener) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise UsageError(f"{path} is no regular file")
         fcntl.flock(file, fcntl.LOCK_EX)  # of two at once only one adds it
         file.seek(0)
-        more = lacking(file.read())
-        file.write(more)
+        text = file.read()
+        more = lacking(text.replace(_WINDOWS, b"\n"))
+        has_windows_ends = text.partition(b"\n")[0].endswith(b"\r")
+        file.write(more.replace(b"\n", _WINDOWS) if has_windows_ends else more)
     return bool(more)
 
 
 def _opener(path: str, flags: int) -> int:
     """Through no link, and without waiting for whoever reads a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UsageError(f"{path} is no regular file")
+    return descriptor

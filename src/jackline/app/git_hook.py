@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.domain.learning import REVIEW, line
+from jackline.app import places
+from jackline.domain import learning
 from jackline.errors import Refused, UsageError
 from jackline.named import NamedTuple
 
@@ -23,7 +24,7 @@ _MARK = "# Written by jackline"
 CALL = f"jackline case hook {NAME}"
 _BODY = f"""\
 # `jackline case hook remove` takes it away, `git commit --no-verify` passes it by.
-# A commit waits until every learning of the active case is in a tracked file or has a reason (`{REVIEW}`).
+# A commit waits until every learning of the active case is in a tracked file or has a reason (`{learning.REVIEW}`).
 if ! command -v jackline >/dev/null 2>&1; then
     echo "jackline is not on the PATH: nobody looks whether learnings are resolved" >&2
     exit 0
@@ -81,7 +82,10 @@ def remove(folder: str, environ: Mapping[str, str]) -> tuple[Hook, bool]:
 
 
 def unresolved(home: Home, folder: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The active case, and its learnings that hold a commit here; nothing without a case, or in another repository."""
+    """The active case, and its learnings that hold a commit here; nothing without a case, or in another repository.
+
+    Refused where git cannot be asked: that is no reason to hold a commit.
+    """
     from jackline.app.case import place, reviewing
 
     if home.is_new:
@@ -90,8 +94,11 @@ def unresolved(home: Home, folder: str, environ: Mapping[str, str]) -> tuple[str
     case = place.active(home, at)
     if case is None or case.repository != at.repository:
         return "", []
-    found = reviewing.unresolved(case, reviewing.learnings_of(home, case), environ)
-    return case.id, [line(one) for one in found]
+    learnings = reviewing.learnings_of(home, case)
+    tracked = reviewing.tracked_files(case, learnings, environ)
+    if tracked is None:
+        raise Refused(f"git cannot say which files it tracks in {case.path}")
+    return case.id, [learning.line(one) for one in learning.unresolved(learnings, tracked)]
 
 
 def _hooks_folder(folder: str, environ: Mapping[str, str]) -> str:
@@ -100,6 +107,8 @@ def _hooks_folder(folder: str, environ: Mapping[str, str]) -> str:
 
     said = Git(folder, inherited(environ)).ask("rev-parse", "--git-path", "hooks")
     if not said or not said.strip("\n"):
+        if os.path.exists(os.path.join(places.repository_of(folder), ".git")):
+            raise Refused(f"git does not say where the hooks of {folder} are: `git status` says why")
         raise UsageError(f"{folder} is in no git repository: go into one, or make one with `git init`")
     return os.path.join(folder, os.path.expanduser(said.rstrip("\n")))
 

@@ -15,8 +15,16 @@ RUN = "JACKLINE_RUN"  # set for everything that an agent of a run starts
 
 
 def actor(environ: Mapping[str, str]) -> str:
-    """Whose name stands in events and on claims."""
-    return environ.get(ACTOR) or user_name()
+    """Whose name stands in events and on claims; UsageError if nobody can be called so."""
+    name = environ.get(ACTOR)
+    if not name:
+        return user_name()
+    from jackline.domain.journal import wrong_actor
+    from jackline.errors import UsageError
+
+    if wrong := wrong_actor(name):
+        raise UsageError(f"{ACTOR}: {wrong}")
+    return name
 
 
 def user_name() -> str:

@@ -39,7 +39,7 @@ def enqueue(  # noqa: PLR0913 - what an item has
     priority: int = 0,
     max_attempts: int = MOST_ATTEMPTS,
     notes: str = "",
-    question: str = "",
+    question: str | None = None,
     actor: str = "",
     folder: str | None = None,
 ) -> tuple[WorkItem, bool]:
@@ -49,7 +49,9 @@ def enqueue(  # noqa: PLR0913 - what an item has
     has to fit the schema of its kind that the home, or the project around `folder`, may have.
     """
     value, who = value_of(payload, "the payload", _EXAMPLE), _who(actor)
-    new = NewItem(item_id or _fresh(), kind, canonical(value), priority, max_attempts, _short(notes), _short(question))
+    item_id = _fresh() if item_id is None else item_id
+    asked = "" if question is None else _asked(question)
+    new = NewItem(item_id, kind, canonical(value), priority, max_attempts, _short(notes), asked)
     _refuse_unfitting(home, new, value, folder)
     made = home.store(create=True).enqueue(new, clock.wall_ms(), who)
     _changed(home)
@@ -58,6 +60,8 @@ def enqueue(  # noqa: PLR0913 - what an item has
 
 def next_item(home: Home, kinds: Sequence[str] = (), owner: str = "", lease_ms: int = LEASE_MS) -> WorkItem | None:
     """Claim the next item of one of these kinds (none: any); None if there is nothing to claim."""
+    if "" in kinds:
+        raise UsageError("which kind? an empty one has no items")
     if home.is_new:
         return None
     item = home.store(create=True).claim_next(kinds, _who(owner), lease_ms, clock.wall_ms())
@@ -114,10 +118,8 @@ def annotate(home: Home, item_id: str, notes: str, actor: str = "") -> WorkItem:
 
 def wait_human(home: Home, item_id: str, question: str, owner: str = "", token: int | None = None) -> WorkItem:
     """Let an item wait for a person's answer."""
-    if not question.strip():
-        raise UsageError("what shall the person be asked? the question is empty")
-    hold = Hold(item_id, _who(owner), token)
-    item = _store(home, item_id).park_item(hold, _short(question), clock.wall_ms())
+    asked, hold = _asked(question), Hold(item_id, _who(owner), token)
+    item = _store(home, item_id).park_item(hold, asked, clock.wall_ms())
     _changed(home)
     return item
 
@@ -222,6 +224,12 @@ def _short(text: str) -> str:
     if len(text) > LONGEST:
         raise UsageError(f"a text of a work item has at most {LONGEST:,} characters: write a file, and name it")
     return text
+
+
+def _asked(question: str) -> str:
+    if not question.strip():
+        raise UsageError("what shall the person be asked? the question is empty")
+    return _short(question)
 
 
 def _noted(notes: str | None) -> str | None:

@@ -68,7 +68,8 @@ def _before_commit(home: Home, out: Output) -> int:
     for line in lines:
         out.note(f"jackline: {printable(line)}")
     count = f"{len(lines)} learnings of case {case_id} are" if len(lines) > 1 else f"a learning of case {case_id} is"
-    out.note(f"jackline: {count} unresolved: stage the file, or `git commit --no-verify`")
+    reason = "`jackline case learning amend` names another one, or a reason"
+    out.note(f"jackline: {count} unresolved: stage the file ({reason}), or `git commit --no-verify`")
     return UNRESOLVED
 
 
@@ -77,7 +78,7 @@ def _remind(agent: str, home: Home, out: Output) -> int:
     from jackline.app.reminding import said
 
     try:
-        text = said(home, agent, sys.stdin.buffer.read(_LONGEST))
+        text = said(home, agent, b"" if sys.stdin is None else sys.stdin.buffer.read(_LONGEST))
     except JacklineError as error:
         out.note(f"jackline: {printable(str(error))}")
         return 0

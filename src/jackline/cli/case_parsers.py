@@ -100,7 +100,7 @@ def _hypothesis(made: Mapping[str, Parser]) -> None:
 
 def _evidence(parser: Parser) -> None:
     _text(parser, "TEXT", "what was seen")
-    parser.add_argument("--hypothesis", metavar="H001", default="", help="which hypothesis it is about")
+    parser.add_argument("--hypothesis", metavar="H001", help="which hypothesis it is about")
     _case(parser)
 
 

@@ -60,7 +60,10 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message};{self._meant(message)} `{self.prog} --help` says what it takes")
 
     def _meant(self, message: str) -> str:
-        """The words that are near the ones that nobody knows."""
+        """The words that are near the ones that nobody knows, or how a value is written that looks like a flag."""
+        if message.endswith(("expected one argument", "expected at least one argument")):
+            flag = message.partition(":")[0].rpartition("/")[2].removeprefix("argument ")
+            return f" what begins with a dash is written {flag}=-…;"
         unknown = message.partition("unrecognized arguments: ")[2].split()
         if flags := [word.partition("=")[0] for word in unknown if word.startswith("-")]:
             return nearest(flags[0], self._flags())

@@ -72,6 +72,12 @@ class RepoAction(StrEnum):
 
 
 LETTERS = {EntryKind.HYPOTHESIS: "H", EntryKind.EVIDENCE: "E", EntryKind.COMMAND: "C", EntryKind.LEARNING: "L"}
+COUNTERS = {  # the columns of a case that count its entries
+    EntryKind.HYPOTHESIS: "hypotheses",
+    EntryKind.EVIDENCE: "evidence",
+    EntryKind.COMMAND: "commands",
+    EntryKind.LEARNING: "learnings",
+}
 _MOST_DIGITS = 18  # what both databases hold
 
 

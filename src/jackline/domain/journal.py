@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain import case, plain_json, work
+from jackline.domain import plain_json
 from jackline.domain.events import canonical
 from jackline.named import NamedTuple
 
@@ -24,8 +24,7 @@ OWN = frozenset(
         "turn", "work",
     }
 )  # fmt: skip
-_KIND = re.compile(r"[a-z][a-z0-9_.-]*", re.ASCII)
-_WORK, _CASE = work.stream_of(""), case.stream_of("")
+_KIND = r"[a-z][a-z0-9_.-]*"
 _MOST_DIGITS = 18  # what both databases hold
 
 
@@ -57,16 +56,19 @@ def event_id(text: str) -> EventId | None:
 
 def owner_of(stream: str) -> Owner:
     """The run, the work item or the case that a stream belongs to."""
-    if stream.startswith(_WORK):
-        return Owner(work_item_id=stream.removeprefix(_WORK))
-    if stream.startswith(_CASE):
-        return Owner(case=stream.removeprefix(_CASE))
+    from jackline.domain import case, work  # here, because who only writes an event needs neither
+
+    of_work, of_case = work.stream_of(""), case.stream_of("")
+    if stream.startswith(of_work):
+        return Owner(work_item_id=stream.removeprefix(of_work))
+    if stream.startswith(of_case):
+        return Owner(case=stream.removeprefix(of_case))
     return Owner() if ":" in stream else Owner(run=stream)
 
 
 def wrong_kind(kind: str) -> str:
     """Why an event may not be of this kind, in words; empty if it may."""
-    if len(kind) > LONGEST_KIND or not _KIND.fullmatch(kind):
+    if len(kind) > LONGEST_KIND or not re.fullmatch(_KIND, kind, re.ASCII):
         most = f"at most {LONGEST_KIND} characters"
         return f"an event's type is words with dots between, such as build.finished: a-z, 0-9, _ and -, {most}"
     first = kind.partition(".")[0]

@@ -28,8 +28,11 @@ def paths_of(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in named if path))
 
 
-def unresolved(entries: Iterable[Entry], tracked: Collection[str]) -> list[Unresolved]:
-    """The learnings that are neither in a tracked file nor have a reason; other entries are passed over."""
+def unresolved(entries: Iterable[Entry], tracked: Collection[str] | None) -> list[Unresolved]:
+    """The learnings that are neither in a tracked file nor have a reason; other entries are passed over.
+
+    `tracked` is None where git could not be asked.
+    """
     judged = (Unresolved(one, _lacks(one, tracked)) for one in entries if one.kind is EntryKind.LEARNING)
     return [one for one in judged if one.lacks]
 
@@ -49,7 +52,7 @@ class Review(NamedTuple):
 
 
 def review(
-    cases: Sequence[Case], entries: Mapping[str, Sequence[Entry]], tracked: Mapping[str, Collection[str]]
+    cases: Sequence[Case], entries: Mapping[str, Sequence[Entry]], tracked: Mapping[str, Collection[str] | None]
 ) -> Review:
     """Look at the open cases; a closed one has passed its own gate. `entries` and `tracked` are by the case's id."""
     still_open = [case for case in cases if case.status is CaseStatus.OPEN]
@@ -71,10 +74,12 @@ def _is_asked(entry: Entry) -> bool:
     return entry.kind is EntryKind.LEARNING and not entry.data.get("reason")
 
 
-def _lacks(entry: Entry, tracked: Collection[str]) -> str:
+def _lacks(entry: Entry, tracked: Collection[str] | None) -> str:
     if entry.data.get("reason"):
         return ""
     path = str(entry.data.get("path") or "")
     if not path:
         return "it names no file and no reason"
+    if tracked is None:
+        return f"git cannot say whether it tracks {path}: `git status` says why"
     return "" if path in tracked else f"{path} is not tracked by git"

@@ -1,4 +1,4 @@
-"""Which files git tracks in a repository: those in its index, so staged ones too. It only reads."""
+"""Which files git tracks in a repository: those in its index, so staged ones too. It only reads, through no filter."""
 
 from __future__ import annotations
 
@@ -13,15 +13,26 @@ if TYPE_CHECKING:
     from jackline.engine.process import Warden
 
 
-def tracked(root: str, paths: Sequence[str], env: Mapping[str, str], warden: Warden | None = None) -> frozenset[str]:
-    """Those of the paths (from the root of the repository) that are tracked files; none where git cannot say.
+_INDEX = "GIT_INDEX_FILE"
+_DELETED = "R "
 
-    While git makes a commit, GIT_INDEX_FILE in `env` names what that commit will hold.
+
+def tracked(
+    root: str, paths: Sequence[str], env: Mapping[str, str], warden: Warden | None = None
+) -> frozenset[str] | None:
+    """Those of the paths (from the root of the repository) that are tracked files; None where git cannot say.
+
+    One that was deleted will not be tracked for long. While git makes a commit, GIT_INDEX_FILE in `env` names what that
+    commit will hold, whatever is on the disk.
     """
     wanted = {path: os.path.normpath(path) for path in paths if path}
     inside = [path for path in wanted.values() if not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir]
     if not inside or not os.path.isdir(root):
         return frozenset()
-    listed = Git(root, env, warden).ask("--literal-pathspecs", "ls-files", "-z", "--cached", "--", *inside)
-    known = frozenset((listed or "").split("\0"))
+    words = ("--literal-pathspecs", "ls-files", "-z", "-t", "--cached", *(() if env.get(_INDEX) else ("--deleted",)))
+    listed = Git(root, env, warden).ask(*words, "--", *inside)
+    if listed is None:
+        return None if os.path.exists(os.path.join(root, ".git")) else frozenset()
+    lines = listed.split("\0")
+    known = {line[2:] for line in lines} - {line[2:] for line in lines if line.startswith(_DELETED)}
     return frozenset(path for path, normal in wanted.items() if normal in known)

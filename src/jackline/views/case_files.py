@@ -175,9 +175,10 @@ def _standing(path: str) -> Standing:
     try:
         told = json.loads(_read(path, 1 << 20) or "{}")
         lines = {str(name): int(count) for name, count in told["lines"].items()}
-        return Standing(int(told["seq"]), lines, dict(told["marks"]))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        known = Standing(int(told["seq"]), lines, dict(told["marks"]))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):  # also of an infinity
         return Standing()
+    return known if min(known.seq, *lines.values(), 0) == 0 else Standing()
 
 
 def _mark(path: str) -> list[int] | None:

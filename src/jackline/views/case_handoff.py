@@ -79,15 +79,24 @@ def to_dict(told: Handoff) -> dict[str, Any]:
     """Plain JSON values."""
     return {
         **case_lines.case_values(told.case),
-        "hypotheses": [case_lines.entry_values(one) for one in _last(told.hypotheses, _MOST_HYPOTHESES)],
+        "hypotheses": [case_lines.entry_values(one) for one in _worth_telling(told)],
         "evidence": [case_lines.entry_values(one) for one in _last(told.evidence, _MOST_HYPOTHESES)],
         "commands": [case_lines.entry_values(one) for one in _last(told.commands, _MOST_COMMANDS)],
         "learnings": [case_lines.entry_values(one) for one in _last(told.learnings, _MOST_HYPOTHESES)],
-        "unresolved_learnings": [{**case_lines.entry_values(one.entry), "lacks": one.lacks} for one in told.unresolved],
+        "unresolved_learnings": [
+            {**case_lines.entry_values(one.entry), "lacks": one.lacks} for one in told.unresolved[-_MOST_HYPOTHESES:]
+        ],
         "dirty_now": list(told.dirty),
-        "next_steps": [f"{one.id}: {one.text}" for one in told.still_open],
+        "next_steps": [f"{one.id}: {one.text}" for one in _last(told.still_open, _MOST_HYPOTHESES)],
         "next_commands": next_commands(told),
     }
+
+
+def _worth_telling(told: Handoff) -> list[Entry]:
+    """The newest hypotheses, and the newest that are open, however many were decided after them."""
+    newest = _last(told.hypotheses, _MOST_HYPOTHESES)
+    still_open = _last(told.still_open, _MOST_HYPOTHESES)
+    return sorted({one.number: one for one in (*newest, *still_open)}.values(), key=lambda one: one.number)
 
 
 def text_of(told: Handoff) -> str:

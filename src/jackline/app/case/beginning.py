@@ -11,50 +11,44 @@ from jackline.app.case import files, place
 from jackline.app.case.writing import text_of
 from jackline.clock import wall_ms
 from jackline.errors import CaseRefused
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.app.case.place import Here
     from jackline.app.home import Home
-    from jackline.domain.case import Case
+    from jackline.domain.case import Case, Problem
 
 _INTAKE_SECONDS = 60.0
 _LONGEST_PLAN = 65_536
 _LONGEST_SLUG = 48
 _MOST_DIRTY = 200
+_SILENT = "! git could not say what is changed"
 
 
-def start(  # noqa: PLR0913 - the capsule has these parts
-    home: Home,
-    request: str,
-    *,
-    intent: str = "",
-    target: Sequence[str] = (),
-    non_goal: Sequence[str] = (),
-    risk: Sequence[str] = (),
-    verify: Sequence[str] = (),
-    skip_intake: bool = False,
-    at: Here | None = None,
-) -> Case:
+class Opening(NamedTuple):
+    """What somebody says who begins a case."""
+
+    request: str
+    intent: str = ""
+    targets: Sequence[str] = ()
+    non_goals: Sequence[str] = ()
+    risks: Sequence[str] = ()
+    verify: Sequence[str] = ()
+
+
+def start(home: Home, told: Opening, *, skip_intake: bool = False, at: Here | None = None) -> Case:
     """Begin a case and make it the active one of this place; Refused if an open one is."""
-    from jackline.domain.case import Problem
     from jackline.store.state_contract import NewCase
 
     at = at or place.here(home)
-    request = text_of(request, "the request")
+    request = text_of(told.request, "the request")
     _refuse_second(home, at)
-    lists = (
-        _texts(target, "--target"),
-        _texts(verify, "--verify"),
-        _texts(risk, "--risk"),
-        _texts(non_goal, "--non-goal"),
-    )
-    targets, verification, risks, non_goals = lists
-    intent = text_of(intent, "--intent") if intent.strip() else ""
-    secrecy.refuse_secret_proof("\n".join(verification), "--verify")
+    problem = _problem(told)
+    secrecy.refuse_secret_proof("\n".join(problem.expected_verification), "--verify")
     plan = None if skip_intake else intake_plan(home, request, at)
-    problem = Problem(intent, targets, plan, verification, risks, non_goals, dirty(at.path))
+    problem = problem._replace(intake_plan=plan, dirty_worktree=dirty(at.path))
     now = wall_ms()
     store = home.store(create=True)
     name = name_of(store.redactor.redact(request), now)  # a folder and every command show it
@@ -62,6 +56,19 @@ def start(  # noqa: PLR0913 - the capsule has these parts
     case = store.start_case(new, at.place, now, at.actor)
     files.follow(home, case.id)
     return case
+
+
+def _problem(told: Opening) -> Problem:
+    """The capsule as far as it was said."""
+    from jackline.domain.case import Problem
+
+    return Problem(
+        intent=text_of(told.intent, "--intent") if told.intent.strip() else "",
+        target_properties=_texts(told.targets, "--target"),
+        expected_verification=_texts(told.verify, "--verify"),
+        risks=_texts(told.risks, "--risk"),
+        non_goals=_texts(told.non_goals, "--non-goal"),
+    )
 
 
 def name_of(request: str, at: int) -> str:
@@ -78,12 +85,13 @@ def name_of(request: str, at: int) -> str:
 
 
 def dirty(path: str) -> tuple[str, ...]:
-    """What `git status --porcelain` says of a repository; nothing where there is none."""
+    """What `git status --porcelain` says of a repository; nothing where there is none, one line where it is silent."""
     if not os.path.exists(os.path.join(path, ".git")):
         return ()
     from jackline.engine.changes import Git, unbound
 
-    lines = (Git(path, unbound(os.environ)).ask("status", "--porcelain") or "").splitlines()
+    said = Git(path, unbound(os.environ)).ask("status", "--porcelain")
+    lines = [_SILENT] if said is None else said.splitlines()
     more = (f"… and {len(lines) - _MOST_DIRTY} more",) if len(lines) > _MOST_DIRTY else ()
     return (*lines[:_MOST_DIRTY], *more)
 

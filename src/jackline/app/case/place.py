@@ -77,8 +77,8 @@ def current(home: Home, at: Here | None = None) -> Case:
 
 
 def chosen(home: Home, case_id: str | None = None, at: Here | None = None) -> Case:
-    """The case that is named, else the active one."""
-    return find(home, case_id) if case_id else current(home, at)
+    """The case that is named, else the active one; a name that came out empty (`--case "$ID"`) names none."""
+    return current(home, at) if case_id is None else find(home, case_id)
 
 
 def listed(home: Home, query: CaseQuery) -> list[Case]:

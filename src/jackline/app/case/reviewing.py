@@ -21,16 +21,22 @@ def learnings_of(home: Home, case: Case) -> list[Entry]:
     return home.store().entries(case.id, EntryKind.LEARNING)
 
 
-def unresolved(case: Case, learnings: Sequence[Entry], environ: Mapping[str, str] | None = None) -> list[Unresolved]:
-    """Those that name no tracked file of the case's repository, and no reason.
+def unresolved(case: Case, learnings: Sequence[Entry]) -> list[Unresolved]:
+    """Those that name no tracked file of the case's repository, and no reason."""
+    return learning.unresolved(learnings, tracked_files(case, learnings))
+
+
+def tracked_files(
+    case: Case, learnings: Sequence[Entry], environ: Mapping[str, str] | None = None
+) -> frozenset[str] | None:
+    """The files that they name and git tracks; None where it cannot say.
 
     `environ` is that of a hook, which names the index of the commit that is being made.
     """
     paths = learning.paths_of(learnings)
-    tracked: frozenset[str] = frozenset()
-    if paths:
-        from jackline.engine.changes import unbound
-        from jackline.engine.tracked import tracked as tracked_by_git
+    if not paths:
+        return frozenset()
+    from jackline.engine.changes import unbound
+    from jackline.engine.tracked import tracked
 
-        tracked = tracked_by_git(case.path, paths, unbound(os.environ) if environ is None else environ)
-    return learning.unresolved(learnings, tracked)
+    return tracked(case.path, paths, unbound(os.environ) if environ is None else environ)

@@ -23,6 +23,8 @@ TIMED_OUT = 11
 NOT_STARTED = 127
 INTERRUPTED = 130
 _BY_SIGNAL = 128
+_KILLED = _BY_SIGNAL + 9
+_LOST = "\nended: the process of jackline that watched it was killed\n"
 _TAIL = 65_536
 _KEPT = 4_000  # characters of output
 
@@ -88,7 +90,7 @@ def _execute(home: Home, words: Sequence[str], folder: str, hear: Hear) -> Ended
     One word is a line for the shell, several are a program and its words.
     """
     from jackline.engine.command import run_command
-    from jackline.engine.process import SpawnFailed
+    from jackline.engine.process import SpawnFailed, WardenLost
 
     seconds, line = home.config.number("case_seconds"), _line(words)
     command = words[0] if len(words) == 1 else tuple(words)
@@ -96,9 +98,9 @@ def _execute(home: Home, words: Sequence[str], folder: str, hear: Hear) -> Ended
     try:
         done = run_command(command, cwd=folder, env=env, timeout_s=seconds, output_limit=_TAIL, hear=hear)
     except SpawnFailed as error:
-        said = f"{error}\n".encode("utf-8", "replace")
-        hear("stderr", said)
-        return Ended(line, NOT_STARTED, b"", said, 0)
+        return _cut_off(line, NOT_STARTED, f"{error}\n", hear)
+    except WardenLost:
+        return _cut_off(line, _KILLED, _LOST, hear)
     if done.timed_out:
         late = f"\nended by jackline after {seconds:g} s (case_seconds)\n".encode()
         hear("stderr", late)
@@ -106,6 +108,13 @@ def _execute(home: Home, words: Sequence[str], folder: str, hear: Hear) -> Ended
         return Ended(line, TIMED_OUT, done.stdout_tail, said, done.duration_ms, timed_out=True)
     code = _BY_SIGNAL + (done.signal or 0) if done.exit_code is None else done.exit_code
     return Ended(line, code, done.stdout_tail, done.stderr_tail, done.duration_ms)
+
+
+def _cut_off(line: str, code: int, why: str, hear: Hear) -> Ended:
+    """One that could not be started, or killed the process that watched it: then all that it started has ended."""
+    said = why.encode("utf-8", "replace")
+    hear("stderr", said)
+    return Ended(line, code, b"", said, 0)
 
 
 def record(home: Home, case: Case, ended: Ended, at: Here, purpose: str = "") -> Entry:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jackline.domain.case import Case
 
 LONGEST_TEXT = 16_384
+_LONGEST_PATH = 4_096
 
 
 def add_hypothesis(home: Home, text: str, *, case_id: str | None = None, at: Here | None = None) -> Entry:
@@ -53,10 +54,10 @@ def resolve_hypothesis(
 
 
 def add_evidence(
-    home: Home, text: str, hypothesis: str = "", *, case_id: str | None = None, at: Here | None = None
+    home: Home, text: str, hypothesis: str | None = None, *, case_id: str | None = None, at: Here | None = None
 ) -> Entry:
     """Write evidence down, for or against a hypothesis or for none."""
-    if hypothesis and (numbered(hypothesis) or (None,))[0] is not EntryKind.HYPOTHESIS:
+    if hypothesis is not None and (numbered(hypothesis) or (None,))[0] is not EntryKind.HYPOTHESIS:
         raise _no_hypothesis(hypothesis)
     data = {"hypothesis": hypothesis} if hypothesis else {}
     return _add(home, EntryKind.EVIDENCE, text, "", data, case_id, at)
@@ -126,7 +127,7 @@ def switch(home: Home, case_id: str, *, at: Here | None = None) -> Case:
 def reopen(home: Home, case_id: str | None = None, *, at: Here | None = None) -> Case:
     """Open a closed case again and make it the active one; without an id, the one of this place closed last."""
     at = at or place.here(home)
-    case = _of_here(home, place.find(home, case_id), at) if case_id else _last_closed(home, at)
+    case = _last_closed(home, at) if case_id is None else _of_here(home, place.find(home, case_id), at)
     case = home.store(create=True).reopen_case(case.id, at.place, wall_ms(), at.actor)
     files.follow(home, case.id)
     return case
@@ -179,6 +180,8 @@ def _kept(case: Case, at: Here, repo_action: str, path: str, reason: str) -> dic
 def path_in(root: str, path: str, folder: str) -> str:
     """The path from the root of the repository, of one that was typed in the folder; UsageError if it leads out."""
     told = f"--path '{path[:200]}'"
+    if len(path) > _LONGEST_PATH:
+        raise UsageError(f"{told}… is longer than any path can be: name the file from the root of the repository")
     meant = None if "\0" in path or not path.strip() else _meant(root, path, folder)
     if meant is None or meant == root or not _is_in(root, meant):
         raise UsageError(f"{told} is no file inside {root}: a learning is kept by the repository itself")

@@ -28,19 +28,11 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _start(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.app.case.beginning import start
+    from jackline.app.case.beginning import Opening, start
 
-    case = start(
-        home,
-        _text(args, "the request"),
-        intent=args.intent,
-        target=args.target,
-        non_goal=args.non_goal,
-        risk=args.risk,
-        verify=args.verify,
-        skip_intake=args.skip_intake,
-    )
-    showing.case(case, home, out)
+    request = _text(args, "the request")
+    told = Opening(request, args.intent, args.target, args.non_goal, args.risk, args.verify)
+    showing.case(start(home, told, skip_intake=args.skip_intake), home, out)
     return 0
 
 
@@ -168,6 +160,7 @@ def _switch(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _list(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.cli.commands.list import next_page
     from jackline.store.state_contract import CaseQuery
 
     after = place.find(home, args.after) if args.after else None
@@ -180,7 +173,7 @@ def _list(args: Namespace, home: Home, out: Output) -> int:
     found = place.listed(home, query)
     showing.listed(found, wall_ms(), out, paths=args.all_repos)
     if len(found) == args.limit:
-        out.note(f"there may be more: {out.command(*_again(out.typed), '--after', found[-1].id)}")
+        out.note(f"there may be more: {next_page(out, found[-1].id)}")
     elif not found:
         out.note("no cases here")
     return 0
@@ -193,17 +186,6 @@ def _files(args: Namespace, home: Home, out: Output) -> int:
     else:
         out.line(folder)
     return 0
-
-
-def _again(typed: tuple[str, ...]) -> tuple[str, ...]:
-    """The same command without the page that was asked for, and without what `Output.command` adds itself."""
-    kept: list[str] = []
-    skip = False
-    for word in typed:
-        if not skip and word not in {"--after", "--home"} and not word.startswith(("--after=", "--home=")):
-            kept.append(word)
-        skip = not skip and word in {"--after", "--home"}
-    return tuple(kept)
 
 
 def _text(args: Namespace, what: str) -> str:

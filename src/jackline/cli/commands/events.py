@@ -11,9 +11,9 @@ from jackline.cli.events import data_of, describe
 from jackline.cli.given import payload
 from jackline.cli.parser import RUN, whole_number
 from jackline.clock import wall_ms
-from jackline.domain import case, work
+from jackline.domain import work
 from jackline.domain.journal import EventId, event_id, owner_of
-from jackline.errors import Ambiguous, NoCase, NoItem, UsageError
+from jackline.errors import NoItem, UsageError
 from jackline.store.state_contract import TimelineQuery
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def _since(args: Namespace, home: Home, out: Output) -> int:
     if event_id(args.when):
         query = query._replace(after=_after(home, query, args.when))
     else:
-        query = query._replace(since=_moment(args.when, f"'{args.when}' is no time and no event"))
+        wrong = f"'{named(args.when)}' is no time and no event: say {_WHEN}, or an event such as journal:#12"
+        query = query._replace(since=_moment(args.when, wrong))
     found = journal.timeline(home, query)
     _show(found[: args.limit], out)
     if len(found) > args.limit:
@@ -137,7 +138,8 @@ def _after(home: Home, query: TimelineQuery, name: str) -> tuple[int, str, int]:
 
 
 def _search(args: Namespace, home: Home, out: Output) -> int:
-    since = _moment(args.since, f"--since '{args.since}' is no time") if args.since else None
+    wrong = f"--since '{named(args.since or '')}' is no time: say {_WHEN}"
+    since = None if args.since is None else _moment(args.since, wrong)
     query = _query(args, home, out)._replace(text=args.text, since=since, limit=args.limit)
     if not args.text:
         raise UsageError("which text? an empty one is everywhere")
@@ -160,19 +162,13 @@ def _stream(args: Namespace, home: Home, out: Output) -> str:
             raise NoItem(named(args.work_item))
         return work.stream_of(args.work_item)
     if args.case is not None:
-        return case.stream_of(_case_id(args.case, home))
+        from jackline.app.case import place
+        from jackline.domain import case
+
+        return case.stream_of(place.find(home, args.case).id)
     if args.stream == "":
         raise UsageError("which stream? say journal:, work:ID, case:ID or a run's id")
     return args.stream or ""
-
-
-def _case_id(text: str, home: Home) -> str:
-    found = [] if home.is_new else home.store().matching_cases(text)
-    if not found:
-        raise NoCase(named(text), what="case", hint="jackline case list")
-    if len(found) > 1:
-        raise Ambiguous(text, what="case", count=len(found), some=", ".join(one.id for one in found[:3]))
-    return found[0].id
 
 
 def _moment(text: str, wrong: str) -> int:
@@ -181,7 +177,7 @@ def _moment(text: str, wrong: str) -> int:
     try:
         return since(text, wall_ms())
     except UsageError:
-        raise UsageError(f"{wrong}: say 2h, 3d, a date such as 2026-11-01, or an event such as journal:#12") from None
+        raise UsageError(wrong) from None
 
 
 # following

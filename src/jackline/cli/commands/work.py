@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from jackline.domain.work import WorkItem
 
 NEEDS_PROJECT = False
-EXIT_NOTHING = 1
+EXIT_NOTHING = 4  # no other command ends so: a loop tells an empty queue from trouble
 
 _ACTIONS = {
     "enqueue": "put an item into the queue; the same id, kind and payload are the same item",
-    "next": "claim the next item; exit 1 if there is none",
+    "next": "claim the next item; exit 4 if there is none",
     "claim": "claim this very item",
     "renew": "keep an item that you hold for longer",
     "resolve": "end an item: done, failed or cancelled",
@@ -92,7 +92,7 @@ def _add_new(parser: Parser) -> None:
     parser.add_argument("--payload", metavar="JSON", default="{}", help="- reads standard input, @FILE a file")
     parser.add_argument("--priority", metavar="N", type=_integer, default=0, help="the higher is claimed first (0)")
     parser.add_argument("--max-attempts", metavar="N", type=whole_number, default=MOST_ATTEMPTS, help="claims (5)")
-    parser.add_argument("--question", metavar="TEXT", default="", help="let it wait for a person from the beginning")
+    parser.add_argument("--question", metavar="TEXT", help="let it wait for a person from the beginning")
     _add_notes(parser)
 
 
@@ -196,8 +196,10 @@ def _get(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _wait_human(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.domain.saying import answering
+
     item = work.wait_human(home, _id(args), args.question, args.owner, args.token)
-    return _done(item, out, f"waits for a person: {out.command('work', 'answer', item.id, 'TEXT')}")
+    return _done(item, out, f"waits for a person: {out.command(*answering(item.id))}")
 
 
 def _answer(args: Namespace, home: Home, out: Output) -> int:

@@ -71,6 +71,10 @@ SELECT {entry} FROM case_entries WHERE case_id = :case_id ORDER BY kind, number
 -- name: some_entries
 SELECT {entry} FROM case_entries WHERE case_id = :case_id AND kind = :kind AND number > :after ORDER BY number
 
+-- name: page_of_entries
+SELECT {entry} FROM case_entries WHERE case_id = :case_id AND (kind, number) > (:kind, :after)
+ORDER BY kind, number LIMIT :limit
+
 -- name: learnings_since
 SELECT {entry} FROM case_entries WHERE kind = 'learning' AND at >= :since ORDER BY at, case_id, number LIMIT :limit
 
