@@ -19,6 +19,7 @@ from jackline.domain.states import Failure, Phase, RunState, WaitReason
 from jackline.store.contract import Change, Store
 from jackline.store.open import migrate, open_store
 from tests.cli.place import SAY, Place, is_one_line
+from tests.support import predecessors as old
 from tests.support.stores import LEASE_MS, new_run, owner
 
 HOUR = 3_600_000
@@ -142,6 +143,31 @@ def test_a_run_that_waits_to_this_day_counts_in_each_week(place: Place, store: S
     told = place.type("retro", "weekly", "--json").json
     assert told["times"]["waits"] == [{"reason": "human", "times": 0, "ms": LAST.until - LAST.start}]
     assert [one["id"] for one in told["proposals"]] == [f"retro:{LAST.name}:people"]
+
+
+@pytest.mark.parametrize("waits_again", [False, True])
+def test_a_wait_that_spans_the_week_and_ended_later_is_told(place: Place, store: Store, waits_again: bool) -> None:
+    store.create_run(new_run("r"), BEFORE.start)
+    lease, _ = store.claim("r", owner(), LEASE_MS, BEFORE.start)
+    waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.HUMAN, phase=None)
+    store.write(lease, Change(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), life=waits))
+    lease, _ = store.claim("r", owner(), LEASE_MS, LAST.until + 1)
+    life = waits if waits_again else RUNNING._replace(state=RunState.SUCCEEDED, phase=None)
+    store.write(lease, Change(LAST.until + 2, (Fact(f"run.{life.state}", {"reason": "limit"}),), life=life))
+    told = place.type("retro", "weekly", "--json").json
+    assert told["times"]["waits"] == [{"reason": "human", "times": 0, "ms": LAST.until - LAST.start}]
+    assert (told["times"]["running"], told["times"]["queued"], told["ended"]) == (0, 0, 0)
+    told = place.type("retro", "weekly", "--week", BEFORE.name, "--json").json
+    assert told["times"]["waits"] == [{"reason": "human", "times": 1, "ms": BEFORE.until - BEFORE.start - HOUR}]
+
+
+@pytest.mark.parametrize("began", [BEFORE.until - HOUR, LAST.until - HOUR])
+def test_an_imported_run_is_at_work_over_the_end_of_a_week(place: Place, store: Store, began: int) -> None:
+    started, ended = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // 1000)) for at in (began, LAST.until + HOUR))
+    old.runner(place.folder, start_time=started, end_time=ended)
+    assert place.type("import", str(place.folder / "logs")).code == 0
+    told = place.type("retro", "weekly", "--json").json["times"]
+    assert (told["running"], told["queued"]) == (LAST.until - max(began, LAST.start), 0)
 
 
 # --- what a person wrote -------------------------------------------------------------------------------------

@@ -182,6 +182,22 @@ def test_the_moves_of_runs_in_a_span(store: Store, monkeypatch: pytest.MonkeyPat
     assert (last.kind, last.at) == ("run.claimed", AT + 20)
     assert store.last_move("run-1", last.seq) == Move("run-1", 3, AT + 10, "run.waiting", "limit")
     assert store.last_move("nobody") is None
+    assert store.last_move("run-1", until=AT + 10) == Move("run-1", 2, AT + 1, "run.claimed")
+    assert store.next_move("run-1", 2) == Move("run-1", 3, AT + 10, "run.waiting", "limit")
+    assert store.next_move("run-1", last.seq) is None
+
+
+def test_the_runs_that_had_not_ended_by_a_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking_back, "_PAGE", 1)
+    for name, at in (("before", 99), ("then", 100), ("after", 101)):
+        ended(store, name, AT + at)
+    for name in ("queued-1", "queued-2"):
+        made(store, name)
+    begun(store, "running")
+    parked(store, "waiting", WaitReason.LIMIT)
+    made(store, "late", at=AT + 100)
+    found = [run.id for run in store.runs_alive(AT + 100)]
+    assert sorted(found) == ["after", "queued-1", "queued-2", "running", "then", "waiting"]
 
 
 def test_an_event_of_a_journal_is_no_move_of_a_run(store: Store) -> None:
@@ -321,6 +337,8 @@ _BOUNDED = {
     "report_newest_learnings": ("case_entries_learnings",),
     "report_learnings": ("case_entries_learnings",),
     "report_finished": ("runs_finished",),
+    "report_alive": ("runs_state",),
+    "report_outlived": ("runs_finished",),
     "report_moves": ("events_timeline",),
 }
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from jackline.store.open import migrate
 from tests.cli.place import Place
 from tests.conftest import BACKENDS
 
@@ -33,7 +32,5 @@ def place(tmp_path: Path) -> Iterator[Place]:
 def any_place(place: Place, request: pytest.FixtureRequest) -> Place:
     """The same with each kind of store."""
     if request.param == "postgres":
-        address = request.getfixturevalue("postgres_url")
-        migrate(address)
-        place.environ["JACKLINE_DATABASE"] = address
+        place.environ["JACKLINE_DATABASE"] = request.getfixturevalue("postgres_database")
     return place

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from functools import partial
+
 import anyio
 from mcp.client import Client
 
@@ -49,16 +52,19 @@ def test_the_wait_is_bounded_and_the_question_stays(place: Place) -> None:
     async def ask(client: Client) -> None:
         asked = await call(client, "ask_human", question="anybody?", wait_seconds=1)
         assert (asked["answered"], asked["status"]) == (False, "waiting_human")
-        assert f"jackline work answer {asked['id']}" in asked["next"]
+        home = shlex.quote(str(place.home))
+        assert f"jackline work answer {asked['id']} 'YOUR ANSWER' --home {home};" in asked["next"]
 
     talk(place, ask)
 
 
 def test_a_wait_that_is_given_up_leaves_the_question(place: Place) -> None:
     async def ask(client: Client) -> None:
-        with anyio.move_on_after(1) as scope:
-            await call(client, "ask_human", question="anybody?", wait_seconds=300)
-        assert scope.cancelled_caught
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(call, client, "ask_human", question="anybody?", wait_seconds=300))
+            while not (await call(client, "work_list"))["items"]:  # each look is a call: nothing here spins
+                pass
+            group.cancel_scope.cancel()
         (item,) = (await call(client, "work_list"))["items"]
         assert (item["kind"], item["status"], item["question"]) == ("question", "waiting_human", "anybody?")
 
@@ -76,11 +82,11 @@ def test_inside_a_run_the_same_question_is_asked_once(place: Place) -> None:
         return str(first["id"])
 
     async def again(client: Client) -> None:
-        assert (await call(client, "ask_human", question="shall I merge?"))["answer"] == "yes"
+        for _ in range(2):
+            assert (await call(client, "ask_human", question="shall I merge?"))["answer"] == "yes"
 
     item = talk(place, ask, JACKLINE_RUN="the-run")
     assert place.type("work", "answer", item, "yes").code == 0
-    talk(place, again, JACKLINE_RUN="the-run")
     talk(place, again, JACKLINE_RUN="the-run")
 
 

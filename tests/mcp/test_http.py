@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
 
@@ -51,17 +52,27 @@ class Listening(NamedTuple):
 Listen = Callable[..., Listening]
 
 
+def started(place: Place, **environ: str) -> Listening:
+    process = place.start("mcp", "--http", "--port", "0", environ=environ)
+    assert process.stderr is not None
+    found = re.search(r"listening at http://127\.0\.0\.1:(\d+)/mcp$", process.stderr.readline())
+    assert found is not None
+    token = environ.get("JACKLINE_MCP_TOKEN") or process.stderr.readline().split()[-1]
+    return Listening(process, int(found[1]), token)
+
+
 @pytest.fixture
 def listen(place: Place) -> Iterator[Listen]:
-    def start(**environ: str) -> Listening:
-        process = place.start("mcp", "--http", "--port", "0", environ=environ)
-        assert process.stderr is not None
-        found = re.search(r"listening at http://127\.0\.0\.1:(\d+)/mcp$", process.stderr.readline())
-        assert found is not None
-        token = environ.get("JACKLINE_MCP_TOKEN") or process.stderr.readline().split()[-1]
-        return Listening(process, int(found[1]), token)
+    yield partial(started, place)
+    place.close()
 
-    yield start
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    """One for all who only knock."""
+    place = Place(tmp_path_factory.mktemp("server"))
+    place.repository.mkdir()
+    yield started(place, JACKLINE_MCP_TOKEN=TOKEN)
     place.close()
 
 
@@ -102,8 +113,7 @@ def test_a_given_token_is_not_printed(listen: Listen) -> None:
 @pytest.mark.parametrize(
     "given", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"bearer {TOKEN}x", TOKEN, "Bearer \xe9"]
 )
-def test_without_the_token_nothing_is_answered(listen: Listen, given: str) -> None:
-    server = listen(JACKLINE_MCP_TOKEN=TOKEN)
+def test_without_the_token_nothing_is_answered(server: Listening, given: str) -> None:
     status, body = server.post(Authorization=given)
     assert status == 401
     assert "jackline" not in body
@@ -124,15 +134,13 @@ def test_without_the_token_nothing_is_answered(listen: Listen, given: str) -> No
     ],
 )
 def test_a_name_that_was_rebound_to_loopback_does_not_help(
-    listen: Listen, headers: dict[str, str], status: int
+    server: Listening, headers: dict[str, str], status: int
 ) -> None:
-    server = listen(JACKLINE_MCP_TOKEN=TOKEN)
     filled = {name: value.format(port=server.port) for name, value in headers.items()}
     assert server.post(**filled)[0] == status
 
 
-def test_it_listens_on_loopback_only(listen: Listen) -> None:
-    server = listen(JACKLINE_MCP_TOKEN=TOKEN)
+def test_it_listens_on_loopback_only(server: Listening) -> None:
     with open("/proc/net/tcp") as file:
         rows = [line.split() for line in file.readlines()[1:]]
     places = {row[1] for row in rows if row[3] == "0A" and int(row[1].partition(":")[2], 16) == server.port}
@@ -152,8 +160,7 @@ def test_a_signal_ends_it_while_a_client_is_there(listen: Listen, number: signal
     assert "Traceback" not in err
 
 
-def test_a_port_that_is_taken_is_said_in_one_line(listen: Listen, place: Place) -> None:
-    server = listen(JACKLINE_MCP_TOKEN=TOKEN)
+def test_a_port_that_is_taken_is_said_in_one_line(server: Listening, place: Place) -> None:
     ended = place.type("mcp", "--http", "--port", str(server.port))
     assert (ended.code, is_one_line(ended)) == (2, True), ended
     assert "name another one with --port" in ended.err

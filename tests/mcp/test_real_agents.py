@@ -17,7 +17,7 @@ from jackline.engine import leftovers, marks
 from jackline.fake.script import Reply, Script
 from jackline.fake.server import FakeModel
 from jackline.store.open import open_store
-from tests.agents.stage import RUN, Stage, wait_until
+from tests.agents.stage import RUN, Stage, is_alive, wait_until
 from tests.real_agents import binary
 
 OTHER = str(Path(__file__).parent.parent / "programs" / "mcp_server.py")
@@ -79,7 +79,11 @@ def test_it_lists_and_calls_a_tool_of_its_run(set_stage: SetStage, agent: str) -
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("agent", "words", "tool"),
-    [("opencode", ("acp",), "jackline_case_start"), ("gemini", ("--acp", "--skip-trust"), "mcp_jackline_case_start")],
+    [
+        ("opencode", ("acp",), "jackline_case_start"),
+        ("gemini", ("--acp", "--skip-trust"), "mcp_jackline_case_start"),
+        ("qwen", ("--acp",), "mcp__jackline__case_start"),
+    ],
 )
 def test_an_acp_agent_gets_it_with_its_session(
     set_stage: SetStage, agent: str, words: tuple[str, ...], tool: str
@@ -207,7 +211,7 @@ def test_the_server_dies_with_its_agent(set_stage: SetStage, whom: str) -> None:
     else:
         running.send_signal(signal.SIGKILL)
     wait_until(lambda: not stage.processes_left(), "processes were left")
-    assert not os.path.exists(f"/proc/{server}")
+    assert not is_alive(server)
 
 
 @pytest.mark.full

@@ -16,7 +16,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import GetPromptResult, ReadResourceResult, TextContent, TextResourceContents
 
-from tests.cli.place import SAY, SECONDS, Place
+from tests.cli.place import SAY, SECONDS, Ended, Place
 from tests.mcp.talking import ARGUMENTS, call, refusal, talk
 from tests.support.helpers import wait_until
 
@@ -376,6 +376,49 @@ def test_only_the_protocol_is_written_to_stdout_and_it_ends_with_stdin(place: Pl
     lines = [json.loads(line) for line in ended.out.splitlines()]
     assert lines[0]["result"]["serverInfo"]["name"] == "jackline"
     assert all(line["jsonrpc"] == "2.0" for line in lines)
+
+
+def _answers(place: Place, *asked: str) -> tuple[dict[int, Any], Ended]:
+    """What it says to some requests, which are numbered from 2, and how it ends after that."""
+    process = _start(place)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    begun = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    process.stdin.write("".join(f"{line}\n" for line in (json.dumps(INITIALIZE), json.dumps(begun), *asked)))
+    process.stdin.flush()
+    found: dict[int, Any] = {}
+    while len(found) <= len(asked):
+        line = json.loads(process.stdout.readline())
+        found[line["id"]] = line
+    return found, place.end_of(process)
+
+
+def test_half_a_character_is_no_reason_not_to_answer(place: Place) -> None:
+    """The SDK drops what it cannot read, and whoever asked would wait for ever."""
+    shown = {"\\ud83d": "\ufffd", "\\uDE00": "\ufffd", "\\ud83d\\ude00": "\U0001f600"}
+    asks = {"name": "work_enqueue", "arguments": {"kind": "review", "notes": "a HERE \\ud83d b"}}
+    asked = [
+        json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asks}).replace("HERE", written)
+        for number, written in enumerate(shown, 2)
+    ]
+    found, ended = _answers(place, *asked)
+    notes = [found[number]["result"]["structuredContent"]["item"]["notes"] for number in (2, 3, 4)]
+    assert notes == [f"a {one} \\ud83d b" for one in shown.values()]
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_wrong_arguments_of_a_prompt_are_one_line_to_the_client_and_none_to_stderr(place: Place) -> None:
+    asked = [("nope", {}), ("start", {}), ("start", {"request": "x", "more": "y"}), ("handoff", {"case": "nobody"})]
+    lines = [
+        {"jsonrpc": "2.0", "id": number, "method": "prompts/get", "params": {"name": name, "arguments": given}}
+        for number, (name, given) in enumerate(asked, 2)
+    ]
+    found, ended = _answers(place, *map(json.dumps, lines))
+    errors = [found[number]["error"] for number in range(2, 6)]
+    assert (ended.code, ended.err) == (0, "")
+    assert {error["code"] for error in errors} == {-32602}, errors
+    assert errors[2]["message"] == "more: Unexpected keyword argument"
+    assert not any("\n" in error["message"] for error in errors)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

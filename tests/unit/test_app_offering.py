@@ -180,3 +180,10 @@ def test_defaults_of_an_administrator_are_left_alone(name: str, variable: str) -
 def test_a_user_who_is_not_root_gets_none_with_gemini(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert launched("gemini", mcp=SERVER).files == {}
+
+
+def test_qwen_waits_for_the_server_as_an_acp_agent_unless_the_user_says_otherwise() -> None:
+    waits = "QWEN_CODE_LEGACY_MCP_BLOCKING"
+    assert launched("acp", mcp=SERVER).env[waits] == "1"
+    assert waits not in launched("acp", mcp=SERVER, environ={waits: "0"}).env
+    assert waits not in launched("acp").env

@@ -109,6 +109,12 @@ def test_spend_is_told_by_agent_for_today_and_seven_days() -> None:
     assert "| all | $2.50 | $3.50 | 12 | 22 |" in shown
 
 
+def test_an_agent_that_tells_no_cost_is_not_said_to_cost_nothing() -> None:
+    spending = [Spending("2026-11-16", "codex", 0, 7)]
+    shown = section(to_markdown(Dashboard(AT, spending=spending, today="2026-11-16")), "Spend")
+    assert "| `codex` | - | - | 7 | 7 |" in shown
+
+
 def test_work_in_flight_has_its_owner_and_dead_letters_stand_below() -> None:
     dead = item(id="i-2", status="failed", attempts=5, finished_at=AT)
     shown = section(to_markdown(Dashboard(AT, in_flight=[item()], dead=[dead])), "Work items")

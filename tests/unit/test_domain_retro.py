@@ -338,8 +338,17 @@ def test_an_empty_week_says_so() -> None:
     assert not Report(W46, UNTIL, times=spans.Times(running=1)).is_empty
 
 
-def test_archived_events_are_told() -> None:
-    report = fold(W46, Read(runs=[finished("failed", archived_at=NOW)]), NOW)
+def test_a_cost_that_nobody_told_is_not_nothing() -> None:
+    shown = text.generated(fold(W46, Read(spending=[Spending("2026-11-10", "codex", 0, 7)]), NOW), {}, [])
+    assert "## Cost: unknown\n" in shown
+    assert "$0" not in shown
+    assert "## Cost: $0.00\n" in text.generated(fold(W46, Read(), NOW), {}, [])
+
+
+@pytest.mark.parametrize("ended_in_it", [True, False])
+def test_archived_events_are_told(ended_in_it: bool) -> None:
+    gone = [finished("failed", archived_at=NOW)]
+    report = fold(W46, Read(runs=gone) if ended_in_it else Read(alive=gone), NOW)
     assert "The events of 1 run are in the archive" in text.generated(report, {}, [])
 
 

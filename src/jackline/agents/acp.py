@@ -15,6 +15,8 @@ from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.errors import UsageError
 
 GATE_REASON = "an ACP agent asks only before the calls that it thinks dangerous, and some ask for none"
+# Else qwen asks the model before its servers are there, and knows none of their tools. Others do not know the variable.
+_QWEN_WAITS = "QWEN_CODE_LEGACY_MCP_BLOCKING"
 DECLARATION = Declaration(
     name="acp",
     binary=sys.executable,
@@ -69,4 +71,5 @@ def _servers(request: TurnRequest) -> dict[str, str]:
     program, *arguments = request.mcp.argv
     env = [{"name": name, "value": value} for name, value in request.mcp.env.items()]
     server = {"name": request.mcp.name, "command": program, "args": arguments, "env": env}
-    return {"JACKLINE_MCP_SERVERS": json.dumps([server])}
+    waits = {} if _QWEN_WAITS in request.environ else {_QWEN_WAITS: "1"}
+    return {"JACKLINE_MCP_SERVERS": json.dumps([server]), **waits}

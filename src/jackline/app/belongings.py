@@ -13,12 +13,13 @@ from jackline.domain.events import Event
 from jackline.errors import JacklineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from jackline.app.home import Home
+    from jackline.store.contract import Store
 
-RUNS, LOGS, ARCHIVE, RETROS = "runs", "logs", "archive", "retros"
-FOLDERS = (RUNS, LOGS, ARCHIVE, RETROS)
+RUNS, LOGS, ARCHIVE, RETROS, IMPORTED = "runs", "logs", "archive", "retros", "imported"
+FOLDERS = (RUNS, LOGS, ARCHIVE, RETROS, IMPORTED)
 _LOG_FILES = (places.LOG, *(f"{places.LOG}.{number}" for number in (1, 2, 3)))
 _NOTES = {
     trust.TRUST: "digest",
@@ -39,6 +40,7 @@ def of(home: Home) -> Iterator[tuple[str, str, Iterator[str]]]:
     yield os.path.join(home.path, LOGS), "links to runs", _links(os.path.join(home.path, LOGS))
     yield os.path.join(home.path, ARCHIVE), "archive", _archives(os.path.join(home.path, ARCHIVE))
     yield os.path.join(home.path, RETROS), "retros", _retros(os.path.join(home.path, RETROS))
+    yield os.path.join(home.path, IMPORTED), "imported files", _imported(os.path.join(home.path, IMPORTED), known)
     for name in (*_LOG_FILES, *_NOTES, *_DASHBOARD):
         path = os.path.join(home.path, name)
         yield path, "home", iter((path,) if _is_plain(path) and _is_ours(path, name) else ())
@@ -52,14 +54,20 @@ def has_database(home: Home) -> bool:
 
 
 class _Known:
-    """Which runs the home's own database has; a server is not asked, and one that cannot be read knows none."""
+    """Which runs and cases the home's own database has; a server is not asked, and one that cannot be read has none."""
 
     def __init__(self, home: Home) -> None:
         self._home: Home | None = home if has_database(home) else None
 
-    def __contains__(self, run: str) -> bool:
+    def run(self, name: str) -> bool:
+        return self._has(lambda store: store.run(name))
+
+    def case(self, name: str) -> bool:
+        return self._has(lambda store: store.case(name))
+
+    def _has(self, look: Callable[[Store], object]) -> bool:
         try:
-            return self._home is not None and self._home.store().run(run) is not None
+            return self._home is not None and look(self._home.store()) is not None
         except JacklineError:
             self._home = None
             return False
@@ -68,9 +76,13 @@ class _Known:
 def _runs(folder: str, known: _Known) -> Iterator[str]:
     for path in _entries(folder):
         run = os.path.basename(path)
-        is_folder = os.path.isdir(path) and not os.path.islink(path)
-        if is_folder and ids.is_chosen(run) and (run in known or _tells_of(path, run)):
+        if _is_folder(path) and ids.is_chosen(run) and (known.run(run) or _tells_of(path, run)):
             yield path
+
+
+def _imported(folder: str, known: _Known) -> Iterator[str]:
+    """What cases were read from that could not be read as a whole."""
+    return (path for path in _entries(folder) if _is_folder(path) and known.case(os.path.basename(path)))
 
 
 def _tells_of(folder: str, run: str) -> bool:
@@ -139,6 +151,10 @@ def _is_ours(path: str, name: str) -> bool:
         return True
     entries = notes.read(path).values()
     return all(_NOTES[name] in entry for entry in entries) if entries else os.path.getsize(path) <= _EMPTY
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def _is_plain(path: str) -> bool:

@@ -64,25 +64,16 @@ def plan(request: Request, home: Home) -> Planned:
         refuse_taken(home, spec)
     adapter = agents.load(home.config, spec.agent)
     found = agents.find(home.path, home.config, adapter, os.environ)
-    place = Place(
-        folder=os.path.join(home.folder(request.run_id or RUN), "agent"),
-        gate=GATE,
-        token=TOKEN,
-        binary=found.binary or adapter.declaration.binary,
-        environ=os.environ,
-        mcp=server_of(offered(home.config, os.environ)[0], _inside(request, home, spec.agent)),
-    )
+    place = _place(request, home, spec.agent, found.binary or adapter.declaration.binary)
     asked = request_of(spec, _turn(request, spec, adapter), adapter, place, resumes=_resumes(spec, adapter))
     launch = adapter.launch(asked)
-    database = (inside.DATABASE,) if handed_over(home.config) else ()
-    own = (marks.NAME, marks.ATTEMPT, *inside.NAMES, inside.ACTOR, *database, VARIABLE)
     return Planned(
         agent=spec.agent,
         fallback=spec.fallback,
         task=spec.task,
         workspace=spec.workspace,
         argv=launch.argv,
-        environment=tuple(sorted({*inherited(os.environ), *own, *asked.environ, *launch.env})),
+        environment=tuple(sorted({*inherited(os.environ), *_own(home), *asked.environ, *launch.env})),
         files=tuple(launch.files),
         stdin=launch.stdin is not None,
         prompt=spec.prompt,
@@ -93,6 +84,23 @@ def plan(request: Request, home: Home) -> Planned:
         problem=found.why,
         stuck=bool(found.why) and not any(_is_usable(home, name) for name in spec.fallback),
     )
+
+
+def _place(request: Request, home: Home, agent: str, binary: str) -> Place:
+    return Place(
+        folder=os.path.join(home.folder(request.run_id or RUN), "agent"),
+        gate=GATE,
+        token=TOKEN,
+        binary=binary,
+        environ=os.environ,
+        mcp=server_of(offered(home.config, os.environ)[0], _inside(request, home, agent)),
+    )
+
+
+def _own(home: Home) -> tuple[str, ...]:
+    """The variables that jackline itself sets."""
+    database = (inside.DATABASE,) if handed_over(home.config) else ()
+    return (marks.NAME, marks.ATTEMPT, *inside.NAMES, inside.ACTOR, *database, VARIABLE)
 
 
 def _inside(request: Request, home: Home, agent: str) -> dict[str, str]:

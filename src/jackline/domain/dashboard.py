@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from jackline.domain.saying import amount, answering, code, duration, moment, plural, span, table, typed, usd
+from jackline.domain.saying import amount, answering, code, cost, duration, moment, plural, span, table, typed
 from jackline.domain.states import RunState, WaitReason, WorkStatus
 from jackline.named import NamedTuple
 
@@ -130,7 +130,7 @@ def _running(board: Dashboard) -> Iterator[str]:
             code(run.task),
             moment(run.started_at),
             duration(board.at - (run.started_at or board.at)),
-            _cost(run.usd_micros),
+            cost(run.usd_micros),
             code(run.prompt, 60),
         ]
         for run in board.running[:SHOWN]
@@ -204,8 +204,8 @@ def _spend(board: Dashboard) -> Iterator[str]:
 def _spent(spending: Sequence[Spending], board: Dashboard) -> list[str]:
     today = [one for one in spending if one.day == board.today]
     return [
-        usd(sum(one.usd_micros for one in today)),
-        usd(sum(one.usd_micros for one in spending)),
+        cost(sum(one.usd_micros for one in today)),
+        cost(sum(one.usd_micros for one in spending)),
         amount(sum(one.tokens for one in today)),
         amount(sum(one.tokens for one in spending)),
     ]
@@ -270,11 +270,6 @@ def _table(titles: str, rows: list[list[str]]) -> list[str]:
 
 def _named(run: RunLine) -> str:
     return f"run {code(run.id)} (#{run.number}, {code(run.agent)}, {code(run.task)})"
-
-
-def _cost(micros: int) -> str:
-    """What nobody told is not nothing."""
-    return usd(micros) if micros else "-"
 
 
 def _counted(count: int) -> str:

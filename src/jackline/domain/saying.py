@@ -50,6 +50,11 @@ def usd(micros: int) -> str:
     return f"${value:.2f}" if value >= 1 or not micros else f"${value:.4f}"
 
 
+def cost(micros: int) -> str:
+    """What was spent; what nobody told is not nothing."""
+    return usd(micros) if micros else "-"
+
+
 def amount(number: int) -> str:
     """A count in few characters."""
     if number < 10 * _THOUSAND:

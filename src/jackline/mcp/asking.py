@@ -13,6 +13,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from jackline.app import work
+from jackline.domain.saying import answering
 from jackline.domain.states import WorkStatus
 from jackline.errors import ItemRefused, UsageError
 from jackline.mcp.kinds import SETS
@@ -59,14 +60,14 @@ def register(server: Server, desk: Desk) -> None:
             while not item.answer and item.status is WorkStatus.WAITING_HUMAN:
                 await anyio.sleep(_LOOK_SECONDS)
                 item = await anyio.to_thread.run_sync(_look, desk, item.id)
-        return _answer(item)
+        return _answer(desk, item)
 
     @server.offer(SETS)
     def ask_human_result(
         id: Annotated[str, Field(description="what ask_human gave")],
     ) -> AskedAnswer:
         """The answer of a person to a question that was asked before, if there is one by now."""
-        return _answer(_look(desk, id))
+        return _answer(desk, _look(desk, id))
 
 
 def _ask(desk: Desk, question: str) -> WorkItem:
@@ -99,7 +100,7 @@ def _name(desk: Desk, question: str) -> str | None:
     return f"question-{digest[:24]}"
 
 
-def _answer(item: WorkItem) -> AskedAnswer:
+def _answer(desk: Desk, item: WorkItem) -> AskedAnswer:
     waits = item.status is WorkStatus.WAITING_HUMAN
     return AskedAnswer(
         id=item.id,
@@ -107,5 +108,5 @@ def _answer(item: WorkItem) -> AskedAnswer:
         answered=bool(item.answer),
         answer=item.answer,
         status=item.status,
-        next=f"a person types: jackline work answer {item.id} TEXT; then look with ask_human_result" if waits else "",
+        next=f"a person types: {desk.typed(*answering(item.id))}; then look with ask_human_result" if waits else "",
     )

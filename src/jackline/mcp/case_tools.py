@@ -44,7 +44,12 @@ class HandoffAnswer(TypedDict):
 
 def register(server: Server, desk: Desk) -> None:
     """Offer them."""
+    _register_start(server, desk)
+    _register_looking(server, desk)
+    _register_close(server, desk)
 
+
+def _register_start(server: Server, desk: Desk) -> None:
     @server.offer(ADDS)
     def case_start(
         request: Annotated[str, Field(description="what was asked for, in the words of who asked")],
@@ -60,36 +65,19 @@ def register(server: Server, desk: Desk) -> None:
         It becomes the active one of this run (or, outside of a run, of this repository and user): every other case
         tool writes to it. Refused while another one is active. Open none for a change that needs no investigation.
         """
-        from jackline.app.case import beginning
+        from jackline.app.case.beginning import Opening, start
 
         with desk.open() as home:
-            case = beginning.start(
-                home,
-                request,
-                intent=intent,
-                target=targets,
-                non_goal=non_goals,
-                risk=risks,
-                verify=verify,
-                skip_intake=skip_intake,
-            )
-            return _answer(home, case)
+            told = Opening(request, intent, targets, non_goals, risks, verify)
+            return _answer(home, start(home, told, skip_intake=skip_intake))
 
+
+def _register_looking(server: Server, desk: Desk) -> None:
     @server.offer(READS)
     def case_status(case: CaseId = "") -> StatusAnswer:
         """How a case stands: its capsule, its hypotheses, and what keeps it from being closed."""
-        from jackline.app.case import closing, place
-        from jackline.domain.case import EntryKind
-        from jackline.views.case_lines import case_values, entry_values
-
         with desk.open() as home:
-            found = place.chosen(home, case or None)
-            entries = home.store().entries(found.id, EntryKind.HYPOTHESIS)
-            return StatusAnswer(
-                case=case_values(found),
-                hypotheses=[entry_values(one) for one in entries],
-                unmet=closing.unmet(home, found),
-            )
+            return _status(home, case)
 
     @server.offer(READS)
     def case_handoff(case: CaseId = "") -> HandoffAnswer:
@@ -101,6 +89,8 @@ def register(server: Server, desk: Desk) -> None:
             told = handoff(home, case_id=case or None)
             return HandoffAnswer(case=told.case.id, text=text_of(told))
 
+
+def _register_close(server: Server, desk: Desk) -> None:
     @server.offer(RUNS)
     def case_close(
         summary: Annotated[str, Field(description="what came of it")],
@@ -121,6 +111,20 @@ def register(server: Server, desk: Desk) -> None:
         with desk.open() as home:
             wanted = Closeout(summary, tuple(verification), tuple(risks), force)
             return _answer(home, close(home, wanted, case_id=case or None))
+
+
+def _status(home: Home, case: str) -> StatusAnswer:
+    from jackline.app.case import closing, place
+    from jackline.domain.case import EntryKind
+    from jackline.views.case_lines import case_values, entry_values
+
+    found = place.chosen(home, case or None)
+    entries = home.store().entries(found.id, EntryKind.HYPOTHESIS)
+    return StatusAnswer(
+        case=case_values(found),
+        hypotheses=[entry_values(one) for one in entries],
+        unmet=closing.unmet(home, found),
+    )
 
 
 def _answer(home: Home, case: Case) -> CaseAnswer:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from jackline.app import who
+from jackline.app import dashboard, who
+from jackline.domain.saying import typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,11 @@ class Desk:
     def run_id(self) -> str | None:
         """The run inside which the server was started."""
         return who.run_id(self._environ)
+
+    def typed(self, *words: str) -> str:
+        """A command as it can be typed anywhere: who reads it has not our environment."""
+        program, more, _ = dashboard.said_of(self._home)
+        return typed(*program, *words, *more)
 
     @contextmanager
     def open(self) -> Iterator[Home]:

@@ -85,7 +85,7 @@ def _register_notes(server: Server, desk: Desk) -> None:
         from jackline.app.case.writing import add_evidence
 
         with desk.open() as home:
-            return _answer(home, add_evidence(home, text, hypothesis, case_id=case or None))
+            return _answer(home, add_evidence(home, text, hypothesis or None, case_id=case or None))
 
     @server.offer(ADDS)
     def case_command_add(
@@ -126,19 +126,23 @@ def _register_learnings(server: Server, desk: Desk) -> None:
     @server.offer(READS)
     def case_learning_review(case: CaseId = "") -> ReviewAnswer:
         """The learnings of a case, and which of them name neither a file tracked by git nor a reason."""
-        from jackline.app.case import place, reviewing
-        from jackline.domain.learning import line
-        from jackline.views.case_lines import entry_values
-
         with desk.open() as home:
-            found = place.chosen(home, case or None)
-            learnings = reviewing.learnings_of(home, found)
-            lacking = reviewing.unresolved(found, learnings)
-            return ReviewAnswer(
-                case=found.id,
-                learnings=[entry_values(one) for one in learnings],
-                unresolved=[line(one) for one in lacking],
-            )
+            return _review(home, case)
+
+
+def _review(home: Home, case: str) -> ReviewAnswer:
+    from jackline.app.case import place, reviewing
+    from jackline.domain.learning import line
+    from jackline.views.case_lines import entry_values
+
+    found = place.chosen(home, case or None)
+    learnings = reviewing.learnings_of(home, found)
+    lacking = reviewing.unresolved(found, learnings)
+    return ReviewAnswer(
+        case=found.id,
+        learnings=[entry_values(one) for one in learnings],
+        unresolved=[line(one) for one in lacking],
+    )
 
 
 def _answer(home: Home, entry: Entry) -> EntryAnswer:

@@ -47,7 +47,11 @@ class EventsAnswer(TypedDict):
 
 def register(server: Server, desk: Desk) -> None:
     """Offer them."""
+    _register_writing(server, desk)
+    _register_reading(server, desk)
 
+
+def _register_writing(server: Server, desk: Desk) -> None:
     @server.offer(ADDS)
     def events_append(
         kind: Annotated[str, Field(description="words with dots between, such as build.finished")],
@@ -58,6 +62,8 @@ def register(server: Server, desk: Desk) -> None:
         with desk.open() as home:
             return _answer(journal.append(home, kind, payload, item=work_item or None))
 
+
+def _register_reading(server: Server, desk: Desk) -> None:
     @server.offer(READS)
     def events_tail(
         limit: Limit = 20,

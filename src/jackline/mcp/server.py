@@ -6,13 +6,17 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedResourceError
-from mcp_types import CallToolResult, InputRequiredResult, TextContent
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, TextContent
 from pydantic import ValidationError
 
 from jackline.app import diagnostics
 from jackline.errors import JacklineError, NotFound
+from jackline.mcp import wire
 from jackline.version import __version__
 
 if TYPE_CHECKING:
@@ -46,6 +50,13 @@ class Server(MCPServer[Any]):
             subscriptions=False,  # nobody here says when something changes
         )
         self._desk = desk
+
+    async def run_stdio_async(self) -> None:
+        """Serve until standard input ends."""
+        lines = anyio.wrap_file(wire.standard_input())
+        low = self._lowlevel_server
+        async with stdio_server(lines) as (read, write):
+            await low.run(read, write, low.create_initialization_options())
 
     def offer(self, kind: ToolAnnotations) -> Callable[[Function], Function]:
         """Register a tool; its docstring is what a model reads, its annotations are the schemas."""
@@ -83,6 +94,15 @@ class Server(MCPServer[Any]):
             kind = ResourceNotFoundError if isinstance(_cause(error), NotFound) else ResourceError
             raise kind(self._words(error)) from None
 
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """The prompt; what is wrong with the arguments is said in one line."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(code=INVALID_PARAMS, message=_one_line(_wrong(error) or str(error))) from None
+
     def _refuse_unknown(self, name: str, arguments: dict[str, Any]) -> None:
         """ToolError for a name that the tool does not take: a mistyped one must not be passed over in silence."""
         tool = self._tool_manager.get_tool(name)
@@ -99,7 +119,7 @@ class Server(MCPServer[Any]):
         if isinstance(cause, JacklineError):
             return str(cause)
         if isinstance(cause, ValidationError):
-            return "; ".join(f"{_place(one['loc'])}: {one['msg']}" for one in cause.errors())
+            return _wrong(cause)
         if isinstance(cause, Exception):
             return f"unexpected {type(cause).__name__}: {cause}; {self._note(cause)}"
         return str(error)
@@ -122,6 +142,13 @@ def _cause(error: BaseException) -> BaseException | None:
     return None if isinstance(cause, ToolError | ResourceError) else cause
 
 
+def _wrong(error: BaseException | None) -> str:
+    """What does not fit the schema, behind whatever the SDK wrapped it in; empty if it is something else."""
+    while error is not None and not isinstance(error, ValidationError):
+        error = error.__cause__
+    return "; ".join(f"{_place(one['loc'])}: {one['msg']}" for one in error.errors()) if error else ""
+
+
 def _place(steps: tuple[int | str, ...]) -> str:
     return ".".join(map(str, steps)) or "the arguments"
 
@@ -135,4 +162,8 @@ def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _failed(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=" ".join(text.split()))], is_error=True)
+    return CallToolResult(content=[TextContent(text=_one_line(text))], is_error=True)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

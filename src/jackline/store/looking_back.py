@@ -7,13 +7,15 @@ from typing import TypeVar
 
 from jackline.domain.reporting import Learning, RunLine
 from jackline.domain.retro.lines import CheckLine, Move, TurnLine
+from jackline.domain.states import ACTIVE
 from jackline.store.base import Base
 from jackline.store.driver import Row, clean
 from jackline.store.reporting import learning, object_of, text_of
 
 T = TypeVar("T")
 _PAGE = 500
-_LAST_SEQ = 1 << 62
+_LAST = 1 << 62  # no event has this number, and no moment lies behind it
+_LAST_ID = "\U0010ffff"
 
 
 class LookingBack(Base):
@@ -21,7 +23,7 @@ class LookingBack(Base):
 
     def learnings_between(self, start: int, until: int) -> Iterator[Learning]:
         """Learnings of all cases from a time until before another, oldest first."""
-        after: Row = (start - 1, "\U0010ffff", _LAST_SEQ)
+        after: Row = (start - 1, _LAST_ID, _LAST)
 
         def page(after: Row) -> list[Learning]:
             at, case_id, number = after
@@ -32,12 +34,20 @@ class LookingBack(Base):
 
     def runs_finished(self, start: int, until: int) -> Iterator[RunLine]:
         """Runs that ended from a time until before another, oldest end first."""
+        return self._runs_page("report_finished", "finished_at", (start - 1, _LAST_ID), until=until)
 
+    def runs_alive(self, at: int) -> Iterator[RunLine]:
+        """Runs that were made before a time and had not ended then, in no order."""
+        for state in sorted(ACTIVE):
+            yield from self._runs_page("report_alive", "created_at", (-1, ""), state=str(state), before=at)
+        yield from self._runs_page("report_outlived", "finished_at", (at - 1, _LAST_ID), before=at)
+
+    def _runs_page(self, name: str, by: str, after: Row, **values: object) -> Iterator[RunLine]:
         def page(after: Row) -> list[RunLine]:
-            values = {"after_at": after[0], "after_id": after[1], "until": until, "limit": _PAGE}
-            return [RunLine(*row) for row in self._span("report_finished", **values)]
+            found = self._span(name, **values, after_at=after[0], after_id=after[1], limit=_PAGE)
+            return [RunLine(*row) for row in found]
 
-        return _paged(page, (start - 1, "\U0010ffff"), lambda one: (one.finished_at, one.id))
+        return _paged(page, after, lambda one: (getattr(one, by), one.id))
 
     def run_moves(self, start: int, until: int) -> Iterator[Move]:
         """Changes of runs' states from a time until before another, by time."""
@@ -47,12 +57,17 @@ class LookingBack(Base):
             values = {"after_at": at, "after_stream": stream, "after_seq": seq, "until": until, "limit": _PAGE}
             return [_move(row) for row in self._span("report_moves", **values)]
 
-        found = _paged(page, (start - 1, "\U0010ffff", _LAST_SEQ), lambda one: (one.at, one.run_id, one.seq))
+        found = _paged(page, (start - 1, _LAST_ID, _LAST), lambda one: (one.at, one.run_id, one.seq))
         return (one for one in found if ":" not in one.run_id)  # anybody may write such a kind into a journal
 
-    def last_move(self, run_id: str, before: int | None = None) -> Move | None:
-        """The last change of a run's state, before an event if one is named."""
-        found = self._span("report_last_move", stream=clean(run_id), before=_LAST_SEQ if before is None else before)
+    def last_move(self, run_id: str, before: int = _LAST, until: int = _LAST) -> Move | None:
+        """The last change of a run's state, before an event or a time if one is named."""
+        found = self._span("report_last_move", stream=clean(run_id), before=before, until=until)
+        return _move(found[0]) if found else None
+
+    def next_move(self, run_id: str, after: int) -> Move | None:
+        """The first change of a run's state after an event."""
+        found = self._span("report_next_move", stream=clean(run_id), after=after)
         return _move(found[0]) if found else None
 
     def turn_lines(self, run_id: str) -> list[TurnLine]:

@@ -1,30 +1,32 @@
-"""What the store knows of a week, in pages: it costs as much as happened in it, not as much as there is."""
+"""What the store knows of a week, in pages: it costs as much as happened in it and since, not as much as there is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from jackline.domain.retro.report import LOOK_BACK_MS, Read
-from jackline.domain.states import RunState
 
 if TYPE_CHECKING:
+    from jackline.domain.reporting import RunLine
     from jackline.domain.retro.lines import Move
     from jackline.domain.retro.week import Week
     from jackline.store.contract import Store
 
-_MOST_ACTIVE = 1_000
+_CREATED = "run.created"
 
 
 def read(store: Store, week: Week) -> Read:
     """Everything that a report is made from."""
     runs = list(store.runs_finished(week.start, week.until))
+    alive = list(store.runs_alive(week.until))
     moves = list(store.run_moves(week.start, week.until))
-    before = _before(store, week, moves)
+    before = _before(store, week, moves, alive)
     touched = dict.fromkeys([*(move.run_id for move in moves), *(run.id for run in runs), *before])
     return Read(
         runs,
-        moves,
+        alive,
+        [*moves, *_following(store, alive, [*before.values(), *moves])],
         before,
         {run_id: store.turn_lines(run_id) for run_id in touched},
         {run_id: store.check_lines(run_id) for run_id in touched},
@@ -33,15 +35,27 @@ def read(store: Store, week: Week) -> Read:
     )
 
 
-def _before(store: Store, week: Week, moves: Iterable[Move]) -> dict[str, Move]:
-    """How runs stood when the week began: those that changed in it, and those that stand so to this day."""
+def _before(store: Store, week: Week, moves: Iterable[Move], alive: Iterable[RunLine]) -> dict[str, Move]:
+    """How runs stood when the week began: those that changed in it, and those that stood so all through it."""
     first: dict[str, Move] = {}
     for move in moves:
         known = first.get(move.run_id, move)
         first[move.run_id] = min(known, move, key=lambda one: one.seq)
     found = {run_id: store.last_move(run_id, move.seq) for run_id, move in first.items() if move.seq > 1}
-    for state in (RunState.WAITING, RunState.RUNNING, RunState.QUEUED):
-        for run in store.runs_in(state, _MOST_ACTIVE):
-            if run.id not in first and run.created_at < week.start:
-                found[run.id] = store.last_move(run.id)
+    for run in alive:
+        if run.id not in first and run.created_at < week.start:
+            found[run.id] = store.last_move(run.id, until=week.start)
     return {run_id: move for run_id, move in found.items() if move is not None and move.at < week.until}
+
+
+def _following(store: Store, alive: Iterable[RunLine], moves: Iterable[Move]) -> Iterator[Move]:
+    """What came after the week to a run that was only made by then: without it nobody knows an imported one."""
+    last: dict[str, Move] = {}
+    for move in moves:
+        last[move.run_id] = max(last.get(move.run_id, move), move, key=lambda one: one.seq)
+    for run in alive:
+        known = last.get(run.id)
+        if known is not None and known.kind == _CREATED and run.finished_at is not None:
+            following = store.next_move(run.id, known.seq)
+            if following is not None:
+                yield following

@@ -63,7 +63,7 @@ def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> Fou
     since = values.name(metadata.get("start_time"), "")
     run_id, other_id = runs.ids(AGENT_RUNNER, origin, since)
     started, ended = _span(folder, names, metadata)
-    ending = _ending(metadata) if has_metadata else runs.cut_off()
+    ending = _ending(metadata) if has_metadata else _unknown(folder)
     turn = _turn(folder, names, metadata, ending, (started, ended))
     tokens = values.whole(metadata.get("token_count"))
     spent = Spent(wall_ms=ended - started, iterations=1, steps=1, tokens_output=tokens)
@@ -139,6 +139,11 @@ def _said(turn: Turn, ending: runs.Ending) -> Iterator[ImportedEvent]:
         yield ImportedEvent(at, "agent.message", runs.AGENT, {"text": values.text(turn.last_message)})
     if ending.state is RunState.FAILED:
         yield ImportedEvent(at, "agent.error", runs.AGENT, {"text": ending.detail or str(ending.failure)})
+
+
+def _unknown(folder: str) -> runs.Ending:
+    """Metadata that cannot be read says nothing of how it ended; where there is none, it never came to its end."""
+    return runs.UNTOLD if os.path.lexists(os.path.join(folder, METADATA)) else runs.CUT_OFF
 
 
 def _ending(metadata: Mapping[str, Any]) -> runs.Ending:

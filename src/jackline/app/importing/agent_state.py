@@ -50,7 +50,7 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundItem | FoundEvents
 def _items(database: Database, unreadable: set[object], troubles: Troubles) -> Iterator[FoundItem]:
     for row, cells in database.rows(Asked("work_items", _ITEMS), troubles):
         try:
-            item = _item(cells)
+            item = _item(cells)._replace(payload=_payload(database, row, cells["payload"], troubles))
         except Unreadable as error:
             unreadable.add(cells["id"])
             troubles.add(database.path, f"row {row} of work_items", error)
@@ -74,7 +74,7 @@ def _item(cells: Cells) -> WorkItem:
     return WorkItem(
         str(item_id),
         str(kind),
-        _payload(cells["payload"]),
+        "",
         status,
         values.name(owner, _NOBODY) if owner or held else None,
         created,
@@ -87,16 +87,22 @@ def _item(cells: Cells) -> WorkItem:
     )
 
 
-def _payload(told: object) -> str:
+def _payload(database: Database, row: int, told: object, troubles: Troubles) -> str:
     """Canonical JSON; whoever put a text in there that is none has a text in there still."""
-    if not isinstance(told, str):
-        return canonical(values.tame(told))
-    if len(told) > files.MOST_LINE:
+    if isinstance(told, str) and len(told) > files.MOST_LINE:
         raise Unreadable(f"its payload is longer than {files.MOST_LINE} characters")
+    return canonical(_tamed(database, f"row {row} of work_items", told, troubles, most=files.MOST_LINE))
+
+
+def _tamed(database: Database, place: str, told: object, troubles: Troubles, most: int = values.MOST_TEXT) -> Any:  # noqa: ANN401 - any JSON
     try:
-        return canonical(values.tame(files.value_of(told), most=files.MOST_LINE))
+        value = files.value_of(told) if isinstance(told, str) else told
     except Unreadable:
-        return canonical(told)
+        value = told
+    kept = values.tame(value, most)
+    if kept != value:
+        troubles.note(database.path, place, "its payload was too deep, too long or too large: it was cut")
+    return kept
 
 
 def _events_of(database: Database, item_id: str, troubles: Troubles) -> Iterator[ImportedEvent]:
@@ -154,17 +160,9 @@ def _event(database: Database, row: int, cells: Cells, troubles: Troubles) -> Im
         reason = "its ts is not a time" if at is None else "its type is not a word"
         troubles.add(database.path, f"row {row} of events", reason)
         return None
-    data: dict[str, Any] = {"imported": AGENT_STATE, "payload": _data(cells["payload"])}
+    payload = _tamed(database, f"row {row} of events", cells["payload"], troubles)
+    data: dict[str, Any] = {"imported": AGENT_STATE, "payload": payload}
     if journal.wrong_kind(kind):  # jackline's own words mean what jackline wrote
         data["type"] = values.text(kind, 200)
         kind = _UNKNOWN_TYPE
     return ImportedEvent(at, kind, values.name(cells["actor"], _NOBODY, journal.LONGEST_ACTOR), data)
-
-
-def _data(told: object) -> Any:  # noqa: ANN401 - any JSON
-    if not isinstance(told, str):
-        return values.tame(told)
-    try:
-        return values.tame(files.value_of(told))
-    except Unreadable:
-        return values.text(told)

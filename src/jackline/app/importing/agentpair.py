@@ -36,7 +36,11 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
     told = _Told(_Known.of(manifest, source.path))
     told.listen(os.path.join(source.path, TRANSCRIPT), troubles)
     told.overhear(os.path.join(source.path, BRIDGE), troubles)
-    yield _run(manifest, told, source.path)
+    if told.left_out:
+        whole = len(told.events) + told.left_out
+        reason = f"only {len(told.events)} of its {whole} events were taken: its files are kept whole"
+        troubles.note(source.path, "", reason)
+    yield _found(manifest, told, source.path)
 
 
 class _Known(NamedTuple):
@@ -55,10 +59,10 @@ class _Told:
     """The transcript as it goes by: turns begin and end, the rest is said."""
 
     def __init__(self, known: _Known) -> None:
-        self._known = known
+        self.known = known
         self.turns: list[Turn] = []
         self.events: list[ImportedEvent] = []
-        self.entries = 0
+        self.entries = self.left_out = 0
         self.last = known.created
         self._reviews = False
         self._room = values.Room()
@@ -79,7 +83,7 @@ class _Told:
 
     def overhear(self, path: str, troubles: Troubles) -> None:
         """Read what the two agents said to each other."""
-        last = self._known.created
+        last = self.known.created
         for _, message in files.lines(path, troubles):
             self.entries += 1
             last = values.moment(message.get("timestamp")) or last
@@ -89,8 +93,8 @@ class _Told:
             self._add(ImportedEvent(last, "agent.bridge", values.name(message.get("from"), runs.AGENT), data))
 
     def _begin(self, entry: Mapping[str, Any]) -> None:
-        agent = values.name(entry.get("agent"), self._known.agent)
-        role = Role.REVIEW if self._reviews or agent != self._known.agent else Role.WORK
+        agent = values.name(entry.get("agent"), self.known.agent)
+        role = Role.REVIEW if self._reviews or agent != self.known.agent else Role.WORK
         turn = runs.new_turn(len(self.turns) + 1, agent, values.text(entry.get("content")), self.last, role)
         self.turns.append(turn)
         for event in runs.turn_began(turn, values.whole(entry.get("iteration"), 1)):
@@ -101,13 +105,13 @@ class _Told:
             self._begin({**entry, "content": ""})
         turn = self.turns[-1]
         took = values.whole(entry.get("duration")) // _MS
-        began = min(turn.started_at, max(self._known.created, self.last - took)) if took else turn.started_at
+        began = min(turn.started_at, max(self.known.created, self.last - took)) if took else turn.started_at
         said = values.text(entry.get("content"), _MOST_SAID)
         spent = Spent(wall_ms=took)
         self.turns[-1] = turn._replace(started_at=began, ended_at=self.last, last_message=said, spent=spent)
 
     def _say(self, entry: Mapping[str, Any]) -> None:
-        agent = values.name(entry.get("agent"), self._known.agent)
+        agent = values.name(entry.get("agent"), self.known.agent)
         said = values.text(entry.get("content")) or values.text(entry.get("error"))
         named = ("type", "state", "signal", "iteration", "metadata", "agent")
         data = {name: values.tame(entry[name]) for name in named if entry.get(name)}
@@ -117,58 +121,90 @@ class _Told:
     def _add(self, event: ImportedEvent) -> None:
         if len(self.events) < _MOST_ENTRIES and self._room.takes(event.data):
             self.events.append(event)
+        else:
+            self.left_out += 1
 
 
-def _run(manifest: Mapping[str, Any], told: _Told, folder: str) -> FoundRun:
-    known = _Known.of(manifest, folder)
-    repository = values.text(manifest.get("repo_path"), 4096) or os.path.dirname(folder)
-    repo_id = values.name(manifest.get("repo_id"), os.path.basename(os.path.dirname(folder)))
-    origin = f"{repo_id}/{values.whole(manifest.get('id'))}"
-    since = values.name(manifest.get("created_at"), "")
-    run_id, other_id = runs.ids(AGENTPAIR, origin, since)
-    ending = _ending(manifest)
-    turns = tuple(told.turns)
-    last = max((told.last, *(event.at for event in told.events)))
-    finished = values.moment(manifest.get("completed_at")) or values.moment(manifest.get("updated_at")) or last
-    finished = max(finished, last, known.created)
-    started = min((turn.started_at for turn in turns), default=known.created)
-    iteration = values.whole(manifest.get("current_iteration"))
-    spent = Spent(wall_ms=max(0, finished - started), iterations=iteration)
-    run = ImportedRun(
-        run_id,
-        f"{AGENTPAIR} {origin}",
-        since,
-        os.path.abspath(repository),
-        runs.at_unknown_cost(_spec(manifest, known, repository, origin, folder), turns),
-        runs.life(ending, turns, known.agent, spent)._replace(iteration=iteration),
-        known.created,
-        finished,
-        finished,
-        started,
-        tuple(told.events),
-        turns,
-        (runs.attempt(1, started, finished, str(ending.state)),),
-        about={
-            "from": AGENTPAIR,
-            "original": origin,
-            "path": folder,
-            "stood_at": values.name(manifest.get("state"), "-"),
-            "entries": told.entries,
-            "kept": len(told.events),
-        },
-    )
+class _Span(NamedTuple):
+    """From when to when it was worked on."""
+
+    started: int
+    finished: int
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any], told: _Told, known: _Known) -> _Span:
+        last = max((told.last, known.created, *(event.at for event in told.events)))
+        finished = values.moment(manifest.get("completed_at")) or values.moment(manifest.get("updated_at")) or last
+        started = min((turn.started_at for turn in told.turns), default=known.created)
+        return cls(started, max(finished, last))
+
+
+class _Origin(NamedTuple):
+    """What the source calls the run."""
+
+    folder: str
+    repository: str
+    name: str  # its repository's digits, and its number
+    since: str
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any], folder: str) -> _Origin:
+        repository = values.text(manifest.get("repo_path"), 4096) or os.path.dirname(folder)
+        repo_id = values.name(manifest.get("repo_id"), os.path.basename(os.path.dirname(folder)))
+        name = f"{repo_id}/{values.whole(manifest.get('id'))}"
+        return cls(folder, repository, name, values.name(manifest.get("created_at"), ""))
+
+
+def _found(manifest: Mapping[str, Any], told: _Told, folder: str) -> FoundRun:
+    origin = _Origin.of(manifest, folder)
+    run_id, other_id = runs.ids(AGENTPAIR, origin.name, origin.since)
     kept = [name for name in (MANIFEST, TRANSCRIPT, BRIDGE) if files.size(os.path.join(folder, name))]
     raw = tuple(RawFile(os.path.join(folder, name), name) for name in kept)
-    said = tuple((runs.turn_file(turn), f"{turn.last_message}\n") for turn in turns if turn.last_message)
-    return FoundRun(run, other_id, raw, said)
+    said = tuple((runs.turn_file(turn), f"{turn.last_message}\n") for turn in told.turns if turn.last_message)
+    return FoundRun(_run(run_id, origin, manifest, told), other_id, raw, said)
 
 
-def _spec(manifest: Mapping[str, Any], known: _Known, repository: str, origin: str, folder: str) -> Spec:
-    workspace = values.text(manifest.get("worktree_path"), 4096) or repository
+def _run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], told: _Told) -> ImportedRun:
+    known, turns = told.known, tuple(told.turns)
+    span, ending = _Span.of(manifest, told, known), _ending(manifest)
+    iteration = values.whole(manifest.get("current_iteration"))
+    spent = Spent(wall_ms=max(0, span.finished - span.started), iterations=iteration)
+    return ImportedRun(
+        run_id,
+        f"{AGENTPAIR} {origin.name}",
+        origin.since,
+        os.path.abspath(origin.repository),
+        runs.at_unknown_cost(_spec(manifest, known, origin), turns),
+        runs.life(ending, turns, known.agent, spent)._replace(iteration=iteration),
+        known.created,
+        span.finished,
+        span.finished,
+        span.started,
+        tuple(told.events),
+        turns,
+        (runs.attempt(1, span.started, span.finished, str(ending.state)),),
+        about=_about(manifest, told, origin),
+    )
+
+
+def _about(manifest: Mapping[str, Any], told: _Told, origin: _Origin) -> dict[str, object]:
+    return {
+        "from": AGENTPAIR,
+        "original": origin.name,
+        "path": origin.folder,
+        "stood_at": values.name(manifest.get("state"), "-"),
+        "entries": told.entries,
+        "kept": len(told.events),
+    }
+
+
+def _spec(manifest: Mapping[str, Any], known: _Known, origin: _Origin) -> Spec:
+    workspace = values.text(manifest.get("worktree_path"), 4096) or origin.repository
     named = ("review_mode", "claude_session_id", "codex_session_id", "done_signal", "tmux_session")
-    options = {name: values.name(manifest.get(name), "") for name in named}
+    options = {"original": origin.name, "path": origin.folder}
+    options |= {name: values.name(manifest.get(name), "") for name in named}
     prompt = values.text(manifest.get("prompt"), files.MOST_LINE)
-    spec = runs.spec(AGENTPAIR, prompt, workspace, known.agent, {"original": origin, "path": folder, **options})
+    spec = runs.spec(AGENTPAIR, prompt, workspace, known.agent, options)
     iterations = values.whole(manifest.get("max_iterations")) or None
     return spec._replace(
         proof=values.text(manifest.get("proof_command")), limits=spec.limits._replace(iterations=iterations)

@@ -38,6 +38,11 @@ class Asked(NamedTuple):
     values: tuple[object, ...] = ()
     most: int = -1
 
+    @property
+    def whose(self) -> str:
+        """Which rows, in words."""
+        return f"{self.table} of {str(self.values[0])[:100]}" if self.values else self.table
+
 
 def header_of(path: str) -> bytes:
     """The first bytes of a database; Unreadable if the file is none, or jackline's own.
@@ -124,12 +129,16 @@ class Database:
             return
         cells = ", ".join(_bounded(name) for name in here)
         where = f"WHERE {asked.where}" if asked.where else ""
-        sql = f'SELECT rowid, {cells} FROM "{asked.table}" {where} ORDER BY rowid LIMIT {asked.most}'  # noqa: S608
+        most = asked.most + 1 if asked.most >= 0 else asked.most  # one more tells that there are more
+        sql = f'SELECT rowid, {cells} FROM "{asked.table}" {where} ORDER BY rowid LIMIT {most}'  # noqa: S608
         row = 0
         try:
-            for number, *values in self._connection.execute(sql, asked.values):
+            for count, (number, *values) in enumerate(self._connection.execute(sql, asked.values)):
                 if not isinstance(number, int):
                     raise sqlite3.DataError("a column of its own is called rowid")
+                if count == asked.most:
+                    troubles.add(self.path, asked.whose, f"only the first {asked.most} of them were read")
+                    return
                 row, place = number, f"row {number} of {asked.table}"
                 told = (self._told(value, place, troubles) for value in values)
                 yield row, {**dict.fromkeys(asked.columns), **dict(zip(here, told, strict=True))}

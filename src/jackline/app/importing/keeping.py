@@ -23,28 +23,38 @@ _CHUNK = 1 << 18
 def keep(folder: str, found: FoundRun, secrets: Iterable[str], troubles: Troubles) -> None:
     """Write them all; a source that cannot be read is told, and the others are kept."""
     known = tuple(secrets)
-    for name in (FOLDER, TURNS):
-        atomic.private_folder(os.path.join(folder, name))
+    kept, turns = os.path.join(folder, FOLDER), os.path.join(folder, TURNS)
+    keep_files(kept, found.files, known, troubles)
+    atomic.private_folder(turns)
     for raw in found.files:
-        try:
-            _keep(folder, raw, known, troubles)
-        except Unreadable as error:
-            troubles.add(raw.source, "", error)
+        if raw.turn and os.path.exists(os.path.join(kept, raw.name)):
+            _name_twice(os.path.join(kept, raw.name), os.path.join(turns, raw.turn))
     for name, text in found.said:
         said = (text.encode("utf-8", "replace"),)
-        atomic.write_all(os.path.join(folder, TURNS, name), _covered(said, known))
+        atomic.write_all(os.path.join(turns, name), _covered(said, known))
 
 
-def _keep(folder: str, raw: RawFile, secrets: tuple[str, ...], troubles: Troubles) -> None:
-    path = os.path.join(folder, FOLDER, raw.name)
+def keep_files(folder: str, files: Iterable[RawFile], secrets: Iterable[str], troubles: Troubles) -> None:
+    """Copy them into a folder."""
+    known = tuple(secrets)
+    atomic.private_folder(folder)
+    for raw in files:
+        try:
+            _keep(os.path.join(folder, raw.name), raw, known, troubles)
+        except Unreadable as error:
+            troubles.add(raw.source, "", error)
+
+
+def _keep(path: str, raw: RawFile, secrets: tuple[str, ...], troubles: Troubles) -> None:
     with _opened(raw.source) as source:
         atomic.write_all(path, _covered(_chunks(source), secrets))
         if _read(source, 1):
             troubles.add(raw.source, "", f"only its first {MOST_RAW} bytes were kept")
-    if not raw.turn:
-        return
-    turn = os.path.join(folder, TURNS, raw.turn)
-    if not atomic.link(path, turn):  # a second name, where there is such a thing: no gigabyte need be there twice
+
+
+def _name_twice(path: str, turn: str) -> None:
+    """No gigabyte need be there twice, where there is such a thing as a second name."""
+    if not atomic.link(path, turn):
         with _opened(path) as copy:
             atomic.write_all(turn, _chunks(copy))
 

@@ -68,11 +68,12 @@ class FoundItem(NamedTuple):
 
 
 class FoundCase(NamedTuple):
-    """A case and its entries, and the second id."""
+    """A case and its entries, the second id, and the files that it was read from."""
 
     case: Case
     entries: tuple[Entry, ...]
     other_id: str
+    files: tuple[RawFile, ...] = ()
 
 
 class FoundEvents(NamedTuple):

@@ -64,11 +64,9 @@ def read(
 def _rows(database: Database, table: str, columns: tuple[str, ...], run_id: str, troubles: Troubles) -> Iterator[Cells]:
     if not database.has(table, "run_id", "tool_call_id"):
         return
-    asked = Asked(table, columns, "run_id = ?", (run_id,), _MOST_CALLS + 1)
-    for count, (row, cells) in enumerate(database.rows(asked, troubles)):
-        if count == _MOST_CALLS:
-            troubles.add(database.path, f"{table} of run {run_id[:100]}", f"only {_MOST_CALLS} of them were read")
-        elif not isinstance(cells["tool_call_id"], str) or not cells["tool_call_id"]:
+    asked = Asked(table, columns, "run_id = ?", (run_id,), _MOST_CALLS)
+    for row, cells in database.rows(asked, troubles):
+        if not isinstance(cells["tool_call_id"], str) or not cells["tool_call_id"]:
             troubles.add(database.path, f"row {row} of {table}", "its tool_call_id is not a name")
         else:
             yield cells

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.app import places, who
 from jackline.app.importing import files, values
-from jackline.app.importing.kinds import NOTEBOOK, FoundCase, Source, Troubles, digits
+from jackline.app.importing.kinds import NOTEBOOK, FoundCase, RawFile, Source, Troubles, digits
 from jackline.domain.case import (
     Case,
     CaseStatus,
@@ -63,7 +63,15 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundCase]:
     entries = tuple(_with_known_hypothesis(entry, hypotheses, source.path, troubles) for entry in entries)
     updated = max((entry.updated_at for entry in entries), default=case.updated_at)
     case = case._replace(updated_at=max(case.updated_at, updated))
-    yield FoundCase(case, entries, f"{case.id[:100]}-{digits(NOTEBOOK, case.repository, case.id)[:8]}")
+    other_id = f"{case.id[:100]}-{digits(NOTEBOOK, case.repository, case.id)[:8]}"
+    yield FoundCase(case, entries, other_id, tuple(_originals(source.path)))
+
+
+def _originals(folder: str) -> Iterator[RawFile]:
+    for name in ("problem.json", *_FILES.values(), "closeout.json", "closeout.md"):
+        path = os.path.join(folder, name)
+        if files.size(path):
+            yield RawFile(path, name)
 
 
 def _case(folder: str, told: Mapping[str, Any], troubles: Troubles) -> Case:

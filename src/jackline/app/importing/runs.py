@@ -39,9 +39,9 @@ def unfinished(stood_at: str) -> Ending:
     return failed(Failure.CRASHED, f"imported: it stood at {stood_at or 'an unknown state'}")
 
 
-def cut_off() -> Ending:
-    """Nobody wrote down how it ended."""
-    return failed(Failure.CRASHED, "imported: it was cut off")
+# Nobody wrote down how it ended, or nobody can read it.
+CUT_OFF = failed(Failure.CRASHED, "imported: it was cut off")
+UNTOLD = failed(Failure.CRASHED, "imported: its metadata could not be read")
 
 
 def ids(kind: str, origin: str, since: str) -> tuple[str, str]:

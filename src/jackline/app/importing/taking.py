@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import who
-from jackline.app.importing import keeping
+from jackline.app.importing import clocks, keeping
 from jackline.app.importing.finding import Finder
 from jackline.app.importing.kinds import (
     AGENT_RUNNER,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from jackline.app.home import Home
-    from jackline.app.importing.kinds import Found, Source, Trouble
+    from jackline.app.importing.kinds import Found, RawFile, Source, Trouble
     from jackline.store.contract import Store
 
 _READERS = {
@@ -111,10 +111,17 @@ class _Importer:
 
     def take(self, source: Source) -> Iterator[Record]:
         """Everything in one source."""
+        before = self._troubles.count
         for found in import_module(_READERS[source.kind]).read(source, self._troubles):
-            record = self._write(source, found)
+            record = self._write(source, self._in_time(source, found), whole=self._troubles.count == before)
             self._changed = self._changed or record.outcome == Import.IMPORTED
             yield record
+
+    def _in_time(self, source: Source, found: Found) -> Found:
+        kept = clocks.not_after(found, clock.wall_ms())
+        if kept is not found:
+            self._troubles.note(source.path, _name_of(found), "it has times in the future: they were taken as now")
+        return kept
 
     def finish(self) -> None:
         """Bring what shows the state behind it."""
@@ -129,12 +136,12 @@ class _Importer:
             return None
         return self._home.store(create=not self._dry_run)
 
-    def _write(self, source: Source, found: Found) -> Record:
+    def _write(self, source: Source, found: Found, *, whole: bool) -> Record:
         match found:
             case FoundItem():
                 return self._item(source, found)
             case FoundCase():
-                return self._case(source, found)
+                return self._case(source, found, whole=whole)
             case FoundEvents():
                 return self._events(source, found)
             case FoundRun():
@@ -154,17 +161,26 @@ class _Importer:
         became = Import.IMPORTED if new else Import.ALREADY
         return _record(became, source, EVENTS, found.stream)._replace(number=new or count)
 
-    def _case(self, source: Source, found: FoundCase) -> Record:
-        store, at = self._store(), clock.wall_ms()
+    def _case(self, source: Source, found: FoundCase, *, whole: bool) -> Record:
+        store = self._store()
         if store is None:
             return _record(Import.IMPORTED, source, CASE, found.case.id)
         became, case = Import.TAKEN, found.case
         for case_id in (found.case.id, found.other_id):
             case = found.case._replace(id=case_id)
-            became = store.import_case(case, found.entries, at, self._actor, rehearse=self._dry_run)
+            became = store.import_case(case, found.entries, 0, self._actor, rehearse=True)
             if became is not Import.TAKEN:
                 break
+        if became is Import.IMPORTED and not self._dry_run:
+            self._keep_originals(store, case.id, () if whole else found.files)
+            became = store.import_case(case, found.entries, clock.wall_ms(), self._actor)
         return _record(became, source, CASE, case.id)
+
+    def _keep_originals(self, store: Store, case_id: str, files: Sequence[RawFile]) -> None:
+        """The folder holds projections from now on: what could not be read would be gone with the first change."""
+        if files:
+            folder = os.path.join(self._home.path, keeping.FOLDER, case_id)
+            keeping.keep_files(folder, files, store.redactor.values, Troubles())  # what is wrong with them was told
 
     def _run(self, source: Source, found: FoundRun) -> Record:
         store = self._store()
@@ -199,6 +215,18 @@ class _Importer:
                 self._home.export(run)
         except JacklineError as error:
             self._home.warnings.append(f"{error}; `jackline export {run_id}` writes the files again")
+
+
+def _name_of(found: Found) -> str:
+    match found:
+        case FoundItem():
+            return f"item {found.item.id}"
+        case FoundCase():
+            return f"case {found.case.id}"
+        case FoundEvents():
+            return "events of no item"
+        case FoundRun():
+            return f"run {found.run.id}"
 
 
 def _record(became: Import, source: Source, what: str, name: str) -> Record:

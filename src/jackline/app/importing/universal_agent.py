@@ -60,14 +60,17 @@ class _Reader:
     def __init__(self, database: Database, cells: Cells, troubles: Troubles) -> None:
         self._database, self._cells, self._troubles = database, cells, troubles
         self._id = str(cells["run_id"])
-        self._created = values.moment(cells["created_at"]) or values.moment(cells["updated_at"]) or 0
+        self._created = self._read_time()
         self._updated = max(self._created, values.moment(cells["updated_at"]) or 0)
         self._asked = self._read_spec()
+        self._steps = [cells for _, cells in self._rows("run_steps", _STEPS)]
 
     def run(self) -> FoundRun:
         """All that is known of it."""
         attempts = self._attempts()
-        steps = self._steps()
+        steps = {
+            str(one["step_id"]): values.whole(one["step_index"]) for one in self._steps if one["step_id"] is not None
+        }
         turns = _turns(attempts, self._prompt(), self._created, self._updated)
         calls = ledgers.read(self._database, self._id, steps, turns, self._troubles)
         events = [*self._begun(turns), *self._step_events(), *self._checkpoints()]
@@ -100,6 +103,16 @@ class _Reader:
     def _prompt(self) -> str:
         told = values.text(self._cells["last_job_prompt"], files.MOST_LINE)
         return told or next((found for name in _PROMPTS if (found := values.text(self._asked.get(name)))), "")
+
+    def _read_time(self) -> int:
+        created, updated = (values.moment(self._cells[name]) for name in ("created_at", "updated_at"))
+        if created is None:
+            instead = "nobody knows when it was" if updated is None else "its updated_at was taken"
+            self._note(f"its created_at is not a time: {instead}")
+        return created or updated or 0
+
+    def _note(self, reason: str) -> None:
+        self._troubles.note(self._database.path, f"run {self._id[:100]}", reason)
 
     def _read_spec(self) -> Mapping[str, Any]:
         told = self._cells["run_spec_json"]
@@ -159,35 +172,33 @@ class _Reader:
 
     # what belongs to it
 
-    def _rows(self, table: str, columns: tuple[str, ...], most: int = _MOST_ROWS) -> Iterator[tuple[int, Cells]]:
+    def _rows(self, table: str, columns: tuple[str, ...], most: int | None = None) -> Iterator[tuple[int, Cells]]:
+        most = _MOST_ROWS if most is None else most
         if self._database.has(table, "run_id"):
             yield from self._database.rows(Asked(table, columns, "run_id = ?", (self._id,), most), self._troubles)
 
     def _attempts(self) -> list[Attempt]:
         """With their own numbers; the last of two that have the same is passed over."""
         found: dict[int, Attempt] = {}
-        for _, cells in self._rows("run_attempts", _ATTEMPTS, _MOST_ATTEMPTS):
+        for row, cells in self._rows("run_attempts", _ATTEMPTS, _MOST_ATTEMPTS):
             number = values.whole(cells["attempt_number"]) or len(found) + 1
+            if number in found:
+                place = f"row {row} of run_attempts"
+                self._troubles.add(self._database.path, place, "another attempt of the run has its number")
+                continue
             began = values.moment(cells["started_at"]) or values.moment(cells["created_at"]) or self._created
             ended = values.moment(cells["ended_at"]) or values.moment(cells["updated_at"]) or began
             outcome = values.name(cells["failure_class"], "") or values.name(cells["status"], "-")
             owner = values.name(cells["lease_owner"], "")
-            found.setdefault(number, runs.attempt(number, began, max(began, ended), outcome, owner))
+            found[number] = runs.attempt(number, began, max(began, ended), outcome, owner)
         return [found[number] for number in sorted(found)]
-
-    def _steps(self) -> dict[str, int]:
-        return {
-            str(cells["step_id"]): values.whole(cells["step_index"])
-            for _, cells in self._rows("run_steps", _STEPS)
-            if cells["step_id"] is not None
-        }
 
     def _begun(self, turns: Sequence[Turn]) -> Iterator[ImportedEvent]:
         for turn in turns:
             yield from runs.turn_began(turn)
 
     def _step_events(self) -> Iterator[ImportedEvent]:
-        for _, cells in self._rows("run_steps", _STEPS):
+        for cells in self._steps:
             at = values.moment(cells["created_at"]) or self._created
             named = ("step_id", "step_index", "status", "phase", "error_code", "error_detail")
             yield ImportedEvent(at, "import.step", runs.ENGINE, _some(cells, named))

@@ -18,6 +18,7 @@ class Read(NamedTuple):
     """What the store knows of a week. By run id: changes of state, how it stood before, turns and checks."""
 
     runs: Sequence[RunLine] = ()  # that ended in it
+    alive: Sequence[RunLine] = ()  # that had not ended with it
     moves: Sequence[Move] = ()
     before: Mapping[str, Move] = NOTHING
     turns: Mapping[str, Sequence[TurnLine]] = NOTHING
@@ -71,7 +72,7 @@ def fold(week: Week, read: Read, now: int) -> Report:
         spans.fold(read.moves, read.before, week.start, until),
         learnings.repeated(read.learnings, week.start),
         proofs.flaky(_within(read.checks, week), read.turns),
-        sum(run.archived_at is not None for run in read.runs),
+        sum(run.archived_at is not None for run in (*read.runs, *read.alive)),
     )
 
 

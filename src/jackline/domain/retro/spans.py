@@ -70,7 +70,7 @@ def fold(moves: Iterable[Move], before: Mapping[str, Move], start: int, until: i
                 continue
             end = until if following is None else min(following.at, until)
             spent[state] += max(0, end - max(move.at, start))
-            times[state] += move.at >= start
+            times[state] += start <= move.at < until
     waits = [Waits(reason, times[reason], ms) for reason, ms in spent.items() if reason not in {RUNNING, QUEUED}]
     return Times(spent[RUNNING], spent[QUEUED], tuple(sorted(waits, key=lambda one: (-one.ms, one.reason))))
 

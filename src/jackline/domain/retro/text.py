@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jackline.domain.retro import spans
 from jackline.domain.retro.report import Report
-from jackline.domain.saying import amount, code, duration, moment, plural, span, table, usd
+from jackline.domain.saying import amount, code, cost, duration, moment, plural, span, table, usd
 from jackline.domain.states import WorkStatus
 from jackline.named import NamedTuple
 
@@ -77,7 +77,7 @@ def _success(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
             str(one.failed),
             str(one.cancelled),
             "-" if one.rate is None else f"{one.rate:.0%}",
-            usd(one.usd_micros) if one.usd_micros else "-",
+            cost(one.usd_micros),
             amount(one.tokens),
         ]
         for one in report.successes
@@ -87,15 +87,15 @@ def _success(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
 
 def _cost(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
     total = sum(one.usd_micros for one in report.spending)
-    yield from (f"## Cost: {usd(total)}", "", *_plot(plots, "cost"))
+    told = usd(total) if total or not report.spending else "unknown"
+    yield from (f"## Cost: {told}", "", *_plot(plots, "cost"))
     agents = sorted({one.agent for one in report.spending})
     rows = [[day, *(_spent(report, day, agent) for agent in agents)] for day in report.week.days] if agents else []
     yield from _table("|".join(("day", *(code(agent).replace("|", "/") for agent in agents))), rows)
 
 
 def _spent(report: Report, day: str, agent: str) -> str:
-    found = [one.usd_micros for one in report.spending if (one.day, one.agent) == (day, agent)]
-    return usd(sum(found)) if found else "-"
+    return cost(sum(one.usd_micros for one in report.spending if (one.day, one.agent) == (day, agent)))
 
 
 def _time(report: Report, plots: Mapping[str, str]) -> Iterator[str]:

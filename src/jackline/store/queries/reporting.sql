@@ -58,6 +58,17 @@ SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.re
 WHERE finished_at < :until AND (finished_at, runs.id) > (:after_at, :after_id)
 ORDER BY finished_at, runs.id LIMIT :limit
 
+-- name: report_alive
+SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE state = :state AND runs.created_at < :before AND (runs.created_at, runs.id) > (:after_at, :after_id)
+ORDER BY runs.created_at, runs.id LIMIT :limit
+
+-- name: report_outlived
+-- The plus keeps SQLite from reading every run that was ever made before, and sorting them.
+SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE finished_at >= :before AND +runs.created_at < :before AND (finished_at, runs.id) > (:after_at, :after_id)
+ORDER BY finished_at, runs.id LIMIT :limit
+
 -- name: report_moves
 SELECT {report_move} FROM events
 WHERE NOT (kind >= 'agent.' AND kind < 'agent/') AND NOT (kind >= 'call.' AND kind < 'call/')
@@ -67,7 +78,12 @@ ORDER BY at, stream, seq LIMIT :limit
 
 -- name: report_last_move
 SELECT {report_move} FROM events
-WHERE stream = :stream AND seq < :before AND kind >= 'run.' AND kind < 'run/' ORDER BY seq DESC LIMIT 1
+WHERE stream = :stream AND seq < :before AND at < :until AND kind >= 'run.' AND kind < 'run/'
+ORDER BY seq DESC LIMIT 1
+
+-- name: report_next_move
+SELECT {report_move} FROM events
+WHERE stream = :stream AND seq > :after AND kind >= 'run.' AND kind < 'run/' ORDER BY seq LIMIT 1
 
 -- name: report_turns
 SELECT {report_turn} FROM turns WHERE run_id = :run_id ORDER BY number
