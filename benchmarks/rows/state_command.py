@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from benchmarks import bulk, command
 from benchmarks.measure import Contender, interleave
@@ -16,6 +17,20 @@ KEY = "state-command"
 GOAL = 6.0
 _YARDSTICK = "python -c pass"
 _RUNS = 20
+_BEFORE = (("case", "start", "the export is slow"), *(("work", "enqueue", "--kind", "mail"),) * 40)
+_LOOKING = {
+    "jackline list": ("list",),
+    "jackline list --json": ("list", "--json"),
+    "jackline case status": ("case", "status"),
+    "jackline dashboard": ("dashboard",),
+}
+# Each of these also writes the dashboard again.
+_WRITING = {
+    "jackline case hypothesis add TEXT": ("case", "hypothesis", "add", "the disk is slow"),
+    "jackline work enqueue": ("work", "enqueue", "--kind", "mail", "--payload", '{"to": "ada"}'),
+    "jackline work next": ("work", "next"),
+    "jackline events append TYPE": ("events", "append", "build.finished"),
+}
 
 
 def measure(folder: str, *, quick: bool) -> Table:
@@ -27,16 +42,18 @@ def measure(folder: str, *, quick: bool) -> Table:
     store = open_store(database, create=False)
     newest = store.list_runs(RunQuery(limit=1))[0].id
     store.close()
+    for words in _BEFORE:
+        _turn(words, repository, home)()
+    commands = {**_LOOKING, "jackline show RUN": ("show", newest), **_WRITING}
     contenders = [
-        Contender(name, command.turn(words, repository, command.environment(home)))
-        for name, words in {
-            _YARDSTICK: command.PYTHON_PASS,
-            "jackline list": (command.JACKLINE, "list"),
-            "jackline list --json": (command.JACKLINE, "list", "--json"),
-            "jackline show RUN": (command.JACKLINE, "show", newest),
-        }.items()
+        Contender(_YARDSTICK, command.turn(command.PYTHON_PASS, repository, command.environment(home))),
+        *(Contender(name, _turn(words, repository, home)) for name, words in commands.items()),
     ]
     samples = interleave(contenders, rounds=5 if quick else 30, warm_up=2)
     bare = samples.pop(_YARDSTICK)
     lines = tuple(compare(sample, bare, GOAL) for sample in samples.values())
     return Table(KEY, f"A state command ({_RUNS} runs, SQLite) against the start of Python", lines)
+
+
+def _turn(words: tuple[str, ...], repository: str, home: str) -> Callable[[], float]:
+    return command.turn((command.JACKLINE, *words), repository, command.environment(home))

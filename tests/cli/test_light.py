@@ -10,8 +10,9 @@ HEAVY = (
     "jackline.engine", "jackline.views", "jackline.agents", "jackline.app.worker", "jackline.app.request",
     "jackline.store.postgres", "psycopg", "logging", "subprocess", "tomllib", "asyncio", "tempfile", "shutil",
     "socket", "ssl", "pathlib", "importlib.metadata", "importlib.resources", "multiprocessing", "difflib",
-    "jackline.mcp", "mcp", "mcp_types", "pydantic", "anyio",
+    "jackline.mcp", "mcp", "mcp_types", "pydantic", "anyio", "signal",
 )  # fmt: skip
+FOR_WRITING = ("jackline.store.ledger", "jackline.store.redacting", "jackline.domain.secrets", "jackline.domain.case")
 PROGRAM = """
 import sys
 from jackline.cli.main import main
@@ -28,8 +29,17 @@ def test_a_state_command_imports_nothing_heavy(place: Place, words: tuple[str, .
     assert ended.code == 0, ended
     loaded = ended.out.splitlines()[-1].split()
     assert "jackline.store.open" in loaded
-    heavy = [name for name in loaded if any(name == one or name.startswith(f"{one}.") for one in HEAVY)]
+    needless = (*HEAVY, *FOR_WRITING)
+    heavy = [name for name in loaded if any(name == one or name.startswith(f"{one}.") for one in needless)]
     assert heavy == []
+
+
+def test_a_command_that_writes_compiles_no_names_of_secrets_because_of_a_folder(place: Place) -> None:
+    """Every shell has a PWD, which sounds like a password and is a path."""
+    process = place.python(PROGRAM, "work", "enqueue", "--kind", "a", environ={"PWD": "/a", "OLDPWD": "/b/c/d/e"})
+    loaded = place.end_of(process).out.splitlines()[-1].split()
+    assert "jackline.domain.secrets" in loaded
+    assert "jackline.domain.secrets.names" not in loaded
 
 
 def test_help_and_version_import_no_command(place: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import typing
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -58,6 +59,42 @@ def test_a_value_behaves_as_one_of_typings() -> None:
         OURS(1)
     with pytest.raises(AttributeError):
         ours.first = 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        (TypeError, lambda one: one(1)),
+        (TypeError, lambda one: one(1, 2, 3, 4)),
+        (TypeError, lambda one: one(1, 2, fourth=3)),
+        (TypeError, lambda one: one._make((1, 2))),
+        (ValueError, lambda one: one(1, 2)._replace(fourth=3)),
+    ],
+)
+def test_a_mistake_is_the_mistake_that_it_is_with_typing(kind: type[Exception], wrong: Callable[[Any], object]) -> None:
+    told = []
+    for one in (made(named.NamedTuple), THEIRS):  # a fresh one: its first value is the one that is wrong
+        with pytest.raises(kind) as caught:
+            wrong(one)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+def test_a_constructor_is_compiled_with_the_first_value_of_its_class_and_kept() -> None:
+    one, other = made(named.NamedTuple), made(named.NamedTuple)
+    before = one.__new__
+    assert one(1, 2) == (1, 2, ())
+    compiled = one.__new__
+    assert one(3, 4, third=("x",)) == (3, 4, ("x",))
+    assert one.__new__ is compiled
+    assert before is other.__new__
+    assert before is not compiled
+
+
+def test_a_class_that_inherits_from_a_record_makes_values_of_its_own() -> None:
+    below = type("Below", (OURS,), {})
+    assert type(below(1, 2)) is below
+    assert type(OURS(1, 2)) is OURS
 
 
 def test_a_record_survives_pickling() -> None:

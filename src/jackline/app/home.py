@@ -121,16 +121,21 @@ class Home:
 
     def find(self, text: str) -> Run:
         """A run by id, unique prefix of an id, or number in the current repository."""
+        run_id = self.find_id(text)  # before the store is opened: a new home has none
+        run = self.store().run(run_id)
+        if run is None:
+            raise NotFound(text, what="run", hint="jackline list --all-repos")
+        return run
+
+    def find_id(self, text: str) -> str:
+        """The id of a run, found in the same way, also if nothing else of it can be read any more."""
         rows = [] if self.is_new else self.store().matching_runs(text, self._repository_id())
         if not rows:
             raise NotFound(named(text), what="run", hint="jackline list --all-repos")
         if len(rows) > 1:
             some = ", ".join(row.id for row in rows[:3])
             raise Ambiguous(text, what="run", count=len(rows), some=some)
-        run = self.store().run(rows[0].id)
-        if run is None:
-            raise NotFound(text, what="run", hint="jackline list --all-repos")
-        return run
+        return rows[0].id
 
     def find_call(self, run: Run, text: str) -> Call:
         """A call of a run by a unique prefix, or by the end of its id."""
@@ -241,7 +246,8 @@ class Home:
         """Write every projection of the run again; gives back the folder."""
         from jackline.views.export import export
 
-        return export(self.store(), run, self.path)
+        named = self.config.sources["database"]
+        return export(self.store(), run, self.path, named if named.startswith("JACKLINE_") else "")
 
 
 def _refuse_own_word(store: Store, run: Run) -> None:

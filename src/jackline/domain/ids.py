@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_CHOSEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_NUMBER = re.compile(r"#?([0-9]{1,9})")
+_CHOSEN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+_NUMBER = r"#?([0-9]{1,9})"
 RANDOM_BYTES = 10
 
 
@@ -21,10 +21,10 @@ def make(wall_ms: int, randomness: bytes) -> str:
 
 def is_chosen(text: str) -> bool:
     """Whether a caller may use this text as a run's id: it becomes a folder's name."""
-    return _CHOSEN.fullmatch(text) is not None and ".." not in text
+    return re.fullmatch(_CHOSEN, text) is not None and ".." not in text
 
 
 def as_number(text: str) -> int | None:
     """The short number in `#12` or `12`, else None."""
-    found = _NUMBER.fullmatch(text)
+    found = re.fullmatch(_NUMBER, text)
     return int(found[1]) if found else None

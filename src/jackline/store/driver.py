@@ -11,8 +11,8 @@ Row = tuple[Any, ...]
 Values = Mapping[str, object]
 Clock = Callable[[], tuple[str, int]]
 
-# A NUL cannot be stored by PostgreSQL, half a surrogate pair by neither.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+# A NUL cannot be stored by PostgreSQL, half a surrogate pair by neither. Compiled when a text gives reason to look.
+_UNSTORABLE = "[\x00\ud800-\udfff]"
 
 
 class Again(Exception):
@@ -97,4 +97,4 @@ def clean(text: str) -> str:
     """The text as both databases can store it: what cannot be stored becomes the replacement character."""
     if text.isascii() and "\x00" not in text:
         return text
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return re.sub(_UNSTORABLE, "\N{REPLACEMENT CHARACTER}", text)

@@ -16,7 +16,6 @@ FOLDER = os.path.join(os.path.dirname(__file__), "queries")
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
 _COLUMNS = re.compile(r"\{(:?)(\w+)(=?)\}")
-_TEXT = re.compile(r"^( +\w+ TEXT)\b", re.MULTILINE)
 _PARAMETER = re.compile(r"'[^']*'|::|:([a-z_][a-z0-9_]*)")
 
 
@@ -75,7 +74,7 @@ def with_marks(sql: str) -> tuple[str, tuple[str, ...]]:
 
 def by_bytes(script: str) -> str:
     """A migration with PostgreSQL's name for text that is compared by its bytes, as SQLite does."""
-    return _TEXT.sub(r'\1 COLLATE "C"', script)
+    return re.sub(r"^( +\w+ TEXT)\b", r'\1 COLLATE "C"', script, flags=re.MULTILINE)
 
 
 def _folder(path: str) -> dict[str, str]:

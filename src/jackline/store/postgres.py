@@ -47,6 +47,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 # The beginnings of the names of queries that lock the row they read; `pick_*` passes over what others have locked.
 _LOCKS = {"lock_": " FOR UPDATE", "pick_": " FOR UPDATE SKIP LOCKED"}
+_LIMITS = ("limit", "most")
 _STATUS = "SELECT pg_xact_status(CAST(%s AS xid8))"
 _EVENT = "SELECT 1 FROM events WHERE stream = %(stream)s AND seq = %(seq)s AND hash = %(hash)s"
 _OUTAGES = (
@@ -103,7 +104,7 @@ class PostgresDriver:
         return self._connection.execute(self._sql[name], values).fetchone()
 
     def all(self, name: str, values: Values) -> list[Row]:
-        return self._connection.execute(self._sql[name], values).fetchall()
+        return self._connection.execute(_bounded(self._sql[name], values), values).fetchall()
 
     def run(self, name: str, values: Values) -> int:
         if name == "add_event":
@@ -111,7 +112,7 @@ class PostgresDriver:
         return self._connection.execute(self._sql[name], values).rowcount
 
     def listing(self, sql: str, values: Values) -> list[Row]:
-        return self._connection.execute(self._spelled("", sql), values).fetchall()
+        return self._connection.execute(_bounded(self._spelled("", sql), values), values).fetchall()
 
     def clock(self) -> Values:
         if self._clock is None:
@@ -296,6 +297,19 @@ class _Patience:
         time.sleep(min(self._next, left))
         self._next = min(2 * self._next, _LONGEST_PAUSE_SECONDS)
         return True
+
+
+def _bounded(sql: str, values: Values) -> Any:  # noqa: ANN401 - as above
+    """The query with its limits as numbers.
+
+    A limit that it does not know the planner takes for a tenth of the table. It keeps no plan for that, once the table
+    is big, but makes a new one each time, which takes longer than to carry it out.
+    """
+    for name in _LIMITS:
+        limit = values.get(name)
+        if isinstance(limit, int):
+            sql = sql.replace(f"%({name})s", str(limit))
+    return sql
 
 
 def _version(statements: Statements) -> int:

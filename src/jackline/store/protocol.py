@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from jackline.domain.secrets import Redactor
     from jackline.domain.tally import Tally
     from jackline.store.contract import Change, NewRun, RunQuery, RunRow, Settlement, Status, Verified
+    from jackline.store.witness import Archive
 
 
 class Store(WorkStore, JournalStore, CaseStore, ReportStore, ImportStore, Protocol):
@@ -239,8 +240,11 @@ class Store(WorkStore, JournalStore, CaseStore, ReportStore, ImportStore, Protoc
         """Schema and size."""
         ...
 
-    def check(self) -> list[str]:
-        """What is wrong: damage, broken chains, rows that contradict each other. Empty is good."""
+    def check(self, archive: Archive | None = None) -> list[str]:
+        """What is wrong: damage, broken chains, rows that contradict each other. Empty is good.
+
+        `archive` gives the archived events of a run, or None; without them only the head of those is known.
+        """
         ...
 
     def verify(self, run_id: str, archived: Iterable[Event] | None = None, kept_head: str | None = None) -> Verified:

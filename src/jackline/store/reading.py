@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from jackline.domain.changes import Changes
+from typing import TYPE_CHECKING
+
 from jackline.domain.events import Event
-from jackline.domain.health import Health
 from jackline.domain.records import Attempt, Check, Checkpoint, Notice, Turn
 from jackline.store import rows
 from jackline.store.base import Base
 from jackline.store.driver import Row, clean
+
+if TYPE_CHECKING:
+    from jackline.domain.changes import Changes
+    from jackline.domain.health import Health
 
 
 class Reading(Base):
@@ -37,10 +41,14 @@ class Reading(Base):
 
     def health(self) -> list[Health]:
         """How each agent's last turn left it."""
+        from jackline.domain.health import Health
+
         return [Health(*row) for row in self._driver.read(lambda statements: statements.all("all_health", {}))]
 
     def changes(self, run_id: str) -> Changes:
         """What the run changed in its repository, as far as it is known."""
+        from jackline.domain.changes import Changes
+
         found = self._of_run("changes_of_run", run_id)
         return rows.to_changes(found[0]) if found else Changes()
 

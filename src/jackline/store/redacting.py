@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.case import Problem
 from jackline.domain.events import Fact
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def new_case(redactor: Redactor, new: NewCase) -> NewCase:
     """A case to be begun."""
     clean = redactor.value(new.problem._asdict())
     lists = {name: tuple(clean[name]) for name, one in new.problem._asdict().items() if isinstance(one, tuple)}
-    return new._replace(request=redactor.redact(new.request), problem=Problem(**{**clean, **lists}))
+    return new._replace(request=redactor.redact(new.request), problem=new.problem._replace(**{**clean, **lists}))
 
 
 def entry(redactor: Redactor, added: Entry) -> Entry:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.budget import Spent
-from jackline.domain.changes import Changes
 from jackline.domain.events import Event
-from jackline.domain.health import Health
 from jackline.domain.records import Attempt, Call, Check, Checkpoint, Life, Notice, Receipt, Run, Spec, Turn
 from jackline.domain.states import (
     CallClass,
@@ -22,6 +20,9 @@ from jackline.domain.states import (
     WaitReason,
 )
 from jackline.store.driver import Row, clean
+
+if TYPE_CHECKING:
+    from jackline.domain.changes import Changes
 
 PROMPT_SHOWN = 200
 
@@ -66,8 +67,6 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "check": Check._fields,
     "checkpoint": Checkpoint._fields,
     "notice": Notice._fields,
-    "health": Health._fields,
-    "changes": Changes._fields,
     "call": Call._fields,
     "receipt": Receipt._fields,
     "report_run": _REPORT_RUN,
@@ -79,6 +78,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 # Of records that few commands need: imported when a query first names them.
 _LATER = {
+    "health": "health:Health",
+    "changes": "changes:Changes",
     "report_turn": "retro.lines:TurnLine",
     "report_check": "retro.lines:CheckLine",
     "item": "work:WorkItem",
@@ -233,6 +234,8 @@ def changes_values(run_id: str, changes: Changes, at: int) -> dict[str, Any]:
 
 def to_changes(row: Row) -> Changes:
     """What a run changed from the columns of `{changes}`."""
+    from jackline.domain.changes import Changes
+
     return Changes(tuple(json.loads(row[0])), *row[1:])
 
 

@@ -1,12 +1,11 @@
-"""Runs: created once, found by a few characters, cancelled by request. Who works on them: `store.leases`."""
+"""Runs: created once, cancelled by request. Who works on them: `store.leases`; how they are found: `store.finding`."""
 
 from __future__ import annotations
 
 from jackline.domain.events import GENESIS, Fact
-from jackline.domain.evidence import digest
-from jackline.domain.ids import as_number
+from jackline.domain.evidence import RECORDS, digest
 from jackline.domain.notices import notice_of
-from jackline.domain.records import Life, Repository, Run
+from jackline.domain.records import Life, Run
 from jackline.domain.repository import repository_id
 from jackline.domain.states import TERMINAL, RunState
 from jackline.domain.transitions import next_run
@@ -14,15 +13,12 @@ from jackline.errors import Conflict, Refused
 from jackline.faults import reach
 from jackline.store import leaving, redacting, rows
 from jackline.store.base import Base, add_notice, append, chain_of
-from jackline.store.contract import NewRun, RunQuery, RunRow
+from jackline.store.contract import NewRun
 from jackline.store.driver import Again, Statements, clean
-from jackline.store.listing import listing
-
-_LAST = "\U0010ffff"  # sorts after every other character, byte by byte
 
 
 class Runs(Base):
-    """The part of the store that knows runs by name."""
+    """The part of the store that makes runs, and ends those that nobody works on."""
 
     def create_run(self, new: NewRun, at: int) -> tuple[Run, bool]:
         """The run and whether it is new; Conflict if the id is taken by another request."""
@@ -58,28 +54,6 @@ class Runs(Base):
         life = Life(agent=new.spec.agent)
         return Run(*names, new.spec, life, None, 0, GENESIS, at, at, forked_at=forked_at)
 
-    def run(self, run_id: str) -> Run | None:
-        """One run by its whole id."""
-        return self._driver.read(lambda statements: self._maybe(statements, clean(run_id)))
-
-    def _maybe(self, statements: Statements, run_id: str) -> Run | None:
-        row = statements.one("get_run", {"id": run_id})
-        return None if row is None else rows.to_run(row, self._spec(statements, run_id))
-
-    def matching_runs(self, text: str, repository: str | None, limit: int = 10) -> list[RunRow]:
-        """Runs whose id is `text`; else whose number it is in the repository; else whose id begins so."""
-        return self._driver.read(lambda statements: _matching(statements, clean(text), repository, limit))
-
-    def list_runs(self, query: RunQuery) -> list[RunRow]:
-        """Newest first; costs the same however many runs there are."""
-        sql, values = listing(query)
-        return [RunRow(*row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
-
-    def repositories(self) -> list[Repository]:
-        """Every place where a run was made."""
-        found = self._driver.read(lambda statements: statements.all("all_repositories", {}))
-        return [Repository(*row) for row in found]
-
     def request_cancel(self, run_id: str, at: int, notice_id: str) -> Run:
         """Ask a running run to stop, or end one that is queued or waiting; Refused by a terminal state."""
         return self._driver.write(lambda statements: self._cancel(statements, run_id, at, notice_id))
@@ -105,17 +79,10 @@ class Runs(Base):
 
 
 def _created(run: Run, spec: str) -> Fact:
-    """With the digest of the spec: a policy that was altered after the run began is seen."""
+    """With the digest of the spec: a policy that was altered after the run began is seen.
+
+    And with the records that are written along with it, of which there are none: those that come later will be named.
+    """
     data = {"number": run.number, "agent": run.spec.agent, "task": run.spec.task, "parent": run.parent}
-    fork = {} if run.forked_at is None else {"forked_at": run.forked_at}
-    return Fact("run.created", {**data, **fork, "spec": digest(spec)})
-
-
-def _matching(statements: Statements, text: str, repository: str | None, limit: int) -> list[RunRow]:
-    found = statements.all("find_run", {"id": text})
-    number = as_number(text)
-    if not found and number is not None and repository is not None:
-        found = statements.all("find_number", {"repository": repository, "number": number})
-    if not found and text:
-        found = statements.all("find_prefix", {"low": text, "high": text + _LAST, "limit": limit})
-    return [RunRow(*row) for row in found]
+    fork = {} if run.forked_at is None else {"forked_at": run.forked_at, "lineage": run.lineage}
+    return Fact("run.created", {**data, **fork, "spec": digest(spec), RECORDS: {}})

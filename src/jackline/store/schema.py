@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 
 from jackline.errors import MigrationChanged, SchemaMissing, SchemaTooNew, SchemaTooOld
 from jackline.named import NamedTuple
@@ -12,7 +11,6 @@ from jackline.store.driver import Driver, Statements
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
-_FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 _SECRET_BYTES = 32
 # A worker of the version before lives through the upgrade of a shared database; a file has one program.
 _NEWER_TOLERATED = {"sqlite": 0, "postgres": 1}
@@ -38,13 +36,12 @@ class Migration(NamedTuple):
 
 def migrations(backend: str) -> list[Migration]:
     """All of them, in order."""
-    found = (_FILE.fullmatch(name) for name in sorted(os.listdir(FOLDER)))
-    return [_migration(match[1], match[2], backend) for match in found if match]
+    return [_migration(stem, backend) for stem in sorted(_stems())]
 
 
 def latest() -> int:
     """The version that this jackline knows."""
-    return max(int(match[1]) for name in os.listdir(FOLDER) if (match := _FILE.fullmatch(name)))
+    return max(int(stem[:4]) for stem in _stems())
 
 
 def ensure(driver: Driver) -> None:
@@ -114,9 +111,16 @@ def _make_instance(statements: Statements) -> None:
     statements.run("add_instance_value", {"name": "id", "value": os.urandom(8).hex()})
 
 
-def _migration(number: str, name: str, backend: str) -> Migration:
-    stem = os.path.join(FOLDER, f"{number}_{name}")
-    return Migration(int(number), name, (f"{stem}.sql", f"{stem}.{backend}.sql"))
+def _stems() -> list[str]:
+    """The files that both backends read, such as 0001_runs, without their ending."""
+    parted = (name.split(".") for name in os.listdir(FOLDER))
+    return [stem for stem, *rest in parted if rest == ["sql"] and stem[:4].isdigit()]
+
+
+def _migration(stem: str, backend: str) -> Migration:
+    number, _, name = stem.partition("_")
+    path = os.path.join(FOLDER, stem)
+    return Migration(int(number), name, (f"{path}.sql", f"{path}.{backend}.sql"))
 
 
 def _read(path: str) -> str:

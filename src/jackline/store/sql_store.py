@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from jackline.store.base import Base
 
 PARTS = {
-    "runs:Runs": "create_run run matching_runs list_runs repositories request_cancel",
+    "finding:Finding": "run matching_runs list_runs repositories",
+    "runs:Runs": "create_run request_cancel",
     "leases:Leases": "claim renew cancel_wanted note_warden write",
     "ledger:Ledger": "admit settle",
     "ledger_reading:LedgerReading": "open_calls asked forced calls call cut_off_times receipts content digests whole"
@@ -24,11 +25,12 @@ PARTS = {
     "work:Work": "enqueue claim_item claim_next renew_item resolve_item release_item requeue_item annotate_item"
     " park_item answer_item",
     "journal:Journal": "append_event timeline",
-    "cases:Cases": "start_case case matching_cases cases active_case switch_case add_entry change_entry entries"
-    " close_case reopen_case relocate_case learnings",
+    "case_reading:CaseReading": "case matching_cases cases active_case entries learnings",
+    "cases:Cases": "start_case switch_case add_entry change_entry close_case reopen_case relocate_case",
     "reporting:Reporting": "runs_in runs_waiting runs_failed count_runs items_in items_dead kinds_in spending"
     " newest_events newest_learnings",
-    "looking_back:LookingBack": "learnings_between runs_finished run_moves last_move turn_lines check_lines",
+    "looking_back:LookingBack": "learnings_between runs_finished runs_alive run_moves last_move next_move turn_lines"
+    " check_lines",
     "naming:Naming": "name_instance",
     "importing:Importing": "import_run import_item import_case import_events",
     "upkeep:Upkeep": "status check verify backup archivable drop_archived_events",
@@ -38,6 +40,7 @@ _PART_OF = {method: part for part, methods in PARTS.items() for method in method
 if TYPE_CHECKING:
     from jackline.store.answers import Answers
     from jackline.store.cases import Cases
+    from jackline.store.finding import Finding
     from jackline.store.importing import Importing
     from jackline.store.journal import Journal
     from jackline.store.leases import Leases
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
     from jackline.store.upkeep import Upkeep
     from jackline.store.work import Work
 
-    class _Runs(Runs, Leases, Ledger, LedgerReading, Answers, Reading, Upkeep):
+    class _Runs(Finding, Runs, Leases, Ledger, LedgerReading, Answers, Reading, Upkeep):
         """What is kept of runs."""
 
     class SqlStore(_Runs, Work, Journal, Cases, Reporting, LookingBack, Naming, Importing):

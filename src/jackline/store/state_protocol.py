@@ -228,12 +228,20 @@ class ReportStore(Protocol):
         """Runs that ended from a time until before another, oldest end first."""
         ...
 
+    def runs_alive(self, at: int) -> Iterator[RunLine]:
+        """Runs that were made before a time and had not ended then, in no order."""
+        ...
+
     def run_moves(self, start: int, until: int) -> Iterator[Move]:
         """Changes of runs' states from a time until before another, by time."""
         ...
 
-    def last_move(self, run_id: str, before: int | None = None) -> Move | None:
-        """The last change of a run's state, before an event of it if one is named."""
+    def last_move(self, run_id: str, before: int = ..., until: int = ...) -> Move | None:
+        """The last change of a run's state, before an event of it or a time if one is named."""
+        ...
+
+    def next_move(self, run_id: str, after: int) -> Move | None:
+        """The first change of a run's state after an event of it."""
         ...
 
     def turn_lines(self, run_id: str) -> list[TurnLine]:

@@ -132,4 +132,5 @@ def next_page(out: Output, last: str) -> str:
         if not skip and word != "--after" and not word.startswith("--after="):
             kept.append(word)
         skip = word == "--after"
-    return join(("jackline", *kept, "--after", last))
+    after = (f"--after={last}",) if last.startswith("-") else ("--after", last)
+    return join(("jackline", *kept, *after))

@@ -5,11 +5,12 @@ The program is the package around this file, loaded by its path.
 
 from __future__ import annotations
 
-import os.path
+import os
 import sys
 from importlib import import_module
 
 if __name__ == "__main__":
     engine = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path.append(engine)  # at the end: nothing there may hide a library
-    sys.exit(import_module("warden.loop").main(*(int(word) for word in sys.argv[1:4])))
+    code = import_module("warden.loop").main(*(int(word) for word in sys.argv[1:4]))
+    os._exit(code)  # at once: the supervisor waits for it, and there is nothing to tidy up
