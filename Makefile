@@ -49,12 +49,13 @@ layers: $(VENV)/.dev
 unit: $(VENV)/.dev
 	@$(BIN)/pytest tests/unit -m "not full"
 
+# Who has nothing left to do takes half of what another one still has: the slow tests stand beside each other.
 test: $(VENV)/.dev ## all tests but the long ones
-	@$(BIN)/pytest -n $(WORKERS) -m "not full"
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not full"
 
 # Two at a time: a test of eight processes that fight for one database brings its own load.
 test-full: $(VENV)/.dev ## the long tests only
-	@$(BIN)/pytest -n 2 -m full
+	@$(BIN)/pytest -n 2 --dist worksteal -m full
 
 # CI=true: a CLI that is missing is a failure, and then no page is written. Old results would be no results.
 conformance: export JACKLINE_CONFORMANCE := $(CURDIR)/build/conformance

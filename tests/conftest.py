@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from jackline.store.contract import Store
 from jackline.store.open import migrate, open_store
-from tests.support.postgres import running_server, schema_of_its_own
+from tests.support.postgres import database_of_its_own, running_server, schema_of_its_own
 from tests.support.stores import FakeClock
 
 BACKENDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
@@ -48,15 +50,36 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: str) -> Iterator[str]:
+    """The name of a database that nobody writes to, to be copied."""
+    with database_of_its_own(postgres_server) as url:
+        migrate(url)
+        yield urlsplit(url).path.removeprefix("/")
+
+
+@pytest.fixture
+def postgres_database(postgres_server: str, migrated_postgres: str) -> Iterator[str]:
+    """The address of a migrated, empty database."""
+    with database_of_its_own(postgres_server, migrated_postgres) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a migrated, empty database, to be copied."""
+    home = tmp_path_factory.mktemp("migrated") / "home"
+    migrate(str(home / "state.sqlite"))
+    return home
+
+
 @pytest.fixture(params=BACKENDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A migrated, empty database of each kind, as `open_store` wants it."""
-    if request.param == "sqlite":
-        place = str(tmp_path / "home" / "state.sqlite")
-    else:
-        place = request.getfixturevalue("postgres_url")
-    migrate(place)
-    return place
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_database"))
+    shutil.copytree(request.getfixturevalue("migrated_home"), tmp_path / "home")
+    return str(tmp_path / "home" / "state.sqlite")
 
 
 @pytest.fixture

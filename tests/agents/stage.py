@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from jackline.app import versions
 from jackline.engine import leftovers, marks
 from jackline.fake.pointing import point
 from jackline.store.open import open_store
@@ -51,6 +53,17 @@ class Stage:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as file:
                 file.write(content)
+        self.home.mkdir(mode=0o700)
+        _copied_notes(self._notes, self.home)
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def _notes(self) -> Path:
+        """What an earlier test of this worker has found out about the same programs: it would only take time again."""
+        return self.folder.parent / "notes-on-agents"
 
     @property
     def _user(self) -> Path:
@@ -61,7 +74,7 @@ class Stage:
         self._user.mkdir(exist_ok=True)
         return {
             "PATH": os.environ["PATH"],
-            "JACKLINE_HOME": str(self.folder / "home"),
+            "JACKLINE_HOME": str(self.home),
             **({"JACKLINE_MCP": self.mcp} if self.mcp else {}),
             f"JACKLINE_{self.agent.upper()}_BINARY": self.binary,
             **point(self.agent, self.model.address, str(self._user)).env,
@@ -126,7 +139,7 @@ class Stage:
 
     def processes_left(self) -> list[int]:
         """Every living process that bears the run's mark."""
-        store = open_store(str(self.folder / "home" / "state.sqlite"), create=False)
+        store = open_store(str(self.home / "state.sqlite"), create=False)
         try:
             mark = marks.mark_of(store.secret, RUN)
         finally:
@@ -138,11 +151,19 @@ class Stage:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+        self._notes.mkdir(exist_ok=True)
+        _copied_notes(self.home, self._notes)
 
     def _said(self) -> str:
         """What a test needs to know when something did not happen: how the commands stand."""
         polled = [process.poll() for process in self.started]
         return f"exit codes {polled}, {len(self.model.asked)} requests"
+
+
+def _copied_notes(source: Path, target: Path) -> None:
+    for name in (versions.CACHE, versions.CANARIES):
+        if (source / name).exists():
+            shutil.copy(source / name, target / name)
 
 
 def wait_until(holds: Callable[[], bool], otherwise: str, more: Callable[[], str] = str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,9 @@ def test_a_run_that_is_worked_on_elsewhere_is_busy(place: Place) -> None:
     place.wait_for("on")
     for words in (("resume", "nightly"), ("answer", "nightly", "x", "skip")):
         ended = place.type(*words)
-        assert (ended.code, is_one_line(ended)) == (2 if words[0] == "answer" else 1, True)
+        assert (ended.code, is_one_line(ended)) == (2 if words[0] == "answer" else 1, True), ended
     ended = place.play(*steps, words=WORDS)
-    assert (ended.code, "being worked on" in ended.err) == (1, True)
+    assert (ended.code, "being worked on" in ended.err) == (1, True), ended
     place.let_go("go")
     assert place.end_of(running).code == 0
 

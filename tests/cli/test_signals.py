@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.place import SAY, Place
+from tests.cli.place import EFFECT_RULE, SAY, SEND_FAILS, Place
 
 WORDS = ("--run-id", "r")
 
@@ -83,3 +84,19 @@ def test_nohup_is_respected(place: Place) -> None:
     running.send_signal(signal.SIGHUP)
     place.let_go("go")
     assert place.end_of(running).code == 0
+
+
+def test_nobody_waits_for_a_probe_that_hangs(place: Place) -> None:
+    hangs = f"touch '{place.path('probing')}'; sleep 600"
+    rule = f"{EFFECT_RULE}probe = {json.dumps(hangs)}\n"
+    running = place.start_playing(SEND_FAILS, SAY, words=(*WORDS, "--policy", place.policy(rule)))
+    place.wait_for("probing")
+    running.send_signal(signal.SIGINT)
+    assert place.end_of(running).code == 130
+    (place.folder / "probing").unlink()
+    resumed = place.start("resume", "r")
+    place.wait_for("probing")
+    resumed.send_signal(signal.SIGINT)
+    ended = place.end_of(resumed)
+    assert (ended.code, "waiting: paused" in ended.out) == (130, True), ended
+    assert place.type("show", "r", "--json").json["calls"][0]["state"] == "in_doubt"

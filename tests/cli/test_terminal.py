@@ -68,7 +68,7 @@ def test_one_live_line_that_is_erased_at_the_end(place: Place) -> None:
         {"wait_for": place.path("go")},
     )
     terminal = Terminal(place, "run", "--script", place.script(*steps))
-    terminal.until(r"working · \d\.\ds · 150 tokens · \$0\.2500 · halfway")
+    terminal.until(r"working · [\d.]+s · 150 tokens · \$0\.2500 · halfway")
     place.let_go("go")
     seen = terminal.end()
     assert terminal.process.returncode == 0

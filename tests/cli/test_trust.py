@@ -135,11 +135,20 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
-def test_a_projects_file_takes_no_command_away_but_those_that_start_work(place: Place, text: str) -> None:
+def test_a_projects_file_that_is_broken_starts_no_work_and_is_told_by_every_look(place: Place, text: str) -> None:
+    file = place.repository / "jackline.toml"
+    file.write_text(text)
+    assert str(file) in refused(place.play(SAY))
+    ended = place.type("config")
+    assert (ended.code, ended.err.count(str(file)), ended.err.count("\n")) == (0, 1, 1), ended
+    assert "going on without" in ended.err
+
+
+def test_a_projects_file_takes_no_command_away_but_those_that_start_work(place: Place) -> None:
     waiting = place.play({"limit": {"resets_in": 3600}}, words=("--run-id", "r"))
     assert waiting.code == 10
     file = place.repository / "jackline.toml"
-    file.write_text(text)
+    file.write_text(BROKEN[0])
     said = refused(place.play(SAY))
     assert str(file) in said
     assert refused(place.type("resume", "r")) == said

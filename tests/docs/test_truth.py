@@ -11,6 +11,7 @@ import pytest
 
 from jackline import faults
 from jackline.app.keys import KEYS
+from jackline.cli.commands.work import EXIT_NOTHING
 from jackline.domain.states import Failure, RunState, WaitReason, exit_code
 from jackline.errors import PackageBroken
 from tests.docs.pages import NAMES, ROOT, anchors, blocks, commands, inline_code, links, read
@@ -108,7 +109,7 @@ def test_the_page_about_commands_has_every_exit_code() -> None:
     ends = {exit_code(RunState.SUCCEEDED, None, None), exit_code(RunState.CANCELLED, None, None)}
     failures = {exit_code(RunState.FAILED, None, failure) for failure in Failure}
     waits = {exit_code(RunState.WAITING, reason, None) for reason in WaitReason}
-    assert named == ends | failures | waits | {2, PackageBroken.exit_code}
+    assert named == ends | failures | waits | {2, PackageBroken.exit_code, EXIT_NOTHING}
 
 
 # --- settings ------------------------------------------------------------------------------------------------

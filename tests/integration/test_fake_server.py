@@ -144,7 +144,7 @@ def test_closing_ends_a_hang_and_leaves_no_thread(reply: Reply) -> None:
         connection.request("POST", "/v1/messages", json.dumps(request(stream=True)))
         assert model.hanging.wait(SECONDS)
         model.close()
-        assert set(threading.enumerate()) == before
+        assert set(threading.enumerate()) <= before
         with pytest.raises((http.client.RemoteDisconnected, http.client.IncompleteRead)):
             connection.getresponse().read()
 
@@ -156,7 +156,7 @@ def test_closing_ends_a_client_that_does_not_read_and_one_that_does_not_write() 
         greedy.request("POST", "/v1/messages", json.dumps(request(stream=True)))
         model.wait(1)
         model.close()
-        assert set(threading.enumerate()) == before
+        assert set(threading.enumerate()) <= before
 
 
 def test_a_client_that_goes_away_in_the_middle_is_not_talked_about(capfd: pytest.CaptureFixture[str]) -> None:

@@ -50,9 +50,14 @@ def peak_kb(folder: Path, steps: list[dict[str, Any]]) -> int:
     return int(ended.stderr.split()[-1])
 
 
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """What a run needs that says next to nothing."""
+    return peak_kb(tmp_path_factory.mktemp("quiet") / "place", [{"say": "hello"}])
+
+
 @pytest.mark.parametrize("garbage", KINDS)
-def test_memory_stays_flat(tmp_path: Path, garbage: dict[str, Any]) -> None:
-    quiet = peak_kb(tmp_path / "quiet", [{"say": "hello"}])
+def test_memory_stays_flat(tmp_path: Path, garbage: dict[str, Any], quiet: int) -> None:
     loud = peak_kb(tmp_path / "loud", [{"garbage": garbage}, {"say": "hello"}])
     assert loud - quiet < ALLOWED_KB
     turns = tmp_path / "loud" / "home" / "runs" / "r" / "turns"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import resource
 import secrets
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -61,7 +60,7 @@ def read_line(fd: int) -> bytes:
 
 
 def end_of(child: Child) -> Exit:
-    ending = child.wait(20)
+    ending = child.wait(60)
     child.close()
     assert ending is not None
     return ending
@@ -181,53 +180,11 @@ def test_a_zero_byte_in_an_argument_is_reported(warden: Warden) -> None:
         warden.spawn(["true", "a\0b"], ENV, "/")
 
 
-@contextmanager
-def free_descriptors(count: int) -> Iterator[None]:
-    """Take all descriptors that this process may have, but for a few."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(count + 1)]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 1, hard))
-    try:
-        with suppress(OSError):
-            while True:
-                taken.append(os.dup(taken[0]))
-        for _ in range(count):
-            os.close(taken.pop())
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        for fd in taken:
-            os.close(fd)
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 5])
-def test_too_few_descriptors_are_reported_and_none_is_lost(warden: Warden, count: int) -> None:
-    run_python(warden, "pass")
-    before = os.listdir("/proc/self/fd")
-    with free_descriptors(count), pytest.raises(SpawnFailed, match="Too many open files"):
-        warden.spawn(["true"], ENV, "/")
-    assert os.listdir("/proc/self/fd") == before
-    assert run_python(warden, "print('alive')") == b"alive\n"
-
-
-_FAILED_STARTS = """
-import contextlib, os
-from jackline.clock import boot_ms
-from jackline.engine.process import SpawnFailed, Warden
-with Warden.start(deadline_ms=boot_ms() + 60_000, marker={}) as warden:
-    before = os.listdir("/proc/self/fd")
-    for _ in range(5):
-        with contextlib.suppress(SpawnFailed):
-            warden.spawn(["no-such-agent"], {"PATH": os.environ["PATH"]}, "/")
-            raise AssertionError("it was started")
-    print(os.listdir("/proc/self/fd") == before)
-"""
-
-
-def test_failed_starts_leave_no_descriptor_open() -> None:
+def test_failed_starts_leave_no_descriptor_open_and_too_few_are_reported() -> None:
     """In a process of its own: in this one a thread of an earlier test may open something at any time."""
-    done = subprocess.run([sys.executable, "-c", _FAILED_STARTS], env=ENV, check=False, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("True\n", "")
+    program = [sys.executable, os.path.join(PROGRAMS, "failed_starts.py")]
+    done = subprocess.run(program, env=ENV, check=False, capture_output=True, text=True)
+    assert (done.stdout.splitlines(), done.stderr) == (["all closed"] * 5 + ["alive"], "")
 
 
 # ------------------------------------------------------------------------------------ ending a tree
@@ -360,12 +317,12 @@ def test_the_deadline_ends_everything() -> None:
 
 
 def test_a_renewal_moves_the_deadline() -> None:
-    first = boot_ms() + 700
+    first = boot_ms() + 2_000
     warden = Warden.start(deadline_ms=first, marker={"JACKLINE_TEST": secrets.token_hex(8)})
     warden.renew(boot_ms() + 60_000)
     child, _, grip = start_held_tree(warden)
     with grip, warden:
-        assert child.wait((first + 300 - boot_ms()) / 1000) is None
+        assert child.wait(max(0, first + 300 - boot_ms()) / 1000) is None
         assert run_python(warden, "print('alive')") == b"alive\n"
         child.kill()
         end_of(child)
@@ -393,7 +350,7 @@ def test_a_killed_guard_takes_its_tree_with_it_and_nothing_else(warden: Warden) 
     with grip, other_grip:
         os.kill(parent_of(pids["agent"]), signal.SIGKILL)
         assert end_of(child).lost
-        assert grip.all_die(0)
+        assert grip.all_die()  # soon: the warden does not wait for the dead while others may need it
         assert other_grip.deaths(0) == set()
         other.kill()
         assert end_of(other).signal == signal.SIGKILL
@@ -482,7 +439,7 @@ def test_the_timeout_of_a_command_kills_its_grandchildren(warden: Warden, tmp_pa
     os.mkfifo(tmp_path / "fifo")
     command = "exec 9>fifo; (setsid env -i sleep 600 </dev/null >/dev/null 2>&1 &); echo begun; sleep 600"
     fifo = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
-    result = run_command(command, cwd=str(tmp_path), env=ENV, timeout_s=1, below=warden)
+    result = run_command(command, cwd=str(tmp_path), env=ENV, timeout_s=3, below=warden)
     assert result.timed_out
     assert (result.exit_code, result.signal, result.stdout_tail) == (None, signal.SIGKILL, b"begun\n")
     assert nobody_holds(fifo)
@@ -499,8 +456,8 @@ def test_a_command_that_closes_its_output_is_still_waited_for(warden: Warden) ->
 
 @pytest.mark.parametrize("mode", ["lines", "endless", "binary"])
 def test_memory_is_flat_under_any_amount_of_output(tmp_path: Path, mode: str) -> None:
-    small, large = (drink(mode, megabytes, tmp_path / "raw") for megabytes in (5, 205))
-    assert large["bytes"] == 210_000_000  # the raw file is appended to
+    small, large = (drink(mode, megabytes, tmp_path / "raw") for megabytes in (5, 65))
+    assert large["bytes"] == 70_000_000  # the raw file is appended to
     assert large["lines"] > 0
     assert large["peak_kb"] - small["peak_kb"] < 8_192
 

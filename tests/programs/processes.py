@@ -21,7 +21,7 @@ class Grip:
         """Wait until all are dead or time is up; give the dead."""
         return {pid for pid, fd in self._fds.items() if is_readable(fd, timeout_s)}
 
-    def all_die(self, timeout_s: float = 15) -> bool:
+    def all_die(self, timeout_s: float = 60) -> bool:
         return self.deaths(timeout_s) == self._fds.keys()
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Run away: fork, exit, and let the child do the same in a new session, so that no pid lives for long.
 
-It gives up after 20 000 rounds, and creates the file named on the command line then.
+It gives up after 100 000 rounds, and creates the file named on the command line then.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-ROUNDS = 20_000
+ROUNDS = 100_000
 
 
 def main(finished: str) -> None:

@@ -34,7 +34,7 @@ def main(file: str) -> None:
         os.execv(sys.executable, [sys.executable, "-I", "-S", RELAY, file])  # noqa: S606 - no shell is wanted
     os.read(reader, 6)
     proc.processes = walk_slowly
-    _, survivors = tree.end(patience_ms=5_000)
+    _, survivors = tree.end(patience_ms=30_000)
     os.write(1, b"%d\n" % survivors)
 
 

@@ -20,11 +20,12 @@ TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tree.py")
 def main(lease_ms: int, marker: str, lock_file: str, mode: str) -> None:
     lock = os.open(lock_file, os.O_CREAT | os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    warden = Warden.start(deadline_ms=boot_ms() + lease_ms, lock_fd=lock, marker={"JACKLINE_TEST": marker})
+    warden = Warden.start(deadline_ms=boot_ms() + 3_600_000, lock_fd=lock, marker={"JACKLINE_TEST": marker})
     child = warden.spawn([sys.executable, "-I", "-S", TREE, mode], {"PATH": os.environ["PATH"]}, "/")
     pids = json.loads(os.read(child.stdout, 65536))
     guard = read_process(child.pid)
     pids |= {"warden": warden.pid, "guard": guard.parent if guard else 0}
+    warden.renew(boot_ms() + lease_ms)  # only now: they live when they are told of, however long it took to start
     os.write(1, json.dumps(pids).encode() + b"\n")
     ending = child.wait()
     warden.close()

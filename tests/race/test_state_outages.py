@@ -10,7 +10,7 @@ import pytest
 
 from jackline.domain.events import Fact, broken_at
 from jackline.domain.work import Hold, WorkItem
-from jackline.store.open import migrate, open_store
+from jackline.store.open import open_store
 from jackline.store.sql_store import SqlStore
 from jackline.store.state_contract import JOURNAL, NewItem
 from tests.race.test_postgres_outages import Saboteur
@@ -20,9 +20,8 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def store(postgres_url: str) -> Iterator[SqlStore]:
-    migrate(postgres_url)
-    store = open_store(postgres_url, create=False)
+def store(postgres_database: str) -> Iterator[SqlStore]:
+    store = open_store(postgres_database, create=False)
     assert isinstance(store, SqlStore)
     yield store
     store.close()
@@ -59,10 +58,10 @@ KINDS = ["created", "claimed", "waiting", "answered", "claimed", "annotated", "n
 @pytest.mark.parametrize("heard", [True, False])
 @pytest.mark.parametrize("broken", STEPS)
 def test_a_connection_lost_at_commit_neither_loses_nor_doubles(
-    store: SqlStore, postgres_url: str, broken: str, heard: bool
+    store: SqlStore, postgres_database: str, broken: str, heard: bool
 ) -> None:
     driver: Any = store._driver
-    with psycopg.connect(postgres_url, autocommit=True) as killer:
+    with psycopg.connect(postgres_database, autocommit=True) as killer:
         for name, step in STEPS.items():
             if name == broken:
                 driver._connection = Saboteur(driver._connection, 1, heard=heard, killer=killer)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.events import Fact
 from jackline.domain.gate import decide
 from jackline.domain.records import Life
 from jackline.domain.states import Decision, RunState
@@ -86,7 +87,7 @@ def test_numbers_have_no_gap_and_no_double(opened: Callable[..., Store]) -> None
 
 def test_cancel_and_finish_race_to_one_end(opened: Callable[..., Store]) -> None:
     canceller, worker = opened(), opened()
-    finish = Change(AT, life=Life(state=RunState.SUCCEEDED))
+    finish = Change(AT, (Fact("run.succeeded"),), Life(state=RunState.SUCCEEDED))
     for number in range(10):
         run_id = f"run-{number}"
         lease = begun(worker, run_id)
@@ -148,7 +149,7 @@ def test_reading_never_waits_for_a_writer(store: Store, database: str, start: Ca
     holder.tell()
     if waiting.ident is None:
         waiting.start()
-    waiting.join(10)
+    waiting.join(60)
     assert store.run("run-2") is not None
 
 
@@ -171,14 +172,14 @@ def _hammer(store: Store, database: str, start: Callable[..., Any], pairs: int) 
     for program in programs:
         program.tell()
     slowest = [program.hear()["slowest"] for program in programs]
-    assert max(slowest) < 5, "a writer was starved"
+    assert max(slowest) < 20, "a writer was starved"  # seconds, for what takes milliseconds
     rows = store.list_runs(RunQuery())
     assert sorted((row.number, row.state) for row in rows) == [(n, "succeeded") for n in range(1, _PROCESSES + 1)]
     for row in rows:
         run = store.run(row.id)
         assert run is not None
         assert run.life.spent.calls == len(store.calls(row.id)) == len(store.receipts(row.id)) == pairs
-        assert run.event_seq == len(store.events(row.id, limit=10_000)) == 3 - 1 + 2 * pairs
+        assert run.event_seq == len(store.events(row.id, limit=10_000)) == 3 + 2 * pairs
     assert store.check() == []
 
 

@@ -44,7 +44,7 @@ def hammer(database: str, name: str, pairs: str) -> None:
         store.admit(lease, intent(call, MAIL, key=call, target=call), decide, (1, 1), AT)
         store.settle(lease, Settlement(call, "succeed", AT, "sent", 0, call))
         slowest = max(slowest, time.perf_counter() - begun)
-    store.write(lease, Change(AT, life=Life(state=RunState.SUCCEEDED)))
+    store.write(lease, Change(AT, (Fact("run.succeeded"),), Life(state=RunState.SUCCEEDED)))
     store.close()
     say({"slowest": slowest})
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-SECONDS = 30  # for what should take a fraction of one
+SECONDS = 60  # for what should take a fraction of one
 Json = dict[str, Any]
 Answer = Callable[[Json], Json | None]
 

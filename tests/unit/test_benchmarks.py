@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import report
+from benchmarks import door, report
 from benchmarks.measure import Contender, Sample, Spread, difference, interleave, ratio, spread
 from benchmarks.rows import gate_cost
 from jackline.agents import claude_hooks
@@ -200,7 +200,7 @@ def test_the_page_has_a_place_for_every_row(row: str) -> None:
 
 
 def judged(command: str) -> Judgement:
-    return judge((gate_cost.SEND,), "Bash", {"command": command}, Where("/srv/repository", "/srv/repository"))
+    return judge((door.SEND,), "Bash", {"command": command}, Where("/srv/repository", "/srv/repository"))
 
 
 def key_of(command: str) -> str:
@@ -209,15 +209,15 @@ def key_of(command: str) -> str:
 
 
 def test_the_calls_are_what_the_table_calls_them() -> None:
-    assert judged(gate_cost.plain()).rule.call_class is CallClass.READ
-    assert judged(gate_cost.effect()).rule.call_class is CallClass.EFFECT
-    assert judged(gate_cost.repeated()).rule.call_class is CallClass.EFFECT
+    assert judged(door.plain()).rule.call_class is CallClass.READ
+    assert judged(door.effect()).rule.call_class is CallClass.EFFECT
+    assert judged(door.repeated()).rule.call_class is CallClass.EFFECT
 
 
 def test_an_effect_is_new_each_time_and_a_repeated_one_never() -> None:
-    effects = {key_of(gate_cost.effect()) for _ in range(3)}
+    effects = {key_of(door.effect()) for _ in range(3)}
     assert len(effects) == 3
-    assert {key_of(gate_cost.repeated()), key_of(gate_cost.repeated())} - effects == {key_of(gate_cost.repeated())}
+    assert {key_of(door.repeated()), key_of(door.repeated())} - effects == {key_of(door.repeated())}
 
 
 def test_a_call_lasts_from_one_request_to_the_next() -> None:

@@ -26,7 +26,7 @@ def test_two_descriptors_of_one_process_exclude_each_other(tmp_path: Path) -> No
     waiter.start()
     assert not entered.wait(0.05)
     first.leave()
-    assert entered.wait(5)
+    assert entered.wait(60)
     waiter.join()
     first.close()
     second.close()
@@ -34,7 +34,7 @@ def test_two_descriptors_of_one_process_exclude_each_other(tmp_path: Path) -> No
 
 def test_whoever_waits_too_long_is_told_and_the_turn_is_passed_on(tmp_path: Path) -> None:
     path = str(tmp_path / "gate")
-    frozen, impatient, third = GateFile(path), GateFile(path, patience=0.05), GateFile(path, patience=5)
+    frozen, impatient, third = GateFile(path), GateFile(path, patience=0.05), GateFile(path, patience=60)
     frozen.enter()
     with pytest.raises(StoreUnavailable, match=r"gate was held for 0.05 s by a process that may be stopped"):
         impatient.enter()
