@@ -19,11 +19,12 @@ class ContenderFailed(RuntimeError):
     """The process ended, or said something that is no number; its own words are on standard error."""
 
 
-class Worker:
-    """One contender, ready to work; a turn is `repeat` units of work. Use it as a context manager."""
+class Talker:
+    """A module of this package as a process: it answers each line with a line. Use it as a context manager."""
 
-    def __init__(self, module: str, variant: str, folder: str, repeat: int) -> None:
-        command = [sys.executable, "-m", "benchmarks.host", module, variant, folder, str(repeat)]
+    def __init__(self, *words: str) -> None:
+        """`words` are the module and its arguments; what it says first is its `note`."""
+        command = [sys.executable, "-m", *words]
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
@@ -45,11 +46,11 @@ class Worker:
             self._process.kill()
             self._process.wait()
 
-    def turn(self) -> float:
-        """The seconds of one unit of work."""
+    def ask(self, line: str) -> str:
+        """What it answers."""
         assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        self._process.stdin.write("go\n")
-        return float(self._read())
+        self._process.stdin.write(f"{line}\n")
+        return self._read()
 
     def _read(self) -> str:
         assert self._process.stdout is not None  # noqa: S101 - it was asked for
@@ -57,3 +58,14 @@ class Worker:
         if not line.endswith("\n"):
             raise ContenderFailed(f"{self._command} ended early")
         return line.strip()
+
+
+class Worker(Talker):
+    """One contender, ready to work; a turn is `repeat` units of work."""
+
+    def __init__(self, module: str, variant: str, folder: str, repeat: int) -> None:
+        super().__init__("benchmarks.host", module, variant, folder, str(repeat))
+
+    def turn(self) -> float:
+        """The seconds of one unit of work."""
+        return float(self.ask("go"))
