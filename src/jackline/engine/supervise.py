@@ -88,12 +88,13 @@ def dead_attempt(store: Store, run: Run, settings: Settings) -> int | None:
 
 
 def _is_gone(holder: Attempt, folder: str) -> bool:
-    if holder.boot != clock.boot_id():
-        return True
+    """By its lock alone, which a reboot frees, too: two machines may bear one name, and then each has its own boot."""
     if locks.is_dead(folder, holder.owner):
         return True
+    if holder.boot != clock.boot_id() or _alive(holder.pid):
+        return False
     # The supervisor is gone but its lock is held: its warden is still killing, and will be done in a moment.
-    return not _alive(holder.pid) and locks.wait_dead(folder, holder.owner, _WARDEN_TIME_S)
+    return locks.wait_dead(folder, holder.owner, _WARDEN_TIME_S)
 
 
 def _alive(pid: int) -> bool:
