@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.secrets import REDACTED, Redactor, secret_values
+from jackline.domain.secrets import REDACTED, Redactor
 from jackline.domain.secrets.masking import Mask
+from jackline.domain.secrets.variables import secret_values
 from tests.support.secrets import HARMLESS, NAMED, PEM, PEM_LINES, TELEGRAM, TOKENS
 
 plain = Redactor()

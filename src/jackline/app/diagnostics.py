@@ -23,7 +23,8 @@ class _Redacted(logging.Formatter):
 
     @cached_property
     def _redactor(self) -> Redactor:
-        from jackline.domain.secrets import Redactor, secret_values
+        from jackline.domain.secrets import Redactor
+        from jackline.domain.secrets.variables import secret_values
 
         return Redactor(secret_values(os.environ))
 

@@ -28,7 +28,8 @@ def refuse_secret_proof(proof: str, what: str = "the proof") -> None:
     """A proof is kept as it is, because it has to be run: so it must not hold a secret."""
     if not proof:
         return
-    from jackline.domain.secrets import Redactor, secret_values
+    from jackline.domain.secrets import Redactor
+    from jackline.domain.secrets.variables import secret_values
 
     if Redactor(secret_values(os.environ)).finds(proof):
         raise UsageError(

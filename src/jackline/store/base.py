@@ -61,7 +61,8 @@ class Base:
     def redactor(self) -> Redactor:
         """What frees everything of secrets before it is written; made on first use, because who only reads has none."""
         if self._given_redactor is None:
-            from jackline.domain.secrets import Redactor, secret_values
+            from jackline.domain.secrets import Redactor
+            from jackline.domain.secrets.variables import secret_values
 
             self._given_redactor = Redactor(secret_values(os.environ))
         return self._given_redactor

@@ -1,4 +1,4 @@
-"""What must not be written down, and how a text is freed of it. Pure: the environment is handed in.
+"""What must not be written down, and how a text is freed of it. Pure: known values are handed in.
 
 Keys of calls are made before this, from the whole input. Nothing is compiled until a text gives a reason to.
 """
@@ -9,12 +9,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import canonical
-from jackline.domain.secrets.literals import at_edges, is_telling, literals, needles
+from jackline.domain.secrets.literals import at_edges, literals, needles
 from jackline.domain.secrets.tokens import PRIVATE_KEY, Span, has_run
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 REDACTED = "[redacted]"
 _SHORTEST_TEXT = 6
@@ -127,7 +127,7 @@ class Redactor:
         return self.redact(name) if isinstance(name, str) else name
 
     def _under(self, name: object, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        if isinstance(name, str) and isinstance(value, str | int | list) and _is_named_secret(name):
+        if isinstance(name, str) and isinstance(value, str | int | list) and is_named_secret(name):
             return self._emptied(name, value)
         return REDACTED if isinstance(value, str) and _is_basic_auth(name, value) else self.value(value)
 
@@ -148,7 +148,7 @@ class Redactor:
         program = _program_of(words)
         for word in words:
             behind_flag = before.startswith("-") and "=" not in before and isinstance(word, str)
-            is_value = behind_flag and not word.startswith("-") and _is_named_secret(before.lstrip("-"))
+            is_value = behind_flag and not word.startswith("-") and is_named_secret(before.lstrip("-"))
             if is_value:
                 clean.append(self._emptied(before, word))
             elif program and isinstance(word, str):
@@ -242,8 +242,8 @@ def _replaced(text: str, found: list[Span]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _is_named_secret(name: str) -> bool:
-    """Cheap for the names that are none."""
+def is_named_secret(name: str) -> bool:
+    """Whether what stands under this name is a secret; cheap for the names that are none."""
     lower = name.lower().encode("utf-8", "surrogatepass")
     if not _has(_STEMS, lower) and not _has(_OTHER_STEMS, lower):
         return False
@@ -259,27 +259,3 @@ def _is_basic_auth(name: object, value: str) -> bool:
     from jackline.domain.secrets.commands import is_basic
 
     return is_basic(value)
-
-
-# Words that end the name of a variable with a secret in it, and parts of names that look so and are none.
-_VARIABLES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "CREDENTIAL", "CREDENTIALS", "AUTH")
-_PUBLIC = ("PUBLIC_KEY", "SSH_AUTH", "XAUTH", "GPG_KEY")
-
-
-def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What the variables hold whose names say that it is secret, and the passwords in their URLs."""
-    # The value first: every shell has a PWD, which is a path, and its name would be looked at more closely.
-    found = [value for name, value in environ.items() if is_telling(value) and _is_secret_variable(name)]
-    for value in environ.values():
-        if "@" in value and "://" in value:
-            from jackline.domain.secrets.urls import in_urls
-
-            found += [value[span.start : span.end] for span in in_urls(value)]
-    return tuple(dict.fromkeys(one for one in found if is_telling(one)))
-
-
-def _is_secret_variable(name: str) -> bool:
-    upper = name.upper()
-    if any(public in upper for public in _PUBLIC):
-        return False
-    return upper.endswith(_VARIABLES) or _is_named_secret(name)
