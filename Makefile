@@ -47,7 +47,7 @@ layers: $(VENV)/.dev
 	@$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/.dev
-	@$(BIN)/pytest tests/unit -m "not full"
+	@$(BIN)/pytest -n 2 --dist worksteal tests/unit -m "not full"
 
 # Who has nothing left to do takes half of what another one still has: the slow tests stand beside each other.
 test: $(VENV)/.dev ## all tests but the long ones
