@@ -259,9 +259,9 @@ def test_learnings_of_all_cases_are_read_by_time(store: Store) -> None:
         started(store, f"case-{number}", str(number))
     for at, case_id in ((AT + 3, "case-1"), (AT + 1, "case-2"), (AT + 2, "case-1")):
         store.add_entry(case_id, line(L, f"at {at - AT}", "none", kind="doc-gap", reason="small"), at, "ann")
-    found = store.learnings(AT + 2)
-    assert [(case.id, entry.text) for case, entry in found] == [("case-1", "at 2"), ("case-1", "at 3")]
-    assert [case.id for case, _ in store.learnings(0, limit=1)] == ["case-2"]
+    found = store.learnings_between(AT + 2, AT + 4)
+    assert [(one.case_id, one.summary) for one in found] == [("case-1", "at 2"), ("case-1", "at 3")]
+    assert [one.case_id for one in store.learnings_between(0, AT + 2)] == ["case-2"]
 
 
 def test_odd_text_is_stored(store: Store) -> None:

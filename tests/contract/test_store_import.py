@@ -274,7 +274,7 @@ def test_a_case_is_written_with_its_entries_and_goes_on_counting(store: Store) -
     assert [entry.id for entry in store.entries(kept.id)] == ["H001", "H007", "L001"]
     added = store.add_entry(kept.id, Entry(kept.id, EntryKind.HYPOTHESIS, 0, NOW, NOW, "new", "open"), NOW, WHO)
     assert added.id == "H008"
-    assert [found[1].text for found in store.learnings(AT)] == ["keep it"]
+    assert [found.summary for found in store.learnings_between(AT, NOW)] == ["keep it"]
     assert store.check() == []
 
 

@@ -1,4 +1,4 @@
-"""What the race tests share: programs that are started together and waited for."""
+"""What the race tests share: programs that are started together and waited for, a store on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
+from jackline.store.open import open_store
+from jackline.store.sql_store import SqlStore
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 Start = Callable[..., "Program"]
@@ -54,3 +57,12 @@ def start() -> Iterator[Start]:
     yield begin
     for program in programs:
         program.end()
+
+
+@pytest.fixture
+def postgres_store(postgres_database: str) -> Iterator[SqlStore]:
+    """An empty one, whose connection can be reached from behind."""
+    store = open_store(postgres_database, create=False)
+    assert isinstance(store, SqlStore)
+    yield store
+    store.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
 from typing import Any, Self
 
 import psycopg
@@ -25,11 +24,8 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def store(postgres_database: str) -> Iterator[SqlStore]:
-    store = open_store(postgres_database, create=False)
-    assert isinstance(store, SqlStore)
-    yield store
-    store.close()
+def store(postgres_store: SqlStore) -> SqlStore:
+    return postgres_store
 
 
 def _pairs(store: SqlStore, count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -10,7 +10,6 @@ import pytest
 
 from jackline.domain.events import Fact, broken_at
 from jackline.domain.work import Hold, WorkItem
-from jackline.store.open import open_store
 from jackline.store.sql_store import SqlStore
 from jackline.store.state_contract import JOURNAL, NewItem
 from tests.race.test_postgres_outages import Saboteur
@@ -20,11 +19,8 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def store(postgres_database: str) -> Iterator[SqlStore]:
-    store = open_store(postgres_database, create=False)
-    assert isinstance(store, SqlStore)
-    yield store
-    store.close()
+def store(postgres_store: SqlStore) -> SqlStore:
+    return postgres_store
 
 
 def _hold(store: SqlStore) -> Hold:

@@ -55,18 +55,6 @@ class CaseReading(Base):
         values = {"case_id": clean(case_id), "kind": str(kind), "after": after}
         return [rows.to_entry(row) for row in self._driver.read(lambda statements: statements.all(name, values))]
 
-    def learnings(self, since: int, limit: int = 1000) -> list[tuple[Case, Entry]]:
-        """Learnings of all cases from a time on, oldest first."""
-        values = {"since": since, "limit": max(0, limit)}
-
-        def look(statements: Statements) -> list[tuple[Case, Entry]]:
-            found = [rows.to_case(row) for row in statements.all("cases_of_learnings", values)]
-            cases = {case.id: case for case in found}
-            entries = [rows.to_entry(row) for row in statements.all("learnings_since", values)]
-            return [(cases[entry.case_id], entry) for entry in entries]
-
-        return self._driver.snapshot(look)
-
 
 def _listing(query: CaseQuery) -> tuple[str, dict[str, object]]:
     before_at, before_id = query.before or (_NEVER, "")

@@ -25,7 +25,7 @@ PARTS = {
     "work:Work": "enqueue claim_item claim_next renew_item resolve_item release_item requeue_item annotate_item"
     " park_item answer_item",
     "journal:Journal": "append_event timeline",
-    "case_reading:CaseReading": "case matching_cases cases active_case entries learnings",
+    "case_reading:CaseReading": "case matching_cases cases active_case entries",
     "cases:Cases": "start_case switch_case add_entry change_entry close_case reopen_case relocate_case",
     "reporting:Reporting": "runs_in runs_waiting runs_failed count_runs items_in items_dead kinds_in spending"
     " newest_events newest_learnings",

@@ -172,10 +172,6 @@ class CaseStore(Protocol):
         """Let a case follow its repository to where that has been moved; it is active nowhere then."""
         ...
 
-    def learnings(self, since: int, limit: int = 1000) -> list[tuple[Case, Entry]]:
-        """Learnings of all cases from a time on, oldest first."""
-        ...
-
 
 class ReportStore(Protocol):
     """What dashboards and retros read: every look-up is bounded, every span is read in pages."""

@@ -74,11 +74,3 @@ SELECT {entry} FROM case_entries WHERE case_id = :case_id AND kind = :kind AND n
 -- name: page_of_entries
 SELECT {entry} FROM case_entries WHERE case_id = :case_id AND (kind, number) > (:kind, :after)
 ORDER BY kind, number LIMIT :limit
-
--- name: learnings_since
-SELECT {entry} FROM case_entries WHERE kind = 'learning' AND at >= :since ORDER BY at, case_id, number LIMIT :limit
-
--- name: cases_of_learnings
-SELECT {case} FROM cases WHERE id IN (
-    SELECT case_id FROM case_entries WHERE kind = 'learning' AND at >= :since ORDER BY at, case_id, number LIMIT :limit
-)
