@@ -22,7 +22,7 @@ def in_doubt(place: Place) -> str:
     ended = place.play(SEND_FAILS, SAY, words=("--policy", place.policy(EFFECT_RULE), "--run-id", "r"))
     assert ended.code == 14
     assert "mail:ada" in ended.out
-    command = re.search(r"jackline answer r (\S+) happened\|did-not\|retry\|skip", ended.out)
+    command = re.search(r"jackline answer r (\S+) happened\n", ended.out)
     assert command, ended.out
     return command[1]
 
@@ -56,7 +56,7 @@ def test_a_call_that_asks_waits_for_a_word(place: Place, verdict: str, states: l
     step = {"call": {"tool": "send", "input": {"to": "ada"}, "run": "true"}}
     ended = place.play(step, words=("--policy", place.policy(ASK_RULE), "--run-id", "r"))
     assert (ended.code, "waiting: approval" in ended.out) == (14, True)
-    command = re.search(r"jackline answer r (\S+) allow\|deny", ended.out)
+    command = re.search(r"jackline answer r (\S+) allow\n", ended.out)
     assert command, ended.out
     assert place.type("answer", "r", command[1], verdict, "--json").json["run"]["state"] == "queued"
     assert place.type("resume", "r").code == 0
@@ -76,7 +76,7 @@ def test_an_agent_cannot_agree_to_its_own_call(place: Place) -> None:
     look = {"call": {"tool": "look", "input": {}, "run": f"printenv JACKLINE_MARK > {place.path('mark')}"}}
     ask = {"call": {"tool": "send", "input": {"to": "ada"}, "run": "true"}}
     ended = place.play(look, ask, words=("--policy", place.policy(ASK_RULE), "--run-id", "r"))
-    command = re.search(r"jackline answer r (\S+) allow\|deny", ended.out)
+    command = re.search(r"jackline answer r (\S+) allow\n", ended.out)
     assert command, ended.out
     inside = {"JACKLINE_MARK": (place.folder / "mark").read_text().strip()}
     refused = place.type("answer", "r", command[1], "allow", environ=inside)

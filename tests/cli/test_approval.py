@@ -31,7 +31,7 @@ def ask(place: Place, *words: str, rule: str = ASK_RULE, steps: tuple[dict[str, 
     """A run that waits for a word; gives back the call that it asks about."""
     ended = place.play(*(steps or (send(place), SAY)), words=("--policy", place.policy(rule), "--run-id", "r", *words))
     assert (ended.code, "waiting: approval" in ended.out) == (WAITS, True), ended
-    (call,) = re.findall(r"jackline answer r (\S+) allow\|deny", ended.out)
+    (call,) = re.findall(r"jackline answer r (\S+) allow\n", ended.out)
     return str(call)
 
 
@@ -56,7 +56,7 @@ def test_a_resume_before_the_answer_parks_again_and_asks_nothing_twice(place: Pl
     call = ask(place)
     for _ in range(2):
         ended = resume(place)
-        assert (ended.code, f"jackline answer r {call} allow|deny" in ended.out) == (WAITS, True), ended
+        assert (ended.code, f"jackline answer r {call} allow\n" in ended.out) == (WAITS, True), ended
     assert calls(place, "id", "decision", "state") == [(call, "ask", "denied")]
     assert len(show(place)["turns"]) == 1
     assert outbox(place) == []
@@ -159,7 +159,7 @@ def test_two_asked_calls_are_answered_one_after_the_other(place: Place) -> None:
     assert place.type("answer", "r", first, "allow").code == 0
     ended = resume(place)
     assert (ended.code, "waiting: approval" in ended.out) == (WAITS, True), ended
-    (second,) = re.findall(r"jackline answer r (\S+) allow\|deny", ended.out)
+    (second,) = re.findall(r"jackline answer r (\S+) allow\n", ended.out)
     assert second != first
     assert place.type("answer", "r", second, "deny", "--resume").code == 0
     assert outbox(place) == ["ada"]

@@ -74,9 +74,10 @@ def test_a_doubt_is_answered_by_the_command_that_stands_there(place: Place) -> N
     assert place.play(SEND_FAILS, SAY, words=("--policy", place.policy(EFFECT_RULE), "--run-id", "r")).code == 14
     shown = section(board(place), "Waiting for you")
     assert "**in_doubt**" in shown
-    answer, resume = commands(shown)
-    assert answer[:2] == ["answer", "r"]
-    assert "`did-not`, or with `retry`, or with `skip`" in shown
+    *answers, resume = commands(shown)
+    assert [words[:2] for words in answers] == [["answer", "r"]] * 4
+    assert [words[3] for words in answers] == ["happened", "did-not", "retry", "skip"]
+    answer = answers[0]
     assert place.type(*answer).code == 0
     assert section(board(place), "Waiting for you").strip() == "Nothing."
     assert "| `r` | queued |" in section(board(place), "Queue")
@@ -88,8 +89,9 @@ def test_an_approval_is_given_by_the_command_that_stands_there(place: Place) -> 
     assert place.play(SEND_FAILS, words=("--policy", place.policy(ASK_RULE), "--run-id", "r")).code == 14
     shown = section(board(place), "Waiting for you")
     assert "**approval**" in shown
-    answer, _ = commands(shown)
+    answer, denial, _ = commands(shown)
     assert answer[-3:] == ["allow", "--home", str(place.home)]
+    assert denial[-3:] == ["deny", "--home", str(place.home)]
     assert place.type(*answer).code == 0
 
 

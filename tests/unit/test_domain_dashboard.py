@@ -58,7 +58,8 @@ def test_what_waits_for_a_person_has_the_command_to_type() -> None:
     asks = item(id="a b", status="waiting_human", question="Shall I?")
     text = to_markdown(Dashboard(AT, ("--home", "/h"), waiting=[waits], items_waiting=[asks]))
     shown = section(text, "Waiting for you")
-    assert "`jackline answer run-1 call-9 allow --home /h`, or with `deny`" in shown
+    assert "`jackline answer run-1 call-9 allow --home /h`\n" in shown
+    assert "`jackline answer run-1 call-9 deny --home /h`\n" in shown
     assert "`jackline resume run-1 --home /h`" in shown
     assert "`jackline work answer 'a b' 'YOUR ANSWER' --home /h`" in shown
     assert "`Shall I?`" in shown

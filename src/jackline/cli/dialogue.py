@@ -39,18 +39,19 @@ def settle(home: Home, run: Run, out: Output) -> Run | None:
     if run.life.state is not RunState.WAITING or run.life.reason not in _ASKED:
         return None
     for call, answers in report.awaiting(home, run):
-        said = _ask(_question(call, answers), tuple(answers.split("|")), out)
+        said = _ask(_question(call, answers), answers, out)
         if not said:
             return None
         _, run = home.answer(run, call, said)
     return run if run.life.state is RunState.QUEUED else None
 
 
-def _question(call: Call, answers: str) -> str:
+def _question(call: Call, answers: tuple[str, ...]) -> str:
     touched = f" → {words.printable(call.target)}" if call.target else ""
     reason = f"\n  {words.printable(call.reason)}" if call.reason else ""
     given = words.printable(call.input[:_SHOWN])
-    return f"{words.printable(call.tool)}{touched}{reason}\n  {given}\n{answers}, or nothing to leave it open:"
+    choices = ", ".join(answers)
+    return f"{words.printable(call.tool)}{touched}{reason}\n  {given}\n{choices}, or nothing to leave it open:"
 
 
 def _ask(question: str, known: tuple[str, ...], out: Output) -> str | None:

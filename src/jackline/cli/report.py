@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.domain.records import Call, Run, Turn
 
-DOUBT_ANSWERS = "happened|did-not|retry|skip"
-ASK_ANSWERS = "allow|deny"
-CUT_OFF_ANSWERS = "skip"
+DOUBT_ANSWERS = ("happened", "did-not", "retry", "skip")
+ASK_ANSWERS = ("allow", "deny")
+CUT_OFF_ANSWERS = ("skip",)
 _SAID = {
-    DOUBT_ANSWERS: "may have happened: look, then say",
-    ASK_ANSWERS: "wants your word: say",
-    CUT_OFF_ANSWERS: "was cut off, and the agent does not make it again: go on, or first say",
+    DOUBT_ANSWERS: "may have happened: look, then answer with one of",
+    ASK_ANSWERS: "needs approval: answer with one of",
+    CUT_OFF_ANSWERS: "was interrupted, and the agent has not repeated it: go on, or first answer",
 }
 _ANSWERED = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
 _RESUMED = frozenset({WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
@@ -87,11 +87,11 @@ def next_steps(home: Home, run: Run, out: Output) -> list[str]:
             return [read]
 
 
-def awaiting(home: Home, run: Run) -> list[tuple[Call, str]]:
-    """The calls that wait for a person's word, with the words that fit; the same question stands here once."""
+def awaiting(home: Home, run: Run) -> list[tuple[Call, tuple[str, ...]]]:
+    """The calls that wait for a person, each with its valid answers; the same question is listed once."""
     if run.life.reason is WaitReason.HUMAN:
         return [(call, CUT_OFF_ANSWERS) for call in home.store().forced(run.id)]
-    found = {}
+    found: dict[str, tuple[Call, tuple[str, ...]]] = {}
     for call in home.store().calls(run.id):
         if is_a_persons(call, strict=run.spec.strict):
             found[call.id] = (call, DOUBT_ANSWERS)
@@ -113,10 +113,11 @@ def _waiting(home: Home, run: Run, out: Output, resume: str) -> list[str]:
     return [f"go on{wake if reason not in _RESUMED else ''}: {resume}"]
 
 
-def _asked(run: Run, call: Call, answers: str, out: Output) -> tuple[str, str]:
+def _asked(run: Run, call: Call, answers: tuple[str, ...], out: Output) -> list[str]:
+    """The question, then one complete command for each answer: each line can be pasted into a shell as it is."""
     touched = f" → {words.printable(call.target)}" if call.target else ""
-    command = out.command("answer", run.id, call.id)
-    return (f"call {call.id} {words.printable(call.tool)}{touched} {_SAID[answers]}", f"  {command} {answers}")
+    commands = [f"  {out.command('answer', run.id, call.id, answer)}" for answer in answers]
+    return [f"call {call.id} {words.printable(call.tool)}{touched} {_SAID[answers]}", *commands]
 
 
 def _cure(failure: Failure | None) -> list[str]:

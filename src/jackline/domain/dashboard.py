@@ -111,10 +111,9 @@ def _waiting_run(board: Dashboard, one: Waiting) -> Iterator[str]:
     yield f"- {_named(run)} waits: **{run.reason}**: {code(run.detail, 300)}"
     for question in one.questions[:SHOWN]:
         touched = f" → {code(question.target)}" if question.target else ""
-        command = _command(board, "answer", run.id, question.call_id, question.verdicts[0])
-        others = ", or with ".join(f"`{verdict}`" for verdict in question.verdicts[1:])
         yield f"  - call {code(question.call_id)} {code(question.tool)}{touched} {question.said}"
-        yield f"    - {command}{f', or with {others}' if others else ''}"
+        for verdict in question.verdicts:
+            yield f"    - {_command(board, 'answer', run.id, question.call_id, verdict)}"
     if len(one.questions) > SHOWN or one.older:
         yield f"  - {'for older calls' if one.older else 'and more'}: {_command(board, 'show', run.id)}"
     yield f"  - {'then' if one.questions else 'go on:'} {_command(board, 'resume', run.id)}"

@@ -30,9 +30,9 @@ _MOST = SHOWN + 1  # one more tells that there are more
 _EVENTS = 15
 _NEWEST = 200  # calls among which those are that a run waits for: its ledger may be long, they stand at its end
 _DAYS = 7
-_DOUBT = ("may have happened: look, then type", ("happened", "did-not", "retry", "skip"))
-_ASKED = ("wants your word", ("allow", "deny"))
-_CUT_OFF = ("was cut off, and the agent does not make it again: go on, or first type", ("skip",))
+_DOUBT = ("may have happened: look, then answer with one of", ("happened", "did-not", "retry", "skip"))
+_ASKED = ("needs approval: answer with one of", ("allow", "deny"))
+_CUT_OFF = ("was interrupted, and the agent has not repeated it: go on, or first answer", ("skip",))
 
 
 def read(store: Store, now: int) -> Dashboard:

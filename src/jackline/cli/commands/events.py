@@ -48,7 +48,7 @@ def configure(parser: Parser) -> None:
     append.add_argument("--work-item", metavar="ID", help="beside this work item")
     tail.add_argument("-f", "--follow", action="store_true", help="go on with what is new, until interrupted")
     tail.add_argument("-n", "--limit", metavar="N", type=_count, default=20, help="how many (default 20)")
-    since.add_argument("when", metavar="WHEN|EVENT", help=f"{_WHEN}, or an event such as journal:#12")
+    since.add_argument("when", metavar="WHEN", help=f"{_WHEN}, or an event such as journal:#12")
     search.add_argument("text", metavar="TEXT", help="in whatever case its ASCII letters are")
     search.add_argument("--since", metavar="WHEN", help=_WHEN)
     for one in (since, search):
