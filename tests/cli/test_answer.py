@@ -80,5 +80,5 @@ def test_an_agent_cannot_agree_to_its_own_call(place: Place) -> None:
     assert command, ended.out
     inside = {"JACKLINE_MARK": (place.folder / "mark").read_text().strip()}
     refused = place.type("answer", "r", command[1], "allow", environ=inside)
-    assert (refused.code, is_one_line(refused), "for a person" in refused.err) == (2, True, True)
+    assert (refused.code, is_one_line(refused), "refused inside a run" in refused.err) == (2, True, True)
     assert place.type("answer", "r", command[1], "allow").code == 0

@@ -12,7 +12,7 @@ from jackline.app import config as config_module
 from jackline.app import places
 from jackline.app.texts import named
 from jackline.domain.states import ACTIVE
-from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, Refused, SchemaMissing, StoreError, UsageError
+from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, SchemaMissing, StoreError, UsageError
 from jackline.store.contract import RunQuery
 from jackline.store.open import open_store
 
@@ -207,15 +207,15 @@ class Home:
     def answer(self, run: Run, call: Call, verdict: str) -> tuple[Call, Run]:
         """A person's word on a call that is in doubt or was asked about."""
         from jackline.app import dashboard
+        from jackline.app.inside_run import refuse_inside_run
         from jackline.clock import wall_ms
 
         verdicts = ("happened", "did-not", "retry", "skip", "allow", "deny")
         if verdict not in verdicts:
             message = f"unknown answer '{verdict}': say one of {', '.join(verdicts)}"
             raise UsageError(message)
-        store = self.store(create=True)
-        _refuse_own_word(store, run)
-        answered = store.answer(run.id, call.id, verdict, wall_ms())
+        refuse_inside_run("answer")
+        answered = self.store(create=True).answer(run.id, call.id, verdict, wall_ms())
         dashboard.changed(self)
         return answered
 
@@ -248,11 +248,3 @@ class Home:
 
         named = self.config.sources["database"]
         return export(self.store(), run, self.path, named if named.startswith("JACKLINE_") else "")
-
-
-def _refuse_own_word(store: Store, run: Run) -> None:
-    """The agent of a run, and whatever it started, is marked in its environment: it cannot agree to its own calls."""
-    from jackline.engine import marks
-
-    if os.environ.get(marks.NAME) == marks.mark_of(store.secret, run.id)[marks.NAME]:
-        raise Refused(f"this is asked from inside run {run.id}: its calls are for a person to answer, elsewhere")

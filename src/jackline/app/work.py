@@ -199,10 +199,9 @@ def _store(home: Home, item_id: str) -> Store:
 
 def _is_inside() -> bool:
     """Whether this is done below a run, whose agents are no persons."""
-    from jackline.app import who
-    from jackline.engine import marks
+    from jackline.app.inside_run import is_inside_run
 
-    return bool(os.environ.get(marks.NAME) or who.run_id(os.environ))
+    return is_inside_run()
 
 
 def _who(given: str) -> str:

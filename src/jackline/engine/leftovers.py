@@ -15,7 +15,15 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from jackline.clock import boot_ms
-from jackline.engine.warden.proc import GONE, Process, descendants, processes, read_process
+from jackline.engine.warden.proc import (
+    GONE,
+    Process,
+    descendants,
+    find_ancestors,
+    processes,
+    read_environment,
+    read_process,
+)
 from jackline.engine.warden.tree import FREEZE_ROUNDS
 from jackline.errors import JacklineError
 from jackline.named import NamedTuple
@@ -107,13 +115,7 @@ def _gather(pairs: list[bytes], recorded: Sequence[tuple[int, int]]) -> dict[int
 
 def _kin() -> set[int]:
     """Ourselves and everybody above us."""
-    kin = {os.getpid()}
-    parent = os.getppid()
-    while parent > 1 and parent not in kin:
-        kin.add(parent)
-        process = read_process(parent)
-        parent = process.parent if process else 0
-    return kin | {1}
+    return {1, os.getpid(), *find_ancestors()}
 
 
 def _encode(marker: Mapping[str, str]) -> list[bytes]:
@@ -121,7 +123,7 @@ def _encode(marker: Mapping[str, str]) -> list[bytes]:
 
 
 def _carries(pid: int, pairs: list[bytes]) -> bool:
-    environment = b"\0" + _read(f"/proc/{pid}/environ") + b"\0"
+    environment = read_environment(pid)
     return all(pair in environment for pair in pairs)
 
 

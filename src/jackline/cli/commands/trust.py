@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import trust
+from jackline.app.inside_run import refuse_inside_run
 from jackline.cli import words
 from jackline.clock import wall_ms
 
@@ -29,6 +30,8 @@ def configure(parser: Parser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     folder = os.getcwd()
+    if not args.show:
+        refuse_inside_run("trust")
     if args.revoke:
         trust.revoke(home.path, folder)
     elif not args.show:

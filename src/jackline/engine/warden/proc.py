@@ -50,6 +50,26 @@ def processes() -> dict[int, Process]:
     return {process.pid: process for process in seen if process and not process.dead}
 
 
+def find_ancestors() -> list[int]:
+    """List the processes above this one, the parent first, without the first process of the host."""
+    found: list[int] = []
+    parent = os.getppid()
+    while parent > 1 and parent not in found:
+        found.append(parent)
+        process = read_process(parent)
+        parent = process.parent if process else 0
+    return found
+
+
+def read_environment(pid: int) -> bytes:
+    """Read the environment a process was started with, each pair between zero bytes; empty if it is hidden or gone."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return b"\0" + file.read() + b"\0"
+    except GONE:
+        return b""
+
+
 def descendants(table: dict[int, Process], roots: Iterable[int], spare: Collection[int] = ()) -> set[int]:
     """Follow the parents' chain down from the roots, which are not part of the answer; not below `spare`."""
     children: dict[int, list[int]] = {}
