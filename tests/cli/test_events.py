@@ -266,7 +266,7 @@ def test_search_finds_what_is_newest_first(place: Place) -> None:
         ended = place.type("events", "search", *words)
         assert (ended.code, is_one_line(ended)) == (2, True), ended
     event = place.type("events", "search", "x", "--since", "journal:#1")
-    assert event.err.startswith("jackline: --since 'journal:#1' is no time: say 45s, 30m, 2h"), event
+    assert event.err.startswith("jackline: --since 'journal:#1' is not a valid time; use 45s, 30m, 2h"), event
     assert "or an event" not in event.err
 
 

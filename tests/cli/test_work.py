@@ -123,7 +123,7 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("enqueue", "--kind", "k", "--payload", "NaN"), "NaN is no number"),
         (("enqueue", "--kind", "k", "--payload", '{"a": [1e400]}'), "has a number that is too large"),
         (("annotate", "a", "--notes-json", "1e999"), "has a number that is too large"),
-        (("next", "--lease", "9" * 5_000 + "x"), "is no time"),
+        (("next", "--lease", "9" * 5_000 + "x"), "is not a valid time"),
         (("enqueue", "--kind", "k", "--payload", ""), "the payload is no JSON"),
         (("enqueue", "--kind", "k", "--payload", "@missing.json"), "missing.json cannot be read"),
         (("enqueue", "--kind", "k", "--id", "a\nb"), "cannot be the id of a work item"),
@@ -136,7 +136,7 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("enqueue", "--kind", "k", "--max-attempts", "0"), "'0' is not a whole number"),
         (("enqueue", "--kind", "k", "--notes", "a", "--notes-json", "1"), "not allowed with argument"),
         (("enqueue", "--kind", "k", "--notes-json", "nope"), "what --notes-json says is no JSON"),
-        (("next", "--lease", "soon"), "--lease 'soon' is no time: say 45s, 15m, 2h or 3d"),
+        (("next", "--lease", "soon"), "--lease 'soon' is not a valid time; use 45s, 15m, 2h or 3d"),
         (("next", "--limit", "3"), "unrecognized arguments: --limit"),
         (("claim",), "say which item, and only one: jackline work claim ID"),
         (("claim", "a", "--id", "b"), "say which item, and only one"),
@@ -155,7 +155,7 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("answer", "a", " "), "the answer is empty"),
         (("list", "--status", "lost"), "invalid choice: 'lost'"),
         (("list", "--limit", "0"), "'0' is not a whole number"),
-        (("replay", "--older-than", "long"), "--older-than 'long' is no time"),
+        (("replay", "--older-than", "long"), "--older-than 'long' is not a valid time"),
     ],
 )
 def test_bad_words_are_usage_errors(place: Place, words: tuple[str, ...], said: str) -> None:

@@ -13,7 +13,6 @@ from jackline.domain.case import Case, CaseStatus, Entry, EntryKind, Problem
 from jackline.domain.changes import Changes
 from jackline.domain.records import Attempt, Call, Life, Owner, Spec, Turn
 from jackline.domain.reporting import Spending
-from jackline.domain.saying import day
 from jackline.domain.states import (
     CallClass,
     CallState,
@@ -25,6 +24,7 @@ from jackline.domain.states import (
 )
 from jackline.domain.work import Hold, WorkItem
 from jackline.errors import Refused
+from jackline.formatting import format_date
 from jackline.store.contract import RunQuery, Store
 from jackline.store.import_contract import Import, ImportedCall, ImportedEvent, ImportedRun
 from jackline.store.state_contract import NewItem, TimelineQuery
@@ -142,7 +142,7 @@ def test_what_it_spent_is_counted_on_the_day_it_ended_and_once(store: Store) -> 
     for _ in range(2):
         store.import_run(imported(life=spent), NOW, WHO)
     store.import_run(imported("pair-2", origin="agentpair r/2", life=Life(RunState.SUCCEEDED)), NOW, WHO)
-    assert store.spending("0000", "9999") == [Spending(day(AT + 9), "codex", 50, 7)]
+    assert store.spending("0000", "9999") == [Spending(format_date(AT + 9), "codex", 50, 7)]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ SOURCE = os.path.dirname(os.path.dirname(FOLDER))
 FILES = (os.path.join(folder, name) for folder, _, names in os.walk(FOLDER) for name in names if name.endswith(".py"))
 MODULES = sorted(os.path.relpath(file, FOLDER).removesuffix(".py").replace(os.sep, ".") for file in FILES)
 IMPURE = {
-    *("os", "time", "datetime", "random", "secrets", "socket", "subprocess", "sqlite3", "pathlib"),
+    *("os", "time", "random", "secrets", "socket", "subprocess", "sqlite3", "pathlib"),
     *("threading", "logging", "tempfile", "io", "signal", "uuid", "asyncio", "fcntl", "shutil", "select"),
 }
 BUILTINS = {"open", "input", "print", "exec", "eval", "__import__", "breakpoint"}
@@ -78,7 +78,7 @@ def test_no_clock_no_chance_no_input_and_no_output(module: str) -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_of_jackline_only_the_domain_and_the_errors(module: str) -> None:
     own = {name for name in imported(module) if name.partition(".")[0] == "jackline"} - {"jackline"}
-    allowed = ("jackline.domain.", "jackline.errors.", "jackline.named.")
+    allowed = ("jackline.domain.", "jackline.errors.", "jackline.formatting.", "jackline.named.")
     assert all(f"{name}.".startswith(allowed) for name in own), own
 
 
@@ -106,5 +106,5 @@ def test_importing_the_domain_has_no_side_effect() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     loaded = set(done.stdout.split())
-    below = {"jackline.domain", "jackline.errors", "jackline.named", "jackline.version"}
+    below = {"jackline.domain", "jackline.errors", "jackline.formatting", "jackline.named", "jackline.version"}
     assert loaded == {*below, *(f"jackline.domain.{name}" for name in names)}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.errors import JacklineError, StoreError
+from jackline.formatting import format_iso
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _clock(home: Home) -> Finding:
     newest = _newest(home)
     if newest > now:
         return Finding("clock", WARN, f"the newest run is {(newest - now) // 1000} s in the future", fix)
-    return Finding("clock", OK, f"{_iso(now)}, up for {clock.boot_ms() // 60_000} minutes")
+    return Finding("clock", OK, f"{format_iso(now, 'seconds')}, up for {clock.boot_ms() // 60_000} minutes")
 
 
 def _newest(home: Home) -> int:
@@ -165,12 +166,6 @@ def _newest(home: Home) -> int:
     except StoreError:  # said where the database is looked at
         return 0
     return rows[0].created_at if rows else 0
-
-
-def _iso(at: int) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _timezone() -> Finding:

@@ -10,9 +10,10 @@ from jackline.clock import wall_ms
 from jackline.domain.events import canonical
 from jackline.domain.retro import keeping, plots, proposals, text, week
 from jackline.domain.retro.report import Report, fold
-from jackline.domain.saying import answering, typed
 from jackline.domain.states import WorkStatus
+from jackline.domain.work import answer_command
 from jackline.errors import ItemConflict, NoItem, Refused, UsageError
+from jackline.formatting import format_command
 from jackline.named import NamedTuple
 from jackline.store.state_contract import NewItem
 from jackline.views import atomic, retro
@@ -79,7 +80,7 @@ def _asked(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> A
     if item is None:
         raise NoItem(one.slug)
     program, words, _ = dashboard.said_of(home)
-    command = typed(*program, *answering(item.id), *words)
+    command = format_command(*program, *answer_command(item.id), *words)
     return text.Asked(item.id, item.question or one.question, str(item.status), item.answer, command, is_new)
 
 

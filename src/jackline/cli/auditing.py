@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from jackline.app import policy_audit
 from jackline.app.policy_audit import MOST_VALUES
-from jackline.cli.commands.list import since
-from jackline.cli.words import plural, printable
-from jackline.clock import wall_ms
+from jackline.cli.commands.list import parse_since
+from jackline.formatting import make_printable, pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,7 +22,7 @@ _LONGEST_CELL = 80
 
 def audit(args: Namespace, home: Home, out: Output) -> int:
     """Count, then tell."""
-    found = policy_audit.audit(home, since(args.since, wall_ms()) if args.since else None)
+    found = policy_audit.audit(home, parse_since(args.since) if args.since else None)
     if out.json or args.format == "json":
         out.json_line(_record(found))
     else:
@@ -44,7 +43,7 @@ def _record(found: Audit) -> dict[str, object]:
 def _page(found: Audit) -> Iterator[str]:
     yield "# What the policy made of the calls"
     yield ""
-    yield f"{plural(found.runs, 'run')}, {plural(found.calls, 'call')}."
+    yield f"{pluralize(found.runs, 'run')}, {pluralize(found.calls, 'call')}."
     if not found.calls:
         return
     unknown = [tool for tool in found.tools if tool.unknown]
@@ -55,7 +54,7 @@ def _page(found: Audit) -> Iterator[str]:
     )
     yield from _table("Commands in shells that no rule knew", "program times", found.programs)
     if found.unread:
-        yield f"\n{plural(found.unread, 'shell call')} could not be taken apart."
+        yield f"\n{pluralize(found.unread, 'shell call')} could not be taken apart."
     yield from _table("Calls that fell to the default", "decision calls", found.default)
     rules = [(one.rule, one.calls, one.allowed, one.asked, one.denied, one.stored) for one in found.rules]
     yield from _table("Rules that were used", "rule calls allowed asked denied stored", rules)
@@ -85,5 +84,5 @@ def _table(title: str, columns: str, rows: Iterable[Sequence[object]]) -> Iterat
 
 def _cell(value: object) -> str:
     """Foreign text in a table: in one line, not endless, and no column of its own."""
-    text = printable(str(value)).replace("|", "\\|")
+    text = make_printable(str(value)).replace("|", "\\|")
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"

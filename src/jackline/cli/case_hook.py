@@ -6,8 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from jackline.cli.words import printable
 from jackline.errors import JacklineError
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -50,7 +50,7 @@ def _look_after(action: str, out: Output) -> int:
     if out.json:
         out.json_line({"path": hook.path, "state": hook.state, "changed": changed})
     else:
-        out.line(f"{hook.state}: {printable(hook.path)}")
+        out.line(f"{hook.state}: {make_printable(hook.path)}")
     return 0
 
 
@@ -61,12 +61,12 @@ def _before_commit(home: Home, out: Output) -> int:
     try:
         case_id, lines = unresolved(home, os.getcwd(), os.environ)
     except JacklineError as error:
-        out.note(f"jackline: {printable(str(error))}; the learnings were not looked at")
+        out.note(f"jackline: {make_printable(str(error))}; the learnings were not looked at")
         return 0
     if not lines:
         return 0
     for line in lines:
-        out.note(f"jackline: {printable(line)}")
+        out.note(f"jackline: {make_printable(line)}")
     count = f"{len(lines)} learnings of case {case_id} are" if len(lines) > 1 else f"a learning of case {case_id} is"
     reason = "`jackline case learning amend` names another one, or a reason"
     out.note(f"jackline: {count} unresolved: stage the file ({reason}), or `git commit --no-verify`")
@@ -80,7 +80,7 @@ def _remind(agent: str, home: Home, out: Output) -> int:
     try:
         text = said(home, agent, b"" if sys.stdin is None else sys.stdin.buffer.read(_LONGEST))
     except JacklineError as error:
-        out.note(f"jackline: {printable(str(error))}")
+        out.note(f"jackline: {make_printable(str(error))}")
         return 0
     if text:
         out.line(text)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jackline.cli import words
 from jackline.cli.output import columns
-from jackline.cli.words import plural, printable
 from jackline.domain.case import EntryKind, HypothesisStatus
+from jackline.formatting import format_local, make_printable, pluralize
 from jackline.views import case_lines
 
 if TYPE_CHECKING:
@@ -68,12 +67,12 @@ def status(one: Case, found: Sequence[Entry], now: int, home: Home, out: Output)
         out.json_line({**case_lines.case_values(one), **more, **last, **_warnings(home)})
         return
     out.line(f"{out.paint(one.id, 'bold')} {one.status}")
-    out.line(f"  {printable(one.request)}")
+    out.line(f"  {make_printable(one.request)}")
     belongs = f", in run {one.run_id}" if one.run_id else ""
-    out.line(f"  begun {words.local(one.created_at, now)} by {printable(one.user_name)}{belongs}")
+    out.line(f"  begun {format_local(one.created_at, now)} by {make_printable(one.user_name)}{belongs}")
     out.line(f"  {_counted(one, len(still_open))}")
     for line in _open_lines(one, still_open, commands):
-        out.line(f"  {printable(line)}")
+        out.line(f"  {make_printable(line)}")
 
 
 def _counted(one: Case, still_open: int) -> str:
@@ -102,7 +101,7 @@ def listed(found: Sequence[Case], now: int, out: Output, *, paths: bool) -> None
 
 
 def _row(one: Case, now: int, *, paths: bool) -> list[str]:
-    begun = words.local(one.created_at, now)
+    begun = format_local(one.created_at, now)
     row = [one.id, one.status, str(one.counts["hypothesis"]), begun, one.user_name, one.run_id or "-", one.request]
     return [*row, one.path] if paths else row
 
@@ -121,7 +120,7 @@ def review(learnings: Sequence[Entry], lacking: Sequence[Unresolved], out: Outpu
         for one in learnings
     ]
     out.table(columns("ID STATE* ACTION SUMMARY~ WHERE"), rows)
-    out.note(f"{plural(len(learnings), 'learning')}, {len(missing)} unresolved")
+    out.note(f"{pluralize(len(learnings), 'learning')}, {len(missing)} unresolved")
 
 
 def _where(one: Entry, missing: dict[int, str]) -> str:

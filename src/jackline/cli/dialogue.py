@@ -7,8 +7,9 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from jackline.cli import report, words
+from jackline.cli import report
 from jackline.domain.states import RunState, WaitReason
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,11 +48,11 @@ def settle(home: Home, run: Run, out: Output) -> Run | None:
 
 
 def _question(call: Call, answers: tuple[str, ...]) -> str:
-    touched = f" → {words.printable(call.target)}" if call.target else ""
-    reason = f"\n  {words.printable(call.reason)}" if call.reason else ""
-    given = words.printable(call.input[:_SHOWN])
+    touched = f" → {make_printable(call.target)}" if call.target else ""
+    reason = f"\n  {make_printable(call.reason)}" if call.reason else ""
+    given = make_printable(call.input[:_SHOWN])
     choices = ", ".join(answers)
-    return f"{words.printable(call.tool)}{touched}{reason}\n  {given}\n{choices}, or nothing to leave it open:"
+    return f"{make_printable(call.tool)}{touched}{reason}\n  {given}\n{choices}, or nothing to leave it open:"
 
 
 def _ask(question: str, known: tuple[str, ...], out: Output) -> str | None:
@@ -70,7 +71,7 @@ def _answered(question: str, known: tuple[str, ...], out: Output) -> str | None:
         said = line.strip().lower()
         if not line or said in known or not said:
             return said if line else None
-        out.note(f"'{words.printable(said)}' is no answer here: say {', '.join(known)}")
+        out.note(f"'{make_printable(said)}' is no answer here: say {', '.join(known)}")
 
 
 def _line() -> str:

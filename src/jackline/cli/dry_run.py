@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from jackline.app.keys import shown
 from jackline.app.plan import plan
-from jackline.cli.words import printable
 from jackline.errors import AgentUnavailable
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -46,9 +46,9 @@ def _print(planned: Planned, command: str, out: Output) -> None:
         "limits": ", ".join(f"{name} {shown(value)}" for name, value in planned.limits.items()),
     }
     for name, text in facts.items():
-        out.line(f"{name:<12} {printable(text)}")
+        out.line(f"{name:<12} {make_printable(text)}")
     for path in planned.files:
-        out.line(f"{'file':<12} {printable(path)}")
+        out.line(f"{'file':<12} {make_printable(path)}")
     out.line("\nprompt")
     for line in planned.prompt.splitlines():
-        out.line(f"  {printable(line)}".rstrip())
+        out.line(f"  {make_printable(line)}".rstrip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from jackline.cli.words import printable
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ def describe(event: Event) -> str:
     facts = _Facts(data_of(event))
     pattern = _TEXTS.get(event.kind)
     text = pattern.format_map(facts) if pattern else _plain(event.kind, facts)
-    return printable(text)[:_LONGEST]
+    return make_printable(text)[:_LONGEST]
 
 
 def _plain(kind: str, facts: Mapping[str, Any]) -> str:

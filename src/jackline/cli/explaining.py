@@ -6,11 +6,11 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from jackline.cli.words import printable
 from jackline.domain import keys
 from jackline.domain.judging import Where, judge
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import UsageError
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -115,6 +115,6 @@ def _print(told: dict[str, Any], judged: Judgement, out: Output) -> None:
     }
     for name, text in facts.items():
         if text:
-            out.line(f"{name:<9} {printable(text)}")
+            out.line(f"{name:<9} {make_printable(text)}")
     for match in judged.matches:
-        out.line(f"{'command':<9} {printable(match.words)}: {match.rule}, {printable(match.why)}")
+        out.line(f"{'command':<9} {make_printable(match.words)}: {match.rule}, {make_printable(match.why)}")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from jackline import faults
 from jackline.cli.output import Output, standard
-from jackline.cli.words import printable
 from jackline.errors import JacklineError, UsageError
+from jackline.formatting import make_printable
 from jackline.version import __version__
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _note_problem(home, name, out)
             code = _module(name).execute(args, home, out)
             for warning in home.warnings:
-                out.note(f"jackline: {printable(warning)}")
+                out.note(f"jackline: {make_printable(warning)}")
             return code
     except JacklineError as error:
         return out.fail(str(error), error.exit_code)

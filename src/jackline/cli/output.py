@@ -11,8 +11,8 @@ import os
 import sys
 from typing import IO, TYPE_CHECKING
 
-from jackline.cli.words import printable, shortened, width
 from jackline.errors import JacklineError
+from jackline.formatting import make_printable, measure_width, shorten_text
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Output:
 
     def fail(self, message: str, code: int) -> int:
         """One line that says what went wrong; for programs the same as JSON."""
-        message = printable(message)
+        message = make_printable(message)
         if self.json:
             self.json_line({"error": message, "exit_code": code})
         self.errors.write(f"jackline: {message}\n")
@@ -142,7 +142,7 @@ class Output:
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Aligned, with titles, on a terminal; in a pipe one row a line with tabs between, nothing cut."""
-        cells = [[printable(cell) for cell in row] for row in rows]
+        cells = [[make_printable(cell) for cell in row] for row in rows]
         if not self.out.terminal:
             self.out.write("".join("\t".join(row) + "\n" for row in cells))
             return
@@ -153,8 +153,8 @@ class Output:
     def _row(self, columns: Sequence[Column], widths: Sequence[int], row: Sequence[str], *, title: bool = False) -> str:
         shown = []
         for column, room, cell in zip(columns, widths, row, strict=True):
-            text = shortened(cell, room)
-            gap = " " * (room - width(text))
+            text = shorten_text(cell, room)
+            gap = " " * (room - measure_width(text))
             text = self.state(text) if column.state and not title else text
             shown.append(gap + text if column.right else text + gap)
         line = "  ".join(shown).rstrip()
@@ -188,7 +188,7 @@ def standard(*, json: bool, colour: bool) -> Output:
 
 def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[int]:
     widths = [
-        max(width(text) for text in (column.title, *(row[index] for row in rows)))
+        max(measure_width(text) for text in (column.title, *(row[index] for row in rows)))
         for index, column in enumerate(columns)
     ]
     for index, column in enumerate(columns):

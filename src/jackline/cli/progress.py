@@ -9,10 +9,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self
 
-from jackline.cli import words
 from jackline.cli.events import data_of, describe, is_notable
 from jackline.domain.states import Phase
 from jackline.errors import JacklineError
+from jackline.formatting import format_count, format_elapsed, format_usd, shorten_text
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class Picture(NamedTuple):
 
     def line(self, elapsed_ms: int) -> str:
         """One line: phase, elapsed, tokens, cost, last event."""
-        parts = [self.phase, words.duration(elapsed_ms)]
-        parts += [f"{words.amount(self.tokens)} tokens"]
-        parts += [words.usd(self.usd_micros)] if self.usd_micros else []  # many agents tell none
+        parts = [self.phase, format_elapsed(elapsed_ms)]
+        parts += [f"{format_count(self.tokens)} tokens"]
+        parts += [format_usd(self.usd_micros)] if self.usd_micros else []  # many agents tell none
         return " · ".join((*parts, self.last) if self.last else parts)
 
 
@@ -104,4 +104,4 @@ class Progress:
     def _live(self, text: str) -> None:
         if self._out.errors.terminal:
             room = self._out.width(2) - 1
-            self._out.errors.write(_ERASE + words.shortened(text, room))
+            self._out.errors.write(_ERASE + shorten_text(text, room))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jackline.cli.words import iso
 from jackline.domain.states import Failure, RunState, WaitReason, exit_code
 from jackline.domain.turns import run_cost
+from jackline.formatting import format_iso
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -51,11 +51,11 @@ def row_record(home: Home, row: RunRow) -> dict[str, Any]:
         "prompt": row.prompt,
         "repository": row.path,
         "folder": home.folder(row.id),
-        "wake_at": iso(row.wake_at),
-        "created_at": iso(row.created_at),
-        "updated_at": iso(row.updated_at),
-        "started_at": iso(row.started_at),
-        "finished_at": iso(row.finished_at),
+        "wake_at": format_iso(row.wake_at),
+        "created_at": format_iso(row.created_at),
+        "updated_at": format_iso(row.updated_at),
+        "started_at": format_iso(row.started_at),
+        "finished_at": format_iso(row.finished_at),
     }
 
 
@@ -81,4 +81,4 @@ def values(record: object) -> Any:  # noqa: ANN401 - any JSON value
 
 def _timed(name: str, value: object) -> object:
     is_time = (name == "at" or name.endswith("_at")) and isinstance(value, int)
-    return iso(value) if is_time and isinstance(value, int) else values(value)
+    return format_iso(value) if is_time and isinstance(value, int) else values(value)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from jackline.cli import words
 from jackline.cli.record import run_record
 from jackline.domain.gate import is_a_persons, is_asked
 from jackline.domain.states import Failure, RunState, WaitReason
 from jackline.domain.tally import completion
 from jackline.domain.turns import lost_sessions, run_cost
+from jackline.formatting import format_count, format_elapsed, format_local, format_usd, make_printable, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,11 +41,11 @@ def tell(home: Home, run: Run, out: Output, code: int) -> int:
     turns = home.store().turns(run.id)
     out.line(f"run {run.id} (#{run.number}) {headline(run, out)}")
     if run.life.detail:
-        out.line(f"  {words.printable(run.life.detail)}")
+        out.line(f"  {make_printable(run.life.detail)}")
     out.line(f"  {_spent(run, turns)}")
     out.line(f"  {completion(home.store().tally(run.id))}")
     for text in lost_sessions(turns):
-        out.line(f"  {words.printable(text)}")
+        out.line(f"  {make_printable(text)}")
     look = f"look: {out.command('show', run.id)}"
     for text in (f"folder: {home.folder(run.id)}", *next_steps(home, run, out), look):
         out.line(f"  {text}")
@@ -109,15 +109,15 @@ def _waiting(home: Home, run: Run, out: Output, resume: str) -> list[str]:
         return [*asked, *more, f"{'then go on' if calls else 'go on'}: {resume}"]
     if reason is WaitReason.BUDGET:
         return ["its limits were frozen when it began: start another run with a higher --max-..."]
-    wake = f" (not before {words.local(run.life.wake_at, round(time.time() * 1000))})" if run.life.wake_at else ""
+    wake = f" (not before {format_local(run.life.wake_at, round(time.time() * 1000))})" if run.life.wake_at else ""
     return [f"go on{wake if reason not in _RESUMED else ''}: {resume}"]
 
 
 def _asked(run: Run, call: Call, answers: tuple[str, ...], out: Output) -> list[str]:
     """The question, then one complete command for each answer: each line can be pasted into a shell as it is."""
-    touched = f" → {words.printable(call.target)}" if call.target else ""
+    touched = f" → {make_printable(call.target)}" if call.target else ""
     commands = [f"  {out.command('answer', run.id, call.id, answer)}" for answer in answers]
-    return [f"call {call.id} {words.printable(call.tool)}{touched} {_SAID[answers]}", *commands]
+    return [f"call {call.id} {make_printable(call.tool)}{touched} {_SAID[answers]}", *commands]
 
 
 def _cure(failure: Failure | None) -> list[str]:
@@ -134,11 +134,11 @@ def _spent(run: Run, turns: Sequence[Turn]) -> str:
     life, spent = run.life, run.life.spent
     cost = run_cost(run, turns)
     parts = (
-        words.duration(spent.wall_ms),
-        words.plural(life.attempt, "attempt"),
-        words.plural(life.turn, "turn"),
-        words.plural(spent.calls, "call"),
-        f"{words.amount(spent.tokens)} tokens",
-        words.usd(cost) if cost is not None else "cost unknown",
+        format_elapsed(spent.wall_ms),
+        pluralize(life.attempt, "attempt"),
+        pluralize(life.turn, "turn"),
+        pluralize(spent.calls, "call"),
+        f"{format_count(spent.tokens)} tokens",
+        format_usd(cost) if cost is not None else "cost unknown",
     )
     return ", ".join(parts)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from jackline.cli import words
 from jackline.cli.output import columns
 from jackline.clock import wall_ms
+from jackline.formatting import format_iso, format_local, make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,8 @@ def record(item: WorkItem) -> dict[str, object]:
         "payload": _payload(item.payload),
         "status": str(item.status),
         "owner_agent": item.owner_agent,
-        "created_at": words.iso(item.created_at),
-        "updated_at": words.iso(item.updated_at),
+        "created_at": format_iso(item.created_at),
+        "updated_at": format_iso(item.updated_at),
         "notes": item.notes,
         "priority": item.priority,
         "attempts": item.attempts,
@@ -36,7 +36,7 @@ def record(item: WorkItem) -> dict[str, object]:
         "question": item.question,
         "answer": item.answer,
         "dead": item.dead,
-        "finished_at": words.iso(item.finished_at),
+        "finished_at": format_iso(item.finished_at),
     }
 
 
@@ -60,8 +60,8 @@ def show_item(item: WorkItem, out: Output) -> int:
         "token": str(item.token or ""),
         "tries": f"{item.attempts} of {item.max_attempts}",
         "priority": str(item.priority or ""),
-        "created": words.local(item.created_at, wall_ms()),
-        "updated": words.local(item.updated_at, wall_ms()),
+        "created": format_local(item.created_at, wall_ms()),
+        "updated": format_local(item.updated_at, wall_ms()),
         "payload": item.payload,
         "notes": item.notes,
         "question": item.question,
@@ -69,7 +69,7 @@ def show_item(item: WorkItem, out: Output) -> int:
     }
     for name, text in shown.items():
         if text:
-            out.line(f"{name:<9} {text if name == 'status' else words.printable(text)}")
+            out.line(f"{name:<9} {text if name == 'status' else make_printable(text)}")
     return 0
 
 
@@ -96,7 +96,7 @@ def _more(out: Output, last: str) -> str:
 
 
 def _cells(item: WorkItem, now: int, out: Output) -> list[str]:
-    created = words.local(item.created_at, now) if out.out.terminal else str(words.iso(item.created_at))
+    created = format_local(item.created_at, now) if out.out.terminal else str(format_iso(item.created_at))
     return [
         item.id,
         item.kind,

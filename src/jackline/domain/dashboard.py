@@ -8,8 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from jackline.domain.saying import amount, answering, code, cost, duration, moment, plural, span, table, typed
 from jackline.domain.states import RunState, WaitReason, WorkStatus
+from jackline.domain.work import answer_command
+from jackline.formatting import (
+    format_code,
+    format_command,
+    format_cost,
+    format_count,
+    format_duration,
+    format_table,
+    format_utc,
+    pluralize,
+    quote_code,
+)
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -86,7 +97,12 @@ def to_markdown(board: Dashboard) -> str:
         _events(board),
         _learnings(board),
     )
-    head = ["# Dashboard", "", f"As of {moment(board.at)} UTC, like all times here. Written again at every change.", ""]
+    head = [
+        "# Dashboard",
+        "",
+        f"As of {format_utc(board.at)} UTC, like all times here. Written again at every change.",
+        "",
+    ]
     if board.note:
         head += [board.note, ""]
     return "\n".join((*head, *(line for part in parts for line in part)))
@@ -97,8 +113,8 @@ def _waiting(board: Dashboard) -> Iterator[str]:
     for one in board.waiting[:SHOWN]:
         yield from _waiting_run(board, one)
     for item in board.items_waiting[:SHOWN]:
-        yield f"- item {code(item.id)} ({code(item.kind)}) asks: {code(item.question, 400)}"
-        yield f"  - {_command(board, *answering(item.id))}"
+        yield f"- item {format_code(item.id)} ({format_code(item.kind)}) asks: {format_code(item.question, 400)}"
+        yield f"  - {_command(board, *answer_command(item.id))}"
     if not board.waiting and not board.items_waiting:
         yield "Nothing."
     yield from _more(board, board.waiting, "list", "--state", "waiting", "--all-repos")
@@ -108,10 +124,10 @@ def _waiting(board: Dashboard) -> Iterator[str]:
 
 def _waiting_run(board: Dashboard, one: Waiting) -> Iterator[str]:
     run = one.run
-    yield f"- {_named(run)} waits: **{run.reason}**: {code(run.detail, 300)}"
+    yield f"- {_named(run)} waits: **{run.reason}**: {format_code(run.detail, 300)}"
     for question in one.questions[:SHOWN]:
-        touched = f" → {code(question.target)}" if question.target else ""
-        yield f"  - call {code(question.call_id)} {code(question.tool)}{touched} {question.said}"
+        touched = f" → {format_code(question.target)}" if question.target else ""
+        yield f"  - call {format_code(question.call_id)} {format_code(question.tool)}{touched} {question.said}"
         for verdict in question.verdicts:
             yield f"    - {_command(board, 'answer', run.id, question.call_id, verdict)}"
     if len(one.questions) > SHOWN or one.older:
@@ -123,14 +139,14 @@ def _running(board: Dashboard) -> Iterator[str]:
     yield from ("## Running", "")
     rows = [
         [
-            code(run.id),
+            format_code(run.id),
             run.phase or "-",
-            code(run.agent),
-            code(run.task),
-            moment(run.started_at),
-            duration(board.at - (run.started_at or board.at)),
-            cost(run.usd_micros),
-            code(run.prompt, 60),
+            format_code(run.agent),
+            format_code(run.task),
+            format_utc(run.started_at),
+            format_duration(board.at - (run.started_at or board.at)),
+            format_cost(run.usd_micros),
+            format_code(run.prompt, 60),
         ]
         for run in board.running[:SHOWN]
     ]
@@ -142,12 +158,12 @@ def _failed(board: Dashboard) -> Iterator[str]:
     yield from ("## Failed since yesterday", "")
     rows = [
         [
-            code(run.id),
-            moment(run.finished_at),
-            code(run.agent),
-            code(run.task),
+            format_code(run.id),
+            format_utc(run.finished_at),
+            format_code(run.agent),
+            format_code(run.task),
             run.failure or "-",
-            code(run.detail, 80),
+            format_code(run.detail, 80),
             "imported" if run.id in board.imported else _command(board, "resume", run.id),
         ]
         for run in board.failed[:SHOWN]
@@ -169,8 +185,8 @@ def _queue(board: Dashboard) -> Iterator[str]:
 def _kinds(board: Dashboard) -> Iterator[str]:
     shown = [one for status in LIVE for one in [each for each in board.kinds if each.status == status][:KINDS]]
     if shown:
-        rows = [[code(one.kind), one.status, _counted(one.items)] for one in shown]
-        yield from table("kind of work item|status|how many", rows)
+        rows = [[format_code(one.kind), one.status, _counted(one.items)] for one in shown]
+        yield from format_table("kind of work item|status|how many", rows)
     if len(shown) < len(board.kinds):
         yield from (f"More kinds: {_command(board, 'work', 'list')}", "")
 
@@ -178,12 +194,12 @@ def _kinds(board: Dashboard) -> Iterator[str]:
 def _queued(board: Dashboard, run: RunLine) -> list[str]:
     waits = run.state == RunState.WAITING
     return [
-        code(run.id),
+        format_code(run.id),
         f"waiting: {run.reason}" if waits else run.state,
-        code(run.agent),
-        code(run.task),
-        moment(run.created_at),
-        moment(run.wake_at),
+        format_code(run.agent),
+        format_code(run.task),
+        format_utc(run.created_at),
+        format_utc(run.wake_at),
         _command(board, "resume", run.id),
     ]
 
@@ -195,7 +211,9 @@ def _schedules() -> Iterator[str]:
 def _spend(board: Dashboard) -> Iterator[str]:
     yield from ("## Spend", "")
     agents = sorted({one.agent for one in board.spending})
-    rows = [[code(agent), *_spent([one for one in board.spending if one.agent == agent], board)] for agent in agents]
+    rows = [
+        [format_code(agent), *_spent([one for one in board.spending if one.agent == agent], board)] for agent in agents
+    ]
     total = [["all", *_spent(board.spending, board)]] if len(agents) > 1 else []
     yield from _table("agent|today|last 7 days|tokens today|tokens in 7 days", rows + total)
 
@@ -203,10 +221,10 @@ def _spend(board: Dashboard) -> Iterator[str]:
 def _spent(spending: Sequence[Spending], board: Dashboard) -> list[str]:
     today = [one for one in spending if one.day == board.today]
     return [
-        cost(sum(one.usd_micros for one in today)),
-        cost(sum(one.usd_micros for one in spending)),
-        amount(sum(one.tokens for one in today)),
-        amount(sum(one.tokens for one in spending)),
+        format_cost(sum(one.usd_micros for one in today)),
+        format_cost(sum(one.usd_micros for one in spending)),
+        format_count(sum(one.tokens for one in today)),
+        format_count(sum(one.tokens for one in spending)),
     ]
 
 
@@ -214,23 +232,23 @@ def _work(board: Dashboard) -> Iterator[str]:
     yield from ("## Work items", "")
     rows = [
         [
-            code(item.id),
-            code(item.kind),
+            format_code(item.id),
+            format_code(item.kind),
             f"in flight, attempt {item.attempts} of {item.max_attempts}",
-            code(item.owner or ""),
-            moment(item.updated_at),
-            code(item.notes, 80),
+            format_code(item.owner or ""),
+            format_utc(item.updated_at),
+            format_code(item.notes, 80),
         ]
         for item in board.in_flight[:SHOWN]
     ]
     dead = [
         [
-            code(item.id),
-            code(item.kind),
-            f"**dead** after {plural(item.attempts, 'attempt')}",
-            code(item.owner or ""),
-            moment(item.finished_at),
-            code(item.notes, 80),
+            format_code(item.id),
+            format_code(item.kind),
+            f"**dead** after {pluralize(item.attempts, 'attempt')}",
+            format_code(item.owner or ""),
+            format_utc(item.finished_at),
+            format_code(item.notes, 80),
         ]
         for item in board.dead[:SHOWN]
     ]
@@ -242,7 +260,13 @@ def _work(board: Dashboard) -> Iterator[str]:
 def _events(board: Dashboard) -> Iterator[str]:
     yield from ("## Newest events", "")
     rows = [
-        [moment(one.at), code(one.stream, 80), code(one.kind), code(one.actor), code(one.data, 100)]
+        [
+            format_utc(one.at),
+            format_code(one.stream, 80),
+            format_code(one.kind),
+            format_code(one.actor),
+            format_code(one.data, 100),
+        ]
         for one in board.events
     ]
     yield from _table("when|stream|event|by|data", rows)
@@ -251,7 +275,14 @@ def _events(board: Dashboard) -> Iterator[str]:
 def _learnings(board: Dashboard) -> Iterator[str]:
     yield from ("## Newest learnings", "")
     rows = [
-        [moment(one.at), code(one.case_id), one.id, code(one.kind), code(one.summary), _came_to(one)]
+        [
+            format_utc(one.at),
+            format_code(one.case_id),
+            one.id,
+            format_code(one.kind),
+            format_code(one.summary),
+            _came_to(one),
+        ]
         for one in board.learnings
     ]
     yield from _table("when|case|learning|kind|summary|came to", rows)
@@ -260,15 +291,15 @@ def _learnings(board: Dashboard) -> Iterator[str]:
 def _came_to(one: Learning) -> str:
     if not one.resolved:
         return "**unresolved**"
-    return f"{code(one.action)} {code(one.path or one.reason, 80)}"
+    return f"{format_code(one.action)} {format_code(one.path or one.reason, 80)}"
 
 
 def _table(titles: str, rows: list[list[str]]) -> list[str]:
-    return table(titles, rows) if rows else ["None.", ""]
+    return format_table(titles, rows) if rows else ["None.", ""]
 
 
 def _named(run: RunLine) -> str:
-    return f"run {code(run.id)} (#{run.number}, {code(run.agent)}, {code(run.task)})"
+    return f"run {format_code(run.id)} (#{run.number}, {format_code(run.agent)}, {format_code(run.task)})"
 
 
 def _counted(count: int) -> str:
@@ -276,8 +307,8 @@ def _counted(count: int) -> str:
 
 
 def _command(board: Dashboard, *words: str) -> str:
-    text = typed(*board.program, *words, *board.words)
-    return span(text) if text.isprintable() else code(text)
+    text = format_command(*board.program, *words, *board.words)
+    return quote_code(text) if text.isprintable() else format_code(text)
 
 
 def _more(board: Dashboard, found: Sequence[object], *words: str) -> list[str]:

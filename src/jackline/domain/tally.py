@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jackline.formatting import pluralize
 from jackline.named import NamedTuple
 
 
@@ -27,14 +28,10 @@ NO_CALLS = Tally()
 def completion(tally: Tally) -> str:
     """What was done, in one line; what is rare is told only where it is there."""
     always = [
-        _count(tally.tools, "tool call"),
+        pluralize(tally.tools, "tool call"),
         f"{tally.failed} failed",
         f"{tally.replayed} replayed",
         f"{tally.abandoned} abandoned",
     ]
     rare = ((tally.denied, "denied"), (tally.asked, "asked for"), (tally.in_doubt, "in doubt"))
-    return ", ".join([*always, *(f"{count} {word}" for count, word in rare if count), _count(tally.steps, "step")])
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+    return ", ".join([*always, *(f"{count} {word}" for count, word in rare if count), pluralize(tally.steps, "step")])

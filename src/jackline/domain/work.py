@@ -49,3 +49,9 @@ def is_name(text: str) -> bool:
 def stream_of(item_id: str) -> str:
     """The stream of an item's events; a run's id has no colon."""
     return f"work:{item_id}"
+
+
+def answer_command(item_id: str) -> tuple[str, ...]:
+    """Build the command that answers an item; an id that looks like a flag must not become one."""
+    named = f"--id={item_id}" if item_id.startswith("-") else item_id
+    return ("work", "answer", named, "YOUR ANSWER")

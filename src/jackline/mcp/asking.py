@@ -13,8 +13,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from jackline.app import work
-from jackline.domain.saying import answering
 from jackline.domain.states import WorkStatus
+from jackline.domain.work import answer_command
 from jackline.errors import ItemRefused, UsageError
 from jackline.mcp.kinds import SETS
 
@@ -102,11 +102,12 @@ def _name(desk: Desk, question: str) -> str | None:
 
 def _answer(desk: Desk, item: WorkItem) -> AskedAnswer:
     waits = item.status is WorkStatus.WAITING_HUMAN
+    command = desk.typed(*answer_command(item.id))
     return AskedAnswer(
         id=item.id,
         question=item.question,
         answered=bool(item.answer),
         answer=item.answer,
         status=item.status,
-        next=f"a person types: {desk.typed(*answering(item.id))}; then look with ask_human_result" if waits else "",
+        next=f"a person types: {command}; then look with ask_human_result" if waits else "",
     )

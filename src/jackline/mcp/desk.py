@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from jackline.app import dashboard, who
-from jackline.domain.saying import typed
+from jackline.formatting import format_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Desk:
     def typed(self, *words: str) -> str:
         """A command as it can be typed anywhere: who reads it has not our environment."""
         program, more, _ = dashboard.said_of(self._home)
-        return typed(*program, *words, *more)
+        return format_command(*program, *words, *more)
 
     @contextmanager
     def open(self) -> Iterator[Home]:

@@ -10,10 +10,10 @@ from typing_extensions import TypedDict
 from jackline.app import journal
 from jackline.domain.journal import EventId
 from jackline.errors import UsageError
+from jackline.formatting import format_iso
 from jackline.mcp import streams
 from jackline.mcp.item import bounded
 from jackline.mcp.kinds import ADDS, READS
-from jackline.mcp.times import iso
 from jackline.store.state_contract import TimelineQuery
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _answers(events: list[Event]) -> EventsAnswer:
 def _answer(event: Event) -> EventAnswer:
     return EventAnswer(
         id=str(EventId(event.stream, event.seq)),
-        at=iso(event.at),
+        at=format_iso(event.at),
         kind=event.kind,
         actor=event.actor,
         data=bounded(event.data),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from jackline.mcp.times import iso, iso_or_none
+from jackline.formatting import format_iso
 
 if TYPE_CHECKING:
     from jackline.domain.work import WorkItem
@@ -52,9 +52,9 @@ def item_answer(item: WorkItem) -> ItemAnswer:
         dead=item.dead,
         question=item.question,
         answer=item.answer,
-        created_at=iso(item.created_at),
-        updated_at=iso(item.updated_at),
-        finished_at=iso_or_none(item.finished_at),
+        created_at=format_iso(item.created_at),
+        updated_at=format_iso(item.updated_at),
+        finished_at=format_iso(item.finished_at),
     )
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from jackline.app import journal
 from jackline.domain.journal import EventId
+from jackline.formatting import format_iso
 from jackline.mcp import streams
-from jackline.mcp.times import iso
 from jackline.store.state_contract import TimelineQuery
 
 if TYPE_CHECKING:
@@ -57,5 +57,5 @@ def _timeline(desk: Desk, stream_of: Callable[[Home, str], str], name: str) -> s
 
 
 def _line(event: Event) -> str:
-    text = f"{iso(event.at)} {EventId(event.stream, event.seq)} {event.kind} by {event.actor}: {event.data}"
+    text = f"{format_iso(event.at)} {EventId(event.stream, event.seq)} {event.kind} by {event.actor}: {event.data}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

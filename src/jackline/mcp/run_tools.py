@@ -8,8 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from jackline.errors import UsageError
+from jackline.formatting import format_iso
 from jackline.mcp.kinds import READS
-from jackline.mcp.times import iso, iso_or_none
 
 if TYPE_CHECKING:
     from jackline.domain.budget import Limits, Spent
@@ -113,10 +113,10 @@ def _answer(run: Run) -> RunAnswer:
         cancel_requested=life.cancel_requested,
         spent=_amounts(life.spent),
         limits=_bounds(spec.limits),
-        wake_at=iso_or_none(life.wake_at),
-        created_at=iso(run.created_at),
-        started_at=iso_or_none(run.started_at),
-        finished_at=iso_or_none(run.finished_at),
+        wake_at=format_iso(life.wake_at),
+        created_at=format_iso(run.created_at),
+        started_at=format_iso(run.started_at),
+        finished_at=format_iso(run.finished_at),
     )
 
 

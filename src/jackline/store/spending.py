@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.saying import day
+from jackline.formatting import format_date
 from jackline.store.driver import Statements, clean
 
 if TYPE_CHECKING:
@@ -29,5 +29,5 @@ def charge(statements: Statements, agent: str, at: int, spent: Spent, before: Sp
     counted = _NOTHING if before is None else (before.usd_micros, before.tokens)
     usd_micros, tokens = spent.usd_micros - counted[0], spent.tokens - counted[1]
     if usd_micros or tokens:
-        values = {"day": day(at), "agent": clean(agent), "usd_micros": usd_micros, "tokens": tokens}
+        values = {"day": format_date(at), "agent": clean(agent), "usd_micros": usd_micros, "tokens": tokens}
         statements.run("add_spending", values)

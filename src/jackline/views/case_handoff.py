@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.case import CaseStatus, CommandStatus, HypothesisStatus
 from jackline.domain.learning import line
+from jackline.formatting import make_readable
 from jackline.named import NamedTuple
 from jackline.views import case_lines
-from jackline.views.plain import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,7 +101,7 @@ def _worth_telling(told: Handoff) -> list[Entry]:
 
 def text_of(told: Handoff) -> str:
     """A page that an agent reads first."""
-    return readable("\n".join([*_head(told.case), *_body(told)]))
+    return make_readable("\n".join([*_head(told.case), *_body(told)]))
 
 
 def _head(case: Case) -> Iterator[str]:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.case import EntryKind
+from jackline.formatting import format_iso, make_readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.domain.case import Case, Entry
-
-_SECOND = 1_000
-
-
-def moment(at: int | None) -> str | None:
-    """A time in RFC 3339; `views.plain` has the same for whoever can afford its imports."""
-    if at is None:
-        return None
-    seconds, rest = divmod(at, _SECOND)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:03d}Z"
 
 
 def problem_values(case: Case) -> dict[str, Any]:
@@ -28,7 +18,7 @@ def problem_values(case: Case) -> dict[str, Any]:
     problem = case.problem
     return {
         "id": case.id,
-        "created_at": moment(case.created_at),
+        "created_at": format_iso(case.created_at),
         "request": case.request,
         "intent": problem.intent,
         "target_properties": list(problem.target_properties),
@@ -42,7 +32,7 @@ def problem_values(case: Case) -> dict[str, Any]:
 
 def entry_values(entry: Entry) -> dict[str, Any]:
     """One line of a notebook."""
-    begun = {"id": entry.id, "created_at": moment(entry.at)}
+    begun = {"id": entry.id, "created_at": format_iso(entry.at)}
     data = dict(entry.data)
     return {**begun, **_own_values(entry, data), **data}
 
@@ -50,7 +40,7 @@ def entry_values(entry: Entry) -> dict[str, Any]:
 def _own_values(entry: Entry, data: dict[str, Any]) -> dict[str, Any]:
     match entry.kind:
         case EntryKind.HYPOTHESIS:
-            return {"text": entry.text, "status": entry.status, "updated_at": moment(entry.updated_at)}
+            return {"text": entry.text, "status": entry.status, "updated_at": format_iso(entry.updated_at)}
         case EntryKind.EVIDENCE:
             return {"text": entry.text, "hypothesis": data.pop("hypothesis", None)}
         case EntryKind.COMMAND:
@@ -68,8 +58,8 @@ def case_values(case: Case) -> dict[str, Any]:
         "user": case.user_name,
         "run": case.run_id,
         "counts": dict(case.counts),
-        "updated_at": moment(case.updated_at),
-        "closed_at": moment(case.closed_at),
+        "updated_at": format_iso(case.updated_at),
+        "closed_at": format_iso(case.closed_at),
         "closeout": dict(case.closeout) or None,
     }
 
@@ -80,7 +70,7 @@ def closeout_values(case: Case) -> dict[str, Any]:
     forced = {name: told[name] for name in ("forced", "unmet") if name in told}
     return {
         "id": case.id,
-        "closed_at": moment(case.closed_at),
+        "closed_at": format_iso(case.closed_at),
         "summary": told.get("summary", ""),
         "verification": told.get("verification", []),
         "residual_risks": told.get("risks", []),
@@ -90,15 +80,13 @@ def closeout_values(case: Case) -> dict[str, Any]:
 
 def closeout_markdown(case: Case) -> str:
     """The same for people."""
-    from jackline.views.plain import readable
-
     told = closeout_values(case)
     results = [_result(one) for one in told["verification"]]
     lines = [f"# Closeout of {case.id}", "", case.request, "", f"Closed {told['closed_at']}.", "", told["summary"], ""]
     lines += [*_section("Verification", results), *_section("Residual risks", told["residual_risks"])]
     if "forced" in told:
         lines += [*_section("Closed all the same", [told["forced"]]), *_section("Not met", told["unmet"])]
-    return readable("\n".join(lines))
+    return make_readable("\n".join(lines))
 
 
 def _result(one: object) -> str:

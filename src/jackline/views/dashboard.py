@@ -16,8 +16,8 @@ from jackline.domain.dashboard import (
     Question,
     Waiting,
 )
-from jackline.domain.saying import DAY_MS, day
 from jackline.domain.states import RunState, WaitReason, WorkStatus
+from jackline.formatting import DAY_MS, format_date
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +49,8 @@ def read(store: Store, now: int) -> Dashboard:
         queued_count=store.count_runs(RunState.QUEUED, COUNTED),
         parked=[run for reason in PARKED for run in store.runs_waiting(reason, _MOST)][:_MOST],
         kinds=[KindCount(kind, one, count) for one in LIVE for kind, count in store.kinds_in(one, COUNTED, KINDS + 1)],
-        spending=store.spending(day(now - (_DAYS - 1) * DAY_MS), day(now)),
-        today=day(now),
+        spending=store.spending(format_date(now - (_DAYS - 1) * DAY_MS), format_date(now)),
+        today=format_date(now),
         in_flight=store.items_in(WorkStatus.IN_FLIGHT, _MOST),
         dead=store.items_dead(_MOST),
         events=store.newest_events(_EVENTS),

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from jackline.errors import UsageError
-from jackline.views import plain
-from jackline.views.plain import ZERO_TIME
+from jackline.views import record_json
+from jackline.views.record_json import ZERO_TIME
 
 _OMIT_EMPTY = frozenset({"iteration", "agent", "state", "content", "signal", "error", "duration", "metadata"})
 
@@ -47,11 +47,11 @@ class TranscriptEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values in the predecessor's order, without the optional fields that are empty."""
-        return plain.to_values(self, _OMIT_EMPTY)
+        return record_json.dump_record(self, _OMIT_EMPTY)
 
     def to_line(self) -> bytes:
         """The line of the file."""
-        return plain.json_bytes(self.to_dict())
+        return record_json.encode_json(self.to_dict())
 
 
 def read_transcript(path: str) -> list[TranscriptEntry]:
@@ -79,7 +79,7 @@ def _entries(lines: Iterator[bytes]) -> Iterator[TranscriptEntry]:
         if not line.strip():
             continue
         try:
-            last = TranscriptEntry(**plain.from_values(TranscriptEntry, plain.json_object(line)))
+            last = TranscriptEntry(**record_json.load_fields(TranscriptEntry, record_json.decode_object(line)))
         except ValueError as error:
             if not line.endswith(b"\n"):
                 return

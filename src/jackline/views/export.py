@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jackline.domain import packet as packets
 from jackline.domain.job import language
 from jackline.domain.records import Run
-from jackline.views import atomic, manifest, plain, raw, resume, summary, transcript
+from jackline.views import atomic, manifest, raw, record_json, resume, summary, transcript
 
 if TYPE_CHECKING:
     from jackline.store.contract import Store
@@ -71,7 +71,7 @@ def _write_shapes(store: Store, run: Run, folder: str) -> None:
 
 def _write_summary(store: Store, run: Run, folder: str, home: str, database: str) -> None:
     told = summary.summary_of(store, run)
-    atomic.write(os.path.join(folder, METADATA), plain.json_bytes(told.to_dict(), indent=2))
+    atomic.write(os.path.join(folder, METADATA), record_json.encode_json(told.to_dict(), indent=2))
     atomic.write(os.path.join(folder, SUMMARY), _encoded("\n".join(summary.lines(told)) + "\n"))
     page = os.path.join(folder, resume.FILE)
     if resume.is_wanted(told):

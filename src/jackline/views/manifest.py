@@ -16,8 +16,9 @@ from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.domain.tally import NO_CALLS, Tally
 from jackline.domain.turns import run_cost
 from jackline.errors import UsageError
-from jackline.views import plain
-from jackline.views.plain import ZERO_TIME
+from jackline.formatting import format_rfc3339, to_datetime, to_usd
+from jackline.views import record_json
+from jackline.views.record_json import ZERO_TIME
 
 if TYPE_CHECKING:
     from jackline.store.contract import Store
@@ -81,11 +82,11 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values in the predecessor's order, without its optional fields where they are empty."""
-        return plain.to_values(self, _OMIT_EMPTY)
+        return record_json.dump_record(self, _OMIT_EMPTY)
 
     def to_json(self) -> str:
         """The text of the file."""
-        return plain.json_bytes(self.to_dict(), indent=2).decode()
+        return record_json.encode_json(self.to_dict(), indent=2).decode()
 
 
 def manifest_state(state: RunState, reason: WaitReason | None = None, phase: Phase | None = None) -> str:
@@ -123,9 +124,9 @@ def fold(
         codex_session_id=sessions.get("codex", ""),
         proof_command=spec.proof,
         done_signal=DONE_SIGNAL,
-        created_at=plain.moment(run.created_at),
-        updated_at=plain.moment(run.updated_at),
-        completed_at=plain.moment_or_none(run.finished_at),
+        created_at=to_datetime(run.created_at),
+        updated_at=to_datetime(run.updated_at),
+        completed_at=to_datetime(run.finished_at),
         error=error_of(run),
         metadata={**_metadata(run, sessions, turns), "completion": tally._asdict()},
     )
@@ -144,7 +145,7 @@ def load_manifest(path: str) -> Manifest:
     file = os.path.join(path, FILE) if os.path.isdir(path) else path
     try:
         with open(file, "rb") as source:
-            return Manifest(**plain.from_values(Manifest, plain.json_object(source.read())))
+            return Manifest(**record_json.load_fields(Manifest, record_json.decode_object(source.read())))
     except OSError as error:
         message = f"{file} cannot be read ({error.strerror}): name a run's manifest.json, or its folder"
         raise UsageError(message) from error
@@ -166,7 +167,7 @@ def _metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]) -> d
         "workspace": run.spec.workspace,
         "jackline_state": life.state.value,
         "reason": life.reason,
-        "wake_at": plain.rfc3339(plain.moment(life.wake_at)) if life.wake_at is not None else None,
+        "wake_at": format_rfc3339(to_datetime(life.wake_at)) if life.wake_at is not None else None,
         "phase": life.phase,
         "failure": life.failure,
         "detail": life.detail or None,
@@ -179,7 +180,7 @@ def _metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]) -> d
         "tokens_input": spent.tokens_input,
         "tokens_output": spent.tokens_output,
         "tokens_cached": spent.tokens_cached,
-        "cost_usd": plain.usd_or_none(run_cost(run, turns)),
+        "cost_usd": to_usd(run_cost(run, turns)),
         "worked_seconds": spent.wall_ms / 1000,
         "chain_head": run.chain_head,
     }

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jackline.domain.records import Call, Receipt
-from jackline.domain.saying import line
 from jackline.domain.states import CallClass, CallState, Decision
+from jackline.formatting import format_line, format_rfc3339, to_datetime
 from jackline.named import NamedTuple
-from jackline.views import plain
 
 CONFIRMED, CLAIMED, IN_DOUBT, REPLAYED, UNGATED = "confirmed", "claimed", "in doubt", "replayed", "ungated"
 MEANINGS = {
@@ -163,8 +162,8 @@ def _call_values(call: Call) -> dict[str, Any]:
     return {
         "run": call.run_id,
         "call": call.id,
-        "at": plain.rfc3339(plain.moment(call.prepared_at)),
-        "finished_at": None if call.finished_at is None else plain.rfc3339(plain.moment(call.finished_at)),
+        "at": format_rfc3339(to_datetime(call.prepared_at)),
+        "finished_at": None if call.finished_at is None else format_rfc3339(to_datetime(call.finished_at)),
         "duration_ms": call.duration_ms,
         "tool": call.tool,
         "rule": call.rule,
@@ -206,7 +205,7 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _cell(text: str) -> str:
     """One line that ends no column and is nothing but text, no link, no picture and no HTML: an agent wrote it."""
-    return _MARKS.sub(r"\\\g<0>", line(text, _CELL))
+    return _MARKS.sub(r"\\\g<0>", format_line(text, _CELL))
 
 
 def _legend(effects: Sequence[Effect]) -> list[str]:
@@ -215,4 +214,4 @@ def _legend(effects: Sequence[Effect]) -> list[str]:
 
 
 def _time(at: int) -> str:
-    return plain.rfc3339(plain.moment(at))
+    return format_rfc3339(to_datetime(at))

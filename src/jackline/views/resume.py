@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jackline.domain.gate import is_a_persons, is_asked
 from jackline.domain.records import Call
 from jackline.domain.states import RunState, WaitReason
-from jackline.views import plain
+from jackline.formatting import format_rfc3339, make_readable
 from jackline.views.summary import Summary, completed, cost, next_step
 
 FILE = "RESUME.md"
@@ -71,12 +71,12 @@ def page(
 
 def _there(workspace: str) -> str:
     """A project's own settings, such as the agents that it describes, are found from its folder."""
-    return f"cd {plain.readable(shlex.quote(workspace))} && "
+    return f"cd {make_readable(shlex.quote(workspace))} && "
 
 
 def _of(home: str) -> str:
     """What makes a command the right one in any shell, whatever its JACKLINE_HOME is."""
-    return f" --home {plain.readable(shlex.quote(home))}"
+    return f" --home {make_readable(shlex.quote(home))}"
 
 
 def _head(summary: Summary, home: str, database: str) -> list[str]:
@@ -85,11 +85,11 @@ def _head(summary: Summary, home: str, database: str) -> list[str]:
         f"# Run {summary.run_id} {summary.state}{f': {why}' if why else ''}",
         "",
         *_quoted(summary.detail),
-        f"- agent: {plain.readable(summary.agent)}, task: {plain.readable(summary.task)}",
-        f"- workspace: `{plain.readable(summary.workspace)}`",
-        f"- home: `{plain.readable(home)}`",
+        f"- agent: {make_readable(summary.agent)}, task: {make_readable(summary.task)}",
+        f"- workspace: `{make_readable(summary.workspace)}`",
+        f"- home: `{make_readable(home)}`",
         *([f"- database: the one that `{database}` named; set it before you go on"] if database else []),
-        *([f"- wakes: {plain.rfc3339(summary.wake_time)}"] if summary.wake_time else []),
+        *([f"- wakes: {format_rfc3339(summary.wake_time)}"] if summary.wake_time else []),
         _so_far(summary),
         _calls(summary),
         "",
@@ -122,7 +122,7 @@ def _question(call: Call, run_id: str, home: str, words: tuple[tuple[str, str], 
     width = max(len(word) for word, _ in words)
     command = f"jackline answer {run_id} {call.id}"
     return [
-        f"### {plain.readable(call.tool)}{f' on {plain.readable(call.target)}' if call.target else ''}",
+        f"### {make_readable(call.tool)}{f' on {make_readable(call.target)}' if call.target else ''}",
         "",
         *_quoted(call.reason),
         *_code([call.input]),
@@ -146,9 +146,9 @@ def _told(packet: str) -> list[str]:
 
 
 def _quoted(text: str) -> list[str]:
-    return [*(f"> {line}" for line in plain.readable(text[:_SHOWN]).splitlines()), ""] if text else []
+    return [*(f"> {line}" for line in make_readable(text[:_SHOWN]).splitlines()), ""] if text else []
 
 
 def _code(rows: list[str], most: int = _MOST) -> list[str]:
     """Indented, so that nothing in it is read as Markdown."""
-    return [*(f"    {plain.readable(row[:_SHOWN])}".rstrip() for row in rows[:most]), ""]
+    return [*(f"    {make_readable(row[:_SHOWN])}".rstrip() for row in rows[:most]), ""]

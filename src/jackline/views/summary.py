@@ -16,8 +16,9 @@ from jackline.domain.records import Attempt, Run, Turn
 from jackline.domain.states import RunState, WaitReason, exit_code
 from jackline.domain.tally import NO_CALLS, Tally, completion
 from jackline.domain.turns import lost_sessions, run_cost
+from jackline.formatting import format_rfc3339, make_readable, to_datetime, to_usd
 from jackline.store.state_contract import CaseQuery
-from jackline.views import plain
+from jackline.views import record_json
 
 if TYPE_CHECKING:
     from jackline.store.contract import Store
@@ -78,7 +79,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, the content of metadata.json."""
-        return plain.to_values(self)
+        return record_json.dump_record(self)
 
 
 def summary_of(store: Store, run: Run) -> Summary:
@@ -108,8 +109,8 @@ def fold(
         run_id=run.id,
         agent=run.agent,
         task=spec.task,
-        start_time=plain.moment_or_none(run.started_at),
-        end_time=plain.moment_or_none(run.finished_at),
+        start_time=to_datetime(run.started_at),
+        end_time=to_datetime(run.finished_at),
         elapsed_seconds=_elapsed(run),
         exit_code=None if life.state in _UNDER_WAY else exit_code(life.state, life.reason, life.failure),
         token_count=life.spent.tokens,
@@ -124,15 +125,15 @@ def fold(
         number=run.number,
         state=life.state.value,
         reason=life.reason.value if life.reason else None,
-        wake_time=plain.moment_or_none(life.wake_at),
+        wake_time=to_datetime(life.wake_at),
         phase=life.phase.value if life.phase else None,
         detail=life.detail,
         proof=life.proof.value,
         proof_command=spec.proof,
         workspace=spec.workspace,
-        created_time=plain.moment(run.created_at),
+        created_time=to_datetime(run.created_at),
         worked_seconds=life.spent.wall_ms / 1000,
-        cost_usd=plain.usd_or_none(run_cost(run, turns)),
+        cost_usd=to_usd(run_cost(run, turns)),
         attempts=len(attempts),
         turns=len(turns),
         iterations=life.iteration,
@@ -160,7 +161,7 @@ def lines(summary: Summary) -> list[str]:
     """The summary for a person: a headline, one line a fact, the agent's last words."""
     facts = [(label, text) for label, text in _facts(summary) if text]
     width = max(len(label) for label, _ in facts) + 2
-    told = [headline(summary), *(f"  {label:<{width}}{plain.readable(text)}" for label, text in facts)]
+    told = [headline(summary), *(f"  {label:<{width}}{make_readable(text)}" for label, text in facts)]
     if summary.last_message:
         told += ["", "last message", *_indented(summary.last_message)]
     follows = next_step(summary)
@@ -223,8 +224,8 @@ def _classified(run: Run) -> str | None:
 
 
 def _when(time: datetime | None) -> str:
-    return plain.rfc3339(time) if time else ""
+    return format_rfc3339(time) if time else ""
 
 
 def _indented(text: str) -> list[str]:
-    return [f"  {line}".rstrip() for line in plain.readable(text).splitlines()]
+    return [f"  {line}".rstrip() for line in make_readable(text).splitlines()]

@@ -14,7 +14,8 @@ from jackline.domain.events import Event
 from jackline.domain.records import Check, Run, Turn
 from jackline.domain.states import Failure, Role, RunState, WaitReason
 from jackline.domain.turns import turn_cost
-from jackline.views import plain
+from jackline.formatting import to_datetime, to_usd
+from jackline.views import record_json
 from jackline.views.entry import EntryType, TranscriptEntry
 from jackline.views.manifest import DONE_SIGNAL, SINGLE, manifest_state
 
@@ -76,7 +77,7 @@ class _Teller:
         }
         return TranscriptEntry(
             EntryType.START,
-            plain.moment(self._run.created_at),
+            to_datetime(self._run.created_at),
             self._run.number,
             content=spec.prompt,
             metadata=metadata,
@@ -84,7 +85,7 @@ class _Teller:
 
     def tell(self, event: Event) -> Iterator[TranscriptEntry]:
         """What one event adds; what was under way is told first if this event shows that it is over."""
-        now = _Moment(event, plain.json_object(event.data))
+        now = _Moment(event, record_json.decode_object(event.data))
         if event.kind in _CLOSING:
             yield from self._close(now)
         yield from _TELLERS.get(event.kind, _Teller.said)(self, now)
@@ -197,17 +198,17 @@ class _Teller:
         begun, ended = span
         entry = self._entry(now, EntryType.RESULT, agent=agent, content=content)
         duration = max(0, ended - begun) * _NS
-        return replace(entry, timestamp=plain.moment(ended), duration=duration, metadata=metadata)
+        return replace(entry, timestamp=to_datetime(ended), duration=duration, metadata=metadata)
 
     def _signal(self, now: _Moment, agent: str, signal: str, at: int, metadata: Mapping[str, Any]) -> TranscriptEntry:
         entry = self._entry(now, EntryType.SIGNAL, agent=agent, signal=signal)
-        return replace(entry, timestamp=plain.moment(at), metadata=metadata)
+        return replace(entry, timestamp=to_datetime(at), metadata=metadata)
 
     def _entry(self, now: _Moment, kind: EntryType, **values: Any) -> TranscriptEntry:  # noqa: ANN401 - its fields
         told = values.get("content") or values.get("error")
         data = {name: value for name, value in now.data.items() if name != "text" or value != told}  # said once
         metadata = {**data, "seq": now.event.seq, "event": now.event.kind, "actor": now.event.actor}
-        at = plain.moment(now.event.at)
+        at = to_datetime(now.event.at)
         return TranscriptEntry(kind, at, self._run.number, self._iteration, metadata=metadata, **values)
 
     def _turn_values(self, turn: Turn) -> dict[str, Any]:
@@ -222,7 +223,7 @@ class _Teller:
             "tokens_input": turn.spent.tokens_input,
             "tokens_output": turn.spent.tokens_output,
             "tokens_cached": turn.spent.tokens_cached,
-            "cost_usd": plain.usd_or_none(turn_cost(self._run.spec, turn)),
+            "cost_usd": to_usd(turn_cost(self._run.spec, turn)),
         }
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from jackline.app.drill.verdict import FAIL, PASS, SKIP
+from jackline.formatting import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     count = Counter(one.result for one in verdicts)
     told = [f"{count[result]} {word}" for result, word in ((PASS, "passed"), (FAIL, "failed"), (SKIP, "left out"))
             if count[result] or result == PASS]  # fmt: skip
-    return f"{len(verdicts)} case{'' if len(verdicts) == 1 else 's'}: {', '.join(told)}"
+    return f"{pluralize(len(verdicts), 'case')}: {', '.join(told)}"
 
 
 def all_passed(verdicts: Sequence[Verdict]) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.app import agents
-from jackline.cli import words
 from jackline.cli.output import columns
 from jackline.clock import wall_ms
 from jackline.errors import StoreError
+from jackline.formatting import format_iso, format_local, make_printable, shorten_text
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ def _cells(one: _Seen) -> list[str]:
 def _health(one: _Seen) -> str:
     if one.health != "resting" or one.rest is None:
         return one.health
-    detail = words.shortened(words.printable(one.rest.detail), _DETAIL)
+    detail = shorten_text(make_printable(one.rest.detail), _DETAIL)
     why = f"{one.rest.failure} ({detail})" if detail else one.rest.failure
-    return f"resting: {why} until {words.local(one.rest.until, wall_ms())}"
+    return f"resting: {why} until {format_local(one.rest.until, wall_ms())}"
 
 
 def _record(one: _Seen) -> dict[str, object]:
@@ -103,7 +103,7 @@ def _record(one: _Seen) -> dict[str, object]:
         "version": one.found.version or None,
         "minimum": ".".join(map(str, able.minimum)) or None,
         "why": one.found.why or None,
-        "rests_until": words.iso(one.rest.until) if one.rest else None,
+        "rests_until": format_iso(one.rest.until) if one.rest else None,
         "rests_because": {"failure": one.rest.failure, "detail": one.rest.detail} if one.rest else None,
         "named_by_arguments": able.is_named_by_arguments,
         "install": able.install or None,

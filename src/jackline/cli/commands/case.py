@@ -8,10 +8,10 @@ from jackline.app.case import files, place, writing
 from jackline.cli import case_hook
 from jackline.cli import case_showing as showing
 from jackline.cli.case_parsers import configure
-from jackline.cli.words import printable
 from jackline.clock import wall_ms
 from jackline.domain.case import EntryKind
 from jackline.errors import UsageError
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -135,7 +135,7 @@ def _close(args: Namespace, home: Home, out: Output) -> int:
 
     def tell(command: str, ended: Ended | None) -> None:
         if ended is None:
-            out.note(f"verifying: {printable(command)}")
+            out.note(f"verifying: {make_printable(command)}")
         elif not ended.passed and not out.json:
             out.note(f"exit {ended.exit_code}")
             said = ended.stdout + ended.stderr

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from jackline.app import upkeep
-from jackline.cli import words
 from jackline.cli.record import values
 from jackline.errors import UsageError
+from jackline.formatting import make_printable, parse_duration, pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -83,9 +83,9 @@ def _check(home: Home, out: Output) -> int:
     if out.json:
         out.json_line({"ok": not found, "problems": found})
     else:
-        out.line("\n".join(map(words.printable, found)) or "all is well")
+        out.line("\n".join(map(make_printable, found)) or "all is well")
     if archives.missing:
-        what = f"{words.plural(archives.missing, 'run')} with archived events that are not in {archives.folder}"
+        what = f"{pluralize(archives.missing, 'run')} with archived events that are not in {archives.folder}"
         out.note(f"jackline: {what}: `jackline verify RUN --archive DIR` looks at them elsewhere")
     return 1 if found else 0
 
@@ -100,14 +100,14 @@ def _backup(path: str, home: Home, out: Output) -> int:
 
 
 def _archive(args: Namespace, home: Home, out: Output) -> int:
-    age = words.span(args.older_than)
+    age = parse_duration(args.older_than)
     if age is None:
         raise UsageError(f"--older-than '{args.older_than}' is not an age: say 12h, 30d or 8w")
     done = upkeep.archive(home, age, args.to)
     if out.json:
         out.json_line(asdict(done))
     else:
-        amount = f"{words.plural(done.runs, 'run')} with {words.plural(done.events, 'event')}"
+        amount = f"{pluralize(done.runs, 'run')} with {pluralize(done.events, 'event')}"
         out.line(f"archived {amount} to {done.folder}")
         for problem in done.problems:
             out.note(f"jackline: {problem}")

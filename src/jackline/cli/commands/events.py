@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from jackline.app import journal
 from jackline.app.texts import named
-from jackline.cli import words
 from jackline.cli.events import data_of, describe
 from jackline.cli.given import payload
 from jackline.cli.parser import RUN, whole_number
@@ -14,6 +13,7 @@ from jackline.clock import wall_ms
 from jackline.domain import work
 from jackline.domain.journal import EventId, event_id, owner_of
 from jackline.errors import NoItem, UsageError
+from jackline.formatting import format_iso, format_local, make_printable, parse_time
 from jackline.store.state_contract import TimelineQuery
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _since(args: Namespace, home: Home, out: Output) -> int:
     if event_id(args.when):
         query = query._replace(after=_after(home, query, args.when))
     else:
-        wrong = f"'{named(args.when)}' is no time and no event: say {_WHEN}, or an event such as journal:#12"
+        wrong = f"'{named(args.when)}' is not a valid time or event; use {_WHEN}, or an event such as journal:#12"
         query = query._replace(since=_moment(args.when, wrong))
     found = journal.timeline(home, query)
     _show(found[: args.limit], out)
@@ -138,7 +138,7 @@ def _after(home: Home, query: TimelineQuery, name: str) -> tuple[int, str, int]:
 
 
 def _search(args: Namespace, home: Home, out: Output) -> int:
-    wrong = f"--since '{named(args.since or '')}' is no time: say {_WHEN}"
+    wrong = f"--since '{named(args.since or '')}' is not a valid time; use {_WHEN}"
     since = None if args.since is None else _moment(args.since, wrong)
     query = _query(args, home, out)._replace(text=args.text, since=since, limit=args.limit)
     if not args.text:
@@ -172,11 +172,9 @@ def _stream(args: Namespace, home: Home, out: Output) -> str:
 
 
 def _moment(text: str, wrong: str) -> int:
-    from jackline.cli.commands.list import since
-
     try:
-        return since(text, wall_ms())
-    except UsageError:
+        return parse_time(text, wall_ms())
+    except ValueError:
         raise UsageError(wrong) from None
 
 
@@ -222,26 +220,26 @@ def _show(events: list[Event], out: Output) -> int:
     if out.json:
         out.json_lines(record(event) for event in events)
     elif events:
-        moment: Callable[[int], str] = _local if out.out.terminal else lambda at: str(words.iso(at))
+        moment: Callable[[int], str] = _local if out.out.terminal else lambda at: str(format_iso(at))
         out.line("\n".join(_line(event, moment(event.at)) for event in events))
     return 0
 
 
 def _local(at: int) -> str:
-    return words.local(at, wall_ms())
+    return format_local(at, wall_ms())
 
 
 def _line(event: Event, moment: str) -> str:
     said = describe(event).removeprefix(event.kind).lstrip()
-    name = words.printable(str(EventId(event.stream, event.seq)))
-    return "\t".join((moment, name, words.printable(event.kind), words.printable(event.actor), said))
+    name = make_printable(str(EventId(event.stream, event.seq)))
+    return "\t".join((moment, name, make_printable(event.kind), make_printable(event.actor), said))
 
 
 def record(event: Event) -> dict[str, object]:
     """An event as a JSON value."""
     return {
         "id": str(EventId(event.stream, event.seq)),
-        "ts": words.iso(event.at),
+        "ts": format_iso(event.at),
         "at": event.at,
         "type": event.kind,
         "actor": event.actor,

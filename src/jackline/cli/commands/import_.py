@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.app.importing.kinds import KINDS
-from jackline.cli import words
+from jackline.formatting import make_printable, pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -61,14 +61,12 @@ class _Told:
         return sum(self.counts[name] for name in _BAD)
 
     def summary(self, *, dry_run: bool) -> str:
-        made = [words.plural(self.counts[what], _named(what)) for what in _WHATS if self.counts[what]]
+        made = [pluralize(self.counts[what], _named(what)) for what in _WHATS if self.counts[what]]
         done = f"{'would import' if dry_run else 'imported'} {_joined(made) or 'nothing'}"
         others = [
             f"{self.counts['already']} there already" if self.counts["already"] else "",
             f"{self.counts['taken']} not taken: their ids are taken" if self.counts["taken"] else "",
-            f"{words.plural(self.counts['unreadable'], 'place')} could not be read"
-            if self.counts["unreadable"]
-            else "",
+            f"{pluralize(self.counts['unreadable'], 'place')} could not be read" if self.counts["unreadable"] else "",
         ]
         return "; ".join([done, *(one for one in others if one)])
 
@@ -96,6 +94,6 @@ def _line(record: Record, out: Output, *, dry_run: bool) -> str:
     place = f", {record.place}" if record.place else ""
     reason = f": {record.reason}" if record.reason else ""
     if record.what:
-        many = f" ({words.plural(record.number, 'event')})" if record.what == "events" else ""
-        return f"{shown}  {record.what:<6}  {record.id}{many}  from {words.printable(record.path)}{reason}"
-    return f"{shown}  {words.printable(record.path)}{place}{words.printable(reason)}"
+        many = f" ({pluralize(record.number, 'event')})" if record.what == "events" else ""
+        return f"{shown}  {record.what:<6}  {record.id}{many}  from {make_printable(record.path)}{reason}"
+    return f"{shown}  {make_printable(record.path)}{place}{make_printable(reason)}"

@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import places
-from jackline.cli import words
 from jackline.cli.output import columns
 from jackline.cli.parser import whole_number
 from jackline.cli.record import row_record
@@ -14,6 +13,7 @@ from jackline.clock import wall_ms
 from jackline.domain.repository import repository_id
 from jackline.domain.states import ACTIVE, RunState
 from jackline.errors import UsageError
+from jackline.formatting import format_count, format_iso, format_local, format_usd, parse_time
 from jackline.store.contract import RunQuery
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _query(args: Namespace, home: Home) -> RunQuery:
         task=args.task,
         repository=_repository(args),
         session=args.session,
-        since=since(args.since, wall_ms()) if args.since else None,
+        since=parse_since(args.since) if args.since else None,
         before=(last.created_at, last.id) if last else None,
         limit=args.limit + 1,  # one more than shown tells whether there is a next page
     )
@@ -79,17 +79,12 @@ def _repository(args: Namespace) -> str | None:
     return repository_id(places.repository_of(args.repo or os.getcwd()))
 
 
-def since(text: str, now: int) -> int:
-    """The moment in 2h, 3d or 2026-11-01; a date without a zone is a local one."""
-    ago = words.span(text)
-    if ago is not None:
-        return now - ago
-    from datetime import datetime
-
+def parse_since(text: str) -> int:
+    """Parse the value of `--since`."""
     try:
-        return round(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
-    except (ValueError, OverflowError):
-        raise UsageError(f"--since '{text}' is no time: say 2h, 3d, or a date such as 2026-11-01") from None
+        return parse_time(text, wall_ms())
+    except ValueError as error:
+        raise UsageError(f"--since {error}") from None
 
 
 def _table(rows: list[RunRow], out: Output, *, with_repository: bool) -> None:
@@ -100,7 +95,7 @@ def _table(rows: list[RunRow], out: Output, *, with_repository: bool) -> None:
 
 def _cells(row: RunRow, now: int, out: Output, *, with_repository: bool) -> list[str]:
     why = row.reason or row.failure if row.state in {"waiting", "failed"} else row.phase
-    created = words.local(row.created_at, now) if out.out.terminal else str(words.iso(row.created_at))
+    created = format_local(row.created_at, now) if out.out.terminal else str(format_iso(row.created_at))
     return [
         row.id,
         str(row.number),
@@ -109,8 +104,8 @@ def _cells(row: RunRow, now: int, out: Output, *, with_repository: bool) -> list
         row.task,
         *([row.path] if with_repository else []),
         created,
-        words.amount(row.tokens),
-        words.usd(row.usd_micros) if row.usd_micros else "-",
+        format_count(row.tokens),
+        format_usd(row.usd_micros) if row.usd_micros else "-",
         row.prompt,
     ]
 

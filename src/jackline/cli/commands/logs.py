@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli import words
 from jackline.cli.events import data_of, describe
 from jackline.cli.parser import RUN
 from jackline.clock import wall_ms
 from jackline.domain.states import RunState, WaitReason
+from jackline.formatting import format_iso, format_local
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -86,20 +86,20 @@ def _print_events(events: list[Event], out: Output) -> None:
     if out.json:
         out.json_lines(_record(event) for event in events)
         return
-    shown: Callable[[int], str] = _moment if out.out.terminal else lambda at: str(words.iso(at))
+    shown: Callable[[int], str] = _moment if out.out.terminal else lambda at: str(format_iso(at))
     lines = (f"{event.seq}\t{shown(event.at)}\t{event.kind}\t{describe(event)}" for event in events)
     out.line("\n".join(lines))
 
 
 def _moment(at: int) -> str:
-    return words.local(at, wall_ms())
+    return format_local(at, wall_ms())
 
 
 def _record(event: Event) -> dict[str, object]:
     return {
         "run": event.stream,
         "seq": event.seq,
-        "at": words.iso(event.at),
+        "at": format_iso(event.at),
         "kind": event.kind,
         "actor": event.actor,
         "data": data_of(event),

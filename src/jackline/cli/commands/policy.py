@@ -104,8 +104,8 @@ def _check(path: str, out: Output) -> int:
 def _summary(parsed: Parsed) -> str:
     from collections import Counter
 
-    from jackline.cli.words import plural
+    from jackline.formatting import pluralize
 
     kinds = Counter(str(rule.call_class) for rule in parsed.rules)
     said = f" ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})" if kinds else ""
-    return f"{plural(len(parsed.rules), 'rule')}{said}, nothing is wrong with it"
+    return f"{pluralize(len(parsed.rules), 'rule')}{said}, nothing is wrong with it"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli import carry, dialogue, report, words
+from jackline.cli import carry, dialogue, report
 from jackline.cli.interrupt import Interrupts
 from jackline.cli.parser import RUN
 from jackline.domain.states import EXIT_PERSON, RunState
 from jackline.errors import Refused
+from jackline.formatting import pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -53,5 +54,5 @@ def _agrees(run: Run, home: Home, out: Output) -> bool:
         out.note(f"run {run.id} is interactive, and there is no terminal to ask at: `{agreed}` goes on")
         return False
     forced = home.store().forced(run.id)
-    again = f" {words.plural(len(forced), 'call')} will be made again first." if forced else ""
+    again = f" {pluralize(len(forced), 'call')} will be made again first." if forced else ""
     return dialogue.confirms(f"run {run.id} is {run.life.state}.{again} Go on?", out)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli import words
 from jackline.cli.record import values
+from jackline.formatting import format_iso, pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -47,8 +47,8 @@ def _record(written: Written) -> dict[str, object]:
         "path": written.path,
         "plots": list(written.plots),
         "kept": written.kept or None,
-        "start_at": words.iso(report.week.start),
-        "until_at": words.iso(report.until),
+        "start_at": format_iso(report.week.start),
+        "until_at": format_iso(report.until),
         "over": report.is_over,
         "empty": report.is_empty,
         "ended": report.ended,
@@ -66,7 +66,7 @@ def _record(written: Written) -> dict[str, object]:
 def _told(written: Written, out: Output) -> list[str]:
     report = written.report
     week = report.week.name
-    ended = f"{week}: {words.plural(report.ended, 'run')} ended"
+    ended = f"{week}: {pluralize(report.ended, 'run')} ended"
     told = [f"nothing happened in {week}" if report.is_empty else ended]
     if not report.is_over:
         told.append(f"{week} is not over: this is how it stands, and nothing is proposed yet")
@@ -74,6 +74,6 @@ def _told(written: Written, out: Output) -> list[str]:
         told.append(f"{written.kept} was edited by a person and stays as it is")
     new = sum(one.is_new for one in written.asked)
     if written.asked:
-        asked = f"{words.plural(len(written.asked), 'proposal')}, {new} new"
+        asked = f"{pluralize(len(written.asked), 'proposal')}, {new} new"
         told.append(f"{asked}: {out.command('work', 'list', '--kind', 'retro.proposal')}")
     return told

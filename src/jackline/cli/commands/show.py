@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jackline.cli import report, words
+from jackline.cli import report
 from jackline.cli.output import Column, columns
 from jackline.cli.parser import RUN
 from jackline.cli.record import run_record, values
@@ -12,6 +12,15 @@ from jackline.clock import wall_ms
 from jackline.domain.states import CallState, Decision
 from jackline.domain.tally import completion
 from jackline.domain.turns import lost_sessions, run_cost, turn_cost
+from jackline.formatting import (
+    format_count,
+    format_elapsed,
+    format_local,
+    format_usd,
+    make_printable,
+    pluralize,
+    shorten_text,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -25,12 +34,12 @@ if TYPE_CHECKING:
 _MOST_CALLS = 50
 _MESSAGE = 2_000
 _LIMITS = (
-    ("time", "wall_ms", words.duration),
+    ("time", "wall_ms", format_elapsed),
     ("iterations", "iterations", str),
     ("steps", "steps", str),
     ("calls", "calls", str),
-    ("tokens", "tokens", words.amount),
-    ("cost", "usd_micros", words.usd),
+    ("tokens", "tokens", format_count),
+    ("cost", "usd_micros", format_usd),
 )
 
 
@@ -89,12 +98,12 @@ def _header(home: Home, run: Run, out: Output) -> None:
     turns = home.store().turns(run.id)
     facts = [
         ("state", report.headline(run, out) + (", cancel requested" if life.cancel_requested else "")),
-        ("detail", words.printable(life.detail)),
-        ("wakes", words.local(life.wake_at, now) if life.wake_at else ""),
+        ("detail", make_printable(life.detail)),
+        ("wakes", format_local(life.wake_at, now) if life.wake_at else ""),
         ("agent", f"{run.agent}, task {spec.task}"),
         ("fallback", ", ".join(spec.fallback)),
-        ("prompt", words.shortened(words.printable(spec.prompt), out.width() - 12)),
-        ("proof", f"{life.proof}" + (f": {words.printable(spec.proof)}" if spec.proof else "")),
+        ("prompt", shorten_text(make_printable(spec.prompt), out.width() - 12)),
+        ("proof", f"{life.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
         ("workspace", spec.workspace),
         ("times", _times(run, now)),
         ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
@@ -105,7 +114,7 @@ def _header(home: Home, run: Run, out: Output) -> None:
             "sessions",
             ", ".join(f"{agent} {session}" for agent, session in home.store().sessions(run.id).items()),
         ),
-        *(("lost", words.printable(line)) for line in lost_sessions(turns)),
+        *(("lost", make_printable(line)) for line in lost_sessions(turns)),
         ("folder", home.folder(run.id)),
     ]
     out.line(out.paint(f"run {run.id} (#{run.number})", "bold"))
@@ -116,7 +125,7 @@ def _header(home: Home, run: Run, out: Output) -> None:
 
 def _times(run: Run, now: int) -> str:
     named = (("created", run.created_at), ("started", run.started_at), ("ended", run.finished_at))
-    return ", ".join(f"{name} {words.local(at, now)}" for name, at in named if at is not None)
+    return ", ".join(f"{name} {format_local(at, now)}" for name, at in named if at is not None)
 
 
 def _spent(run: Run, turns: Sequence[Turn]) -> str:
@@ -125,7 +134,7 @@ def _spent(run: Run, turns: Sequence[Turn]) -> str:
     parts = []
     for title, name, shown in _LIMITS:
         limit = getattr(limits, name)
-        amount = words.usd(cost) if name == "usd_micros" else shown(getattr(spent, name))
+        amount = format_usd(cost) if name == "usd_micros" else shown(getattr(spent, name))
         parts.append(f"{title} {amount}" + ("" if limit is None else f" of {shown(limit)}"))
     return ", ".join(parts)
 
@@ -134,8 +143,8 @@ def _changed(home: Home, run: Run) -> str:
     changes = home.store().changes(run.id)
     if not changes.commits:
         return "no commit, which is required" if run.spec.requires_commit else ""
-    files = words.plural(changes.files_changed, "file")
-    return f"{words.plural(len(changes.commits), 'commit')}, {files}, +{changes.insertions} -{changes.deletions}"
+    files = pluralize(changes.files_changed, "file")
+    return f"{pluralize(len(changes.commits), 'commit')}, {files}, +{changes.insertions} -{changes.deletions}"
 
 
 def _tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
@@ -165,7 +174,7 @@ def _tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[
     commits = [list(one.partition(" ")[::2]) for one in store.changes(run.id).commits]
     yield "commits", columns("COMMIT SUBJECT~"), commits
     notices = [
-        [words.local(one.created_at, now), one.kind, words.local(one.delivered_at, now), one.title]
+        [format_local(one.created_at, now), one.kind, format_local(one.delivered_at, now), one.title]
         for one in store.notices(run.id)
     ]
     yield "notices", columns("AT KIND DELIVERED TITLE~"), notices
@@ -180,8 +189,8 @@ def _turns(home: Home, run: Run, now: int) -> list[list[str]]:
             *_span(one.started_at, one.ended_at, now),
             _code(one.exit_code),
             one.failure or "-",
-            words.amount(one.spent.tokens),
-            words.usd(turn_cost(run.spec, one)),
+            format_count(one.spent.tokens),
+            format_usd(turn_cost(run.spec, one)),
             one.detail,
         ]
         for one in home.store().turns(run.id)
@@ -210,7 +219,7 @@ def _ledger(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Colu
             one.call_id,
             one.rule,
             one.origin,
-            words.local(one.at, now),
+            format_local(one.at, now),
             one.external_id or "-",
             one.target or "-",
         ]
@@ -230,11 +239,11 @@ def _last_message(home: Home, run: Run, out: Output) -> None:
     if said:
         out.line(f"\n{out.paint('last message', 'bold')}")
         for line in said[-1][:_MESSAGE].splitlines():
-            out.line(words.printable(line))
+            out.line(make_printable(line))
 
 
 def _span(started: int, ended: int | None, now: int) -> tuple[str, str]:
-    return words.local(started, now), words.local(ended, now)
+    return format_local(started, now), format_local(ended, now)
 
 
 def _code(code: int | None) -> str:

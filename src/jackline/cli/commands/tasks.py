@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.app import tasks
 from jackline.cli.output import columns
-from jackline.cli.words import printable
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -101,10 +101,10 @@ def _show(task: Task, out: Output) -> int:
     }
     for name, text in facts.items():
         if text:
-            out.line(f"{name:<10} {printable(text)}")
+            out.line(f"{name:<10} {make_printable(text)}")
     out.line()
     for line in task.prompt.splitlines():
-        out.line(printable(line))
+        out.line(make_printable(line))
     return 0
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from jackline.app import trust
 from jackline.app.inside_run import refuse_inside_run
-from jackline.cli import words
 from jackline.clock import wall_ms
+from jackline.formatting import format_iso, format_local, make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -39,18 +39,18 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         trust.trust(home.path, folder)
     standing = trust.standing(home.path, folder)
     if out.json:
-        record = {**standing._asdict(), "at": words.iso(standing.at)}
+        record = {**standing._asdict(), "at": format_iso(standing.at)}
         out.json_line(record)
         return 0
     out.line(f"{standing.folder} is {_said(standing)}")
     for name in standing.files:
-        out.line(f"  {words.printable(name)}")
+        out.line(f"  {make_printable(name)}")
     return 0
 
 
 def _said(standing: Standing) -> str:
     if standing.trusted:
-        return f"trusted since {words.local(standing.at, wall_ms())}, as long as these files stay as they are:"
+        return f"trusted since {format_local(standing.at, wall_ms())}, as long as these files stay as they are:"
     if standing.changed:
         return "no longer trusted: its files have changed; read them, then `jackline trust`:"
     if not standing.files:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from jackline.cli import words
 from jackline.cli.parser import RUN
 from jackline.errors import UsageError
+from jackline.formatting import make_printable, pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -45,11 +45,11 @@ def _tell(run_id: str, found: Verified, out: Output) -> None:
     if found.problems:
         out.line(out.paint(f"run {run_id} is not as it was written", "red"))
         for problem in found.problems:
-            out.line(f"  {words.printable(problem)}")
+            out.line(f"  {make_printable(problem)}")
         return
     counts = ((found.events, "event"), (found.calls, "call"), (found.receipts, "receipt"), (found.contents, "content"))
-    compared = ", ".join(words.plural(count, word) for count, word in counts)
+    compared = ", ".join(pluralize(count, word) for count, word in counts)
     agree = "agrees" if found.heads == 1 else "agree"
-    out.line(f"run {run_id} is whole: {compared}; {words.plural(found.heads, 'notice')} {agree}")
+    out.line(f"run {run_id} is whole: {compared}; {pluralize(found.heads, 'notice')} {agree}")
     out.line(f"  head {found.chain_head}")
     out.line("  a head that is kept elsewhere shows that nobody wrote all of it anew: --head")

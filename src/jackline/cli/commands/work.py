@@ -6,13 +6,13 @@ import argparse
 from typing import TYPE_CHECKING
 
 from jackline.app import work
-from jackline.cli import words
 from jackline.cli.given import payload
 from jackline.cli.parser import whole_number
 from jackline.cli.work_shown import record, show_item, show_items
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS
 from jackline.errors import UsageError
+from jackline.formatting import make_printable, parse_duration
 from jackline.store.state_contract import ItemQuery
 
 if TYPE_CHECKING:
@@ -196,10 +196,10 @@ def _get(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _wait_human(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.domain.saying import answering
+    from jackline.domain.work import answer_command
 
     item = work.wait_human(home, _id(args), args.question, args.owner, args.token)
-    return _done(item, out, f"waits for a person: {out.command(*answering(item.id))}")
+    return _done(item, out, f"waits for a person: {out.command(*answer_command(item.id))}")
 
 
 def _answer(args: Namespace, home: Home, out: Output) -> int:
@@ -213,7 +213,7 @@ def _done(item: WorkItem, out: Output, said: str = "") -> int:
     if out.json:
         out.json_line(record(item))
     else:
-        out.line(words.printable(f"{item.id} {said or f'is {item.status}'}"))
+        out.line(make_printable(f"{item.id} {said or f'is {item.status}'}"))
     return 0
 
 
@@ -277,7 +277,7 @@ def _notes(args: Namespace) -> str | None:
 
 
 def _span(text: str, flag: str) -> int:
-    found = words.span(text)
+    found = parse_duration(text)
     if found is None:
-        raise UsageError(f"{flag} '{text}' is no time: say 45s, 15m, 2h or 3d")
+        raise UsageError(f"{flag} '{text}' is not a valid time; use 45s, 15m, 2h or 3d")
     return found

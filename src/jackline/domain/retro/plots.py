@@ -9,7 +9,7 @@ from jackline.domain.reporting import Spending
 from jackline.domain.retro import spans
 from jackline.domain.retro.counts import by_day
 from jackline.domain.retro.report import Report
-from jackline.domain.saying import amount, duration, line, usd
+from jackline.formatting import format_count, format_duration, format_line, format_usd
 from jackline.named import NamedTuple
 
 # Told apart also by who sees few colours (Okabe and Ito).
@@ -68,7 +68,7 @@ def _success(report: Report) -> list[Bar]:
                 Part("failed", RED, one.failed),
                 Part("cancelled", GREY, one.cancelled),
             ),
-            f"{amount(one.succeeded)} of {amount(one.ended)}",
+            f"{format_count(one.succeeded)} of {format_count(one.ended)}",
         )
         for one in report.successes[:_MOST_ROWS]
     ]
@@ -93,7 +93,7 @@ def _of_day(spending: Sequence[Spending], dearest: Mapping[str, str]) -> tuple[P
 
 def _money(spending: Sequence[Spending]) -> str:
     micros = sum(one.usd_micros for one in spending)
-    return usd(micros) if micros < _RICH else f"${amount(micros // 1_000_000)}"
+    return format_usd(micros) if micros < _RICH else f"${format_count(micros // 1_000_000)}"
 
 
 def _time(report: Report) -> list[Bar]:
@@ -105,7 +105,7 @@ def _time(report: Report) -> list[Bar]:
         spans.OTHER: "other waits",
     }
     return [
-        Bar(names[bucket], (Part(names[bucket], _BUCKETS[bucket], ms),), duration(ms))
+        Bar(names[bucket], (Part(names[bucket], _BUCKETS[bucket], ms),), format_duration(ms))
         for bucket in spans.BUCKETS
         for ms in (report.times.of(bucket),)
     ]
@@ -168,7 +168,7 @@ def _legend(parts: Mapping[str, str], bottom: int) -> Legend:
 
 def _fitted(text: str, room: int) -> str:
     """As much of it as has room."""
-    shown = line(text)
+    shown = format_line(text)
     if _width(shown) <= room:
         return shown
     while shown and _width(shown) > room - _LETTER:
@@ -189,4 +189,4 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 
 def _escaped(text: str) -> str:
     """One line without what XML does not know: somebody else may have written it."""
-    return line(text).translate(_ESCAPES)
+    return format_line(text).translate(_ESCAPES)

@@ -12,7 +12,7 @@ from itertools import islice
 
 from jackline.domain.retro import spans
 from jackline.domain.retro.report import Report
-from jackline.domain.saying import duration, line, plural
+from jackline.formatting import format_duration, format_line, pluralize
 from jackline.named import NamedTuple
 
 KIND = "retro.proposal"
@@ -52,8 +52,9 @@ def _repeated(report: Report) -> Iterator[Proposal]:
     for one in report.repeated:
         first = one.learnings[0]
         question = (
-            f"'{line(one.summary)}' ({one.kind}) was learned in {plural(len(one.cases), 'case')} and nothing in the "
-            f"repository came of it: shall it become a test, a lint rule, a skill or a page? Say where, or why not."
+            f"'{format_line(one.summary)}' ({one.kind}) was learned in {pluralize(len(one.cases), 'case')} and nothing "
+            f"in the repository came of it: shall it become a test, a lint rule, a skill or a page? "
+            f"Say where, or why not."
         )
         about = f"{first.case_id} {first.id}"
         yield _made("learning", about, question, kind=one.kind, learning=first.id, case=first.case_id)
@@ -62,7 +63,7 @@ def _repeated(report: Report) -> Iterator[Proposal]:
 def _flaky(report: Report) -> Iterator[Proposal]:
     for one in report.flaky:
         question = (
-            f"The proof '{line(one.command)}' {one.why} ({plural(len(one.runs), 'run')}): "
+            f"The proof '{format_line(one.command)}' {one.why} ({pluralize(len(one.runs), 'run')}): "
             f"shall somebody make it steady, or take another one?"
         )
         yield _made("flaky", one.command, question, command=one.command)
@@ -73,7 +74,7 @@ def _poor(report: Report) -> Iterator[Proposal]:
         judged = one.succeeded + one.failed
         if one.rate is not None and judged >= _OFTEN and one.rate < _POOR:
             question = (
-                f"{line(one.agent)} succeeded at {line(one.task)} in {one.succeeded} of {judged} runs: "
+                f"{format_line(one.agent)} succeeded at {format_line(one.task)} in {one.succeeded} of {judged} runs: "
                 f"shall another agent take the task, or the task be changed?"
             )
             yield _made("success", f"{one.agent} {one.task}", question, agent=one.agent, task=one.task)
@@ -83,7 +84,7 @@ def _limits(report: Report) -> Iterator[Proposal]:
     for one in report.limits:
         if one.turns >= _OFTEN:
             question = (
-                f"{line(one.agent)} reached its limit {one.turns} times: shall its runs name a fallback agent, "
+                f"{format_line(one.agent)} reached its limit {one.turns} times: shall its runs name a fallback agent, "
                 f"or be spread over the day?"
             )
             yield _made("limit", one.agent, question, agent=one.agent)
@@ -100,8 +101,8 @@ def _people(report: Report) -> Iterator[Proposal]:
     waited, whole = report.times.of(spans.PEOPLE), report.times.running + report.times.lost
     if waited >= _HOUR_MS and waited >= _SHARE * whole:
         question = (
-            f"Runs waited {duration(waited)} for people, {waited / whole:.0%} of their time: shall a rule allow what "
-            f"is always agreed to, or silence be an answer after a while?"
+            f"Runs waited {format_duration(waited)} for people, {waited / whole:.0%} of their time: shall a rule allow "
+            f"what is always agreed to, or silence be an answer after a while?"
         )
         yield _made("people", "people", question)
 

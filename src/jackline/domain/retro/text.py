@@ -6,8 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jackline.domain.retro import spans
 from jackline.domain.retro.report import Report
-from jackline.domain.saying import amount, code, cost, duration, moment, plural, span, table, usd
 from jackline.domain.states import WorkStatus
+from jackline.formatting import (
+    format_code,
+    format_cost,
+    format_count,
+    format_duration,
+    format_table,
+    format_usd,
+    format_utc,
+    pluralize,
+    quote_code,
+)
 from jackline.named import NamedTuple
 
 _MOST_ROWS = 50
@@ -42,25 +52,25 @@ def generated(report: Report, plots: Mapping[str, str], asked: Sequence[Asked]) 
 
 def _head(report: Report) -> Iterator[str]:
     week = report.week
-    yield from ("", f"{week.days[0]} to {week.days[-1]}, in UTC; {plural(report.ended, 'run')} ended.", "")
+    yield from ("", f"{week.days[0]} to {week.days[-1]}, in UTC; {pluralize(report.ended, 'run')} ended.", "")
     if not report.is_over:
-        yield from (f"The week is not over: this is how it stood at {moment(report.until)}.", "")
+        yield from (f"The week is not over: this is how it stood at {format_utc(report.until)}.", "")
     if report.is_empty:
         yield from ("Nothing happened in this week.", "")
     if report.archived:
-        gone = plural(report.archived, "run")
+        gone = pluralize(report.archived, "run")
         yield from (f"The events of {gone} are in the archive: their time is not counted below.", "")
 
 
 def _proposals(report: Report, asked: Sequence[Asked]) -> Iterator[str]:
     yield from ("## Proposals", "")
     for one in asked:
-        yield f"- {code(one.question, 600)}"
+        yield f"- {format_code(one.question, 600)}"
         if one.status == WorkStatus.WAITING_HUMAN:
-            yield f"  - {span(one.command)}"
+            yield f"  - {quote_code(one.command)}"
         else:
-            said = f": {code(one.answer, 200)}" if one.answer else ""
-            yield f"  - {one.status}{said} (item {code(one.id)})"
+            said = f": {format_code(one.answer, 200)}" if one.answer else ""
+            yield f"  - {one.status}{said} (item {format_code(one.id)})"
     if not asked:
         yield "None." if report.is_over else "None yet."
     yield ""
@@ -70,15 +80,15 @@ def _success(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
     yield from ("## Success by agent and task", "", *_plot(plots, "success"))
     rows = [
         [
-            code(one.agent),
-            code(one.task),
+            format_code(one.agent),
+            format_code(one.task),
             str(one.succeeded),
             str(one.proved),
             str(one.failed),
             str(one.cancelled),
             "-" if one.rate is None else f"{one.rate:.0%}",
-            cost(one.usd_micros),
-            amount(one.tokens),
+            format_cost(one.usd_micros),
+            format_count(one.tokens),
         ]
         for one in report.successes
     ]
@@ -87,36 +97,38 @@ def _success(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
 
 def _cost(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
     total = sum(one.usd_micros for one in report.spending)
-    told = usd(total) if total or not report.spending else "unknown"
+    told = format_usd(total) if total or not report.spending else "unknown"
     yield from (f"## Cost: {told}", "", *_plot(plots, "cost"))
     agents = sorted({one.agent for one in report.spending})
     rows = [[day, *(_spent(report, day, agent) for agent in agents)] for day in report.week.days] if agents else []
-    yield from _table("|".join(("day", *(code(agent).replace("|", "/") for agent in agents))), rows)
+    yield from _table("|".join(("day", *(format_code(agent).replace("|", "/") for agent in agents))), rows)
 
 
 def _spent(report: Report, day: str, agent: str) -> str:
-    return cost(sum(one.usd_micros for one in report.spending if (one.day, one.agent) == (day, agent)))
+    return format_cost(sum(one.usd_micros for one in report.spending if (one.day, one.agent) == (day, agent)))
 
 
 def _time(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
     times = report.times
     yield from ("## Where time went", "", *_plot(plots, "time"))
     rows = [
-        ["running", "-", "-", duration(times.running)],
-        ["queued", "somebody to take it up", "-", duration(times.queued)],
-        *(["waiting", _awaited(one.reason), str(one.times), duration(one.ms)] for one in times.waits),
+        ["running", "-", "-", format_duration(times.running)],
+        ["queued", "somebody to take it up", "-", format_duration(times.queued)],
+        *(["waiting", _awaited(one.reason), str(one.times), format_duration(one.ms)] for one in times.waits),
     ]
     yield from _table("state|for|times|how long, over all runs", rows if times.running or times.lost else [])
 
 
 def _awaited(reason: str) -> str:
     """The reason, and what it is counted with in the plot."""
-    return f"{code(reason)} ({spans.bucket_of(reason)})"
+    return f"{format_code(reason)} ({spans.bucket_of(reason)})"
 
 
 def _limits(report: Report) -> Iterator[str]:
     yield from ("## Limits hit", "")
-    yield from _table("agent|turns that ended at a limit", [[code(one.agent), str(one.turns)] for one in report.limits])
+    yield from _table(
+        "agent|turns that ended at a limit", [[format_code(one.agent), str(one.turns)] for one in report.limits]
+    )
 
 
 def _failures(report: Report) -> Iterator[str]:
@@ -128,7 +140,11 @@ def _failures(report: Report) -> Iterator[str]:
 def _learnings(report: Report) -> Iterator[str]:
     yield from ("## Repeated learnings without an artifact", "")
     rows = [
-        [code(one.kind), code(one.summary), ", ".join(f"{code(each.case_id)} {each.id}" for each in one.learnings[:8])]
+        [
+            format_code(one.kind),
+            format_code(one.summary),
+            ", ".join(f"{format_code(each.case_id)} {each.id}" for each in one.learnings[:8]),
+        ]
         for one in report.repeated
     ]
     yield from _table("kind|summary|where", rows)
@@ -136,7 +152,9 @@ def _learnings(report: Report) -> Iterator[str]:
 
 def _proofs(report: Report) -> Iterator[str]:
     yield from ("## Flaky proofs", "")
-    rows = [[code(one.command), one.why, ", ".join(code(run) for run in one.runs[:8])] for one in report.flaky]
+    rows = [
+        [format_code(one.command), one.why, ", ".join(format_code(run) for run in one.runs[:8])] for one in report.flaky
+    ]
     yield from _table("command|why|runs", rows)
 
 
@@ -148,4 +166,4 @@ def _table(titles: str, rows: list[list[str]]) -> list[str]:
     if not rows:
         return ["None.", ""]
     more = [f"And {len(rows) - _MOST_ROWS} more.", ""] if len(rows) > _MOST_ROWS else []
-    return [*table(titles, rows[:_MOST_ROWS]), *more]
+    return [*format_table(titles, rows[:_MOST_ROWS]), *more]

@@ -1,17 +1,17 @@
-"""ISO weeks: from their name to their moments, in UTC. Pure, by counting days since 1970-01-01, a Thursday."""
+"""ISO weeks: from their names to their times, in UTC. Pure."""
 
 from __future__ import annotations
 
 import re
+from datetime import date
 
-from jackline.domain.saying import DAY_MS, day
+from jackline.formatting import DAY_MS, format_date, to_datetime
 from jackline.named import NamedTuple
 
 _NAME = re.compile(r"([0-9]{4})-W([0-9]{2})")
-_THURSDAY = 3  # counted from Monday; the year of a week is that of its Thursday
-_YEAR_ONE = 719_162  # days from 0001-01-01 to 1970-01-01
 DAYS = 7
 WEEK_MS = DAYS * DAY_MS
+_FIRST_MONDAY_MS = 4 * DAY_MS  # 1970 began on a Thursday
 
 
 class Week(NamedTuple):
@@ -24,7 +24,7 @@ class Week(NamedTuple):
     @property
     def days(self) -> tuple[str, ...]:
         """Its seven days."""
-        return tuple(day(self.start + place * DAY_MS) for place in range(DAYS))
+        return tuple(format_date(self.start + place * DAY_MS) for place in range(DAYS))
 
 
 def parse(text: str) -> Week | None:
@@ -32,19 +32,21 @@ def parse(text: str) -> Week | None:
     found = _NAME.fullmatch(text)
     if found is None:
         return None
-    fourth = _new_year(int(found[1])) + 3  # the fourth of January is always in the first week
-    week = _of(_monday(fourth) + DAYS * (int(found[2]) - 1))
-    return week if week.name == text else None
+    try:
+        monday = date.fromisocalendar(int(found[1]), int(found[2]), 1)
+    except ValueError:
+        return None
+    return _starting((monday - date(1970, 1, 1)).days * DAY_MS)
 
 
 def current(now: int) -> Week:
     """The week of this moment."""
-    return _of(_monday(now // DAY_MS))
+    return _starting((now - _FIRST_MONDAY_MS) // WEEK_MS * WEEK_MS + _FIRST_MONDAY_MS)
 
 
 def before(week: Week, weeks: int) -> Week:
     """The week so many weeks earlier."""
-    return _of(week.start // DAY_MS - DAYS * weeks)
+    return _starting(week.start - weeks * WEEK_MS)
 
 
 def last_full(now: int) -> Week:
@@ -52,17 +54,6 @@ def last_full(now: int) -> Week:
     return before(current(now), 1)
 
 
-def _of(monday: int) -> Week:
-    thursday = monday + _THURSDAY
-    year = int(day(thursday * DAY_MS)[:4])
-    number = (thursday - _new_year(year)) // DAYS + 1
-    return Week(f"{year:04}-W{number:02}", monday * DAY_MS, (monday + DAYS) * DAY_MS)
-
-
-def _monday(days: int) -> int:
-    return days - (days + _THURSDAY) % DAYS
-
-
-def _new_year(year: int) -> int:
-    past = year - 1
-    return 365 * past + past // 4 - past // 100 + past // 400 - _YEAR_ONE
+def _starting(start: int) -> Week:
+    year, number, _ = to_datetime(start + 3 * DAY_MS).isocalendar()  # the year of a week is that of its Thursday
+    return Week(name=f"{year:04}-W{number:02}", start=start, until=start + WEEK_MS)

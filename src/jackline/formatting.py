@@ -1,0 +1,226 @@
+"""Formats times, durations, money, counts and foreign text, and parses times. No clock, no files.
+
+`datetime` and `shlex` are imported where they are used: most state commands need neither.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
+
+_UNITS = {"s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
+_LONGEST_MS = 100 * 365 * DAY_MS
+_MOST_DIGITS = 15  # more digits exceed a hundred years in any unit, and int() refuses thousands of them
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
+_THOUSAND, _MILLION = 1_000, 1_000_000
+_LINE_LENGTH = 160
+_UNPRINTABLE = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
+
+# times
+
+
+@overload
+def to_datetime(at: int) -> datetime: ...
+@overload
+def to_datetime(at: None) -> None: ...
+def to_datetime(at: int | None) -> datetime | None:
+    """Convert milliseconds since 1970 to UTC. A time outside of the calendar becomes the nearest one inside it."""
+    if at is None:
+        return None
+    from datetime import UTC, datetime, timedelta
+
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=max(_FIRST_MS, min(at, _LAST_MS)))
+
+
+@overload
+def format_iso(at: int, timespec: str = "milliseconds") -> str: ...
+@overload
+def format_iso(at: None, timespec: str = "milliseconds") -> None: ...
+def format_iso(at: int | None, timespec: str = "milliseconds") -> str | None:
+    """Format a time for programs: ISO 8601 in UTC."""
+    return None if at is None else to_datetime(at).isoformat(timespec=timespec).removesuffix("+00:00") + "Z"
+
+
+def format_rfc3339(time: datetime) -> str:
+    """Format a time as Go does: in milliseconds, unless it was read from a file that is more precise."""
+    digits = "microseconds" if time.microsecond % 1000 else "milliseconds"
+    return time.isoformat(timespec=digits).replace("+00:00", "Z")
+
+
+def format_date(at: int) -> str:
+    """Format the day of a time, in UTC."""
+    return to_datetime(at).date().isoformat()
+
+
+def format_utc(at: int | None) -> str:
+    """Format a time for reports, in UTC."""
+    return "-" if at is None else to_datetime(at).isoformat(" ", "seconds").removesuffix("+00:00")
+
+
+def format_local(at: int | None, now: int) -> str:
+    """Format a time for people, in their time zone: the time of day, with the date unless it is today."""
+    if at is None:
+        return "-"
+    time, today = to_datetime(at).astimezone(), to_datetime(now).astimezone()
+    if time.date() == today.date():
+        return f"{time:%H:%M:%S}"
+    return f"{time:%d %b %H:%M}" if time.year == today.year else f"{time:%Y-%m-%d %H:%M}"
+
+
+def parse_time(text: str, now: int) -> int:
+    """Parse 2h or 3d as a time before `now`, or a date, which is local without a zone; otherwise raise ValueError."""
+    ago = parse_duration(text)
+    if ago is not None:
+        return now - ago
+    from datetime import datetime
+
+    try:
+        return round(datetime.fromisoformat(text).astimezone().timestamp() * SECOND_MS)
+    except (ValueError, OverflowError):
+        message = f"'{text}' is not a valid time; use 2h, 3d or a date such as 2026-11-01"
+        raise ValueError(message) from None
+
+
+# durations
+
+
+def format_duration(ms: int) -> str:
+    """Format a duration in at most two units of whole seconds or more."""
+    if ms < MINUTE_MS:
+        return f"{max(0, ms) // SECOND_MS}s"
+    if ms < HOUR_MS:
+        return f"{ms // MINUTE_MS}m {ms % MINUTE_MS // SECOND_MS:02}s"
+    if ms < DAY_MS:
+        return f"{ms // HOUR_MS}h {ms % HOUR_MS // MINUTE_MS:02}m"
+    return f"{ms // DAY_MS}d {ms % DAY_MS // HOUR_MS:02}h"
+
+
+def format_elapsed(ms: int) -> str:
+    """Format a duration; below ten seconds with its tenths."""
+    return f"{ms / SECOND_MS:.1f}s" if ms < 10 * SECOND_MS else format_duration(ms)
+
+
+def parse_duration(text: str) -> int | None:
+    """Parse 45s, 30m, 2h, 3d or 1w into milliseconds, at most a hundred years; None if it is something else."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isascii() or not number.isdigit():
+        return None
+    number = number.lstrip("0") or "0"
+    return _LONGEST_MS if len(number) > _MOST_DIGITS else min(int(number) * _UNITS[unit], _LONGEST_MS)
+
+
+# amounts
+
+
+def to_usd(micros: int | None) -> float | None:
+    """Convert millionths of a dollar to dollars."""
+    return None if micros is None else micros / _MILLION
+
+
+def format_usd(micros: int | None) -> str:
+    """Format money; below a dollar with hundredths of a cent."""
+    if micros is None:
+        return "unknown"
+    value = micros / _MILLION
+    return f"${value:.2f}" if value >= 1 or not micros else f"${value:.4f}"
+
+
+def format_cost(micros: int) -> str:
+    """Format what was spent; zero means that no agent reported a cost."""
+    return format_usd(micros) if micros else "-"
+
+
+def format_count(number: int) -> str:
+    """Format a count in few characters: 9999, 12.3k, 1.2M."""
+    if number < 10 * _THOUSAND:
+        return str(number)
+    return f"{number / _THOUSAND:.1f}k" if number < _MILLION else f"{number / _MILLION:.1f}M"
+
+
+def pluralize(count: int, word: str) -> str:
+    """Format a count with its noun."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+# text from agents, models and files
+
+
+def make_printable(text: str) -> str:
+    """Replace everything that a terminal obeys, line ends too, by blanks."""
+    return "".join(one if one.isprintable() else " " for one in text)
+
+
+def make_readable(text: str) -> str:
+    """Replace everything that a terminal obeys, except line ends and tabs, by a replacement character."""
+    return re.sub(_UNPRINTABLE, "\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def measure_width(text: str) -> int:
+    """Count the columns that a text takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def shorten_text(text: str, columns: int) -> str:
+    """Cut a text to a number of columns; a cut text ends with an ellipsis."""
+    if measure_width(text) <= columns:
+        return text
+    while text and measure_width(text) > columns - 1:
+        text = text[: min(len(text) - 1, max(columns, 1))]
+    return text + "…" if columns > 0 else ""
+
+
+def format_line(text: str, most: int = _LINE_LENGTH) -> str:
+    """Join a text into one line, cut it, and replace everything that a terminal obeys."""
+    text = text.lstrip()  # before the cut: leading blanks alone would leave an empty span, and those can be combined
+    shown = " ".join(text[: 4 * most].split())
+    if not shown.isprintable():
+        shown = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in shown)
+    return shown if len(shown) <= most and len(text) <= 4 * most else f"{shown[: most - 1]}…"
+
+
+# Markdown
+
+
+def format_code(text: str, most: int = _LINE_LENGTH) -> str:
+    """Format foreign text as a span of code, in which Markdown has no HTML, links, emphasis or tables."""
+    return quote_code(format_line(text, most)) if text.strip() else "-"
+
+
+def quote_code(text: str) -> str:
+    """Enclose a text in more backticks than it has in a row."""
+    longest = max(map(len, re.findall("`+", text))) if "`" in text else 0
+    marks, gap = "`" * (longest + 1), " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{marks}{gap}{text}{gap}{marks}"
+
+
+def format_table(titles: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Format the lines of a table. `titles` has a `|` between two columns; a `|` in a cell is escaped, even in code."""
+    names = titles.split("|")
+    # With a gap after a backslash: some renderers read two of them as one character, and the bar as the column's end.
+    cells = [[cell.replace("\\|", "\\ |").replace("|", "\\|") for cell in row] for row in rows]
+    return [
+        f"| {' | '.join(names)} |",
+        f"|{'---|' * len(names)}",
+        *(f"| {' | '.join(row)} |" for row in cells),
+        "",
+    ]
+
+
+# shells
+
+
+def format_command(*words: str) -> str:
+    """Quote and join words into a command for a shell; zsh expands a leading `=`, which `shlex` leaves bare."""
+    from shlex import quote
+
+    return " ".join(f"'{one}'" if one.startswith("=") and quote(one) == one else quote(one) for one in words)

@@ -1,0 +1,85 @@
+"""Converts records to JSON objects and back, as the exported files have them. No clock, no files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+from jackline.formatting import format_rfc3339
+
+ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)  # Go's zero time, which a manifest has where no time was set
+
+
+def encode_json(values: Mapping[str, Any], indent: int | None = None) -> bytes:
+    """Encode one JSON object and a newline; a lone surrogate, which UTF-8 cannot encode, is escaped."""
+    text = json.dumps(values, ensure_ascii=False, indent=indent)
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(values, indent=indent).encode() + b"\n"
+
+
+def decode_object(text: str | bytes) -> dict[str, Any]:
+    """Decode an object, or raise ValueError; NaN and Infinity, which JSON does not have, become null."""
+    try:
+        values = json.loads(text, parse_constant=lambda _: None)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(values, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - readers of files expect one kind of error
+    return values
+
+
+def dump_record(record: Any, omit: frozenset[str] = frozenset()) -> dict[str, Any]:  # noqa: ANN401 - any record
+    """Convert the fields of a record, in their order, to JSON values; empty ones among `omit` are left out."""
+    named = {one.name: getattr(record, one.name) for one in fields(record)}
+    return {name: _value(value) for name, value in named.items() if value or name not in omit}
+
+
+def load_fields(record: Any, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - any record
+    """Read the fields of a record from an object; ValueError names the first one that does not fit.
+
+    A missing field keeps its default and an unknown one is ignored, as in Go.
+    """
+    known = {one.name: _READERS[str(one.type)] for one in fields(record) if values.get(one.name) is not None}
+    return {name: _read(name, reader, values[name]) for name, reader in known.items()}
+
+
+def _value(value: Any) -> Any:  # noqa: ANN401 - any field
+    if isinstance(value, datetime):
+        return format_rfc3339(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read(name: str, reader: _Reader, value: object) -> object:
+    kind, word = reader
+    if kind is datetime:
+        return _time(name, value)
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    message = f"'{name}' is not {word}"
+    raise ValueError(message)
+
+
+def _time(name: str, value: object) -> datetime:
+    try:
+        time = datetime.fromisoformat(str(value))
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        message = f"'{name}' is not an RFC 3339 time"
+        raise ValueError(message)
+    return time
+
+
+_Reader = tuple[type, str]
+_READERS: dict[str, _Reader] = {
+    "int": (int, "a whole number"),
+    "str": (str, "a text"),
+    "datetime": (datetime, "a time"),
+    "datetime | None": (datetime, "a time"),
+    "Mapping[str, Any]": (dict, "an object"),
+}

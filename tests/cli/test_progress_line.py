@@ -1,0 +1,31 @@
+"""How events are described, and folded into the line that shows progress."""
+
+from __future__ import annotations
+
+from jackline.cli.events import describe
+from jackline.cli.progress import Picture
+from jackline.domain.events import Event
+
+
+def event(seq: int, kind: str, data: str = "{}") -> Event:
+    return Event("r", seq, 0, kind, "agent", data, "")
+
+
+def test_the_picture_is_folded_from_events() -> None:
+    picture = Picture(0, tokens=10, usd_micros=0)
+    for one in (
+        event(1, "turn.started", '{"turn": 1}'),
+        event(2, "agent.usage", '{"tokens_input": 5, "tokens_output": 1, "usd_micros": 1000000}'),
+        event(3, "agent.message", '{"text": "on it"}'),
+        event(4, "agent.thinking", '{"text": "hm"}'),
+        event(5, "check.started", '{"command": "make"}'),
+        event(6, "later.than.this.version"),
+    ):
+        picture = picture.after(one)
+    assert picture == Picture(6, 16, 1_000_000, "proving", "proof: make")
+    assert picture.line(1500) == "proving · 1.5s · 16 tokens · $1.00 · proof: make"
+
+
+def test_an_event_of_a_later_version_is_still_told() -> None:
+    assert describe(event(1, "new.kind", '{"a": 1, "b": null}')) == "new.kind a=1"
+    assert describe(event(1, "turn.started")) == "turn ? begins"
