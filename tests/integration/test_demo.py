@@ -122,8 +122,8 @@ def test_the_commands_it_shows_can_be_typed(played: Played) -> None:
     assert "all is well" in ended.out
 
 
-def test_the_readme_shows_what_it_prints(played: Played) -> None:
-    block = (ROOT / "README.md").read_text().partition("$ make demo\n")[2].partition("```")[0]
+def test_the_documentation_shows_what_it_prints(played: Played) -> None:
+    block = (ROOT / "docs" / "cli.md").read_text().partition("$ jackline demo\n")[2].partition("```")[0]
     lines = [line for line in block.splitlines() if line.strip()]
     assert len(lines) > 5
     for line in lines:
