@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jackline.app import config, fresh, keys, preparing, skills
+from jackline.app import config, keys, preparing, skills
+from jackline.files import create_file
 from tests.cli.place import Place, is_one_line
 
 
@@ -96,7 +97,7 @@ def test_a_pipe_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.repository / ".gitignore")
     ended = place.type("init")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
-    assert ended.err.endswith("/.gitignore is no regular file\n")
+    assert ended.err.endswith("/.gitignore is not a regular file\n")
 
 
 # --- skills --------------------------------------------------------------------------------------------------
@@ -174,13 +175,13 @@ def test_what_is_no_file_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.repository / "AGENTS.md")
     ended = place.type("init", "--agents-md")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
-    assert ended.err.endswith("/AGENTS.md is no regular file\n")
+    assert ended.err.endswith("/AGENTS.md is not a regular file\n")
 
 
 def test_a_file_that_cannot_be_written_is_named_as_it_would_be(tmp_path: Path) -> None:
     path = str(tmp_path / "missing" / "jackline.toml")
     with pytest.raises(FileNotFoundError) as caught:
-        fresh.write(path, "words")
+        create_file(path, "words")
     assert caught.value.filename == path
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jackline.app.drill.processes import is_free, is_stopped
+from jackline.app.drill.processes import is_stopped
+from jackline.files import is_unlocked
 from tests.crash.stage import KILLED, Stage, build, send_step, usual_steps
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def stopped_between_writes(process: subprocess.Popen[bytes], gate: str) -> bool:
     """Who is stopped in the middle of a write holds the file, and nobody can take over: docs/promise.md."""
     process.send_signal(signal.SIGSTOP)
     until("it to stand still", lambda: is_stopped(process.pid))
-    if not os.path.exists(gate) or is_free(gate):
+    if not os.path.exists(gate) or is_unlocked(gate):
         return True
     process.send_signal(signal.SIGCONT)
     return False

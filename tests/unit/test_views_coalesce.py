@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from jackline.files import NotWritten
 from jackline.views import coalesce
-from jackline.views.atomic import NotWritten
 from tests.support.helpers import wait_until
 
 HOLDER = """

@@ -98,7 +98,7 @@ def show(home: Home) -> tuple[str, Dashboard]:
 @contextmanager
 def written_by(command: str) -> Iterator[None]:
     """Tell a person which command writes what could not be written."""
-    from jackline.views.atomic import NotWritten
+    from jackline.files import NotWritten
 
     try:
         yield
@@ -122,11 +122,11 @@ def _attempt(home: Home, warnings: list[str]) -> None:
 
 def _build(home: Home) -> Dashboard:
     from jackline.domain.dashboard import to_markdown
-    from jackline.views import atomic
+    from jackline.files import sweep_folder, write_volatile
 
     shown = read(home)
-    atomic.sweep(home.path)
-    atomic.write_often(path_of(home), to_markdown(shown).encode("utf-8", "replace"))
+    sweep_folder(home.path)
+    write_volatile(path_of(home), to_markdown(shown).encode("utf-8", "replace"))
     return shown
 
 

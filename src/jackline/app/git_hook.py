@@ -130,11 +130,11 @@ def _state(path: str) -> str:
 
 
 def _write(path: str) -> None:
-    from jackline.views import atomic
+    from jackline.files import replace_file
 
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with atomic.replacing(path) as descriptor:
+        with replace_file(path) as descriptor:
             os.write(descriptor, text_of(_BODY).encode())
             os.fchmod(descriptor, 0o755)  # git passes a hook by that it may not execute
     except OSError as error:

@@ -5,16 +5,15 @@ A note that cannot be read counts as empty: it holds nothing that could not be s
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from jackline.errors import JacklineError, disk_error
+from jackline.files import NotWritten, lock_folder, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 Note = dict[str, dict[str, object]]
 
@@ -33,23 +32,11 @@ def read(path: str) -> Note:
 
 def update(path: str, change: Callable[[Note], Note]) -> None:
     """Read, change and write; one after the other, so that no word of a second writer is lost."""
-    from jackline.views import atomic
-
     try:
-        with _alone(os.path.dirname(path)):
+        with lock_folder(os.path.dirname(path)):
             data = json.dumps(change(read(path)), indent=1, sort_keys=True).encode()
-            atomic.write(path, data + b"\n")
+            write_file(path, data + b"\n")
     except OSError as error:
         raise disk_error(error, path) from None
-    except atomic.NotWritten as error:
+    except NotWritten as error:
         raise JacklineError(f"{path} cannot be written ({error.facts['why']})") from None
-
-
-@contextmanager
-def _alone(folder: str) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import fresh, places, skills
+from jackline.app import places, skills
 from jackline.app.keys import KEYS
 from jackline.app.places import PROJECT_FILE
 from jackline.app.skills import Step
 from jackline.app.trust import FOLDER, project_of
 from jackline.errors import UsageError
+from jackline.files import append_missing, create_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ def prepare(folder: str, *, pointer: bool = False) -> list[Step]:
 
 def _settings(project: str) -> Iterator[Step]:
     path = os.path.join(project, PROJECT_FILE)
-    wrote = fresh.write(path, settings_text())
+    wrote = create_file(path, settings_text())
     yield Step(path, wrote, "settings, all commented out" if wrote else "settings")
 
 
@@ -76,7 +77,7 @@ def _ignore(project: str) -> Iterator[Step]:
     if not os.path.exists(os.path.join(root, ".git")):
         return
     path = os.path.join(project, ".gitignore")
-    yield Step(path, fresh.add(path, _not_ignored), f"{_IGNORED} is left out of commits")
+    yield Step(path, append_missing(path, _not_ignored), f"{_IGNORED} is left out of commits")
 
 
 def _not_ignored(text: bytes) -> bytes:

@@ -13,10 +13,11 @@ from jackline.domain.retro.report import Report, fold
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import answer_command
 from jackline.errors import ItemConflict, NoItem, Refused, UsageError
+from jackline.files import make_private_folder, write_file
 from jackline.formatting import format_command
 from jackline.named import NamedTuple
 from jackline.store.state_contract import NewItem
-from jackline.views import atomic, retro
+from jackline.views import retro
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -95,11 +96,11 @@ def _open_before(store: Store, chosen: Week, one: Proposal) -> WorkItem | None:
 def _write(home: Home, report: Report, asked: tuple[Asked, ...]) -> Written:
     folder, name = os.path.join(home.path, FOLDER), report.week.name
     home.make()
-    atomic.private_folder(folder)
+    make_private_folder(folder)
     drawn = plots.plots(report)
     files = {kind: f"{name}-{kind}.svg" for kind in drawn}
     for kind, file in files.items():
-        atomic.write(os.path.join(folder, file), drawn[kind].encode("utf-8", "replace"))
+        write_file(os.path.join(folder, file), drawn[kind].encode("utf-8", "replace"))
     generated = text.generated(report, files, asked)
     path, kept = _place(os.path.join(folder, name), f"Retro {name}", generated)
     return Written(path, tuple(os.path.join(folder, file) for file in files.values()), report, asked, kept)
@@ -112,7 +113,7 @@ def _place(stem: str, title: str, generated: str) -> tuple[str, str]:
         old = _old(candidate)
         content = keeping.fresh(title, generated) if old is None else keeping.renewed(old, generated)
         if content is not None:
-            atomic.write(candidate, content.encode("utf-8", "replace"))
+            write_file(candidate, content.encode("utf-8", "replace"))
             return candidate, path if candidate == beside else ""
     raise Refused(f"{path} and {beside} were both edited by a person: rename or remove one of them")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import fresh
 from jackline.app.trust import FOLDER
+from jackline.files import append_missing, create_file
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ def write(project: str) -> Iterator[Step]:
     for name in NAMES:
         path = os.path.join(project, path_of(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        yield Step(path, fresh.write(path, text_of(name)), f"the skill {name}")
+        yield Step(path, create_file(path, text_of(name)), f"the skill {name}")
 
 
 def point(project: str) -> Step:
     """Add the pointer to AGENTS.md, unless it is there."""
     path = os.path.join(project, POINTER)
-    return Step(path, fresh.add(path, _lacking), "a pointer to the skills")
+    return Step(path, append_missing(path, _lacking), "a pointer to the skills")
 
 
 def _lacking(text: bytes) -> bytes:

@@ -14,6 +14,7 @@ from jackline.app.verifying import archived_events
 from jackline.domain.events import GENESIS, Event, broken_at
 from jackline.domain.evidence import Unreadable
 from jackline.errors import NoHome, Refused, StoreError
+from jackline.files import FOLDER_MODE, NotWritten, replace_file, report_path
 from jackline.store import open as store_open
 
 if TYPE_CHECKING:
@@ -106,11 +107,11 @@ def _archived_before(path: str) -> tuple[int, str]:
 
 def _append(store: Store, run_id: str, path: str, seq: int, head: str | None) -> str:
     """The archive with the events that it lacks, as a new file in its place; gives back the chain's head."""
-    beside = f"{path}.{os.getpid()}.unfinished"
     ended = head or GENESIS
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with report_path(path):
+            os.makedirs(os.path.dirname(path), mode=FOLDER_MODE, exist_ok=True)
+        with replace_file(path) as descriptor, os.fdopen(descriptor, "wb", closefd=False) as file:
             if os.path.exists(path):
                 with open(path, "rb") as old:
                     file.write(old.read())
@@ -119,16 +120,9 @@ def _append(store: Store, run_id: str, path: str, seq: int, head: str | None) ->
                     ended = _checked(run_id, events, head, seq)
                     seq, head = events[-1].seq, ended
                     packed.write("".join(json.dumps(event._asdict()) + "\n" for event in events).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-        _sync_folder(os.path.dirname(path))
-    except OSError as error:
-        message = f"the archive {path} cannot be written: {error.strerror}; nothing was removed"
+    except NotWritten as error:
+        message = f"the archive {path} cannot be written: {error.facts['why']}; nothing was removed"
         raise StoreError(message) from None
-    finally:
-        if os.path.exists(beside):
-            os.unlink(beside)
     return ended
 
 
@@ -150,11 +144,3 @@ def _first_broken(events: list[Event], head: str | None, after: int) -> int | No
     if head is not None:
         return broken_at(events, head, after)
     return broken_at(events[1:], events[0].hash, events[0].seq)
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

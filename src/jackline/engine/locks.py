@@ -7,9 +7,11 @@ dead and its warden has finished killing.
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import os
 import time
+
+from jackline.files import is_unlocked, lock_descriptor, open_lock
 
 
 def path(folder: str, owner: str) -> str:
@@ -20,8 +22,10 @@ def path(folder: str, owner: str) -> str:
 def hold(folder: str, owner: str) -> int:
     """Take the lock of a new owner; the descriptor keeps it."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    descriptor = os.open(path(folder, owner), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    descriptor = open_lock(path(folder, owner))
+    if not lock_descriptor(descriptor):
+        os.close(descriptor)
+        raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), path(folder, owner))
     return descriptor
 
 
@@ -40,16 +44,9 @@ def forget(folder: str, owner: str) -> None:
 def is_dead(folder: str, owner: str) -> bool:
     """True only if the owner's lock exists here and nobody holds it; an owner without a lock is unknown, not dead."""
     try:
-        descriptor = os.open(path(folder, owner), os.O_RDWR | os.O_CLOEXEC)
+        return is_unlocked(path(folder, owner))
     except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def wait_dead(folder: str, owner: str, seconds: float) -> bool:

@@ -7,11 +7,11 @@ well; `lockf` belongs to the process, and would not.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 
 from jackline.errors import StoreReadOnly, StoreUnavailable
+from jackline.files import lock_descriptor, open_lock, unlock_descriptor
 
 PATIENCE_SECONDS = 30.0
 
@@ -27,15 +27,13 @@ class GateFile:
     def enter(self) -> None:
         """Wait for the turn; StoreUnavailable if whoever has it does not move on."""
         descriptor = self._opened()
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock_descriptor(descriptor):
             self._wait(descriptor)
 
     def leave(self) -> None:
         """Let the next one in."""
         if self._descriptor is not None:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            unlock_descriptor(self._descriptor)
 
     def close(self) -> None:
         """Give up the descriptor."""
@@ -46,7 +44,7 @@ class GateFile:
     def _opened(self) -> int:
         if self._descriptor is None:
             try:
-                self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                self._descriptor = open_lock(self.path)
             except OSError as error:
                 raise StoreReadOnly(f"{self.path}: {error.strerror}") from error
         return self._descriptor
@@ -73,7 +71,7 @@ class _Waiter(threading.Thread):
         self._given_up = False
 
     def run(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        lock_descriptor(self._descriptor, wait=True)
         with self._decision:
             self._entered = True
             if self._given_up:

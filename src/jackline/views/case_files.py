@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.case import CaseStatus, EntryKind, place_of, stream_of
+from jackline.files import FILE_MODE, make_private_folder, remove_file, report_path, write_file, write_pieces
 from jackline.named import NamedTuple
-from jackline.views import atomic, case_lines
+from jackline.views import case_lines
 from jackline.views.coalesce import once
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class _Builder:
         for kind, name in LISTS.items():
             self._bring_list(kind, name, known, whole=str(kind) in changed)
         if self._is_other(PROBLEM, known):
-            atomic.write(self._path(PROBLEM), _object(case_lines.problem_values(self._case)))
+            write_file(self._path(PROBLEM), _object(case_lines.problem_values(self._case)))
         self._bring_closeout(known, whole="closeout" in changed)
         self._keep(known)
 
@@ -96,7 +97,7 @@ class _Builder:
         path, count = self._path(name), self._case.counts[str(kind)]
         written = known.lines.get(name, 0)
         if whole or written > count or self._is_other(name, known):
-            atomic.write_all(path, _lines(self._entries(kind, 0, count)))
+            write_pieces(path, _lines(self._entries(kind, 0, count)))
         elif written < count:
             _append(path, b"".join(_lines(self._entries(kind, written, count))))
 
@@ -106,12 +107,12 @@ class _Builder:
     def _bring_closeout(self, known: Standing, *, whole: bool) -> None:
         if self._case.status is CaseStatus.OPEN:
             for name in (CLOSEOUT, CLOSEOUT_TEXT):
-                atomic.remove(self._path(name))
+                remove_file(self._path(name))
             return
         if whole or self._is_other(CLOSEOUT, known) or self._is_other(CLOSEOUT_TEXT, known):
-            atomic.write(self._path(CLOSEOUT), _object(case_lines.closeout_values(self._case)))
+            write_file(self._path(CLOSEOUT), _object(case_lines.closeout_values(self._case)))
             text = case_lines.closeout_markdown(self._case)
-            atomic.write(self._path(CLOSEOUT_TEXT), text.encode("utf-8", "replace"))
+            write_file(self._path(CLOSEOUT_TEXT), text.encode("utf-8", "replace"))
 
     def _is_other(self, name: str, known: Standing) -> bool:
         """Whether somebody else wrote the file since, or nobody did."""
@@ -154,20 +155,20 @@ def _active(store: Store, case_id: str, user_name: str) -> str:
 def _write_active(store: Store, case_id: str, user_name: str, runs: str) -> None:
     path, wanted = os.path.join(runs, ACTIVE), _active(store, case_id, user_name)
     if wanted:
-        atomic.write(path, f"{wanted}\n".encode())
+        write_file(path, f"{wanted}\n".encode())
     else:
-        atomic.remove(path)
+        remove_file(path)
 
 
 def _make(root: str, folder: str) -> None:
     """The folders; `.agents` has files of people, and gets the mode that they want."""
     above = os.path.join(root, os.path.dirname(RUNS))
-    with atomic.named(above), suppress(FileExistsError):
+    with report_path(above), suppress(FileExistsError):
         os.mkdir(above)
-    atomic.private_folder(folder)
+    make_private_folder(folder)
     ignore = os.path.join(os.path.dirname(folder), IGNORE)
     if not os.path.lexists(ignore):
-        atomic.write(ignore, _IGNORED)
+        write_file(ignore, _IGNORED)
 
 
 def _standing(path: str) -> Standing:
@@ -206,7 +207,7 @@ def _read(path: str, longest: int = _LONGEST_ACTIVE) -> str:
 
 def _append(path: str, data: bytes) -> None:
     """Not synced: what is lost with the power makes the file another one, and it is written whole."""
-    with atomic.named(path):
+    with report_path(path):
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             rest = memoryview(data)
@@ -219,8 +220,8 @@ def _append(path: str, data: bytes) -> None:
 def _note(path: str, data: bytes) -> None:
     """In place, because a rename makes the file system write at once; half of it is no JSON, and all is built again."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no pipe is waited for
-    with atomic.named(path):
-        descriptor = os.open(path, flags, atomic.FILE_MODE)
+    with report_path(path):
+        descriptor = os.open(path, flags, FILE_MODE)
         try:
             os.ftruncate(descriptor, os.write(descriptor, data))
         finally:

@@ -6,7 +6,6 @@ nobody is kept busy for others, and a killed process holds nothing. It does not 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from jackline.errors import JacklineError
-from jackline.views.atomic import FILE_MODE, named
+from jackline.files import lock_descriptor, open_lock, report_path
 
 if TYPE_CHECKING:
     import threading
@@ -72,23 +71,22 @@ def _awaited(lock: str, patience_s: float) -> int:
 
 def _held_s(lock: str) -> float:
     """For how long whoever holds the lock has had it; somebody else may have it by now."""
-    with named(lock):
+    with report_path(lock):
         return abs(time.time() - os.stat(lock).st_mtime)
 
 
 def _taken(lock: str) -> int | None:
-    with named(lock):
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    with report_path(lock):
+        descriptor = open_lock(lock)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.utime(descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
+            if lock_descriptor(descriptor):
+                os.utime(descriptor)
+                return descriptor
         except OSError:
             os.close(descriptor)
             raise
-    return descriptor
+    os.close(descriptor)
+    return None
 
 
 class Trailing:

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 from jackline.domain import packet as packets
 from jackline.domain.job import language
 from jackline.domain.records import Run
-from jackline.views import atomic, manifest, raw, record_json, resume, summary, transcript
+from jackline.files import (
+    link_file,
+    make_private_folder,
+    remove_file,
+    replace_file,
+    sweep_folder,
+    write_file,
+    write_pieces,
+    write_symlink,
+)
+from jackline.views import manifest, raw, record_json, resume, summary, transcript
 
 if TYPE_CHECKING:
     from jackline.store.contract import Store
@@ -36,8 +46,8 @@ def export(store: Store, run: Run, home: str, database: str = "") -> str:
     """
     home = os.path.abspath(home)
     folder = os.path.join(home, "runs", run.id)
-    atomic.private_folder(folder)
-    atomic.sweep(folder)
+    make_private_folder(folder)
+    sweep_folder(folder)
     _write_job(run, folder)
     _write_shapes(store, run, folder)
     _write_summary(store, run, folder, home, database)
@@ -58,26 +68,26 @@ def _write_job(run: Run, folder: str) -> None:
     """The job file that asked for the run, as it was then."""
     text = run.spec.job
     if text:
-        atomic.write(os.path.join(folder, f"{JOB}.{language(text)}"), _encoded(text))
+        write_file(os.path.join(folder, f"{JOB}.{language(text)}"), _encoded(text))
 
 
 def _write_shapes(store: Store, run: Run, folder: str) -> None:
     """The two files in the shape of the predecessor."""
     text = manifest.manifest_of(store, run).to_json()
-    atomic.write(os.path.join(folder, manifest.FILE), text.encode())
+    write_file(os.path.join(folder, manifest.FILE), text.encode())
     path = os.path.join(folder, TRANSCRIPT)
-    atomic.write_all(path, transcript.lines_of(store, run, path))
+    write_pieces(path, transcript.lines_of(store, run, path))
 
 
 def _write_summary(store: Store, run: Run, folder: str, home: str, database: str) -> None:
     told = summary.summary_of(store, run)
-    atomic.write(os.path.join(folder, METADATA), record_json.encode_json(told.to_dict(), indent=2))
-    atomic.write(os.path.join(folder, SUMMARY), _encoded("\n".join(summary.lines(told)) + "\n"))
+    write_file(os.path.join(folder, METADATA), record_json.encode_json(told.to_dict(), indent=2))
+    write_file(os.path.join(folder, SUMMARY), _encoded("\n".join(summary.lines(told)) + "\n"))
     page = os.path.join(folder, resume.FILE)
     if resume.is_wanted(told):
-        atomic.write(page, _encoded(_resume_page(store, run, told, home, database)))
+        write_file(page, _encoded(_resume_page(store, run, told, home, database)))
     else:
-        atomic.remove(page)
+        remove_file(page)
 
 
 def _resume_page(store: Store, run: Run, told: summary.Summary, home: str, database: str) -> str:
@@ -94,12 +104,12 @@ def _write_contents(store: Store, run: Run, folder: str) -> None:
     digests = store.digests(run.id)
     place = os.path.join(folder, CONTENTS)
     if digests:
-        atomic.private_folder(place)
-        atomic.sweep(place)
+        make_private_folder(place)
+        sweep_folder(place)
     for digest in digests:
         path = os.path.join(place, f"{digest}.txt")
         if not _holds(path, digest):  # a content never changes: only what is missing or damaged is written
-            atomic.write(path, _encoded(store.content(run.id, digest) or ""))
+            write_file(path, _encoded(store.content(run.id, digest) or ""))
 
 
 def _holds(path: str, digest: str) -> bool:
@@ -113,17 +123,17 @@ def _holds(path: str, digest: str) -> bool:
 def _write_raw(path: str, sources: list[str]) -> None:
     """The sources one after the other. A single one gets a second name: no gigabyte need be there twice."""
     filled = [source for source in sources if _size(source)]
-    if len(filled) == 1 and atomic.link(filled[0], path):
+    if len(filled) == 1 and link_file(filled[0], path):
         return
-    with atomic.replacing(path) as descriptor:
+    with replace_file(path) as descriptor:
         raw.copy(filled, descriptor)
 
 
 def _link_log(run: Run, home: str) -> None:
     """The same folder where the predecessor had it; relative, so that a home can be moved."""
     folder = os.path.join(home, "logs", component(run.spec.task), component(run.spec.agent))
-    atomic.private_folder(folder)
-    atomic.symlink(os.path.join("..", "..", "..", "runs", run.id), os.path.join(folder, run.id))
+    make_private_folder(folder)
+    write_symlink(os.path.join("..", "..", "..", "runs", run.id), os.path.join(folder, run.id))
 
 
 def _size(path: str) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from jackline.app.drill.cases import PROMPT, Kill
 from jackline.app.drill.commands import until
 from jackline.app.drill.failing import DrillFailed
-from jackline.app.drill.processes import Crew, alive, crew, is_free, is_stopped, kill, running, stop, wake
+from jackline.app.drill.processes import Crew, alive, crew, is_stopped, kill, running, stop, wake
+from jackline.files import is_unlocked
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Act:
         """Who is stopped in the middle of a write holds the database, and nobody can take over: docs/promise.md."""
         stop([supervisor])
         until(lambda: is_stopped(supervisor), "the supervisor to stand still")
-        if is_free(self._place.at("home", "state.sqlite.gate")):
+        if is_unlocked(self._place.at("home", "state.sqlite.gate")):
             return True
         wake([supervisor])
         return False

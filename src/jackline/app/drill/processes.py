@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -59,16 +58,6 @@ def is_stopped(pid: int) -> bool:
         with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
             stat = file.read()
         if stat[stat.rindex(b")") + 2 :][:1] not in {b"T", b"t"}:
-            return False
-    return True
-
-
-def is_free(lock: str) -> bool:
-    """Whether nobody holds this file by flock."""
-    with open(lock, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
             return False
     return True
 

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING
 from jackline.app.importing import files
 from jackline.app.importing.files import Unreadable
 from jackline.domain.secrets.masking import Mask
-from jackline.views import atomic
+from jackline.files import link_file, make_private_folder, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,19 +25,19 @@ def keep(folder: str, found: FoundRun, secrets: Iterable[str], troubles: Trouble
     known = tuple(secrets)
     kept, turns = os.path.join(folder, FOLDER), os.path.join(folder, TURNS)
     keep_files(kept, found.files, known, troubles)
-    atomic.private_folder(turns)
+    make_private_folder(turns)
     for raw in found.files:
         if raw.turn and os.path.exists(os.path.join(kept, raw.name)):
             _name_twice(os.path.join(kept, raw.name), os.path.join(turns, raw.turn))
     for name, text in found.said:
         said = (text.encode("utf-8", "replace"),)
-        atomic.write_all(os.path.join(turns, name), _covered(said, known))
+        write_pieces(os.path.join(turns, name), _covered(said, known))
 
 
 def keep_files(folder: str, files: Iterable[RawFile], secrets: Iterable[str], troubles: Troubles) -> None:
     """Copy them into a folder."""
     known = tuple(secrets)
-    atomic.private_folder(folder)
+    make_private_folder(folder)
     for raw in files:
         try:
             _keep(os.path.join(folder, raw.name), raw, known, troubles)
@@ -47,16 +47,16 @@ def keep_files(folder: str, files: Iterable[RawFile], secrets: Iterable[str], tr
 
 def _keep(path: str, raw: RawFile, secrets: tuple[str, ...], troubles: Troubles) -> None:
     with _opened(raw.source) as source:
-        atomic.write_all(path, _covered(_chunks(source), secrets))
+        write_pieces(path, _covered(_chunks(source), secrets))
         if _read(source, 1):
             troubles.add(raw.source, "", f"only its first {MOST_RAW} bytes were kept")
 
 
 def _name_twice(path: str, turn: str) -> None:
     """No gigabyte need be there twice, where there is such a thing as a second name."""
-    if not atomic.link(path, turn):
+    if not link_file(path, turn):
         with _opened(path) as copy:
-            atomic.write_all(turn, _chunks(copy))
+            write_pieces(turn, _chunks(copy))
 
 
 def _covered(chunks: Iterable[bytes], secrets: tuple[str, ...]) -> Iterator[bytes]:

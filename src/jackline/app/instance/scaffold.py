@@ -9,11 +9,12 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import config as config_module
-from jackline.app import fresh, places
+from jackline.app import places
 from jackline.app.home import Home
 from jackline.app.instance import layout
 from jackline.app.places import DATABASE
 from jackline.errors import Refused, StoreCorrupt, UsageError
+from jackline.files import create_file
 from jackline.named import NamedTuple
 from jackline.store import open as store_open
 
@@ -95,7 +96,7 @@ def _files(folder: str, names: Names) -> Iterator[Part]:
     for name in (*layout.PERSONA, layout.DASHBOARD):
         path = os.path.join(folder, name)
         try:
-            yield Part(name, path, fresh.write(path, layout.text_of(name, folder, names), _FILE))
+            yield Part(name, path, create_file(path, layout.text_of(name, folder, names), _FILE))
         except OSError as error:
             raise _not_written(path, error) from None
 

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from jackline.errors import JacklineError
-from jackline.views import atomic
+from jackline.files import (
+    NotWritten,
+    link_file,
+    make_private_folder,
+    sweep_folder,
+    write_file,
+    write_pieces,
+    write_symlink,
+)
 
 
 def mode(path: Path) -> int:
@@ -20,7 +28,7 @@ def mode(path: Path) -> int:
 def test_a_file_is_replaced_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     path.write_text("old")
-    atomic.write(str(path), b"new\0\xff")
+    write_file(str(path), b"new\0\xff")
     assert path.read_bytes() == b"new\0\xff"
     assert mode(path) == 0o600
     assert os.listdir(tmp_path) == ["manifest.json"]
@@ -43,7 +51,7 @@ def test_the_bytes_are_on_the_disk_before_the_name_is_and_then_the_name_too(
 
     monkeypatch.setattr(os, "fsync", noted_sync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    atomic.write(str(tmp_path / "manifest.json"), b"12345")
+    write_file(str(tmp_path / "manifest.json"), b"12345")
     assert done == ["5 bytes", "name", "folder"]
 
 
@@ -55,7 +63,7 @@ def test_when_the_content_fails_half_way_the_old_file_stays_and_nothing_is_left(
         raise JacklineError("the store is gone")
 
     with pytest.raises(JacklineError, match="the store is gone"):
-        atomic.write_all(str(path), (piece for _ in range(2) for piece in pieces()))
+        write_pieces(str(path), (piece for _ in range(2) for piece in pieces()))
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["transcript.jsonl"]
 
@@ -65,15 +73,15 @@ def test_a_reader_that_has_the_old_file_open_reads_it_to_its_end(tmp_path: Path)
     path.write_bytes(b"old " * 1000)
     with path.open("rb") as reader:
         reader.read(4)
-        atomic.write(str(path), b"new")
+        write_file(str(path), b"new")
         assert reader.read() == b"old " * 999
 
 
 def test_what_cannot_be_written_is_told_in_one_line_with_the_file_s_name(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     path.mkdir()
-    with pytest.raises(atomic.NotWritten) as caught:
-        atomic.write(str(path), b"x")
+    with pytest.raises(NotWritten) as caught:
+        write_file(str(path), b"x")
     assert str(caught.value).startswith(f"{path} cannot be written (Is a directory)")
     assert "\n" not in str(caught.value)
     assert os.listdir(tmp_path) == ["manifest.json"]
@@ -82,49 +90,49 @@ def test_what_cannot_be_written_is_told_in_one_line_with_the_file_s_name(tmp_pat
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_folder_without_permission_is_told_in_one_line(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(atomic.NotWritten, match="Permission denied"):
-        atomic.write(str(tmp_path / "manifest.json"), b"x")
+    with pytest.raises(NotWritten, match="Permission denied"):
+        write_file(str(tmp_path / "manifest.json"), b"x")
 
 
 def test_folders_are_private_all_the_way_down(tmp_path: Path) -> None:
-    atomic.private_folder(str(tmp_path / "runs" / "run-1"))
+    make_private_folder(str(tmp_path / "runs" / "run-1"))
     assert mode(tmp_path / "runs") == mode(tmp_path / "runs" / "run-1") == 0o700
-    atomic.private_folder(str(tmp_path / "runs" / "run-1"))
+    make_private_folder(str(tmp_path / "runs" / "run-1"))
 
 
 def test_a_file_where_a_folder_should_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("in the way")
-    with pytest.raises(atomic.NotWritten, match="run-1 cannot be written"):
-        atomic.private_folder(str(tmp_path / "runs" / "run-1"))
+    with pytest.raises(NotWritten, match="run-1 cannot be written"):
+        make_private_folder(str(tmp_path / "runs" / "run-1"))
 
 
 def test_a_link_is_a_second_name_and_linking_twice_leaves_nothing_behind(tmp_path: Path) -> None:
     source, path = tmp_path / "raw", tmp_path / "stdout.log"
     source.write_bytes(b"bytes")
     path.write_bytes(b"an older copy")
-    assert atomic.link(str(source), str(path))
-    assert atomic.link(str(source), str(path))
+    assert link_file(str(source), str(path))
+    assert link_file(str(source), str(path))
     assert path.samefile(source)
     assert sorted(os.listdir(tmp_path)) == ["raw", "stdout.log"]
 
 
 def test_where_links_are_impossible_link_says_so(tmp_path: Path) -> None:
-    assert not atomic.link(str(tmp_path / "missing"), str(tmp_path / "stdout.log"))
+    assert not link_file(str(tmp_path / "missing"), str(tmp_path / "stdout.log"))
     assert os.listdir(tmp_path) == []
 
 
 def test_replacing_a_linked_file_leaves_the_other_name_alone(tmp_path: Path) -> None:
     source, path = tmp_path / "raw", tmp_path / "stdout.log"
     source.write_bytes(b"the only raw bytes")
-    assert atomic.link(str(source), str(path))
-    atomic.write(str(path), b"two turns by now")
+    assert link_file(str(source), str(path))
+    write_file(str(path), b"two turns by now")
     assert source.read_bytes() == b"the only raw bytes"
 
 
 def test_a_symbolic_link_is_moved_to_a_new_target(tmp_path: Path) -> None:
     path = tmp_path / "run-1"
     for target in ("../a", "../b", "../b"):
-        atomic.symlink(target, str(path))
+        write_symlink(target, str(path))
         assert os.readlink(path) == target
     assert os.listdir(tmp_path) == ["run-1"]
 
@@ -134,7 +142,7 @@ def test_what_a_killed_writer_left_is_swept_but_not_what_is_being_written(tmp_pa
         (tmp_path / name).write_text("half")
         if "fresh" not in name:
             os.utime(tmp_path / name, (1, 1))
-    atomic.sweep(str(tmp_path))
+    sweep_folder(str(tmp_path))
     assert sorted(os.listdir(tmp_path)) == [".fresh.json.def.tmp", ".hidden", "old.tmp"]
 
 
@@ -142,7 +150,7 @@ def test_many_pieces_are_written_with_flat_memory(tmp_path: Path) -> None:
     piece = b"x" * 65_536
     tracemalloc.start()
     try:
-        atomic.write_all(str(tmp_path / "big"), (piece for _ in range(320)))
+        write_pieces(str(tmp_path / "big"), (piece for _ in range(320)))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
