@@ -72,6 +72,7 @@ class Expansions(Scanner):
         letter = self.text[self.at + 1 : self.at + 2]
         if not letter:
             self.fail("a backslash at the end")
+        self.refuse_literal(letter)
         self.at += 2
         if letter == "\n":
             return ""
@@ -104,6 +105,7 @@ class Expansions(Scanner):
         self.at = found.end() if found is not None else self.at + 1
         if found is not None:
             return Word(found.group(), exact=False)
+        self.refuse_literal("$")
         return Word("$", exact=not letter or letter not in _ZSH_ONLY)
 
     def dollar_quote(self) -> Word:
@@ -118,15 +120,25 @@ class Expansions(Scanner):
                 self.fail("a quote is not closed")
             self.at += 2 if letter == "\\" else 1
         self.at += 1
-        return ansi(self.text[start : self.at - 1])
+        word = ansi(self.text[start : self.at - 1])
+        if self.braces and not word.exact:
+            self.fail("a letter that depends on the shell in ${…}")
+        self.refuse_literal(word.text)
+        return word
+
+    def refuse_literal(self, text: str) -> None:
+        """Reject a quoted `$` or backtick in `${…}`: bash removes the quotes of an index or offset, then expands it."""
+        if self.braces and ("$" in text or "`" in text):
+            self.fail("a quoted $ or backtick in ${…}")
 
     def substitution(self) -> None:
         """What stands between `(` and `)`; the reader is past the first."""
         outside, self.inner = self.inner, []
+        braces, self.braces = self.braces, 0
         self.substituted += 1
         node = self.program(")")
         self.substituted -= 1
-        self.inner = outside
+        self.inner, self.braces = outside, braces
         self.inner.append(Apart((node,)))
 
     def backtick(self, mode: Mode) -> Word:
@@ -194,13 +206,14 @@ class Expansions(Scanner):
             self.sets([unknown_value(found.group().lstrip("${#!"))])
         literal = mode == "quoted" and _DEFAULT.match(self.text, self.at) is not None
         self.deeper()
+        self.braces += 1
         odd = False
         while (letter := self.inside()) != "}":
             if letter != "'":
                 self.within(letter, mode)
             elif mode == "bare":
                 self.at += 1
-                self.upto("'")
+                self.refuse_literal(self.upto("'"))
             elif literal:
                 self.at += 1
                 odd = not odd
@@ -209,6 +222,7 @@ class Expansions(Scanner):
         if odd:
             self.fail("} behind a single quote in ${…}")
         self.at += 1
+        self.braces -= 1
         self.depth -= 1
 
     def inside(self) -> str:

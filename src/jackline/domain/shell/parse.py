@@ -162,7 +162,8 @@ class Grammar(Documents):
             self.plain_index()
         first = simple.words[0].text if simple.words else None
         read = self.word(arrays=first is None or first in _DECLARING)
-        if read.hiding and (read.assignment or first in _EVALUATING):
+        opens = self.peek() in ("<", ">")  # `{a[…]}>file`: the index is evaluated
+        if read.hiding and (read.assignment or opens or first in _EVALUATING):
             self.fail("a word that would run a command as arithmetic")
         if read.assignment and _PROMPT.match(read.word.text) and ("$(" in read.word.text or "`" in read.word.text):
             self.fail("a prompt that runs a command")

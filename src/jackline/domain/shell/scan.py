@@ -25,6 +25,7 @@ class Scanner:
         self.depth = depth
         self.posix = posix
         self.substituted = 0  # how many `$(` are open
+        self.braces = 0  # how many `${` are open
         self.inner: list[Node] = []  # what the substitutions of the word being read would run
         if self.end > LONGEST:
             self.fail(f"longer than {LONGEST} characters")
