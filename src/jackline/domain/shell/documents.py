@@ -1,4 +1,4 @@
-"""Redirections of a shell's text, here-documents among them: their bodies stand after the line. It opens nothing."""
+"""Parses redirections and here-documents, whose bodies follow the line. It opens no file."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _DEFAULTS = {">": "1", "<": "0"}
 
 
 class Here(NamedTuple):
-    """A here-document whose body is still to come."""
+    """A here-document whose body has not been read yet."""
 
     simple: Simple
     delimiter: str
-    indented: bool  # `<<-`: tabs before each line are not part of it
-    quoted: bool  # its body stands for itself
-    standard: bool  # it is what the command reads
+    indented: bool  # `<<-`: leading tabs are removed
+    quoted: bool  # its body is not expanded
+    standard: bool  # it is the command's standard input
 
 
 class Documents(Words):
-    """Reads redirections into a simple command."""
+    """Parses redirections into a simple command."""
 
     def __init__(self, text: str, depth: int = 0, *, posix: bool = False) -> None:
         super().__init__(text, depth, posix=posix)
         self.waiting: list[Here] = []
-        self.held = False  # a here-document of an outer text waits: shells differ about the next line in here
+        self.held = False  # a here-document of an outer text is pending: shells differ about the next line
 
     def redirect(self, simple: Simple) -> bool:
-        """Read the redirection that begins here; False where there is none."""
+        """Parse the redirection at the current position; return False if there is none."""
         found = _REDIRECT.match(self.text, self.at)
         if found is None:
             return False
@@ -44,7 +44,7 @@ class Documents(Words):
         self.blank()
         read = self.word()
         if read.plain and read.word.text.startswith("!"):
-            self.fail("zsh reads >! as something else")
+            self.fail("zsh reads >! differently")
         if operator.startswith("<<"):
             self.here(simple, operator, number, read)
         else:
@@ -63,7 +63,7 @@ class Documents(Words):
         simple.redirects.append(Redirect(number + operator.removesuffix("&"), target))
 
     def reads(self, simple: Simple, text: Word) -> None:
-        """Note what the command reads; nobody has to say which of several it would be."""
+        """Add a source of standard input. Several sources are joined, because shells differ about which one counts."""
         simple.stdin = text if simple.stdin is None else Word(simple.stdin.text + text.text, exact=False)
 
     def here(self, simple: Simple, operator: str, number: str, read: Read) -> None:
@@ -74,14 +74,14 @@ class Documents(Words):
                 self.reads(simple, Word(read.word.text + "\n", read.word.exact))
             return
         if read.expanded or "\n" in read.word.text:
-            self.fail("the delimiter of a here-document is not plain")
+            self.fail("here-document delimiter is not plain")
         self.waiting.append(Here(simple, read.word.text, operator == "<<-", not read.plain, standard))
 
     def newline(self) -> None:
-        """Pass over the end of a line, and the here-documents that follow it."""
+        """Consume the end of a line and the here-documents that follow it."""
         self.expect("\n")
         if self.held:
-            self.fail("a line ends inside of a substitution while a here-document waits")
+            self.fail("line break inside a substitution while a here-document is pending")
         for here in self.waiting:
             self.body(here)
         self.waiting.clear()
@@ -90,7 +90,7 @@ class Documents(Words):
         lines: list[str] = []
         while True:
             if self.at > self.end:
-                self.fail(f"the here-document has no line {here.delimiter}")
+                self.fail(f"here-document without the line {here.delimiter}")
             line, continued = self.line(here)
             if line == here.delimiter and not continued:
                 break
@@ -99,21 +99,21 @@ class Documents(Words):
         self.filled(here, "".join(lines))
 
     def line(self, here: Here) -> tuple[str, bool]:
-        """The next line of a body; True when it goes on from a backslash, where delimiters are read differently."""
+        """Read the next line of a body. True means that it ends with a backslash and was joined with the next ones."""
         found = self.text.find("\n", self.at)
         stop = self.end if found < 0 else found
         line = self.text[self.at : stop]
         self.at = stop + 1
         if here.indented:
             line = line.lstrip("\t")
-        if here.quoted or not _continues(line):
+        if here.quoted or not _is_continued(line):
             return line, False
         return self.joined(here, line), True
 
     def joined(self, here: Here, line: str) -> str:
-        """The lines that a backslash makes one; refused where one of them, or all, may be the delimiter."""
+        """Join continued lines. Reject them if one of them, or all together, may be the delimiter."""
         lines = [line]
-        while _continues(lines[-1]) and self.at <= self.end:
+        while _is_continued(lines[-1]) and self.at <= self.end:
             found = self.text.find("\n", self.at)
             stop = self.end if found < 0 else found
             lines.append(self.text[self.at : stop])
@@ -121,7 +121,7 @@ class Documents(Words):
         whole = "".join(part.removesuffix("\\") for part in lines)
         ends = {part.strip("\t") for part in [*lines, whole]}
         if here.delimiter in ends:
-            self.fail("a continued line next to the end of a here-document")
+            self.fail("continued line at the end of a here-document")
         return "\n".join(lines)
 
     def filled(self, here: Here, body: str) -> None:
@@ -134,9 +134,9 @@ class Documents(Words):
             self.reads(here.simple, text)
 
     def sub_reader(self, text: str) -> Words:
-        """A reader of another text, one level deeper."""
+        """Build a parser for another text, one level deeper."""
         raise NotImplementedError
 
 
-def _continues(line: str) -> bool:
+def _is_continued(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1

@@ -1,4 +1,4 @@
-"""What backslashes stand for in `$'…'`, and which unquoted letters a shell replaces. It reads no grammar."""
+"""Decodes the escapes of `$'…'` and detects unquoted characters that a shell expands."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TILDE = re.compile(r"(?:^|[=:])~")
 
 
 def ansi(body: str) -> Word:
-    """The word that `$'body'` makes; not exact where the letter depends on the shell or its locale."""
+    """Decode `$'body'`. The word is not exact if a character depends on the shell or its locale."""
     exact = True
 
-    def decoded(found: re.Match[str]) -> str:
+    def decode_escape(found: re.Match[str]) -> str:
         nonlocal exact
         letter, octal, byte, short, long, control, other = found.groups()
         if letter is not None:
@@ -30,20 +30,20 @@ def ansi(body: str) -> Word:
             return found.group()
         code = int(octal, 8) if octal is not None else int(byte or short or long, 16)
         if code == 0:
-            raise NotParsed("a NUL character in $'…'")
-        if code > _ASCII:  # bytes of a letter, or a letter that the locale may lack
+            raise NotParsed("$'…' contains a NUL character")
+        if code > _ASCII:  # a byte of a multi-byte character, or a character that the locale may lack
             exact = False
             return found.group()
         return chr(code)
 
-    text = _ESCAPE.sub(decoded, body)
+    text = _ESCAPE.sub(decode_escape, body)
     return Word(text, exact)
 
 
 def replaced(bare: str) -> bool:
-    """True when a shell may replace these unquoted letters: a pattern, a tilde or a list in braces.
+    """Check whether a shell may expand these unquoted characters: a glob, a tilde or a brace list.
 
-    It may say so too often, never too rarely; and it looks at each letter only a few times.
+    False positives are allowed, false negatives are not. It runs in linear time.
     """
     if "*" in bare or "?" in bare or ("~" in bare and _TILDE.search(bare) is not None):
         return True
@@ -54,6 +54,6 @@ def replaced(bare: str) -> bool:
 
 
 def hides(literal: str) -> bool:
-    """True for a literal such as 'a[$(rm x)]': shells run it where a name is evaluated as arithmetic."""
+    """Check for a literal such as 'a[$(rm x)]', which shells run when they evaluate a name as arithmetic."""
     found = _INDEXED.search(literal)
     return found is not None and ("$(" in literal[found.end() :] or "`" in literal[found.end() :])

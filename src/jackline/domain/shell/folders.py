@@ -1,4 +1,4 @@
-"""Where a command runs after `cd`, as far as the text can say. Pure: no folder is looked at."""
+"""Tracks the working folder through `cd`, as far as the text shows it. Pure: it does not read the disk."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from jackline.domain.shell.model import Word
 
 MOVING = frozenset(["cd", "chdir", "pushd", "popd"])
 SOURCING = frozenset([".", "source"])
-_LONGEST = 4096  # no folder has a longer path, and a text of nothing but `cd a` would make one
+_LONGEST_PATH = 4096  # PATH_MAX; a text of many `cd a` could build a longer path
 
 
 def joined(folder: str | None, target: Word) -> str | None:
-    """The folder that `target` names, seen from `folder`; None where nobody knows."""
+    """Resolve `target` from `folder`; None if unknown."""
     if not target.exact or not target.text or target.text.startswith("~"):
         return None
     if target.text.startswith("/"):
-        return _tidy(target.text)
-    return None if folder is None else _tidy(f"{folder}/{target.text}")
+        return _normalize_path(target.text)
+    return None if folder is None else _normalize_path(f"{folder}/{target.text}")
 
 
-def _tidy(path: str) -> str | None:
-    """`a/./b/..` as a shell's own `cd` reads it."""
+def _normalize_path(path: str) -> str | None:
+    """Normalize a path such as `a/./b/..` the way `cd` does."""
     absolute = path.startswith("/")
     kept: list[str] = []
     for part in path.split("/"):
@@ -28,21 +28,21 @@ def _tidy(path: str) -> str | None:
         elif part not in ("", ".") and not (part == ".." and absolute):
             kept.append(part)
     tidied = "/" + "/".join(kept) if absolute else "/".join(kept) or "."
-    return tidied if len(tidied) <= _LONGEST else None
+    return tidied if len(tidied) <= _LONGEST_PATH else None
 
 
 def moved(folder: str | None, words: tuple[Word, ...]) -> str | None:
-    """Where the shell is after `cd …`; it is taken to succeed."""
+    """Return the folder after `cd …`, assuming that it succeeds."""
     if words[0].text == "popd" or not all(word.exact for word in words):
         return None
     given = [word for word in words[1:] if word.text not in ("-L", "--")]
     if len(given) != 1 or given[0].text.startswith(("-", "+")):
-        return None  # home, the folder before, a place on the stack, or a physical path
+        return None  # home, the previous folder, a stack entry, or a physical path
     return joined(folder, given[0])
 
 
 def may_move(words: tuple[Word, ...]) -> bool:
-    """True for a command that runs in the shell itself and may change its folder."""
+    """Check whether a command runs in the shell itself and may change its folder."""
     program = words[0]
     if not program.exact or program.text in MOVING or program.text == "eval":
         return True

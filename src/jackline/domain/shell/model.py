@@ -1,4 +1,4 @@
-"""What the text of a shell would run, as records. Pure data: nothing here reads a text or runs anything."""
+"""Records for parsed shell commands and syntax trees. Pure data: no parsing, nothing is run."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from jackline.named import NamedTuple
 
 
 class NotParsed(ValueError):
-    """The text cannot be read with certainty: nobody may rely on knowing what it would run."""
+    """The text is invalid or ambiguous, so the commands that it would run are not known."""
 
 
 class Word(NamedTuple):
-    """A word as the program gets it, quotes removed; not exact: it holds what only a shell knows at run time."""
+    """A word as the program receives it, without quotes; `exact` is false if its value is only known at run time."""
 
     text: str
     exact: bool = True
 
 
 class Redirect(NamedTuple):
-    """A file that is opened for a command; copies of open descriptors (`2>&1`) touch no file and are left out."""
+    """A file opened for a command. Copies of descriptors (`2>&1`) open no file and are left out."""
 
     operator: str  # as written, without a default descriptor: ">", ">>", "2>", "&>", ">|", "<", "<>"
     target: Word
 
 
 class Command(NamedTuple):
-    """One simple command with its wrappers taken off.
+    """One simple command without its wrappers.
 
-    `words` is empty where only files are opened (`> file`, `{ …; } > file`). A program that is not exact runs
-    nobody knows what, also where its name stands there: a wrapper whose options could not be read.
+    `words` is empty if only files are opened (`> file`, `{ …; } > file`). If the first word is not exact, the command
+    may run anything, even if it has a name: it may be a wrapper with unknown options.
     """
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
-    folder: str | None = "."  # relative to where the text starts, or absolute; None: nobody knows
-    through: tuple[str, ...] = ()  # the wrappers that were taken off, the outermost first
+    folder: str | None = "."  # absolute, or relative to the start folder; None if unknown
+    through: tuple[str, ...] = ()  # the removed wrappers, outermost first
     stdin: str = ""  # text of a here-document or here-string
-    assignments: tuple[Word, ...] = ()  # NAME=value in front of it, or given to env or sudo
+    assignments: tuple[Word, ...] = ()  # NAME=value before the command, or passed to env or sudo

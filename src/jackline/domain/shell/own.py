@@ -1,4 +1,4 @@
-"""Jackline's own command as a wrapper: a case runs what it is given as its verification. It runs nothing."""
+"""Treats the `jackline` command as a wrapper: a case runs its verification commands."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _VERIFYING = frozenset(["--verify", "--verification"])
 
 
 def commands(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """Jackline itself, and the commands of a case that it runs: at once, or when the case is closed."""
+    """Return jackline itself, and the commands that a case runs now or when it is closed."""
     del stdin
-    case = _below("case", words[1:])
-    ran = _behind_own_flags(_below("run", _below("command", case)))
+    case = _skip_subcommand("case", words[1:])
+    ran = _skip_own_flags(_skip_subcommand("run", _skip_subcommand("command", case)))
     if ran:
-        line = (Word("sh"), Word("-c"), *ran)  # a single word is a line for the shell
+        line = (Word("sh"), Word("-c"), *ran)  # a single word is a shell command line
         return Taken(calls=(line if len(ran) == 1 else ran,), through="jackline case")
-    calls = tuple((Word("sh"), Word("-c"), line) for line in _verification(case))
+    calls = tuple((Word("sh"), Word("-c"), line) for line in _find_verification(case))
     return Taken(kept=words, calls=calls, through="jackline case")
 
 
-def _below(verb: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """What stands behind a subcommand; nothing if it is another one."""
-    rest = _behind_own_flags(words)
+def _skip_subcommand(verb: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the words after this subcommand, or nothing for another subcommand."""
+    rest = _skip_own_flags(words)
     return rest[1:] if rest and rest[0] == Word(verb) else ()
 
 
-def _behind_own_flags(words: tuple[Word, ...]) -> tuple[Word, ...]:
+def _skip_own_flags(words: tuple[Word, ...]) -> tuple[Word, ...]:
     while words and words[0].text.startswith("-"):
         if words[0].text == "--":
             return words[1:]
@@ -40,8 +40,8 @@ def _behind_own_flags(words: tuple[Word, ...]) -> tuple[Word, ...]:
     return words
 
 
-def _verification(words: tuple[Word, ...]) -> Iterator[Word]:
-    """The values of `--verify CMD` and of `--verification CMD CMD`."""
+def _find_verification(words: tuple[Word, ...]) -> Iterator[Word]:
+    """Yield the values of `--verify CMD` and `--verification CMD CMD`."""
     given = False
     for word in words:
         name, sign, value = word.text.partition("=")

@@ -1,4 +1,4 @@
-"""The grammar of a shell's text: lists, pipelines and simple commands. It says what would run, never what it means."""
+"""Shell grammar: redirections, here-documents, lists, pipelines and simple commands. It does not interpret commands."""
 
 from __future__ import annotations
 
@@ -11,43 +11,21 @@ _KEYWORD = re.compile(
     r"(?:if|then|elif|else|fi|while|until|for|select|case|esac|do|done|function|coproc|\{|\}|!|\[\[)"
     r"(?=[ \t\n;&|()<>]|\Z)"
 )
-_KEYWORDS = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "while",
-        "until",
-        "for",
-        "select",
-        "case",
-        "esac",
-        "do",
-        "done",
-        "function",
-        "coproc",
-        "{",
-        "}",
-        "!",
-        "[[",
-    ]
-)
 _CLOSING = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
+_KEYWORDS = _CLOSING | {"if", "while", "until", "for", "select", "case", "function", "coproc", "{", "!", "[["}
 _TIMED = re.compile(r"time[ \t]+(?:(?:-p|--)[ \t]+)?(?=\(|(?:if|while|until|for|select|case|\{|!|\[\[)[ \t\n])")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
+_FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
 _PROMPT = re.compile(r"(?:PS[0-4]|PROMPT_COMMAND)\+?=")
 _DECLARING = frozenset(["declare", "typeset", "local", "export", "readonly"])
-# They evaluate a name such as 'a[$(rm x)]' that is given to them as a plain word.
+# Builtins that evaluate an argument such as 'a[$(rm x)]'.
 _EVALUATING = _DECLARING | {"test", "[", "let", "unset", "read", "printf", "wait", "mapfile", "readarray", "getopts"}
 
 
 class Grammar(Documents):
-    """Reads lists of commands; compound commands are added by the class that inherits."""
+    """Parses lists of commands. The subclass adds compound commands."""
 
     def compound(self) -> Node | None:
-        """The compound command that begins here, if one does."""
+        """Parse the compound command at the current position, if there is one."""
         raise NotImplementedError
 
     def keyword(self) -> str:
@@ -61,7 +39,7 @@ class Grammar(Documents):
             self.blank()
 
     def series(self, *closers: str) -> Series:
-        """Commands up to one of the closers, which is left for the caller; "" is the end of the text."""
+        """Parse commands up to one of the closers, without consuming it; "" is the end of the text."""
         items: list[Node] = []
         self.newlines()
         while not self.closing(closers):
@@ -70,7 +48,7 @@ class Grammar(Documents):
             separator = self.separator()
             items.append(Apart((node,)) if separator == "&" else node)
             if not separator and not self.closing(closers):
-                self.fail("two commands without a separator")
+                self.fail("missing separator between two commands")
             self.newlines()
         return Series(tuple(items))
 
@@ -80,11 +58,11 @@ class Grammar(Documents):
         if following and found not in _CLOSING and found not in (";;", ";&", ")"):
             return False
         if found not in closers:
-            self.fail(f"{found or 'the end'} is not expected")
+            self.fail(f"unexpected {found or 'end'}")
         return True
 
     def separator(self) -> str:
-        """Pass over what ends a command: `;`, `&` or the end of its line."""
+        """Consume the end of a command: `;`, `&` or a line break."""
         following = self.peek(2)
         if following[:1] == "\n":
             self.newline()
@@ -134,14 +112,14 @@ class Grammar(Documents):
         return Series((files, node))
 
     def fresh(self) -> Simple:
-        """A new simple command: the substitutions that are read from now on are its own."""
+        """Start a simple command, which collects the substitutions parsed from now on."""
         simple = Simple(self.depth)
         self.inner = simple.inner
         return simple
 
     def simple(self) -> Node:
         simple, start = self.fresh(), self.at
-        name = ""  # of a function, should `(` follow
+        name = ""  # the function name, if `(` follows
         while True:
             self.blank()
             if self.redirect(simple):
@@ -153,36 +131,36 @@ class Grammar(Documents):
             else:
                 name = self.argument(simple)
         if self.at == start:
-            self.fail("a command is missing")
+            self.fail("missing command")
         return simple
 
     def argument(self, simple: Simple) -> str:
-        """Read one word of a command; give it back where it may be the name of a function."""
+        """Parse one word of a command; return it if it may be the name of a function."""
         if not simple.words:
             self.plain_index()
         first = simple.words[0].text if simple.words else None
         read = self.word(arrays=first is None or first in _DECLARING)
-        opens = self.peek() in ("<", ">")  # `{a[…]}>file`: the index is evaluated
+        opens = self.peek() in ("<", ">")  # in `{a[…]}>file` the index is evaluated
         if read.hiding and (read.assignment or opens or first in _EVALUATING):
-            self.fail("a word that would run a command as arithmetic")
+            self.fail("word would run a command as arithmetic")
         if read.assignment and _PROMPT.match(read.word.text) and ("$(" in read.word.text or "`" in read.word.text):
-            self.fail("a prompt that runs a command")
+            self.fail("prompt would run a command")
         if first is None and read.plain and read.word.text in _KEYWORDS:
-            self.fail(f"{read.word.text} is not expected")
+            self.fail(f"unexpected {read.word.text}")
         (simple.assignments if first is None and read.assignment else simple.words).append(read.word)
-        plain = read.plain and _NAME.fullmatch(read.word.text) is not None
+        plain = read.plain and _FUNCTION_NAME.fullmatch(read.word.text) is not None
         return read.word.text if plain and first is None and not simple.assignments else ""
 
     def function(self, name: str) -> Node:
-        """`()` after a name, and the body."""
+        """Parse `()` after a name, and the function body."""
         self.at += 1
         self.blank()
         self.expect(")")
         return self.body_of(name)
 
     def body_of(self, name: str) -> Node:
-        """The body of a function, which is a compound command."""
+        """Parse a function body, which is a compound command."""
         self.newlines()
         if self.keyword() in ("", "!", "function", "coproc") and self.peek() != "(":
-            self.fail("the body of a function is missing")
+            self.fail("missing function body")
         return Function(name, self.command())

@@ -1,4 +1,4 @@
-"""A place in a shell's text, and the few moves that every reader of it needs. It knows no grammar."""
+"""Scanner over a shell script: position, lookahead, escapes. It does not know the grammar."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import NoReturn
 from jackline.domain.shell.model import NotParsed
 from jackline.domain.shell.tree import Node
 
-DEEPEST = 24  # a person's text has four or five levels; more is an attack on the reader's stack
+DEEPEST = 24  # people use four or five levels; more is an attack on the parser's stack
 LONGEST = 100_000
 
 _BLANK = re.compile(r"(?:[ \t]+|\\\n)*(?:#[^\n]*)?")
 
 
 class Scanner:
-    """Where the reader stands."""
+    """The current position in a script, and the basic moves."""
 
     def __init__(self, text: str, depth: int = 0, *, posix: bool = False) -> None:
-        """`posix`: the text may be read by a shell that does not know bash's own syntax."""
+        """`posix`: the shell that reads the text may not support bash syntax."""
         self.text = text
         self.end = len(text)
         self.at = 0
         self.depth = depth
         self.posix = posix
-        self.substituted = 0  # how many `$(` are open
-        self.braces = 0  # how many `${` are open
-        self.inner: list[Node] = []  # what the substitutions of the word being read would run
+        self.substituted = 0  # number of open `$(`
+        self.braces = 0  # number of open `${`
+        self.inner: list[Node] = []  # substitutions found in the current word
         if self.end > LONGEST:
-            self.fail(f"longer than {LONGEST} characters")
+            self.fail(f"the text is longer than {LONGEST} characters")
         if "\0" in text:
-            self.fail("a NUL character in it")
+            self.fail("the text contains a NUL character")
 
     def wrong(self, reason: str) -> NotParsed:
         return NotParsed(f"{reason} (at character {self.at + 1})")
@@ -41,15 +41,15 @@ class Scanner:
     def deeper(self) -> None:
         self.depth += 1
         if self.depth > DEEPEST:
-            self.fail("nested too deep")
+            self.fail("the text is nested too deeply")
 
     def bashism(self, what: str) -> None:
-        """Syntax that plain shells read as something else: certain only where the shell is bash or zsh."""
+        """Reject syntax that a plain POSIX shell would read differently from bash and zsh."""
         if self.posix:
-            self.fail(f"{what} means something else to sh")
+            self.fail(f"sh reads {what} differently")
 
     def blank(self) -> None:
-        """Pass over spaces, continued lines and a comment, up to the next token or the end of the line."""
+        """Skip spaces, continued lines and a comment, up to the next token or the end of the line."""
         found = _BLANK.match(self.text, self.at)
         if found is not None:
             self.at = found.end()
@@ -68,7 +68,7 @@ class Scanner:
             self.fail(f"{token} is missing")
 
     def upto(self, token: str) -> str:
-        """Everything before the next `token`, which is passed over."""
+        """Return everything before the next `token`, and skip the token."""
         found = self.text.find(token, self.at)
         if found < 0:
             self.fail(f"{token} is not closed")

@@ -1,4 +1,4 @@
-"""What is left when a wrapper is taken off. Pure data."""
+"""The result of removing a wrapper from a command. Pure data."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from jackline.named import NamedTuple
 
 
 class Text(NamedTuple):
-    """A text that a shell inside the wrapper reads."""
+    """Shell text that a wrapper runs."""
 
     text: str
-    posix: bool = True  # the shell may be one that does not know bash's syntax
-    same: bool = False  # it runs in the very shell: its `cd` moves the commands after it
-    read: bool = False  # it was its standard input, which is spent then
-    later: bool = False  # it runs at some other time: nobody knows in which folder
-    guess: bool = False  # it holds what only a shell knows: what is found in it may run, and more besides
+    posix: bool = True  # the shell may not support bash syntax
+    same: bool = False  # it runs in the current shell, so its `cd` affects later commands
+    read: bool = False  # it came from standard input, which is consumed
+    later: bool = False  # it runs at another time, in an unknown folder
+    guess: bool = False  # it is not exact: the commands found in it may run, and others too
 
 
 class Taken(NamedTuple):
-    """What a wrapper runs."""
+    """The commands that a wrapper runs."""
 
-    kept: tuple[Word, ...] | None = None  # the wrapper as a command of its own, where it is one or was not understood
+    kept: tuple[Word, ...] | None = None  # the wrapper itself, if it counts as a command or was not understood
     calls: tuple[tuple[Word, ...], ...] = ()
     text: Text | None = None
     through: str = ""
     assignments: tuple[Word, ...] = ()
-    folder: Word | None = None  # None: where the wrapper itself runs
-    redirects: tuple[Redirect, ...] = ()  # files that the wrapper itself writes
+    folder: Word | None = None  # None: the folder of the wrapper
+    redirects: tuple[Redirect, ...] = ()  # files that the wrapper writes

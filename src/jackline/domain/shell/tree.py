@@ -1,4 +1,4 @@
-"""The shape of a shell's text: what runs after what, and what runs apart. Pure data, without wrappers or folders."""
+"""Syntax tree of a shell script. Pure data; it knows nothing of wrappers or folders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jackline.named import NamedTuple
 
 
 class Simple:
-    """A simple command while it is read: its here-document is found only after its line has ended."""
+    """A simple command. Mutable, because its here-document follows only after the end of its line."""
 
     __slots__ = ("assignments", "depth", "inner", "redirects", "stdin", "words")
 
@@ -18,51 +18,51 @@ class Simple:
         self.words: list[Word] = []
         self.redirects: list[Redirect] = []
         self.assignments: list[Word] = []
-        self.inner: list[Node] = []  # what its substitutions run before it
+        self.inner: list[Node] = []  # its substitutions, which run before it
         self.stdin: Word | None = None
 
 
 class Series(NamedTuple):
-    """One after the other."""
+    """Commands that run one after the other."""
 
     items: tuple[Node, ...]
 
 
 class Chain(NamedTuple):
-    """What `&&` and `||` join."""
+    """Commands joined by `&&` and `||`."""
 
     first: Node
     rest: tuple[tuple[str, Node], ...]
 
 
 class Apart(NamedTuple):
-    """Each item in a shell of its own; `pipe`: some shells keep the last one for themselves."""
+    """Items that each run in a subshell. `pipe`: some shells run the last item of a pipeline in the shell itself."""
 
     items: tuple[Node, ...]
     pipe: bool = False
 
 
 class Arm(NamedTuple):
-    """One way through an `if` or a `case`."""
+    """One branch of an `if` or a `case`."""
 
     condition: Node | None
     body: Node
 
 
 class Branches(NamedTuple):
-    """At most one of the arms runs."""
+    """Branches of which at most one runs."""
 
     arms: tuple[Arm, ...]
 
 
 class Loop(NamedTuple):
-    """Its items run any number of times."""
+    """Items that run any number of times."""
 
     items: tuple[Node, ...]
 
 
 class Function(NamedTuple):
-    """A body that runs wherever its name is called."""
+    """A function definition; its body runs wherever the name is called."""
 
     name: str
     body: Node
