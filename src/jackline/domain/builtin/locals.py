@@ -1,4 +1,4 @@
-"""Programs that change files of the workspace and nothing else; where they write is judged apart. Data."""
+"""Rules for programs that only change files of the workspace. Their paths are checked separately. Data only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pdftotext|dot
 convert|magick ? remote:none
 pandoc ! --filter -F --lua-filter -L --pdf-engine --extract-media
 """
-_GIT = """
+_GIT_LOCALS = """
 git add|commit|checkout|switch|restore|reset|merge|cherry-pick|revert|stash|branch|tag|mv|rm|worktree|am|gc|\
 prune|notes|clean
 git apply ! --unsafe-paths
@@ -121,6 +121,6 @@ jackline dashboard ! --home
 typst|latexmk|pdflatex|xelatex|lualatex|bibtex|biber|makeindex ! -shell-escape --shell-escape -e
 """
 
-LOCALS = tuple(rule for text in (_FILES, _GIT, _BUILD) for rule in rows(text, CallClass.LOCAL))
-# Before the reads: they would take it for one by its first letters.
+LOCALS = tuple(rule for text in (_FILES, _GIT_LOCALS, _BUILD) for rule in rows(text, CallClass.LOCAL))
+# Before the reads, whose pattern `get-*` would match it.
 FIRST = tuple(rule for rule in LOCALS if rule.command[:3] == ("aws", "s3api", "get-object"))

@@ -1,11 +1,11 @@
-"""Programs that only look, as long as they lack the flags that make them write or run something else. Data."""
+"""Rules for programs that only read, unless a flag makes them write or run something. Data only."""
 
 from __future__ import annotations
 
 from jackline.domain.builtin.table import rows
 from jackline.domain.states import CallClass
 
-_PLAIN = """
+_PLAIN_READS = """
 ls|dir|vdir|cat|tac|head|tail|nl|wc|cut|paste|tr|rev|fold|fmt|expand|unexpand|comm|join|cmp|diff|diff3|sdiff|od|hexdump
 strings|stat|readlink|realpath|basename|dirname|pwd|du|df|id|whoami|groups|users|who|w|uname|arch|nproc|uptime|free
 grep|egrep|fgrep|zgrep|zcat|bzcat|xzcat|look|jq|gron|column|seq|factor|bc|dc|expr|numfmt|tsort|ptx
@@ -17,7 +17,7 @@ wait|jobs
 let|umask|ulimit|getopts|times|tokei|apropos|whatis|tldr|exa|eza|lsd
 uniq|xxd|json.tool|getfacl|getfattr|namei|pathchk|logname|hostid|ffprobe|pdfinfo|zipinfo
 """
-_CAREFUL = """
+_CONDITIONAL_READS = """
 export|declare|typeset|local|readonly ! PATH=* LD_* DYLD_* GIT_* BASH_ENV=* ENV=* PAGER=* EDITOR=* SHELL=* DOCKER_HOST=*
 rg ! --pre --hostname-bin
 tree ! -o --output
@@ -58,7 +58,7 @@ python|node|ruby|perl|php|java|javac|go|rustc|cargo|npm|npx|yarn|pnpm|bun|deno|p
 docker|kubectl|helm|terraform|tofu|gh|aws|gcloud|az|psql|mysql|redis-cli|tsc|pytest|ruff|mypy|dotnet|swift|mvn|\
 gradle|bundle|gem|composer ? alone:--version alone:-version alone:-V alone:--help alone:version
 """
-_GIT = """
+_GIT_READS = """
 git push ? --dry-run word:-n ! --no-dry-run
 git ls-remote ! --upload-pack --exec helper:any
 git status|blame|annotate|grep|ls-files|ls-tree|rev-parse|rev-list|describe|shortlog|cat-file|name-rev ! \
@@ -88,7 +88,7 @@ git bundle verify|list-heads
 git sparse-checkout list
 git reflog show|list|exists
 """
-_OTHERS = """
+_OTHER_READS = """
 gh pr|issue|release|repo|run|workflow|gist|label|secret|variable|cache|ruleset|project|codespace|extension|alias|\
 config|ssh-key|gpg-key|org list ! -w --web
 gh pr|issue|release|repo|run|workflow|gist|ruleset|project view ! -w --web
@@ -187,4 +187,6 @@ jackline case hypothesis list
 jackline case learning review
 """
 
-READS = tuple(rule for text in (_PLAIN, _CAREFUL, _GIT, _OTHERS) for rule in rows(text, CallClass.READ))
+READS = tuple(
+    rule for text in (_PLAIN_READS, _CONDITIONAL_READS, _GIT_READS, _OTHER_READS) for rule in rows(text, CallClass.READ)
+)

@@ -1,4 +1,4 @@
-"""What the programs that pack and unpack write and delete, as their words name it. Pure: it reads no disk."""
+"""Finds the paths that archive programs write or delete, by their arguments. Pure: it does not read the disk."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _TAR_LONG = {
 
 
 def tar(line: Line, _: Sequence[Word]) -> Iterator[Change]:
-    """Unpacking writes into a folder, packing writes the archive."""
-    flags = list(_tar_flags(line.words))
+    """Yield the folder that tar extracts to, or the archive that it writes."""
+    flags = list(_parse_tar_flags(line.words))
     letters = {letter for letter, _ in flags}
     if letters & set("cruAD"):
         archive = next((word for letter, word in flags if letter == "f"), None)
@@ -34,13 +34,13 @@ def tar(line: Line, _: Sequence[Word]) -> Iterator[Change]:
     else:
         folders = [word for letter, word in flags if letter == "C" and word.text]
         yield from (Change(word, is_container=True) for word in folders or (HERE,))
-        if "P" in letters:  # the names in the archive lead anywhere
+        if "P" in letters:  # absolute names in the archive may lead anywhere
             yield Change(NOBODY_KNOWS)
     yield from (Change(word) for letter, word in flags if letter == "g")
 
 
-def _tar_flags(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
-    """Each letter with its value; the first word holds letters also without a dash, their values follow in order."""
+def _parse_tar_flags(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
+    """Yield each letter with its value. The first word may lack the dash; its values follow in order."""
     left = deque(words)
     old = bool(left) and not left[0].text.startswith("-")
     while left:
@@ -51,11 +51,11 @@ def _tar_flags(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
             takes = letter in _TAR_VALUED and not equals and name != "--one-top-level"
             yield letter, left.popleft() if takes and left else word._replace(text=value)
         elif old or word.text.startswith("-"):
-            yield from _tar_letters(word, left, old=old)
+            yield from _parse_tar_letters(word, left, old=old)
         old = False
 
 
-def _tar_letters(word: Word, left: deque[Word], *, old: bool) -> Iterator[tuple[str, Word]]:
+def _parse_tar_letters(word: Word, left: deque[Word], *, old: bool) -> Iterator[tuple[str, Word]]:
     letters = word.text.removeprefix("-")
     for place, letter in enumerate(letters):
         joined = letters[place + 1 :]
@@ -69,14 +69,14 @@ def _tar_letters(word: Word, left: deque[Word], *, old: bool) -> Iterator[tuple[
 
 
 def zip_(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    """The archive; with -m what was packed is gone."""
+    """Yield the archive; with -m, also the packed files, which are deleted."""
     yield from (Change(word) for word in (*named[:1], *given.values(line, ("-b", "-O", "--out"))))
     if given.has_letter(line, "m") or given.has(line, "--move"):
         yield from (Change(word, deletes=True) for word in named[1:])
 
 
 def seven(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    """`7z a archive file`, `7z x archive -ofolder`."""
+    """Yield the paths of `7z a archive file` and `7z x archive -ofolder`."""
     folders = [word._replace(text=word.text[2:]) for word in line.words if word.text.startswith("-o")]
     yield from (Change(word, is_container=True) for word in folders)
     packs = bool(named) and named[0].text in {"a", "u", "d", "rn"}
@@ -88,7 +88,7 @@ def seven(line: Line, named: Sequence[Word]) -> Iterator[Change]:
 
 
 def zstd(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    """Beside each file, or where it is told to; with --rm the file itself is gone."""
+    """Yield the output files; with --rm, also the sources, which are deleted."""
     outputs = [*given.values(line, ("-o", "--output-dir-flat", "--output-dir-mirror"))]
     yield from (Change(word) for word in outputs or named)
     if given.has(line, "--rm"):

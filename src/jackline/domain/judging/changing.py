@@ -1,4 +1,4 @@
-"""Which paths a command writes or deletes, as its words name them. Pure: it reads no disk."""
+"""Finds the paths that a command writes or deletes, by its arguments. Pure: it does not read the disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WRITES_ALL = frozenset(
 _DELETES_ALL = frozenset({"rm", "rmdir", "unlink", "shred", "truncate", "rimraf"})
 _INTO_LAST = frozenset({"cp", "mv", "ln"})
 _SECOND = frozenset({"uniq", "xxd", "json.tool", "pdftotext", "convert", "magick", "split", "lz4"})
-# They change the very files that they are given: where these lie elsewhere, it counts.
+# Programs that rewrite the files that they are given, which matters if those are outside.
 _FORMATS = """
 black isort ruff autopep8 yapf pyupgrade djlint compileall venv virtualenv prettier eslint biome dprint stylelint
 standard xo rustfmt gofmt goimports gofumpt shfmt clang-format swift-format swiftformat swiftlint ktlint scalafmt
@@ -28,27 +28,27 @@ ormolu rubocop standardrb php-cs-fixer phpcbf pint rector taplo codespell typos 
 unix2dos sass sassc tailwindcss postcss esbuild swc babel
 """
 _FORMATTERS = frozenset(_FORMATS.split())
-_WHEN_TOLD = frozenset(
+_REWRITE_ON_REQUEST = frozenset(
     {"eslint", "prettier", "gofmt", "goimports", "gofumpt", "shfmt", "clang-format", "biome", "stylelint", "rubocop"}
     | {"standardrb", "codespell", "swiftlint", "ktlint", "typos", "sqlfluff", "autopep8", "yapf", "djlint", "standard"}
 )
-_CHECKING = frozenset({"--check", "--diff", "--check-only", "--list-different", "--dry-run"})
-_TELLING = frozenset(
+_CHECK_FLAGS = frozenset({"--check", "--diff", "--check-only", "--list-different", "--dry-run"})
+_REWRITE_FLAGS = frozenset(
     {"--fix", "--fix-only", "--fix-type", "--unsafe-fixes", "--write", "--write-changes", "-w", "-i", "--in-place"}
     | {"--apply", "--apply-unsafe", "-a", "-A", "--auto-correct", "--autocorrect", "--autocorrect-all", "-F"}
     | {"--format", "--reformat", "fix", "-iw"}
 )
 _ELSEWHERE = ("/", "~", "..", "$HOME", "${HOME}")
-# Flags of programs that build or test, by which they are told where to write.
+# Flags of build and test programs that name an output path.
 _RESULTS = (
     *("--output", "--output-file", "--output-dir", "--out-dir", "--outDir", "--outdir", "--outfile", "--out-file"),
     *("--junitxml", "--junit-xml", "--basetemp", "--dest", "--destdir", "--target-dir", "--prefix", "--html"),
     *("--report-dir", "--build-dir", "--log-file", "--result-log", "--save-xml", "-out", "-chdir"),
 )
-# Flags whose value is what is written.
+# Flags whose value is an output path.
 _OUTPUT: Mapping[str, tuple[str, ...]] = {
-    name: tuple(given.split())
-    for names, given in {
+    name: tuple(flags.split())
+    for names, flags in {
         "sort tree iconv base64 http pandoc": "-o --output",
         "gcc cc clang g++ clang++ c++ go dot ld as nasm swiftc ghc flex bison yacc": "-o",
         "coverage": "-d -o",
@@ -76,123 +76,123 @@ _FIND_ENDS = ("-", "(", "!", ")")
 
 
 def changes(line: Line) -> Iterator[Change]:
-    """Every path that a program which changes files is told to change; the folder it works in where none is named."""
+    """Yield every path that a program changes; its working folder if it names none."""
     named = given.named(line)
     program = line.program
     if program in _DELETES_ALL:
-        yield from _each(named, deletes=True)
+        yield from _build_changes(named, deletes=True)
     elif program in _WRITES_ALL:
-        yield from _each(named, deletes=False)
+        yield from _build_changes(named, deletes=False)
     elif program in _MODE_FIRST:
-        yield from _each(named[1:] if not given.has(line, "--reference") else named, deletes=False)
+        yield from _build_changes(named[1:] if not given.has(line, "--reference") else named, deletes=False)
     elif program in _INTO_LAST:
-        yield from _into_last(line, named)
+        yield from _find_copy_changes(line, named)
     else:
-        yield from _others(line, named)
+        yield from _find_special_changes(line, named)
 
 
 def reading_changes(line: Line) -> Iterator[Change]:
-    """What a program that only reads writes nevertheless: the second name of those that have one."""
+    """Yield the output file of a program that otherwise only reads: its second operand, if it has one."""
     if line.program in _SECOND:
         named = given.named(line)
         yield from (Change(word) for word in named[1:2] if word.text != "-")
 
 
-def _others(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+def _find_special_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     special = _SPECIAL.get(line.program)
     if special is not None:
         yield from special(line, named)
         return
     outputs = list(given.values(line, _OUTPUT.get(line.program, ())))
     yield from (Change(word) for word in outputs if word.text != "-")
-    yield from (Change(word, is_container=True) for word in _results(line, named))
+    yield from (Change(word, is_container=True) for word in _find_result_paths(line, named))
     if line.program in _SECOND:
         yield from reading_changes(line)
     elif not outputs or line.program in {"git", "go", "cmake", "pip"}:
         yield Change(HERE, is_container=True)
 
 
-def _results(line: Line, named: Sequence[Word]) -> Iterator[Word]:
-    """Paths of another place that a program which builds, tests or formats is told to write."""
-    makes = _formats(line, named) or (line.program == "uv" and [word.text for word in named[:1]] == ["venv"])
+def _find_result_paths(line: Line, named: Sequence[Word]) -> Iterator[Word]:
+    """Yield paths outside the working folder that a build, test or format program writes."""
+    makes = _rewrites_files(line, named) or (line.program == "uv" and [word.text for word in named[:1]] == ["venv"])
     written = [*given.values(line, _RESULTS), *(named if makes else ())]
     yield from (word for word in written if word.text.startswith(_ELSEWHERE))
 
 
-def _formats(line: Line, named: Sequence[Word]) -> bool:
-    """Whether it changes the files that it is given: some do unless they are to check, some only when told."""
+def _rewrites_files(line: Line, named: Sequence[Word]) -> bool:
+    """Check whether a formatter rewrites its files: some do unless they only check, some only with a flag."""
     texts = {word.text.partition("=")[0] for word in line.words}
-    if line.program not in _FORMATTERS or texts & _CHECKING:
+    if line.program not in _FORMATTERS or texts & _CHECK_FLAGS:
         return False
-    only_looks = line.program in _WHEN_TOLD or [word.text for word in named[:1]] == ["check"]
-    return not only_looks or bool(texts & _TELLING)
+    only_looks = line.program in _REWRITE_ON_REQUEST or [word.text for word in named[:1]] == ["check"]
+    return not only_looks or bool(texts & _REWRITE_FLAGS)
 
 
-def _each(named: Sequence[Word], *, deletes: bool) -> Iterator[Change]:
+def _build_changes(named: Sequence[Word], *, deletes: bool) -> Iterator[Change]:
     yield from (Change(word, deletes) for word in named if word.text != "-")
 
 
-def _into_last(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+def _find_copy_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     folders = list(given.values(line, ("-t", "--target-directory")))
     several = len(named) > 1
-    # `ln -s there` makes its link here, under the same name.
+    # `ln -s there` creates its link here, under the same name.
     yield from (Change(word, is_container=True) for word in folders or (named[-1:] if several else (HERE,)))
     if line.program == "mv":
         sources = named if folders else named[:-1]
         yield from (Change(word, deletes=True) for word in sources)
 
 
-def _install(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+def _find_install_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     if given.has_letter(line, "d") or given.has(line, "--directory"):
-        yield from _each(named, deletes=False)
+        yield from _build_changes(named, deletes=False)
     else:
-        yield from _into_last(line, named)
+        yield from _find_copy_changes(line, named)
 
 
-def _rsync(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    yield from _into_last(line, named)
+def _find_rsync_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+    yield from _find_copy_changes(line, named)
     if any(word.text.startswith("--del") for word in line.words):
         yield from (Change(word, deletes=True, is_container=True) for word in named[-1:])
     if given.has(line, "--remove-source-files"):
-        yield from _each(named[:-1], deletes=True)
+        yield from _build_changes(named[:-1], deletes=True)
 
 
-def _in_place(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    """`yq -i expression file`: an expression is no path of another place."""
+def _find_in_place_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+    """Yield the files of `yq -i expression file`; an expression does not look like a path outside."""
     del line
-    yield from _each(named, deletes=False)
+    yield from _build_changes(named, deletes=False)
 
 
-def _mktemp(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+def _find_mktemp_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     folders = given.values(line, ("-p", "--tmpdir"))
     yield from (Change(word) for word in (*folders, *named) if "/" in word.text)
 
 
-def _pre_commit(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+def _find_pre_commit_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     del line
     installs = bool(named) and named[0].text in {"install", "uninstall"}
     yield Change(Word(".git/hooks/pre-commit") if installs else HERE, is_container=not installs)
 
 
-def _second(_: Line, named: Sequence[Word]) -> Iterator[Change]:
-    """`ar r archive file`."""
+def _find_second_operand(_: Line, named: Sequence[Word]) -> Iterator[Change]:
+    """Yield the archive of `ar r archive file`."""
     yield from (Change(word) for word in named[1:2])
 
 
-def _first(_: Line, named: Sequence[Word]) -> Iterator[Change]:
+def _find_first_operand(_: Line, named: Sequence[Word]) -> Iterator[Change]:
     yield from (Change(word) for word in named[:1])
 
 
-def _dd(line: Line, _: Sequence[Word]) -> Iterator[Change]:
+def _find_dd_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
     outputs = (word for word in line.words if word.text.startswith("of="))
     yield from (Change(word._replace(text=word.text.removeprefix("of="))) for word in outputs)
 
 
-def _sed(line: Line, _: Sequence[Word]) -> Iterator[Change]:
+def _find_sed_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
     yield from (Change(word) for word in scripts.sed_files(line.words))
 
 
-def _find(line: Line, _: Sequence[Word]) -> Iterator[Change]:
+def _find_find_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
     deletes = given.has(line, "-delete")
     if deletes:
         yield from (Change(word, deletes=True, is_container=True) for word in find_starts(line))
@@ -200,7 +200,7 @@ def _find(line: Line, _: Sequence[Word]) -> Iterator[Change]:
 
 
 def find_starts(line: Line) -> tuple[Word, ...]:
-    """The folders that find begins in."""
+    """Return the folders that find starts in."""
     starts: list[Word] = []
     for word in line.words:
         if word.text in {"-H", "-L", "-P"}:
@@ -211,7 +211,7 @@ def find_starts(line: Line) -> tuple[Word, ...]:
     return tuple(starts) or (HERE,)
 
 
-def _git(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+def _find_git_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     verb = named[0].text if named else ""
     top = next(given.values(line, ("-C", "--work-tree")), HERE)
     after = tuple(named[1:])
@@ -222,7 +222,7 @@ def _git(line: Line, named: Sequence[Word]) -> Iterator[Change]:
         where = after[1:2] if verb == "clone" else after[:1]
         yield Change(where[0] if where else top, is_container=True)
     elif verb == "worktree":
-        yield from _worktree(after)
+        yield from _find_worktree_changes(after)
     else:
         yield Change(top, is_container=True)
     if verb == "bundle":
@@ -230,16 +230,16 @@ def _git(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     yield from (Change(word) for word in given.values(line, (*_GIT_OUTPUTS, *_GIT_OUTPUTS_OF.get(verb, ()))))
 
 
-def _worktree(after: tuple[Word, ...]) -> Iterator[Change]:
-    """`add path`, `move from to`, `remove path`: worktrees often lie beside the workspace."""
+def _find_worktree_changes(after: tuple[Word, ...]) -> Iterator[Change]:
+    """Yield the paths of `add path`, `move from to`, `remove path`; worktrees are often next to the workspace."""
     done = after[0].text if after else ""
     if done in {"move", "remove"}:
         yield from (Change(word, deletes=True) for word in after[1:2])
     yield from (Change(word, is_container=True) for word in (after[2:3] if done == "move" else after[1:2]))
 
 
-def _docker(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    """`docker cp container:/path file` writes here; a word with a colon is in the container."""
+def _find_docker_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+    """Yield the target of `docker cp container:/path file`; a path with a colon is in the container."""
     if named and named[0].text == "cp":
         yield from (Change(word) for word in named[2:3] if ":" not in word.text and word.text != "-")
     elif named and named[0].text in {"save", "export"}:
@@ -248,24 +248,40 @@ def _docker(line: Line, named: Sequence[Word]) -> Iterator[Change]:
         yield Change(HERE, is_container=True)
 
 
-def _patch(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+def _find_patch_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     folder = next(given.values(line, ("-d", "--directory")), HERE)
     yield Change(folder, is_container=True)
     yield from (Change(word) for word in (*named[:1], *given.values(line, ("-o", "--output", "-r", "--reject-file"))))
 
 
-def _aws(line: Line, _: Sequence[Word]) -> Iterator[Change]:
-    """`aws s3api get-object … file`: the file is its last word."""
+def _find_aws_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
+    """Yield the last word of `aws s3api get-object … file`."""
     yield from (Change(word) for word in line.words[-1:])
 
 
-def _nothing(_: Line, __: Sequence[Word]) -> Iterator[Change]:
+def _find_no_changes(_: Line, __: Sequence[Word]) -> Iterator[Change]:
     yield from ()
 
 
 _SPECIAL: dict[str, Callable[[Line, Sequence[Word]], Iterator[Change]]] = {
-    "dd": _dd, "sed": _sed, "find": _find, "git": _git, "patch": _patch, "mktemp": _mktemp, "sqlite3": _first,
-    "apply_patch": _nothing, "aws": _aws, "docker": _docker, "yq": _in_place, "dasel": _in_place, "ar": _second,
-    "pre-commit": _pre_commit, "install": _install, "rsync": _rsync, "tar": archives.tar, "zip": archives.zip_,
-    "7z": archives.seven, "zstd": archives.zstd,
-}  # fmt: skip
+    "dd": _find_dd_changes,
+    "sed": _find_sed_changes,
+    "find": _find_find_changes,
+    "git": _find_git_changes,
+    "patch": _find_patch_changes,
+    "mktemp": _find_mktemp_changes,
+    "sqlite3": _find_first_operand,
+    "apply_patch": _find_no_changes,
+    "aws": _find_aws_changes,
+    "docker": _find_docker_changes,
+    "yq": _find_in_place_changes,
+    "dasel": _find_in_place_changes,
+    "ar": _find_second_operand,
+    "pre-commit": _find_pre_commit_changes,
+    "install": _find_install_changes,
+    "rsync": _find_rsync_changes,
+    "tar": archives.tar,
+    "zip": archives.zip_,
+    "7z": archives.seven,
+    "zstd": archives.zstd,
+}

@@ -1,4 +1,4 @@
-"""The paths that the CLIs' own file tools write or delete, as their inputs name them. Pure."""
+"""Finds the paths that the agents' file tools write or delete. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _PATCHES = ("input", "patch", "patchText", "diff")
 _PATCHING = frozenset({"apply_patch", "patch"})
 _DELETING = frozenset({"delete_file"})
 _PATCH_LINE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
-_EDITORS = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})  # one tool that reads, too
+_EDITORS = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})  # one tool that also reads
 
 
 def changes(tool: str, given: Any) -> Iterator[Change]:  # noqa: ANN401 - any JSON
-    """What a call of a file tool would change."""
+    """Yield the changes that a call of a file tool would make."""
     if not isinstance(given, dict):
         if tool in _PATCHING and isinstance(given, str):
             yield from patched(given)
@@ -30,18 +30,18 @@ def changes(tool: str, given: Any) -> Iterator[Change]:  # noqa: ANN401 - any JS
     for name in _PATHS:
         path = given.get(name)
         if isinstance(path, str) and path:
-            yield Change(_word(path), deletes=tool in _DELETING)
+            yield Change(_build_word(path), deletes=tool in _DELETING)
     for name in _PATCHES:
         if tool in _PATCHING and isinstance(given.get(name), str):
             yield from patched(given[name])
 
 
 def patched(text: str) -> Iterator[Change]:
-    """The files of a patch in the form that models are taught."""
+    """Yield the files of a patch in the `*** Update File:` format."""
     for verb, path in _PATCH_LINE.findall(text):
-        yield Change(_word(path.rstrip()), deletes=verb == "Delete File")
+        yield Change(_build_word(path.rstrip()), deletes=verb == "Delete File")
 
 
-def _word(path: str) -> Word:
-    """These tools know no shell; only a home folder is understood by some."""
+def _build_word(path: str) -> Word:
+    """These tools do not use a shell, but some expand `~`."""
     return Word(path, exact=not path.startswith("~"))

@@ -1,4 +1,4 @@
-"""The words of a command that name paths: after flags, and between them. Pure; it knows no program by name."""
+"""Finds the path arguments of a command: operands and flag values. Pure; it has no code for specific programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOBODY_KNOWS = Word("$?", exact=False)
 
 
 class Change(NamedTuple):
-    """A path, and what becomes of it; a container is a folder in which things change."""
+    """A path that is written or deleted; a container is a folder whose content changes."""
 
     word: Word
     deletes: bool = False
@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 def named(line: Line) -> tuple[Word, ...]:
-    """The words that are neither flags nor values of flags, by what is known of this very program."""
+    """Return the operands: words that are neither flags nor flag values of this program."""
     valued = flags.ARGUMENTS.get(line.program, flags.NONE) | flags.VALUED.get(line.program, flags.NONE)
     verb = line.words[line.named[0]].text if line.named else ""
     valued |= flags.ARGUMENTS.get(f"{line.program} {verb}", flags.NONE)
@@ -45,7 +45,7 @@ def named(line: Line) -> tuple[Word, ...]:
 
 
 def values(line: Line, names: Sequence[str]) -> Iterator[Word]:
-    """What is given to these flags, however it is joined to them."""
+    """Yield the values of these flags, in any spelling."""
     letters = frozenset(name[1] for name in names if len(name) == len("-o"))
     for index, word in enumerate(line.words):
         name, equals, value = word.text.partition("=")
@@ -53,12 +53,12 @@ def values(line: Line, names: Sequence[str]) -> Iterator[Word]:
             yield word._replace(text=value)
         elif means(word.text, names):
             yield from line.words[index + 1 : index + 2]
-        elif (joined := _joined(word.text, letters)) is not None:
+        elif (joined := _find_joined_value(word.text, letters)) is not None:
             yield from (word._replace(text=joined),) if joined else line.words[index + 1 : index + 2]
 
 
-def _joined(text: str, letters: frozenset[str]) -> str | None:
-    """What stands behind the letter in `-fsSLo/file`; empty: its value is the next word; None: it is not there."""
+def _find_joined_value(text: str, letters: frozenset[str]) -> str | None:
+    """Return the value joined to a letter in `-fsSLo/file`; empty if it is the next word, None if not found."""
     if text[:1] != "-" or text[1:2] in {"", "-"}:
         return None
     for place, letter in enumerate(text[1:], 1):
@@ -70,16 +70,16 @@ def _joined(text: str, letters: frozenset[str]) -> str | None:
 
 
 def means(text: str, names: Sequence[str]) -> bool:
-    """A flag by its name; many programs take a long one by its beginning, too."""
+    """Check whether a word is one of these flags; many programs accept an abbreviated long flag."""
     shortened = text.startswith("--") and len(text) > len("--x") and any(name.startswith(text) for name in names)
     return text in names or shortened
 
 
 def has(line: Line, flag: str) -> bool:
-    """Whether a flag stands there, alone or with its value."""
+    """Check for a flag, with or without a value."""
     return any(word.text == flag or word.text.startswith(f"{flag}=") for word in line.words)
 
 
 def has_letter(line: Line, letter: str) -> bool:
-    """Whether a short flag stands there, also among others."""
+    """Check for a short flag, alone or in a cluster."""
     return any(word.text[:1] == "-" and word.text[1:2] != "-" and letter in word.text[1:] for word in line.words)

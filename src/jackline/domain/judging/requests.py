@@ -1,4 +1,4 @@
-"""Whether the command of an HTTP client only asks for something, or sends something. Pure; by its words alone."""
+"""Checks whether an HTTP client command only reads or also sends data. Pure; by its arguments alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
     from jackline.domain.shell import Word
 
-READS, SENDS, OPEN = "reads", "sends", "open"  # the last: nobody can say
-_ASKING = frozenset({"GET", "HEAD", "OPTIONS"})
-_METHODS = _ASKING | {"POST", "PUT", "PATCH", "DELETE", "CONNECT", "TRACE"}
+READS, SENDS, OPEN = "reads", "sends", "open"  # open: unknown
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_METHODS = _READING_METHODS | {"POST", "PUT", "PATCH", "DELETE", "CONNECT", "TRACE"}
 _CURL_VALUED = frozenset("AbcCdDeEFhHKmoPQrtTuUwxXyYz")
 _CURL_LONG = (
     *("--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--form", "--form-string"),
@@ -21,7 +21,7 @@ _WGET_LONG = ("--post-data", "--post-file", "--body-data", "--body-file")
 _API_LONG = ("--field", "--raw-field", "--input", "--form")
 
 
-# With every other scheme it talks, and what it says comes from its standard input.
+# With any other scheme curl is interactive and sends its standard input.
 _CURL_FETCHES = ("http", "https", "ftp", "ftps", "file", "sftp", "scp", "tftp")
 _CURL_SWITCHES = (
     "--silent --show-error --fail --fail-with-body --location --insecure --verbose --compressed --include --head "
@@ -31,69 +31,68 @@ _CURL_ALONE = frozenset(_CURL_SWITCHES.split())
 
 
 def kind(program: str, words: Sequence[Word], names: Sequence[Word]) -> str:
-    """`reads`, `sends` or `open`."""
-    told = _KINDS[program](words, [word.text for word in names])
-    # A word that only the shell knows may be any flag.
-    return (
-        OPEN if told == READS and any(not word.exact and word.text[:1] in {"$", "`", "{"} for word in words) else told
-    )
+    """Return `reads`, `sends` or `open`."""
+    found = _CLASSIFIERS[program](words, [word.text for word in names])
+    # An inexact word may expand to any flag.
+    is_inexact = any(not word.exact and word.text[:1] in {"$", "`", "{"} for word in words)
+    return OPEN if found == READS and is_inexact else found
 
 
 def address(words: Sequence[Word]) -> str:
-    """The address that a command names; empty if none is to be seen."""
+    """Return the URL in the arguments; empty if there is none."""
     texts = [word.text for word in words]
     whole = (text for text in texts if "://" in text and not text.startswith("-"))
     named = (text for text in texts if not text.startswith("-") and text.upper() not in _METHODS)
     return next(whole, "") or next(named, "")
 
 
-def _curl(words: Sequence[Word], _: list[str]) -> str:
-    sent, method, as_query = _talks(words), "", False
-    flags = list(_curl_flags(words))
+def _classify_curl(words: Sequence[Word], _: list[str]) -> str:
+    sent, method, as_query = _has_interactive_scheme(words), "", False
+    flags = list(_parse_flags(words))
     for name, value in flags:
         if name in {"-X", "--request"}:
             method = value.upper()
-        sent = sent or name in {"-d", "-F", "-T", "-K", "-Q", "-a"} or _is_one(name, _CURL_LONG)
-    as_query = any(name in {"-G", "--get"} for name, _ in _curl_flags(words, sure=True))
+        sent = sent or name in {"-d", "-F", "-T", "-K", "-Q", "-a"} or _is_long_flag(name, _CURL_LONG)
+    as_query = any(name in {"-G", "--get"} for name, _ in _parse_flags(words, sure=True))
     only_query = (
         as_query
-        and not _talks(words)
-        and not any(name in {"-F", "-T", "-K", "-Q"} or _is_one(name, _CURL_LONG[5:]) for name, _ in flags)
+        and not _has_interactive_scheme(words)
+        and not any(name in {"-F", "-T", "-K", "-Q"} or _is_long_flag(name, _CURL_LONG[5:]) for name, _ in flags)
     )
-    if method and method not in _ASKING:
+    if method and method not in _READING_METHODS:
         return SENDS
     return SENDS if sent and not only_query else READS
 
 
-def _talks(words: Sequence[Word]) -> bool:
+def _has_interactive_scheme(words: Sequence[Word]) -> bool:
     schemes = (word.text.partition("://") for word in words if not word.text.startswith("-"))
     return any(mark and scheme.lower() not in _CURL_FETCHES and scheme.isalnum() for scheme, mark, _ in schemes)
 
 
-def _curl_flags(words: Sequence[Word], *, sure: bool = False) -> Iterator[tuple[str, str]]:
-    """Each flag with the word that follows, or what is joined to it; a word may hold several short ones.
+def _parse_flags(words: Sequence[Word], *, sure: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield each flag with the next word or its joined value; a word may hold several short flags.
 
-    With `sure` without those that may be the value of the flag before: `-H -G` sends the header "-G".
+    With `sure`, skip words that may be the value of the previous flag: `-H -G` sends the header "-G".
     """
     for index, word in enumerate(words):
-        if sure and index and _may_take(words[index - 1].text):
+        if sure and index and _may_take_value(words[index - 1].text):
             continue
         after = words[index + 1].text if index + 1 < len(words) else ""
         name, equals, value = word.text.partition("=")
         if name.startswith("--"):
             yield name, value if equals else after
         elif name.startswith("-"):
-            yield from _short(word.text, after)
+            yield from _split_short_flags(word.text, after)
 
 
-def _may_take(text: str) -> bool:
-    """Whether the word after this one may be its value."""
+def _may_take_value(text: str) -> bool:
+    """Check whether the next word may be the value of this one."""
     if text.startswith("--"):
         return "=" not in text and text not in _CURL_ALONE
     return text.startswith("-") and any(letter in _CURL_VALUED for letter in text[1:])
 
 
-def _short(text: str, after: str) -> Iterator[tuple[str, str]]:
+def _split_short_flags(text: str, after: str) -> Iterator[tuple[str, str]]:
     for position, letter in enumerate(text[1:], 1):
         joined = text[position + 1 :]
         yield f"-{letter}", joined or after
@@ -101,48 +100,56 @@ def _short(text: str, after: str) -> Iterator[tuple[str, str]]:
             return
 
 
-def _wget(words: Sequence[Word], _: list[str]) -> str:
-    for name, value in _curl_flags(words):
-        if _is_one(name, _WGET_LONG) or (_is_one(name, ("--method",)) and value.upper() not in _ASKING):
+def _classify_wget(words: Sequence[Word], _: list[str]) -> str:
+    for name, value in _parse_flags(words):
+        if _is_long_flag(name, _WGET_LONG) or (
+            _is_long_flag(name, ("--method",)) and value.upper() not in _READING_METHODS
+        ):
             return SENDS
     return READS
 
 
-def _httpie(words: Sequence[Word], named: list[str]) -> str:
-    if any(_is_one(word.text.partition("=")[0], ("--raw",)) for word in words):
+def _classify_httpie(words: Sequence[Word], named: list[str]) -> str:
+    if any(_is_long_flag(word.text.partition("=")[0], ("--raw",)) for word in words):
         return SENDS
     if not named:
         return READS
     method = named[0].upper()
     if method in _METHODS:
-        return READS if method in _ASKING and not any(map(_is_item, named[2:])) else SENDS
-    # Without a method it depends on what comes through its standard input.
-    return SENDS if any(map(_is_item, named[1:])) else OPEN
+        return READS if method in _READING_METHODS and not any(map(_is_body_item, named[2:])) else SENDS
+    # Without a method, it depends on standard input.
+    return SENDS if any(map(_is_body_item, named[1:])) else OPEN
 
 
-def _is_item(text: str) -> bool:
-    """A part of a body: `name=value`, `name:=1`, `name@file`; but `name==value` belongs to the address."""
+def _is_body_item(text: str) -> bool:
+    """Check for a part of the body: `name=value`, `name:=1`, `name@file`; but `name==value` is a query parameter."""
     return ("=" in text and "==" not in text) or "@" in text
 
 
-def _api(words: Sequence[Word], named: list[str]) -> str:
-    """`gh api`: with fields it posts, unless it is told otherwise."""
+def _classify_api(words: Sequence[Word], named: list[str]) -> str:
+    """Classify `gh api`, which sends POST if it has fields, unless a method is given."""
     method, sent = "", False
-    for name, value in _curl_flags(words):
+    for name, value in _parse_flags(words):
         if name in {"-X", "--method"}:
             method = value.upper()
-        sent = sent or name in {"-f", "-F"} or _is_one(name, _API_LONG)
+        sent = sent or name in {"-f", "-F"} or _is_long_flag(name, _API_LONG)
     if "graphql" in named:
         plain = all(word.exact for word in words) and not any("mutation" in word.text for word in words)
         opaque = any(word.text == "--input" or "=@" in word.text for word in words)
         return READS if plain and not opaque else SENDS
     if method:
-        return READS if method in _ASKING else SENDS
+        return READS if method in _READING_METHODS else SENDS
     return SENDS if sent else READS
 
 
-def _is_one(name: str, flags: Sequence[str]) -> bool:
+def _is_long_flag(name: str, flags: Sequence[str]) -> bool:
     return name.startswith("--") and len(name) > len("--x") and any(flag.startswith(name) for flag in flags)
 
 
-_KINDS = {"curl": _curl, "wget": _wget, "http": _httpie, "gh": _api, "glab": _api}
+_CLASSIFIERS = {
+    "curl": _classify_curl,
+    "wget": _classify_wget,
+    "http": _classify_httpie,
+    "gh": _classify_api,
+    "glab": _classify_api,
+}

@@ -1,4 +1,4 @@
-"""Whether a script for sed, awk or sqlite3 only works on text: they can write files and run commands, too. Pure."""
+"""Checks whether a script for sed, awk or sqlite3 writes files or runs commands. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SED_CHANGES = "|".join(
 )
 _SED_TEXT = r"[aic]\\?[^\n]*+"
 _SED_ONE = rf"{_SED_RANGE}(?:{_SED_CHANGES}|[dDpPnNhHgGxqQ=lz]\s*\d*|{_SED_TEXT}|b\s*\w*|t\s*\w*|:\w+)?"
-# Nothing is tried twice: a script of an agent must not keep the gate busy.
+# Possessive and atomic: no backtracking, so an agent's script cannot block the gate.
 _SED = re.compile(rf"\s*+(?:{_SED_RANGE}\{{\s*+)?(?>{_SED_ONE})\s*+(?:[;\n}}]\s*+(?>{_SED_ONE})\s*+)*+", re.DOTALL)
 _SED_SCRIPTED = frozenset({"-e", "--expression"})
 _LONGEST = 1_000
@@ -31,33 +31,33 @@ _SQL_SHOWS = (
     "bail|changes|databases|dbinfo|dump|echo|eqp|exit|explain|fullschema|headers?|help|indexes|indices|limits?|mode"
     "|nullvalue|print|quit|schema|separator|sha3sum|show|stats|tables|timeout|timer|version|width"
 )
-# Every other command of its own may be shortened, and may reach a file or a program.
+# Other dot commands may be abbreviated, and may access files or programs.
 _SQL_RISK = re.compile(rf"(?im)^[^\S\n]*+\.(?!(?:{_SQL_SHOWS})(?:\s|$))|writefile|load_extension|edit\s*+\(|\battach\b")
-_SQL_COPIES = (re.compile(r"(?i)\bvacuum\b"), re.compile(r"(?i)\binto\b"))  # both: into another file
+_SQL_COPIES = (re.compile(r"(?i)\bvacuum\b"), re.compile(r"(?i)\binto\b"))  # both together: copy into another file
 
 
 def is_plain(program: str, words: Sequence[Word]) -> bool:
-    """Whether the script can be read here, and holds nothing that reaches a file or a command."""
-    return _PLAIN[program](words)
+    """Check that the script is known and accesses neither files nor commands."""
+    return _CHECKERS[program](words)
 
 
 def sed_files(words: Sequence[Word]) -> tuple[Word, ...]:
-    """The files that sed works on: its script, if it is no flag's value, stands before them."""
-    scripts, files = _sed_words(words)
+    """Return the files of sed; the script comes first unless a flag gives it."""
+    scripts, files = _split_sed_words(words)
     return files if scripts else files[1:]
 
 
-def _sed(words: Sequence[Word]) -> bool:
+def _is_plain_sed(words: Sequence[Word]) -> bool:
     if any(word.text in {"-f", "--file"} or word.text.startswith(("--file=", "-f")) for word in words):
         return False
-    scripts, files = _sed_words(words)
+    scripts, files = _split_sed_words(words)
     found = scripts or files[:1]
     return bool(found) and all(
         word.exact and len(word.text) <= _LONGEST and _SED.fullmatch(word.text) for word in found
     )
 
 
-def _sed_words(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+def _split_sed_words(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     scripts: list[Word] = []
     files: list[Word] = []
     left = iter(words)
@@ -75,7 +75,7 @@ def _sed_words(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...
     return tuple(scripts), tuple(files)
 
 
-def _awk(words: Sequence[Word]) -> bool:
+def _is_plain_awk(words: Sequence[Word]) -> bool:
     left = iter(words)
     for word in left:
         if word.text in _AWK_VALUED:
@@ -83,21 +83,20 @@ def _awk(words: Sequence[Word]) -> bool:
         elif not word.text.startswith("-"):
             return word.exact and not _AWK_RISK.search(word.text)
         elif word.text not in _AWK_ALONE and not word.text.startswith(_AWK_VALUED):
-            return False  # a script or a library in a file, or a file that is written
+            return False  # a script or library file, or an output file
     return False
 
 
-def _sqlite3(words: Sequence[Word]) -> bool:
-    """With its statements in the command; what comes through a pipe nobody can see."""
+def _is_plain_sqlite(words: Sequence[Word]) -> bool:
+    """Check the statements in the arguments; a statement from a pipe is unknown, so there must be one."""
     named = [word for word in words if not word.text.startswith("-")]
     flags = {word.text.lstrip("-") for word in words if word.text.startswith("-")}
     if len(named) < len(("file", "statement")) or flags & {"init", "cmd", "A", "interactive"}:
         return False
-    return all(word.exact and _is_plain_sql(word.text) for word in named[1:])
+    return all(
+        word.exact and not _SQL_RISK.search(word.text) and not all(copy.search(word.text) for copy in _SQL_COPIES)
+        for word in named[1:]
+    )
 
 
-def _is_plain_sql(text: str) -> bool:
-    return not _SQL_RISK.search(text) and not all(word.search(text) for word in _SQL_COPIES)
-
-
-_PLAIN = {"sed": _sed, "awk": _awk, "sqlite3": _sqlite3}
+_CHECKERS = {"sed": _is_plain_sed, "awk": _is_plain_awk, "sqlite3": _is_plain_sqlite}

@@ -1,6 +1,6 @@
-"""One command of a shell's text, sorted under a rule: the layers' own before the built-in ones. Pure.
+"""Classifies one shell command: configured rules come before the built-in ones. Pure.
 
-What it writes or deletes is judged apart from what it is: a read whose output goes into a foreign file is no read.
+Files that it writes or deletes are classified separately: a read whose output goes to a file outside is not a read.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from jackline.domain import builtin, policy
 from jackline.domain.builtin import runners
 from jackline.domain.combining import class_rank, decision_rank
 from jackline.domain.events import NOTHING
-from jackline.domain.judging import arguments, changing, filetools, places
-from jackline.domain.judging import fields as told
+from jackline.domain.judging import arguments, changing, fields, filetools, places
 from jackline.domain.judging.arguments import Line
 from jackline.domain.judging.given import Change
 from jackline.domain.judging.places import Place
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
 _MOST_DEPTH = 4
-_MOST_SEARCHED = 50  # commands of one call that are read again for each that is fed by another
+_MOST_SEARCHED = 50  # most commands that are checked for each command fed by another one
 
 
 class Found(NamedTuple):
@@ -40,12 +39,12 @@ class Found(NamedTuple):
     why: str
     fields: Mapping[str, Any] = NOTHING
     is_exact: bool = True  # its words are known before it runs
-    folder: str = ""  # where it runs; empty: nobody can say
-    is_output: bool = False  # a file that the command before it writes into
+    folder: str = ""  # where it runs; empty if unknown
+    is_output: bool = False  # a file that the previous command writes to
 
 
-class _Place(NamedTuple):
-    """What is around a command."""
+class _Scope(NamedTuple):
+    """The rules, tool and folders that apply to a command."""
 
     rules: tuple[Rule, ...]
     tool: str
@@ -57,60 +56,56 @@ class _Place(NamedTuple):
 def sort(
     rules: tuple[Rule, ...], tool: str, command: Command, everything: tuple[Command, ...], workspace: str, start: str
 ) -> Iterator[Found]:
-    """The command itself, then every file that is opened for it."""
+    """Classify the command itself, then every file that is opened for it."""
     folder = None if command.folder is None else places.resolved(command.folder, start)
-    around = _Place(rules, tool, everything, workspace, folder)
+    scope = _Scope(rules, tool, everything, workspace, folder)
     if command.words:
-        yield _sorted(command, around, _MOST_DEPTH)
+        yield _classify(command, scope, _MOST_DEPTH)
     for redirect in command.redirects:
         if (">" in redirect.operator or places.is_socket(redirect.target)) and (
             redirect.target.text not in places.DEVICES
         ):
             target = f"{redirect.operator} {redirect.target.text}"
-            yield _placed(Change(redirect.target), target, None, command, around)._replace(is_output=True)
+            yield _classify_change(Change(redirect.target), target, None, command, scope)._replace(is_output=True)
 
 
-def _sorted(command: Command, around: _Place, depth: int) -> Found:
-    words = _told(command)
+def _classify(command: Command, scope: _Scope, depth: int) -> Found:
+    text = " ".join(word.text for word in command.words)
+    words = f"{text} (through {', '.join(command.through)})" if command.through else text
     line = arguments.read(command.words)
     inner = runners.inner(line) if depth else None
-    own = _own_rule(around, line, command)
+    own = _find_configured_rule(scope, line, command)
     if inner is not None and own is None:
-        return _sorted(command._replace(words=inner), around, depth - 1)._replace(words=words)
+        return _classify(command._replace(words=inner), scope, depth - 1)._replace(words=words)
     certain = line.is_certain
-    base, line, why = own or _built_in(line, command)
-    found = Found(words, base, why, folder=around.folder or "")
+    base, line, why = own or _find_builtin_rule(line, command)
+    found = Found(words, base, why, folder=scope.folder or "")
     if own is None and base.call_class in {CallClass.READ, CallClass.LOCAL}:
-        found = _with_changes(found, line, command, around)
-    found = _tightened(found, around, line, command)
+        found = _apply_changes(found, line, command, scope)
+    found = _apply_tightening(found, scope, line, command)
     if found.rule.call_class is not CallClass.EFFECT:
         return found
-    named = {**told.fields(found.rule, line, command), **found.fields}
+    named = {**fields.fields(found.rule, line, command), **found.fields}
     sure = certain and line.doubtful >= len(found.rule.command) - 1 and not is_steered(command, line.program)
     exact = sure and all(word.exact for word in line.words) and not _is_fed(command)
-    return _elsewhere(found._replace(fields=named, is_exact=exact), line)
-
-
-def _told(command: Command) -> str:
-    text = " ".join(word.text for word in command.words)
-    return f"{text} (through {', '.join(command.through)})" if command.through else text
+    return _set_git_folder(found._replace(fields=named, is_exact=exact), line)
 
 
 # --- which rule
 
 
-def _own_rule(around: _Place, line: Line, command: Command) -> tuple[Rule, Line, str] | None:
-    for rule in policy.in_order(around.rules):
+def _find_configured_rule(scope: _Scope, line: Line, command: Command) -> tuple[Rule, Line, str] | None:
+    for rule in policy.in_order(scope.rules):
         if rule.tightens:
             continue
-        fitting = _fitting(rule, around.tool, line, command)
+        fitting = _match_line(rule, scope.tool, line, command)
         if fitting is not None:
-            return rule, fitting, _why(rule)
+            return rule, fitting, _describe_match(rule)
     return None
 
 
-def _fitting(rule: Rule, tool: str, line: Line, command: Command) -> Line | None:
-    """The line as the rule reads it, or None if it speaks of something else."""
+def _match_line(rule: Rule, tool: str, line: Line, command: Command) -> Line | None:
+    """Return the line as the rule matches it, or None if it does not match."""
     if rule.tool and not policy.is_for(rule, tool):
         return None
     if not rule.command:
@@ -122,58 +117,53 @@ def _fitting(rule: Rule, tool: str, line: Line, command: Command) -> Line | None
     return next((one for one in arguments.shifted(command.words) if arguments.fits(rule, one)), None)
 
 
-def _built_in(line: Line, command: Command) -> tuple[Rule, Line, str]:
-    # Where nobody knows the program, it may be a wrapper before the real one.
+def _find_builtin_rule(line: Line, command: Command) -> tuple[Rule, Line, str]:
+    # An unknown program may be a wrapper before the real one.
     if arguments.asks_for_help(line):
-        return builtin.NOTHING_RUN, line, "it only asks how it is used"
+        return builtin.NOTHING_RUN, line, "it only prints help"
     lines = (line,) if line.is_certain else tuple(arguments.shifted(command.words))
     for one in lines:
-        for rule in _candidates(one.program, one.names[0].text if one.names and one.doubtful else None):
-            # A harmless name among its words does not make a program harmless that nobody knows.
+        for rule in _find_candidates(one.program, one.names[0].text if one.names and one.doubtful else None):
+            # A harmless name among the arguments does not make an unknown program harmless.
             doubtful = is_steered(command, one.program) or not line.is_certain
             if arguments.fits(rule, one) and (arguments.is_lenient(rule) or not doubtful):
-                return rule, one, _why(rule)
-    said = (
-        "the program is known only when it runs"
-        if not line.is_certain
-        else f"no rule speaks of '{line.program}' with these words"
-    )
-    return policy.UNKNOWN, line, said
+                return rule, one, _describe_match(rule)
+    if not line.is_certain:
+        return policy.UNKNOWN, line, "the program is only known at run time"
+    return policy.UNKNOWN, line, f"no rule matches '{line.program}' with these arguments"
 
 
 @lru_cache(maxsize=1024)
-def _candidates(program: str, subcommand: str | None) -> tuple[Rule, ...]:
-    """The built-in rules that may fit; None: nobody knows which word is the subcommand."""
+def _find_candidates(program: str, subcommand: str | None) -> tuple[Rule, ...]:
+    """Return the built-in rules that may match; `subcommand` is None if it cannot be determined."""
     rules = builtin.of_program(program)
     if subcommand is None:
         return rules
     return tuple(r for r in rules if len(r.command) == 1 or arguments.is_called(r.command[1], subcommand))
 
 
-def _why(rule: Rule) -> str:
+def _describe_match(rule: Rule) -> str:
     if not rule.command:
-        return f"the tool's name fits '{rule.tool}' ({rule.layer})"
+        return f"the tool name matches '{rule.tool}' ({rule.layer})"
     having = f" with {' or '.join(rule.having)}" if rule.having and len(rule.having) <= _MOST_DEPTH else ""
-    return f"the command fits '{' '.join(rule.command)}'{having} ({rule.layer})"
+    return f"the command matches '{' '.join(rule.command)}'{having} ({rule.layer})"
 
 
-def _tightened(found: Found, around: _Place, line: Line, command: Command) -> Found:
-    """What a project that nobody trusts adds: only what is stricter."""
-    rules = (rule for rule in policy.in_order(around.rules) if rule.tightens)
-    rule = next((rule for rule in rules if _fitting(rule, around.tool, line, command) is not None), None)
+def _apply_tightening(found: Found, scope: _Scope, line: Line, command: Command) -> Found:
+    """Apply the rules of an untrusted project, which can only make a call stricter."""
+    rules = (rule for rule in policy.in_order(scope.rules) if rule.tightens)
+    rule = next((rule for rule in rules if _match_line(rule, scope.tool, line, command) is not None), None)
     tighter = policy.tighten(found.rule, rule)
-    return (
-        found
-        if tighter is found.rule
-        else found._replace(rule=tighter, why=f"{found.why}; tightened by {_why(rule)}" if rule else found.why)
-    )
+    if rule is None or tighter is found.rule:
+        return found
+    return found._replace(rule=tighter, why=f"{found.why}; tightened by {_describe_match(rule)}")
 
 
-# --- what it changes
+# --- changed files
 
 
-def _with_changes(found: Found, line: Line, command: Command, around: _Place) -> Found:
-    """The strictest of what the command is and of everything that it changes."""
+def _apply_changes(found: Found, line: Line, command: Command, scope: _Scope) -> Found:
+    """Return the strictest of the command's own rule and the rules of the files that it changes."""
     if found.rule.call_class is CallClass.READ:
         changes = changing.reading_changes(line)
     elif line.program in {"apply_patch", "patch"} and "***" in command.stdin:
@@ -182,7 +172,7 @@ def _with_changes(found: Found, line: Line, command: Command, around: _Place) ->
         changes = changing.changes(line)
     strictest = found
     for change in changes:
-        placed = _placed(change, found.words, found, command, around)
+        placed = _classify_change(change, found.words, found, command, scope)
         if _rank(placed.rule) > _rank(strictest.rule):
             strictest = placed
     return strictest
@@ -192,19 +182,19 @@ def _rank(rule: Rule) -> tuple[int, int]:
     return class_rank(rule), decision_rank(rule)
 
 
-def _placed(change: Change, words: str, otherwise: Found | None, command: Command, around: _Place) -> Found:
-    place = _place_of(change, command, around)
+def _classify_change(change: Change, words: str, otherwise: Found | None, command: Command, scope: _Scope) -> Found:
+    place = _find_zone(change, command, scope)
     kept = otherwise.rule if otherwise and otherwise.rule.call_class is CallClass.LOCAL else builtin.INSIDE_WRITE
-    rule = _rule_of(place, change) or kept
+    rule = _find_zone_rule(place, change) or kept
     if otherwise is not None and rule is otherwise.rule:
         return otherwise
-    folder = around.folder or ""
+    folder = scope.folder or ""
     path = places.resolved(change.word.text, folder) if change.word.exact and folder else change.word.text
     why = f"it {'deletes' if change.deletes else 'writes'} {path}, {place.value}"
-    return Found(words, rule, why, {"path": path, **told.fed_by(command)}, change.word.exact and bool(folder), folder)
+    return Found(words, rule, why, {"path": path, **fields.fed_by(command)}, change.word.exact and bool(folder), folder)
 
 
-def _rule_of(place: Place, change: Change) -> Rule | None:
+def _find_zone_rule(place: Place, change: Change) -> Rule | None:
     match place:
         case Place.OUTSIDE:
             return builtin.OUTSIDE_DELETE if change.deletes else builtin.OUTSIDE_WRITE
@@ -217,24 +207,24 @@ def _rule_of(place: Place, change: Change) -> Rule | None:
     return None
 
 
-def _place_of(change: Change, command: Command, around: _Place) -> Place:
+def _find_zone(change: Change, command: Command, scope: _Scope) -> Place:
     word = change.word
-    if "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(around):
+    if "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(scope):
         return Place.INSIDE
-    return places.place(word, around.folder, around.workspace)
+    return places.place(word, scope.folder, scope.workspace)
 
 
 def _is_fed(command: Command) -> bool:
-    """Whether some of its words come from another program while it runs."""
+    """Check whether some of its words come from another program at run time."""
     return any(wrapper.startswith(("xargs", "find")) for wrapper in command.through)
 
 
-def _is_listed_inside(around: _Place) -> bool:
-    """Whether every name that is handed on comes from a search below the workspace."""
-    if len(around.everything) > _MOST_SEARCHED:
+def _is_listed_inside(scope: _Scope) -> bool:
+    """Check whether every name passed on comes from a search inside the workspace."""
+    if len(scope.everything) > _MOST_SEARCHED:
         return False
     searched = False
-    for command in around.everything:
+    for command in scope.everything:
         if _is_fed(command) or not command.words:
             continue
         line = arguments.read(command.words)
@@ -242,14 +232,14 @@ def _is_listed_inside(around: _Place) -> bool:
             return False
         if line.program == "find":
             searched = True
-            starts = (places.place(word, around.folder, around.workspace) for word in changing.find_starts(line))
+            starts = (places.place(word, scope.folder, scope.workspace) for word in changing.find_starts(line))
             if not all(place in {Place.INSIDE, Place.HEART, Place.TEMPORARY} for place in starts):
                 return False
     return searched
 
 
-def _elsewhere(found: Found, line: Line) -> Found:
-    """`git -C folder` works there, not here."""
+def _set_git_folder(found: Found, line: Line) -> Found:
+    """Set the folder of `git -C folder`."""
     if line.program != "git":
         return found
     folders = [after for word, after in zip(line.words, line.words[1:], strict=False) if word.text == "-C"]

@@ -1,4 +1,4 @@
-"""Variables in front of a command with which a program does what somebody else says. Pure; by their names alone."""
+"""Detects environment variables before a command that change which code it runs. Pure; checks names only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HARMLESS_WHOLE = frozenset(
     f"{name}={value}" for name in ("GIT_PAGER", "PAGER", "GIT_EDITOR", "EDITOR", "GIT_SEQUENCE_EDITOR")
     for value in ("", "cat", "true", ":")
 )  # fmt: skip
-# Where the settings of a person lie: these programs find there what to run.
+# The user's configuration folders: these programs read there what to run.
 _HOMES = ("HOME=", "XDG_CONFIG_HOME=")
 _CONFIGURED = frozenset(
     {"git", "curl", "wget", "bat", "ack", "ag", "kubectl", "docker", "helm", "gh", "sqlite3", "psql"}
@@ -27,13 +27,12 @@ _CONFIGURED = frozenset(
 
 
 def is_steered(command: Command, program: str) -> bool:
-    """Whether one of its variables, or of the shell before it, may make it another program."""
-    return any(_steers(text, program) for text, _ in command.assignments)
-
-
-def _steers(text: str, program: str) -> bool:
-    name, _, value = text.partition("=")
-    whole = f"{name.removesuffix('+')}={value}"
-    if whole.startswith(_HOMES):
-        return program in _CONFIGURED
-    return whole.startswith(_STEERING) and whole not in _HARMLESS_WHOLE and not whole.startswith(_HARMLESS)
+    """Check whether a variable of the command, or of its shell, may make it run other code."""
+    for text, _ in command.assignments:
+        name, _, value = text.partition("=")
+        whole = f"{name.removesuffix('+')}={value}"
+        if whole.startswith(_HOMES) and program in _CONFIGURED:
+            return True
+        if whole.startswith(_STEERING) and whole not in _HARMLESS_WHOLE and not whole.startswith(_HARMLESS):
+            return True
+    return False

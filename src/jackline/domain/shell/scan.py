@@ -65,13 +65,13 @@ class Scanner:
 
     def expect(self, token: str) -> None:
         if not self.take(token):
-            self.fail(f"{token} is missing")
+            self.fail(f"missing {token}")
 
     def upto(self, token: str) -> str:
         """Return everything before the next `token`, and skip the token."""
         found = self.text.find(token, self.at)
         if found < 0:
-            self.fail(f"{token} is not closed")
+            self.fail(f"unclosed {token}")
         passed = self.text[self.at : found]
         self.at = found + len(token)
         return passed
