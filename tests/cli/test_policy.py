@@ -50,7 +50,7 @@ def test_a_broken_layer_refuses_work_with_its_line_and_takes_no_look_away(projec
     write = user_policy if layer == "user" else project_policy
     path = write(project, ASKED + 'tol = "x"\n')
     said = refused(project.play(SAY))
-    assert f"{path}:7: rule 1 'mail': unknown word 'tol'" in said
+    assert f"{path}:7: rule 1 'mail': unknown key 'tol'" in said
     assert f"jackline policy check {path}" in said
     assert not project.home.exists()
     assert refused(project.play(SAY, words=("--dry-run",))) == said
@@ -113,7 +113,7 @@ def test_what_was_agreed_to_is_not_asked(project: Place, name: str) -> None:
 def test_a_name_that_is_no_rule_gets_the_nearest_ones(project: Place) -> None:
     user_policy(project, ASKED)
     said = refused(project.play(SEND, words=("--allow", "mial")))
-    assert "no rule is called 'mial': did you mean mail" in said
+    assert "there is no rule 'mial': did you mean mail" in said
     assert "jackline policy show" in said
     assert "--allow is empty" in refused(project.play(SEND, words=("--allow", "")))
     assert not project.home.exists()

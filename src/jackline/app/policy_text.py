@@ -1,4 +1,4 @@
-"""Rules as the TOML that would be read as these very rules: for showing them, and for pasting them. Writes no file."""
+"""Renders rules as TOML that parses back to the same rules. It writes no file."""
 
 from __future__ import annotations
 
@@ -11,53 +11,54 @@ from jackline.domain.states import CallClass, Decision, Replay
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_WORDS = {"call_class": "class", "most": "max"}  # where a field of a rule and its word differ
-_NO_WORDS = frozenset({"layer", "tightens"})  # they say where a rule stands, and no file says that
-_JUDGED = "are judged by what they touch, not by a name"
-_ALWAYS = ("name", "call_class", "decision")
+_KEYS = {"call_class": "class", "most": "max"}  # where a field of a rule and its key in a file differ
+_HIDDEN_FIELDS = frozenset({"layer", "tightens"})  # not part of a policy file
+_ALWAYS_SHOWN = ("name", "call_class", "decision")
 
 
 def toml_of(rules: Sequence[Rule]) -> str:
-    """All of them, each with the layer it comes from where that changes."""
+    """Render all rules, with a heading for each layer."""
     parts: list[str] = []
     layer = ""
     for rule in rules:
         if rule.layer != layer:
             layer = rule.layer
-            parts.append(_heading(rule))
-        parts.append(_table(rule))
+            parts.append(_render_heading(rule))
+        parts.append(_render_table(rule))
     return "\n\n".join(parts)
 
 
 def record_of(rule: Rule) -> dict[str, object]:
-    """A rule for programs, by the words that a file uses."""
-    told = {_WORDS.get(name, name): value for name, value in rule._asdict().items()}
-    return {**told, "external": dict(rule.external)}
+    """Build the JSON record of a rule, with the keys of a policy file."""
+    record = {_KEYS.get(name, name): value for name, value in rule._asdict().items()}
+    return {**record, "external": dict(rule.external)}
 
 
-def _heading(rule: Rule) -> str:
-    only = ": they only tighten, because nobody trusts this project" if rule.tightens else ""
-    own = ": to change one, copy it into your own policy and give it another name" if rule.layer == "built-in" else ""
+def _render_heading(rule: Rule) -> str:
+    only = " (they can only tighten, because this project is not trusted)" if rule.tightens else ""
+    own = " (to change one, copy it into your own policy under another name)" if rule.layer == "built-in" else ""
     return f"# rules of the layer {rule.layer}{only}{own}"
 
 
-def _table(rule: Rule) -> str:
-    text = "\n".join(("[[rule]]", *_lines(rule)))
+def _render_table(rule: Rule) -> str:
+    text = "\n".join(("[[rule]]", *_render_lines(rule)))
     if rule.tool or rule.command:
         return text
-    # No file can say this: it is found by what a call touches.
-    return "\n".join((f"# for calls that {_JUDGED}", *(f"# {line}" for line in text.splitlines())))
+    # A policy file cannot express this rule: it matches by the path that a call changes.
+    return "\n".join(
+        ("# matches by the changed path, not by a tool or command", *(f"# {line}" for line in text.splitlines()))
+    )
 
 
-def _lines(rule: Rule) -> Iterator[str]:
-    plain = _defaults(rule)
+def _render_lines(rule: Rule) -> Iterator[str]:
+    plain = _build_defaults(rule)
     for name, value in rule._asdict().items():
-        if name not in _NO_WORDS and (name in _ALWAYS or value != plain[name]):
-            yield f"{_WORDS.get(name, name)} = {_value(name, value)}"
+        if name not in _HIDDEN_FIELDS and (name in _ALWAYS_SHOWN or value != plain[name]):
+            yield f"{_KEYS.get(name, name)} = {_render_value(name, value)}"
 
 
-def _defaults(rule: Rule) -> Mapping[str, object]:
-    """What a file's rule of this class is if it says nothing else."""
+def _build_defaults(rule: Rule) -> Mapping[str, object]:
+    """Return the defaults of a rule of this class."""
     repeats = rule.call_class in {CallClass.READ, CallClass.LOCAL}
     effect = rule.call_class is CallClass.EFFECT
     return Rule(
@@ -69,14 +70,14 @@ def _defaults(rule: Rule) -> Mapping[str, object]:
     )._asdict()
 
 
-def _value(name: str, value: object) -> str:
+def _render_value(name: str, value: object) -> str:
     if name == "external" and isinstance(value, tuple):
-        return "{ " + ", ".join(f"{_text(one)} = {_text(pattern)}" for one, pattern in value) + " }"
+        return "{ " + ", ".join(f"{_quote_text(one)} = {_quote_text(pattern)}" for one, pattern in value) + " }"
     if isinstance(value, tuple):
-        return "[" + ", ".join(_value("", one) for one in value) + "]"
-    return _text(value) if isinstance(value, str) else str(value)
+        return "[" + ", ".join(_render_value("", one) for one in value) + "]"
+    return _quote_text(value) if isinstance(value, str) else str(value)
 
 
-def _text(value: str) -> str:
-    """A string of JSON is one of TOML; only DEL, which JSON leaves as it is, must be escaped."""
+def _quote_text(value: str) -> str:
+    """Quote a string: a JSON string is a TOML string, except that TOML requires DEL to be escaped."""
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
