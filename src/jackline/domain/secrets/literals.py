@@ -1,4 +1,4 @@
-"""Secrets whose values are known: which are worth looking for, how they may be spelled, where they stand. Pure."""
+"""Finds secrets whose values are known, in all their spellings. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 _SHORTEST = 8
 _LONGEST_NEEDLE = 2_048
-_SHORTEST_NUMBER = 12  # else it may be a date, a port or a size
-_AWS_SECRET_KEY = 40  # characters; it may begin with a slash
+_SHORTEST_NUMBER = 12  # shorter numbers may be a date, a port or a size
+_AWS_SECRET_KEY = 40  # length; it may begin with a slash
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-# Whatever the name of the variable says: these words stand everywhere.
+# Common words, which occur everywhere and are never searched for.
 _COMMON = frozenset({
     "password", "passw0rd", "changeme", "changeit", "postgres", "postgresql", "username", "administrator", "default",
     "production", "development", "staging", "testing", "localhost", "anonymous", "disabled", "enabled", "required",
@@ -24,7 +24,7 @@ _COMMON = frozenset({
 
 
 def is_telling(value: str) -> bool:
-    """Whether it may be looked for in texts: a short or common one would be found where it is not meant."""
+    """Check whether a value can be searched for; a short or common one would match unrelated text."""
     word = value.strip()
     if len(word) < _SHORTEST or word.lower() in _COMMON or not word.strip("*x.-_0"):
         return False
@@ -40,36 +40,35 @@ def _is_path(value: str) -> bool:
 
 
 def needles(values: Iterable[str]) -> tuple[str, ...]:
-    """Each value line by line, because no pattern looks beyond one, and in its other spellings."""
+    """Return the search strings of each value: line by line, in all spellings."""
     found: list[str] = []
     for value in values:
         for line in value.splitlines():
             for start in range(0, len(line), _LONGEST_NEEDLE):
                 piece = line[start : start + _LONGEST_NEEDLE].strip()
                 if len(piece) >= _SHORTEST:
-                    found += _spellings(piece)
+                    found += _build_spellings(piece)
     return tuple(dict.fromkeys(found))
 
 
-def _spellings(value: str) -> list[str]:
-    percent = "".join(one if one in _UNRESERVED else _percent(one) for one in value)
+def _build_spellings(value: str) -> list[str]:
+    percent = "".join(
+        one if one in _UNRESERVED else "".join(f"%{byte:02X}" for byte in one.encode("utf-8", "surrogatepass"))
+        for one in value
+    )
     plus = percent.replace("%20", "+")
     escaped = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
-    twice = [json.dumps(one)[1:-1] for one in escaped]  # JSON in JSON: what a tool said, told by its agent
+    twice = [json.dumps(one)[1:-1] for one in escaped]  # JSON in JSON: the output of a tool in the output of its agent
     return [value, *escaped, *twice, percent, plus]
 
 
-def _percent(character: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
-
-
 def literals(text: str, found: Iterable[str]) -> list[Span]:
-    """Wherever a known value stands, also where one overlaps another."""
+    """Find every occurrence of the search strings, including overlapping ones."""
     return [Span(at, at + len(needle), at) for needle in found for at in places(needle, text)]
 
 
 def at_edges(text: str, found: Iterable[str]) -> list[Span]:
-    """A known value of which the text has only the beginning, at its end, or the end, at its beginning: it was cut."""
+    """Find known values that are cut off at the start or the end of the text."""
     result = []
     for needle in found:
         size = min(len(text), len(needle) - 1)

@@ -1,4 +1,4 @@
-"""Secrets in URLs: passwords, tokens that stand alone before the host, signatures. Pure; compiled on first use."""
+"""Finds secrets in URLs: passwords, tokens before the host, signatures. Pure; compiled on first use."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from jackline.domain.secrets.names import has_digit, is_place_holder, is_strong,
 from jackline.domain.secrets.tokens import Span, places
 from jackline.named import NamedTuple
 
-_HOST = r"(?=[A-Za-z0-9\[._-])"  # what follows the @
+_HOST = r"(?=[A-Za-z0-9\[._-])"  # after the @
 
 
-class _Patterns(NamedTuple):
+class _UrlPatterns(NamedTuple):
     password: re.Pattern[str]
     token: re.Pattern[str]
     signature: re.Pattern[str]
 
 
 @cache
-def _patterns() -> _Patterns:
+def _compile_url_patterns() -> _UrlPatterns:
     flags = re.ASCII | re.IGNORECASE
-    return _Patterns(
+    return _UrlPatterns(
         re.compile(rf"""://[^\s/:@"'`\\<>]{{0,256}}:(?P<value>[^\s/"'`\\<>]{{1,512}})@{_HOST}""", flags),
         re.compile(rf"://(?P<value>[A-Za-z0-9_.~-]{{16,256}})@{_HOST}", flags),
         re.compile(r"(?:(?<=[?&;])sig|signature)=(?P<value>[A-Za-z0-9%+/_-]{20,}+=*)", flags),
@@ -29,8 +29,8 @@ def _patterns() -> _Patterns:
 
 
 def in_urls(text: str) -> list[Span]:
-    """Where they stand; a signature opens what its URL names."""
-    patterns, found = _patterns(), []
+    """Find passwords, tokens and signatures in URLs."""
+    patterns, found = _compile_url_patterns(), []
     for at in places("://", text):
         password, token = patterns.password.match(text, at), patterns.token.match(text, at)
         if password is not None and not is_place_holder(password["value"]):
