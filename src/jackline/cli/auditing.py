@@ -1,4 +1,4 @@
-"""What `jackline policy audit` prints: Markdown for people, one JSON object for programs. It counts nothing itself."""
+"""Prints `jackline policy audit`, as Markdown or as one JSON object."""
 
 from __future__ import annotations
 
@@ -21,59 +21,57 @@ _LONGEST_CELL = 80
 
 
 def audit(args: Namespace, home: Home, out: Output) -> int:
-    """Count, then tell."""
+    """Run `policy audit`."""
     found = policy_audit.audit(home, parse_since(args.since) if args.since else None)
     if out.json or args.format == "json":
-        out.json_line(_record(found))
+        tools = [{**tool._asdict(), "fields": {one.name: one.values for one in tool.fields}} for tool in found.tools]
+        record = {
+            **found._asdict(),
+            "tools": tools,
+            "rules": [rule._asdict() for rule in found.rules],
+            "programs": dict(found.programs),
+            "default": dict(found.default),
+        }
+        out.json_line(record)
     else:
-        out.line("\n".join(_page(found)).rstrip())
+        out.line("\n".join(_render_page(found)).rstrip())
     return 0
 
 
-def _record(found: Audit) -> dict[str, object]:
-    return {
-        **found._asdict(),
-        "tools": [{**tool._asdict(), "fields": {one.name: one.values for one in tool.fields}} for tool in found.tools],
-        "rules": [rule._asdict() for rule in found.rules],
-        "programs": dict(found.programs),
-        "default": dict(found.default),
-    }
-
-
-def _page(found: Audit) -> Iterator[str]:
-    yield "# What the policy made of the calls"
+def _render_page(found: Audit) -> Iterator[str]:
+    yield "# Policy audit"
     yield ""
     yield f"{pluralize(found.runs, 'run')}, {pluralize(found.calls, 'call')}."
     if not found.calls:
         return
     unknown = [tool for tool in found.tools if tool.unknown]
-    yield from _table(
-        "Tools that no rule knew",
+    yield from _render_table(
+        "Tools without a rule",
         "tool calls unknown example",
         [(t.tool, t.calls, t.unknown, t.example) for t in unknown],
     )
-    yield from _table("Commands in shells that no rule knew", "program times", found.programs)
+    yield from _render_table("Shell commands without a rule", "program times", found.programs)
     if found.unread:
-        yield f"\n{pluralize(found.unread, 'shell call')} could not be taken apart."
-    yield from _table("Calls that fell to the default", "decision calls", found.default)
+        yield f"\n{pluralize(found.unread, 'shell call')} could not be parsed."
+    yield from _render_table("Calls with the default decision", "decision calls", found.default)
     rules = [(one.rule, one.calls, one.allowed, one.asked, one.denied, one.stored) for one in found.rules]
-    yield from _table("Rules that were used", "rule calls allowed asked denied stored", rules)
-    inputs = [(one.tool, _most(one.inputs), one.repeated, _varying(one)) for one in found.tools]
-    yield from _table("How inputs vary", "tool inputs repeated_keys fields", inputs)
+    yield from _render_table("Used rules", "rule calls allowed asked denied stored", rules)
+    inputs = [(one.tool, _format_count(one.inputs), one.repeated, _describe_fields(one)) for one in found.tools]
+    yield from _render_table("Variation of inputs", "tool inputs repeated_keys fields", inputs)
 
 
-def _varying(tool: ToolUse) -> str:
-    return ", ".join(f"{one.name} {_most(one.values)}" for one in tool.fields) or "-"
+def _describe_fields(tool: ToolUse) -> str:
+    return ", ".join(f"{one.name} {_format_count(one.values)}" for one in tool.fields) or "-"
 
 
-def _most(count: int) -> str:
+def _format_count(count: int) -> str:
     return str(count) if count < MOST_VALUES else f"{MOST_VALUES} or more"
 
 
-def _table(title: str, columns: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
+def _render_table(title: str, columns: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
     yield f"\n## {title}\n"
     names = [name.replace("_", " ") for name in columns.split()]
-    lines = [f"| {' | '.join(_cell(one) for one in row)} |" for row in rows]
+    lines = [f"| {' | '.join(_format_cell(one) for one in row)} |" for row in rows]
     if not lines:
         yield "None."
         return
@@ -82,7 +80,7 @@ def _table(title: str, columns: str, rows: Iterable[Sequence[object]]) -> Iterat
     yield from lines
 
 
-def _cell(value: object) -> str:
-    """Foreign text in a table: in one line, not endless, and no column of its own."""
+def _format_cell(value: object) -> str:
+    """Escape and truncate a value for a table cell."""
     text = make_printable(str(value)).replace("|", "\\|")
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"

@@ -1,4 +1,4 @@
-"""What `jackline policy explain` tells of a call: its rule and why, what makes it the same call, what a crash means."""
+"""Prints `jackline policy explain`: the rule of a call and why, its key, and what happens after a crash."""
 
 from __future__ import annotations
 
@@ -23,37 +23,42 @@ SHELL = "Bash"
 
 
 def explain(args: Namespace, rules: tuple[Rule, ...], problems: tuple[str, ...], out: Output) -> int:
-    """Print it; nothing is run and nothing is written down."""
-    tool, given = _call(args)
+    """Run `policy explain`; it runs no call and stores nothing."""
+    tool, given = _parse_call(args)
     folder = os.path.realpath(os.getcwd())
     judged = judge(rules, tool, given, Where(folder, folder))
-    if args.input is None and args.command is None:  # asked about the tool as such: no input is no mistake
+    if (
+        args.input is None and args.command is None
+    ):  # the question is about the tool in general, so a missing input is valid
         judged = judged._replace(mistake="")
-    told = _told(tool, given, judged, folder)
+    record = _build_record(tool, given, judged, folder)
     if out.json:
-        out.json_line({**told, "problems": list(problems)})
+        out.json_line({**record, "problems": list(problems)})
         return 0
     for problem in problems:
         out.note(f"jackline: {problem}")
-    _print(told, judged, out)
+    _print_record(record, judged, out)
     return 0
 
 
-def _call(args: Namespace) -> tuple[str, Any]:
+def _parse_call(args: Namespace) -> tuple[str, Any]:
     if args.command is not None:
         return args.tool or SHELL, {"command": args.command}
     if not args.tool:
-        raise UsageError("which tool? `jackline policy explain TOOL --input JSON`, or --command 'git push'")
+        raise UsageError("no tool given; use `jackline policy explain TOOL --input JSON` or --command 'git push'")
     if args.input is None:
         return args.tool, {}
     try:
         return args.tool, json.loads(args.input)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--input is no JSON: {error}") from None
+        raise UsageError(f"--input is not valid JSON: {error}") from None
 
 
-def _told(tool: str, given: object, judged: Judgement, folder: str) -> dict[str, Any]:
+def _build_record(tool: str, given: object, judged: Judgement, folder: str) -> dict[str, Any]:
     rule = judged.rule
+    # Fields that only the host knows are shown by name.
+    fields = {**{name: f"<{name}>" for name in judged.wants}, **judged.fields}
+    target = keys.target(rule, keys.normalise(given, folder), fields)
     return {
         "tool": tool,
         "rule": rule.name,
@@ -64,54 +69,52 @@ def _told(tool: str, given: object, judged: Judgement, folder: str) -> dict[str,
         "matches": [match._asdict() for match in judged.matches],
         "key": list(rule.key),
         "target": rule.target,
-        "target_here": _target(rule, given, judged, folder),
+        "target_here": target,
         "probe": rule.probe,
         "replay": str(rule.replay),
         "max": rule.most,
         "host": sorted(judged.wants),
         "hint": rule.hint,
-        "after_a_crash": _after(rule),
+        "after_a_crash": _describe_crash(rule),
     }
 
 
-def _target(rule: Rule, given: object, judged: Judgement, folder: str) -> str:
-    """As far as it can be told without asking the host."""
-    normal = keys.normalise(given, folder)
-    return keys.target(rule, normal, {**{name: f"<{name}>" for name in judged.wants}, **judged.fields})
-
-
-def _after(rule: Rule) -> str:
+def _describe_crash(rule: Rule) -> str:
     if rule.decision is Decision.DENY:
-        return "nothing: it never runs"
+        return "nothing, because it never runs"
     match rule.call_class, rule.replay:
         case ((CallClass.READ | CallClass.LOCAL), Replay.EXACT):
-            return "it is simply made again"
+            return "it is repeated"
         case ((CallClass.READ | CallClass.LOCAL), Replay.ASK):
-            return "it is given up: the agent may make it again, and need not"
+            return "it is abandoned; the agent may repeat it"
         case CallClass.UNKNOWN, _:
-            return "its outcome is unknown: the agent is told, and an identical call is denied once; --strict: in doubt"
+            return (
+                "its outcome is unknown; the agent is told, and an identical call is denied once (--strict: in doubt)"
+            )
         case _, Replay.RELAUNCH:
-            return "it is abandoned and started again; an output that was finished is used again"
+            return "it is abandoned and started again; a finished output is reused"
         case _:
-            asked = "made again with the same key" if rule.replay is Replay.IDEMPOTENT else "a person is asked"
-            return f"the probe says whether it happened; if it cannot, {asked}" if rule.probe else f"in doubt: {asked}"
+            fallback = "it is repeated with the same key" if rule.replay is Replay.IDEMPOTENT else "a person decides"
+            if rule.probe:
+                return f"the probe checks whether it happened; if it cannot tell, {fallback}"
+            return f"it is in doubt: {fallback}"
 
 
-def _print(told: dict[str, Any], judged: Judgement, out: Output) -> None:
+def _print_record(record: dict[str, Any], judged: Judgement, out: Output) -> None:
     facts = {
-        "tool": told["tool"],
-        "mistake": told["mistake"] and f"{told['mistake']}; such a call is denied",
-        "rule": f"{told['rule']} ({told['layer']})",
-        "class": told["class"],
-        "decision": told["decision"],
-        "key": ", ".join(told["key"]) or "the whole input",
-        "target": told["target"] and f"{told['target_here']}    from {told['target']}",
-        "host": told["host"] and f"{', '.join(told['host'])}: looked up when it is called",
-        "probe": told["probe"],
-        "replay": told["replay"],
-        "max": "" if told["max"] is None else f"{told['max']} in one run",
-        "hint": told["hint"],
-        "crash": told["after_a_crash"],
+        "tool": record["tool"],
+        "mistake": record["mistake"] and f"{record['mistake']}; the call is denied",
+        "rule": f"{record['rule']} ({record['layer']})",
+        "class": record["class"],
+        "decision": record["decision"],
+        "key": ", ".join(record["key"]) or "the whole input",
+        "target": record["target"] and f"{record['target_here']}    from {record['target']}",
+        "host": record["host"] and f"{', '.join(record['host'])}: looked up at call time",
+        "probe": record["probe"],
+        "replay": record["replay"],
+        "max": "" if record["max"] is None else f"{record['max']} per run",
+        "hint": record["hint"],
+        "crash": record["after_a_crash"],
     }
     for name, text in facts.items():
         if text:
