@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.builtin import effects, locals, reads  # noqa: A004 - a call class
+from jackline.domain.builtin import effects
 from jackline.domain.builtin.tools import TOOLS
+from jackline.domain.builtin.workspace_commands import FIRST_LOCALS, LOCALS, READS
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
 
@@ -40,7 +41,7 @@ _ZONE_RULES = (
     UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, HEART_DELETE,
     HOOKS_WRITE,
 )  # fmt: skip
-COMMANDS = (*effects.FIRST, *locals.FIRST, *reads.READS, *effects.SECOND, *locals.LOCALS, *effects.LAST)
+COMMANDS = (*effects.FIRST, *FIRST_LOCALS, *READS, *effects.SECOND, *LOCALS, *effects.LAST)
 RULES: tuple[Rule, ...] = (*TOOLS, *_ZONE_RULES, *COMMANDS)
 
 

@@ -13,9 +13,9 @@ from jackline.domain import builtin, keys, policy, schemas
 from jackline.domain.builtin import tools
 from jackline.domain.combining import WHOLE, accompanied, class_rank, combine, decision_rank, is_ingredient
 from jackline.domain.events import NOTHING
-from jackline.domain.judging import filetools, places
-from jackline.domain.judging.places import Place
-from jackline.domain.judging.sorting import Found, sort
+from jackline.domain.judging import path_args, path_zones
+from jackline.domain.judging.classify_command import Found, classify_command
+from jackline.domain.judging.path_zones import Place
 from jackline.domain.shell import NotParsed, commands
 from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple
@@ -114,7 +114,7 @@ def _wrap_in_shell(line: str) -> str:
 def _apply_folder(where: Where, given: Any) -> Where:  # noqa: ANN401 - any JSON
     """Apply the folder that some tools take with the command. Of two folders, one outside the workspace wins."""
     named = [given.get(name) for name in tools.FOLDERS] if isinstance(given, dict) else []
-    folders = [places.resolved(value, where.folder) for value in named if isinstance(value, str) and value]
+    folders = [path_zones.resolve_path(value, where.folder) for value in named if isinstance(value, str) and value]
     outside = (folder for folder in folders if not f"{folder}/".startswith(f"{where.workspace.rstrip('/')}/"))
     return where._replace(folder=next(outside, folders[0])) if folders else where
 
@@ -128,10 +128,10 @@ def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: Where)
     matches = (Match(tool, rule.name, "no rule matches this tool" if rule is policy.UNKNOWN else matched),)
     if builtin.BY_TOOL.get(tool) is not rule or rule.call_class is not CallClass.LOCAL:
         return _build_judgement(rule, NOTHING, matches, where.folder)
-    for change in filetools.changes(tool, given):
-        place = places.place(change.word, where.folder, where.workspace)
+    for change in path_args.find_tool_changes(tool, given):
+        place = path_zones.find_zone(change.word, where.folder, where.workspace)
         text = change.word.text
-        path = text if text.startswith("~") else places.resolved(text, where.folder)
+        path = text if text.startswith("~") else path_zones.resolve_path(text, where.folder)
         outside = _find_zone_rule(place, deletes=change.deletes)
         if outside is not None:
             why = f"it {'deletes' if change.deletes else 'writes'} {path}, {place.value}"
@@ -165,7 +165,11 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: Where)
     except NotParsed as error:
         match = Match(text, builtin.UNPARSED.name, f"the command cannot be parsed with certainty: {error}")
         return _build_judgement(_apply_tool_rule(rules, tool, builtin.UNPARSED), whole, (match,), where.folder)
-    found = [one for command in parsed for one in sort(rules, tool, command, parsed, where.workspace, where.folder)]
+    found = [
+        one
+        for command in parsed
+        for one in classify_command(rules, tool, command, parsed, where.workspace, where.folder)
+    ]
     matches = tuple(Match(one.words, one.rule.name, one.why) for one in found)
     if not found:
         return _build_judgement(_apply_tool_rule(rules, tool, builtin.NOTHING_RUN), whole, matches, where.folder)
@@ -178,7 +182,7 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: Where)
 
 def _normalize_paths(text: str, where: Where) -> str:
     """Make workspace paths relative, if the call runs in the workspace root."""
-    same = places.resolved(where.folder, "/") == places.resolved(where.workspace, "/")
+    same = path_zones.resolve_path(where.folder, "/") == path_zones.resolve_path(where.workspace, "/")
     return str(keys.normalise({"command": text}, where.workspace)["command"]) if same else text
 
 

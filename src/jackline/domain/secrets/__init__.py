@@ -193,7 +193,7 @@ def _find_named(text: str, clues: Clues) -> list[Span]:
     if clues.names:
         found += names.named(text, _lower_ascii(text))
     if clues.urls:
-        from jackline.domain.secrets.urls import in_urls
+        from jackline.domain.secrets.names import in_urls
 
         found += in_urls(text)
     return found

@@ -21,7 +21,7 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     found = [value for name, value in environ.items() if is_telling(value) and _is_secret_variable(name)]
     for value in environ.values():
         if "@" in value and "://" in value:
-            from jackline.domain.secrets.urls import in_urls
+            from jackline.domain.secrets.names import in_urls
 
             found += [value[span.start : span.end] for span in in_urls(value)]
     return tuple(dict.fromkeys(one for one in found if is_telling(one)))

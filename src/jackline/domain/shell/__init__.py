@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jackline.domain.shell.compound import parse
 from jackline.domain.shell.model import Command, NotParsed, Redirect, Word
-from jackline.domain.shell.walk import Around, Walker
+from jackline.domain.shell.walker import Around, Walker
 
 __all__ = ["Command", "NotParsed", "Redirect", "Word", "commands"]
 

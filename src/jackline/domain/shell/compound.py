@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from jackline.domain.shell.model import NotParsed
-from jackline.domain.shell.parse import Grammar
-from jackline.domain.shell.tree import Apart, Arm, Branches, Loop, Node, Series, Simple
-from jackline.domain.shell.variables import counted, unknown_value
+from jackline.domain.shell.expansions import counted, unknown_value
+from jackline.domain.shell.grammar import Grammar
+from jackline.domain.shell.model import Apart, Arm, Branches, Loop, Node, NotParsed, Series, Simple
 from jackline.domain.shell.words import Building, Words
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from jackline.domain.shell.escapes import hides, replaced
 from jackline.domain.shell.expansions import Expansions
 from jackline.domain.shell.model import Word
+from jackline.domain.shell.scanner import hides, replaced
 from jackline.named import NamedTuple
 
 _PLAIN = re.compile(r"[^ \t\n\r;&|()<>'\"\\$`]+")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from jackline.domain.shell import shells
-from jackline.domain.shell.model import Redirect, Word
+from jackline.domain.shell import special_wrappers
+from jackline.domain.shell.model import Redirect, Taken, Text, Word
 from jackline.domain.shell.options import Options, Reading, read
-from jackline.domain.shell.taken import Taken, Text
 
 _SIMPLE_WORDS = re.compile(r"[A-Za-z0-9_ \t./=:@%+,-]*")
 
@@ -109,8 +108,8 @@ def take_off(words: tuple[Word, ...], stdin: Word | None) -> Taken | None:
     program = words[0].text.rsplit("/", 1)[-1]
     if program in _WRAPPERS:
         return _unwrap(program, words)
-    if program in shells.OPENERS:
-        return shells.OPENERS[program](words, stdin)
+    if program in special_wrappers.OPENERS:
+        return special_wrappers.OPENERS[program](words, stdin)
     return None
 
 

@@ -34,7 +34,7 @@ _RUN_TIME = re.compile(r"[$`*?\[{]")
 _UPWARD = re.compile(r"(?:^|[/{,])\.\.?(?:[/*?\[},]|$)|[{,][/~]")
 
 
-def place(word: Word, folder: str | None, workspace: str) -> Place:
+def find_zone(word: Word, folder: str | None, workspace: str) -> Place:
     """Return the zone of a path; relative paths start at `folder`, which is None if unknown."""
     if word.exact:
         return _find_exact_zone(word.text, folder, workspace)
@@ -52,7 +52,7 @@ def place(word: Word, folder: str | None, workspace: str) -> Place:
     return _find_prefix_zone(text[: found.start()], text[found.start() :], folder, workspace)
 
 
-def resolved(text: str, folder: str) -> str:
+def resolve_path(text: str, folder: str) -> str:
     """Return the normalized absolute path."""
     return posixpath.normpath("/" + posixpath.join(folder, text).lstrip("/"))
 
@@ -65,7 +65,7 @@ def is_socket(word: Word) -> bool:
 def _find_exact_zone(text: str, folder: str | None, workspace: str) -> Place:
     if folder is None and not text.startswith("/"):
         return Place.UNKNOWN
-    whole, root = resolved(text, folder or "/"), resolved(workspace, "/")
+    whole, root = resolve_path(text, folder or "/"), resolve_path(workspace, "/")
     if whole in {root, posixpath.join(root, ".git")}:
         return Place.HEART
     if any(whole == top or _is_below(whole, top) for top in (f"{root}/.git/hooks", f"{root}/.git/config")):
@@ -87,7 +87,7 @@ def _find_prefix_zone(known: str, rest: str, folder: str | None, workspace: str)
     above = _find_exact_zone(head + slash or ".", folder, workspace)
     if above is Place.HEART:
         return Place.INSIDE
-    if above is Place.OUTSIDE and resolved(head + slash, folder or "/") in _TEMPORARY:
+    if above is Place.OUTSIDE and resolve_path(head + slash, folder or "/") in _TEMPORARY:
         return _find_temporary_zone(f"/{begun}{rest}")
     return above
 

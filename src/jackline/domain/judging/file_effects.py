@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
-from jackline.domain.judging import archives, given, scripts
-from jackline.domain.judging.given import HERE, Change
+from jackline.domain.judging import path_args, read_only
+from jackline.domain.judging.path_args import HERE, UNKNOWN_PATH, Change
 from jackline.domain.shell import Word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from jackline.domain.judging.arguments import Line
+    from jackline.domain.judging.command_line import Line
 
 _MODE_FIRST = frozenset({"chmod", "chown", "chgrp"})
 _WRITES_ALL = frozenset(
@@ -75,26 +76,26 @@ _GIT_OUTPUTS_OF = {"format-patch": ("-o",), "archive": ("-o",), "checkout-index"
 _FIND_ENDS = ("-", "(", "!", ")")
 
 
-def changes(line: Line) -> Iterator[Change]:
+def find_changes(line: Line) -> Iterator[Change]:
     """Yield every path that a program changes; its working folder if it names none."""
-    named = given.named(line)
+    named = path_args.find_operands(line)
     program = line.program
     if program in _DELETES_ALL:
         yield from _build_changes(named, deletes=True)
     elif program in _WRITES_ALL:
         yield from _build_changes(named, deletes=False)
     elif program in _MODE_FIRST:
-        yield from _build_changes(named[1:] if not given.has(line, "--reference") else named, deletes=False)
+        yield from _build_changes(named[1:] if not path_args.has_flag(line, "--reference") else named, deletes=False)
     elif program in _INTO_LAST:
         yield from _find_copy_changes(line, named)
     else:
         yield from _find_special_changes(line, named)
 
 
-def reading_changes(line: Line) -> Iterator[Change]:
+def find_read_outputs(line: Line) -> Iterator[Change]:
     """Yield the output file of a program that otherwise only reads: its second operand, if it has one."""
     if line.program in _SECOND:
-        named = given.named(line)
+        named = path_args.find_operands(line)
         yield from (Change(word) for word in named[1:2] if word.text != "-")
 
 
@@ -103,11 +104,11 @@ def _find_special_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]
     if special is not None:
         yield from special(line, named)
         return
-    outputs = list(given.values(line, _OUTPUT.get(line.program, ())))
+    outputs = list(path_args.find_flag_values(line, _OUTPUT.get(line.program, ())))
     yield from (Change(word) for word in outputs if word.text != "-")
     yield from (Change(word, is_container=True) for word in _find_result_paths(line, named))
     if line.program in _SECOND:
-        yield from reading_changes(line)
+        yield from find_read_outputs(line)
     elif not outputs or line.program in {"git", "go", "cmake", "pip"}:
         yield Change(HERE, is_container=True)
 
@@ -115,7 +116,7 @@ def _find_special_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]
 def _find_result_paths(line: Line, named: Sequence[Word]) -> Iterator[Word]:
     """Yield paths outside the working folder that a build, test or format program writes."""
     makes = _rewrites_files(line, named) or (line.program == "uv" and [word.text for word in named[:1]] == ["venv"])
-    written = [*given.values(line, _RESULTS), *(named if makes else ())]
+    written = [*path_args.find_flag_values(line, _RESULTS), *(named if makes else ())]
     yield from (word for word in written if word.text.startswith(_ELSEWHERE))
 
 
@@ -133,7 +134,7 @@ def _build_changes(named: Sequence[Word], *, deletes: bool) -> Iterator[Change]:
 
 
 def _find_copy_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    folders = list(given.values(line, ("-t", "--target-directory")))
+    folders = list(path_args.find_flag_values(line, ("-t", "--target-directory")))
     several = len(named) > 1
     # `ln -s there` creates its link here, under the same name.
     yield from (Change(word, is_container=True) for word in folders or (named[-1:] if several else (HERE,)))
@@ -143,7 +144,7 @@ def _find_copy_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
 
 
 def _find_install_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    if given.has_letter(line, "d") or given.has(line, "--directory"):
+    if path_args.has_letter(line, "d") or path_args.has_flag(line, "--directory"):
         yield from _build_changes(named, deletes=False)
     else:
         yield from _find_copy_changes(line, named)
@@ -153,7 +154,7 @@ def _find_rsync_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     yield from _find_copy_changes(line, named)
     if any(word.text.startswith("--del") for word in line.words):
         yield from (Change(word, deletes=True, is_container=True) for word in named[-1:])
-    if given.has(line, "--remove-source-files"):
+    if path_args.has_flag(line, "--remove-source-files"):
         yield from _build_changes(named[:-1], deletes=True)
 
 
@@ -164,7 +165,7 @@ def _find_in_place_changes(line: Line, named: Sequence[Word]) -> Iterator[Change
 
 
 def _find_mktemp_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    folders = given.values(line, ("-p", "--tmpdir"))
+    folders = path_args.find_flag_values(line, ("-p", "--tmpdir"))
     yield from (Change(word) for word in (*folders, *named) if "/" in word.text)
 
 
@@ -189,17 +190,17 @@ def _find_dd_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
 
 
 def _find_sed_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
-    yield from (Change(word) for word in scripts.sed_files(line.words))
+    yield from (Change(word) for word in read_only.find_sed_files(line.words))
 
 
 def _find_find_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
-    deletes = given.has(line, "-delete")
+    deletes = path_args.has_flag(line, "-delete")
     if deletes:
-        yield from (Change(word, deletes=True, is_container=True) for word in find_starts(line))
-    yield from (Change(word) for word in given.values(line, _OUTPUT["find"]))
+        yield from (Change(word, deletes=True, is_container=True) for word in find_start_folders(line))
+    yield from (Change(word) for word in path_args.find_flag_values(line, _OUTPUT["find"]))
 
 
-def find_starts(line: Line) -> tuple[Word, ...]:
+def find_start_folders(line: Line) -> tuple[Word, ...]:
     """Return the folders that find starts in."""
     starts: list[Word] = []
     for word in line.words:
@@ -213,7 +214,7 @@ def find_starts(line: Line) -> tuple[Word, ...]:
 
 def _find_git_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     verb = named[0].text if named else ""
-    top = next(given.values(line, ("-C", "--work-tree")), HERE)
+    top = next(path_args.find_flag_values(line, ("-C", "--work-tree")), HERE)
     after = tuple(named[1:])
     if verb == "clean":
         yield Change(top, deletes=True, is_container=True)
@@ -227,7 +228,9 @@ def _find_git_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
         yield Change(top, is_container=True)
     if verb == "bundle":
         yield from (Change(word) for word in after[1:2])
-    yield from (Change(word) for word in given.values(line, (*_GIT_OUTPUTS, *_GIT_OUTPUTS_OF.get(verb, ()))))
+    yield from (
+        Change(word) for word in path_args.find_flag_values(line, (*_GIT_OUTPUTS, *_GIT_OUTPUTS_OF.get(verb, ())))
+    )
 
 
 def _find_worktree_changes(after: tuple[Word, ...]) -> Iterator[Change]:
@@ -243,15 +246,18 @@ def _find_docker_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
     if named and named[0].text == "cp":
         yield from (Change(word) for word in named[2:3] if ":" not in word.text and word.text != "-")
     elif named and named[0].text in {"save", "export"}:
-        yield from (Change(word) for word in given.values(line, ("-o", "--output")))
+        yield from (Change(word) for word in path_args.find_flag_values(line, ("-o", "--output")))
     else:
         yield Change(HERE, is_container=True)
 
 
 def _find_patch_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
-    folder = next(given.values(line, ("-d", "--directory")), HERE)
+    folder = next(path_args.find_flag_values(line, ("-d", "--directory")), HERE)
     yield Change(folder, is_container=True)
-    yield from (Change(word) for word in (*named[:1], *given.values(line, ("-o", "--output", "-r", "--reject-file"))))
+    yield from (
+        Change(word)
+        for word in (*named[:1], *path_args.find_flag_values(line, ("-o", "--output", "-r", "--reject-file")))
+    )
 
 
 def _find_aws_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
@@ -261,6 +267,87 @@ def _find_aws_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
 
 def _find_no_changes(_: Line, __: Sequence[Word]) -> Iterator[Change]:
     yield from ()
+
+
+_TAR_VALUED = frozenset("fCFgITXbHKLNV")  # letters with a value
+_TAR_LONG = {
+    "--file": "f", "--directory": "C", "--create": "c", "--append": "r", "--update": "u", "--delete": "D",
+    "--listed-incremental": "g", "--index-file": "g", "--one-top-level": "C", "--absolute-names": "P",
+}  # fmt: skip
+
+
+def _find_tar_changes(line: Line, _: Sequence[Word]) -> Iterator[Change]:
+    """Yield the folder that tar extracts to, or the archive that it writes."""
+    flags = list(_parse_tar_flags(line.words))
+    letters = {letter for letter, _ in flags}
+    if letters & set("cruAD"):
+        archive = next((word for letter, word in flags if letter == "f"), None)
+        elsewhere = archive is not None and ":" in archive.text and not path_args.has_flag(line, "--force-local")
+        yield Change(UNKNOWN_PATH if elsewhere else archive or HERE, is_container=archive is None)
+        if path_args.has_flag(line, "--remove-files"):
+            yield Change(UNKNOWN_PATH, deletes=True)
+    else:
+        folders = [word for letter, word in flags if letter == "C" and word.text]
+        yield from (Change(word, is_container=True) for word in folders or (HERE,))
+        if "P" in letters:  # absolute names in the archive may lead anywhere
+            yield Change(UNKNOWN_PATH)
+    yield from (Change(word) for letter, word in flags if letter == "g")
+
+
+def _parse_tar_flags(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
+    """Yield each letter with its value. The first word may lack the dash; its values follow in order."""
+    left = deque(words)
+    old = bool(left) and not left[0].text.startswith("-")
+    while left:
+        word = left.popleft()
+        name, equals, value = word.text.partition("=")
+        if word.text.startswith("--"):
+            letter = next((short for long, short in _TAR_LONG.items() if path_args.is_flag(name, (long,))), "")
+            takes = letter in _TAR_VALUED and not equals and name != "--one-top-level"
+            yield letter, left.popleft() if takes and left else word._replace(text=value)
+        elif old or word.text.startswith("-"):
+            yield from _parse_tar_letters(word, left, old=old)
+        old = False
+
+
+def _parse_tar_letters(word: Word, left: deque[Word], *, old: bool) -> Iterator[tuple[str, Word]]:
+    letters = word.text.removeprefix("-")
+    for place, letter in enumerate(letters):
+        joined = letters[place + 1 :]
+        if letter not in _TAR_VALUED:
+            yield letter, word._replace(text="")
+        elif joined and not old:
+            yield letter, word._replace(text=joined)
+            return
+        else:
+            yield letter, left.popleft() if left else UNKNOWN_PATH
+
+
+def _find_zip_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+    """Yield the archive; with -m, also the packed files, which are deleted."""
+    yield from (Change(word) for word in (*named[:1], *path_args.find_flag_values(line, ("-b", "-O", "--out"))))
+    if path_args.has_letter(line, "m") or path_args.has_flag(line, "--move"):
+        yield from (Change(word, deletes=True) for word in named[1:])
+
+
+def _find_7z_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+    """Yield the paths of `7z a archive file` and `7z x archive -ofolder`."""
+    folders = [word._replace(text=word.text[2:]) for word in line.words if word.text.startswith("-o")]
+    yield from (Change(word, is_container=True) for word in folders)
+    packs = bool(named) and named[0].text in {"a", "u", "d", "rn"}
+    yield from (Change(word) for word in named[1:2] if packs)
+    if "-sdel" in {word.text for word in line.words}:
+        yield from (Change(word, deletes=True) for word in named[2:])
+    if not folders and not packs:
+        yield Change(HERE, is_container=True)
+
+
+def _find_zstd_changes(line: Line, named: Sequence[Word]) -> Iterator[Change]:
+    """Yield the output files; with --rm, also the sources, which are deleted."""
+    outputs = [*path_args.find_flag_values(line, ("-o", "--output-dir-flat", "--output-dir-mirror"))]
+    yield from (Change(word) for word in outputs or named)
+    if path_args.has_flag(line, "--rm"):
+        yield from (Change(word, deletes=True) for word in named if word not in outputs)
 
 
 _SPECIAL: dict[str, Callable[[Line, Sequence[Word]], Iterator[Change]]] = {
@@ -280,8 +367,8 @@ _SPECIAL: dict[str, Callable[[Line, Sequence[Word]], Iterator[Change]]] = {
     "pre-commit": _find_pre_commit_changes,
     "install": _find_install_changes,
     "rsync": _find_rsync_changes,
-    "tar": archives.tar,
-    "zip": archives.zip_,
-    "7z": archives.seven,
-    "zstd": archives.zstd,
+    "tar": _find_tar_changes,
+    "zip": _find_zip_changes,
+    "7z": _find_7z_changes,
+    "zstd": _find_zstd_changes,
 }

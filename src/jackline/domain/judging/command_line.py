@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jackline.domain.builtin import flags
-from jackline.domain.judging import requests, scripts
+from jackline.domain.judging import read_only
 from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple
 
@@ -57,7 +57,7 @@ class Line(NamedTuple):
     flags: tuple[Word, ...] | None = None  # the words that may be flags, if that was determined
 
 
-def read(words: Sequence[Word]) -> Line:
+def parse_line(words: Sequence[Word]) -> Line:
     """Parse the first word as the program, and the others with its known flags."""
     path = words[0].text
     program = posixpath.basename(path).removesuffix(".exe")
@@ -82,10 +82,10 @@ def _is_configured(program: str, words: tuple[Word, ...]) -> bool:
     )
 
 
-def shifted(words: Sequence[Word]) -> Iterator[Line]:
+def parse_shifted(words: Sequence[Word]) -> Iterator[Line]:
     """Yield a line for each word that may be the real program, if the first word is uncertain."""
     for start in range(min(len(words), _MOST_SHIFTS)):
-        yield read(words[start:])
+        yield parse_line(words[start:])
 
 
 def _split_words(program: str, words: tuple[Word, ...]) -> tuple[tuple[int, ...], int]:
@@ -108,7 +108,7 @@ def _split_words(program: str, words: tuple[Word, ...]) -> tuple[tuple[int, ...]
     return tuple(named), doubtful
 
 
-def fits(rule: Rule, line: Line) -> bool:
+def matches_rule(rule: Rule, line: Line) -> bool:
     """Check whether a rule matches this command. A rule that makes a call look harmless must match with certainty."""
     if not is_called(rule.command[0], line.program):
         return False
@@ -283,8 +283,8 @@ def _is_local(line: Line, _: str) -> bool:
 _CHECKS: Mapping[str, Callable[[Line, str], bool]] = {
     "alone": _is_alone,
     "word": lambda line, value: any(w.text == value for w in (line.words if line.flags is None else line.flags)),
-    "method": lambda line, value: requests.kind(line.program, line.words, line.names) == value,
-    "script": lambda line, _: scripts.is_plain(line.program, line.words),
+    "method": lambda line, value: read_only.classify_request(line.program, line.words, line.names) == value,
+    "script": lambda line, _: read_only.is_plain_script(line.program, line.words),
     "remote": _is_local,
     "refspec": _is_forced,
     "setting": _sets_risky_config,
@@ -300,3 +300,83 @@ def asks_for_help(line: Line) -> bool:
     if line.program not in flags.VALUED or not line.words or line.words[-1].text != "--help" or not line.is_certain:
         return False
     return all(word.exact for word in line.words) and not any(word.text.startswith("-") for word in line.words[:-1])
+
+
+# The runner, and its flags with a value.
+_RUNNERS = {
+    (
+        "uv",
+        "run",
+    ): "--with --python -p --extra --group --directory --project --env-file --package --index --default-index",
+    ("uvx",): "--from --with --python -p",
+    ("poetry", "run"): "",
+    ("pipenv", "run"): "",
+    ("pdm", "run"): "-p --project",
+    ("rye", "run"): "",
+    ("hatch", "run"): "",
+    ("bundle", "exec"): "",
+    ("npx",): "-p --package",
+    ("bunx",): "-p --package",
+    ("npm", "exec"): "-p --package",
+    ("npm", "x"): "-p --package",
+    ("pnpm", "exec"): "",
+    ("pnpm", "dlx"): "--package",
+    ("yarn", "exec"): "",
+    ("yarn", "dlx"): "-p --package",
+    ("pixi", "run"): "-e --environment",
+    ("mise", "exec"): "",
+    ("dotenv", "run"): "-f",
+    ("op", "run"): "--env-file",
+    ("doppler", "run"): "-p --project -c --config",
+    ("python",): "",
+    ("coverage", "run"): "",
+}
+_RUNNER_SWITCHES = frozenset(
+    {"--yes", "-y", "--no-install", "--frozen", "--locked", "--offline", "--no-sync", "--isolated", "-q", "--quiet"}
+    | {"--", "--no-project", "--all-extras", "--dev", "--no-dev"}
+)
+_PYTHON_SWITCHES = frozenset({"-u", "-B", "-E", "-s", "-S", "-I", "-O", "-OO", "-P", "-q", "-b"})
+
+
+def find_inner_command(line: Line) -> tuple[Word, ...] | None:
+    """Return the inner command, or None. Its program is not exact if an unknown flag precedes it."""
+    words = [word for word in line.words if word.exact or word.text]
+    for runner, valued in _RUNNERS.items():
+        if line.program != runner[0] or tuple(word.text for word in words[: len(runner) - 1]) != runner[1:]:
+            continue
+        rest = tuple(words[len(runner) - 1 :])
+        if line.program in {"python", "coverage"}:
+            return _find_python_module(rest)
+        return _skip_runner_flags(rest, frozenset(valued.split()))
+    return None
+
+
+def _find_python_module(words: tuple[Word, ...]) -> tuple[Word, ...] | None:
+    """Return the command of `python -m program`; a script cannot be classified."""
+    for index, word in enumerate(words):
+        if word.text == "-m":
+            return words[index + 1 :] or None
+        if word.text.startswith("-m"):
+            return (word._replace(text=word.text[2:]), *words[index + 1 :])
+        if word.text not in _PYTHON_SWITCHES:
+            return None
+    return None
+
+
+def _skip_runner_flags(words: tuple[Word, ...], valued: frozenset[str]) -> tuple[Word, ...] | None:
+    sure, skip = True, False
+    for index, word in enumerate(words):
+        if skip:
+            skip = False
+        elif not word.text.startswith("-"):
+            # `npx cowsay@1` runs cowsay.
+            program = word._replace(text=word.text.partition("@")[0] or word.text, exact=word.exact and sure)
+            return (program, *words[index + 1 :])
+        elif word.text in {"-m", "--module"}:
+            return words[index + 1 :] or None
+        elif word.text in {"-c", "--call", "-s", "--script"}:
+            return None
+        else:
+            skip = word.text in valued
+            sure = sure and (skip or word.text in _RUNNER_SWITCHES or word.text.partition("=")[0] in valued)
+    return None

@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.builtin import flags
-from jackline.domain.judging import requests
+from jackline.domain.judging import read_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from jackline.domain.judging.arguments import Line
+    from jackline.domain.judging.command_line import Line
     from jackline.domain.rule import Rule
     from jackline.domain.shell import Command, Word
 
@@ -19,7 +19,7 @@ SEVERAL = "\n"  # separates the values of a repeated flag
 _SENT = re.compile(r"(?:@|=<)(.+)", re.DOTALL)
 
 
-def fields(rule: Rule, line: Line, command: Command) -> dict[str, Any]:
+def build_fields(rule: Rule, line: Line, command: Command) -> dict[str, Any]:
     """Build all fields of one command."""
     named: dict[str, Any] = {"program": line.program, "arguments": [word.text for word in line.words]}
     depth = len(rule.command) - 1
@@ -29,14 +29,14 @@ def fields(rule: Rule, line: Line, command: Command) -> dict[str, Any]:
     valued = _find_valued_flags(rule, line)
     named |= _parse_words(line.words[after:], valued)
     named |= _parse_words(line.words[:after], valued, numbered=False)
-    named |= fed_by(command)
-    if (url := requests.address(line.words)) and "url" in rule.target:
+    named |= build_stdin_fields(command)
+    if (url := read_only.find_url(line.words)) and "url" in rule.target:
         named["url"] = url
     sent = SEVERAL.join(filter(None, map(_find_sent_file, named["arguments"])))
     return named | {"@": sent} if sent else named
 
 
-def fed_by(command: Command) -> dict[str, str]:
+def build_stdin_fields(command: Command) -> dict[str, str]:
     """Build the fields for standard input: text in the command, or a file."""
     named = {"stdin": command.stdin} if command.stdin else {}
     source = next((redirect.target for redirect in command.redirects if redirect.operator.endswith("<")), None)
