@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from jackline.app import policies, trust
 from jackline.app.policies import FILE, Found
-from jackline.app.policy_reading import Parsed, parse
-from jackline.app.policy_text import toml_of
 from jackline.domain.permission import permitted
-from jackline.domain.policy_lines import lines_of
+from jackline.domain.policy_toml import Parsed, lines_of, parse, toml_of
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError, UsageError

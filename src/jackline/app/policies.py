@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from jackline.app import places, trust
 from jackline.app.keys import nearest
-from jackline.app.policy_reading import good, parse, tables
 from jackline.app.texts import regular_text
 from jackline.domain.permission import EFFECTS
+from jackline.domain.policy_toml import good, parse, tables
 from jackline.domain.states import Decision, Replay
 from jackline.errors import PolicyError, UsageError
 from jackline.named import NamedTuple
@@ -20,7 +20,7 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from jackline.app.policy_reading import Parsed
+    from jackline.domain.policy_toml import Parsed
     from jackline.domain.rule import Rule
 
 FILE = "policy.toml"

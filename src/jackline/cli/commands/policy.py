@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from jackline.app.home import Home
-    from jackline.app.policy_reading import Parsed
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
+    from jackline.domain.policy_toml import Parsed
     from jackline.domain.rule import Rule
 
 _ACTIONS = {
@@ -43,20 +43,16 @@ def configure(parser: Parser) -> None:
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    match args.action:
-        case "show":
-            return _show_rules(args, home, out)
-        case "check":
-            return _check_file(args.file, out)
-        case "explain":
-            from jackline.cli import explaining
+    if args.action == "show":
+        return _show_rules(args, home, out)
+    if args.action == "check":
+        return _check_file(args.file, out)
+    from jackline.cli import policy_reports
 
-            rules, problems = rules_here(home)
-            return explaining.explain(args, rules, problems, out)
-        case _:
-            from jackline.cli import auditing
-
-            return auditing.audit(args, home, out)
+    if args.action == "audit":
+        return policy_reports.print_audit(args, home, out)
+    rules, problems = rules_here(home)
+    return policy_reports.print_explanation(args, rules, problems, out)
 
 
 def rules_here(home: Home) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
@@ -66,7 +62,7 @@ def rules_here(home: Home) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
 
 
 def _show_rules(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.app.policy_text import record_of, toml_of
+    from jackline.domain.policy_toml import record_of, toml_of
 
     own, problems = rules_here(home)
     rules = [rule for rule in (*own, *policies.built_in()) if args.layer in {None, rule.layer}]

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain import secrets
-from jackline.domain.secrets import Clues, joined
-from jackline.domain.secrets.literals import literals, needles
+from jackline.domain.secrets import Clues, joined, literals, needles
 from jackline.domain.secrets.tokens import PRIVATE_KEY, Span, private_keys
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.secrets import is_named_secret
-from jackline.domain.secrets.literals import is_telling
+from jackline.domain.secrets import is_named_secret, is_telling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
