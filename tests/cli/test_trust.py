@@ -210,12 +210,12 @@ def test_an_untrusted_projects_task_runs_no_program(place: Place) -> None:
     place.task("proves", f"---\nproof: touch {place.path('ran')}\n---\nx")
     for words in ((), ("--dry-run",)):
         said = refused(place.play(SAY, words=("--task", "proves", *words)))
-        assert "read it, then `jackline trust`" in said
+        assert "review it, then run `jackline trust`" in said
     assert not place.home.exists()
     assert place.play(SAY, words=("--task", "proves", "--proof", "true")).code == 0
     assert not (place.folder / "ran").exists()
     place.task("any", "---\nagents: [claude, command]\n---\nx")
-    assert "'command' starts any program" in refused(place.type("run", "--task", "any"))
+    assert "'command' can run any program" in refused(place.type("run", "--task", "any"))
     assert place.type("trust").code == 0
     assert place.play(SAY, words=("--task", "proves")).code == 0
     assert (place.folder / "ran").exists()

@@ -141,7 +141,7 @@ def test_nothing_that_a_run_writes_holds_a_secret(place: Place, backend: str) ->
     ended = play(place, *steps(place), words=("--proof", proof, f"use {TOKENS['openai']} for it"))
     assert ended.code == 0, ended
     assert leaks(place) == []
-    assert "the prompt holds what looks like a secret" in ended.err
+    assert "the prompt seems to contain a secret" in ended.err
     for stream in ("stdout", "stderr"):
         assert MARKER.encode() in raw(place, stream)
         assert b"[redacted***" in raw(place, stream)
@@ -213,7 +213,7 @@ def test_the_text_of_a_job_file_is_kept_without_its_secrets(place: Place) -> Non
     job.write_text(f'prompt = "log in with {TOKENS["gitlab"]}"\nagent = "scripted"\nscript = "{script}"\n')
     ended = place.type("run", "--job", str(job), "--run-id", "r")
     assert ended.code == 0, ended
-    assert "job file holds what looks like a secret" in ended.err
+    assert "job file seems to contain a secret" in ended.err
     assert leaks(place) == []
 
 

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from jackline.app import policies, trust
 from jackline.app.policies import FILE, Found
-from jackline.app.policy_reading import Parsed, parse
-from jackline.app.policy_text import toml_of
 from jackline.domain.permission import permitted
-from jackline.domain.policy_lines import lines_of
+from jackline.domain.policy_toml import Parsed, lines_of, parse, toml_of
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError, UsageError
@@ -122,7 +120,7 @@ def test_a_broken_layer_is_named_with_its_line_and_stops_work(place: Path, layer
     assert (layers.user, layers.project) == ((), ())
     with pytest.raises(PolicyError) as raised:
         policies.combined((), layers)
-    assert str(raised.value).startswith(f"{path}:4: rule 1 'send': unknown word 'clas'")
+    assert str(raised.value).startswith(f"{path}:4: rule 1 'send': unknown key 'clas'")
     assert f"jackline policy check {path}" in str(raised.value)
 
 
@@ -168,12 +166,12 @@ def test_every_mistake_is_told_in_the_order_of_its_lines() -> None:
         ("rule = 3\n", "F:1: a policy is a list"),
         ("\n[rule]\ntool = 'x'\n", "F:2: a policy is a list"),
         ("rule = [\n {tool = 'a', class = 'read'},\n {tool = 'b', class = 'read', x = 1}]\n", "F:3: rule 2 'b'"),
-        (SEND + SEND, "F:4: rule 2 'send': another rule is named 'send', too"),
+        (SEND + SEND, "F:4: rule 2 'send': another rule is also named 'send'"),
         (SEND + SEND.replace('tool = "send"', 'tool = "post"\nname = "send"'), "F:6: rule 2 'send': another"),
         (SEND + 'name = "effects"\n', "F:4: rule 1 'effects'"),
         (SEND + 'name = "a,b"\n', "F:4: rule 1 'a,b'"),
         (SEND + 'name = "a + b"\n', "F:4: rule 1 'a + b'"),
-        ("x = " + "[" * 5000 + "]" * 5000, "F: it is nested too deeply"),
+        ("x = " + "[" * 5000 + "]" * 5000, "F: the file is nested too deeply"),
     ],
 )
 def test_a_mistake_names_its_line(text: str, said: str) -> None:
@@ -231,7 +229,7 @@ RULES = (
 
 def test_only_rules_that_ask_can_be_agreed_to() -> None:
     assert policies.agreed(("mail", "effects", "mail"), RULES) == ("mail", "effects")
-    with pytest.raises(UsageError, match=r"no rule is called 'mial'.*did you mean mail"):
+    with pytest.raises(UsageError, match=r"there is no rule 'mial'.*did you mean mail"):
         policies.agreed(("mial",), RULES)
     with pytest.raises(UsageError, match="rule 'push' denies"):
         policies.agreed(("push",), RULES)

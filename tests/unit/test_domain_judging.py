@@ -83,7 +83,7 @@ def test_another_tool_with_a_command_is_no_shell() -> None:
 def test_what_cannot_be_parsed_is_unknown_and_says_so() -> None:
     judged = shell("git push 'unfinished")
     assert told(judged) == ("unparsed", "unknown", "allow")
-    assert "cannot be read with certainty" in judged.matches[0].why
+    assert "cannot be parsed with certainty" in judged.matches[0].why
 
 
 # --- the strictest of all commands
@@ -427,10 +427,10 @@ def test_each_command_says_which_rule_and_why() -> None:
         ("$Z", "unmatched"),
     ]
     assert [match.why for match in judged.matches] == [
-        "the command fits 'git push' (built-in)",
+        "the command matches 'git push' (built-in)",
         "it writes /etc/x, outside the workspace",
-        "no rule speaks of 'y' with these words",
-        "the program is known only when it runs",
+        "no rule matches 'y' with these arguments",
+        "the program is only known at run time",
     ]
 
 

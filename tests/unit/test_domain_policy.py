@@ -108,50 +108,50 @@ GOOD = {"tool": "post", "class": "effect"}
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"clas": "read"}, "unknown word 'clas'"),
-        ({"class": "write"}, "'class' is 'write': say read, local, effect or unknown"),
-        ({"replay": "never"}, "'replay' is 'never': say exact, idempotent, relaunch or ask"),
+        ({"clas": "read"}, "unknown key 'clas'"),
+        ({"class": "write"}, "'class' is 'write'; use read, local, effect or unknown"),
+        ({"replay": "never"}, "'replay' is 'never'; use exact, idempotent, relaunch or ask"),
         ({"replay": "exact"}, "replay 'exact' is for reads and locals only"),
         ({"class": "unknown", "replay": "exact"}, "replay 'exact' is for reads and locals only"),
-        ({"decision": "maybe"}, "'decision' is 'maybe': say allow, ask or deny"),
-        ({"decision": "stored"}, "'decision' is 'stored': say allow, ask or deny"),
-        ({"name": 1}, "'name' must be text"),
-        ({"tool": ["a"]}, "'tool' must be text"),
-        ({"tool": ""}, "'tool' is a name"),
-        ({"tool": "*mail*"}, "'tool' is a name"),
-        ({"target": 1}, "'target' must be text"),
-        ({"probe": ["x"]}, "'probe' must be text"),
-        ({"key": "to"}, "'key' must be a list of texts"),
-        ({"key": [1]}, "'key' must be a list of texts"),
-        ({"nothing_happened": 1}, "'nothing_happened' must be a list of whole numbers"),
-        ({"nothing_happened": ["1"]}, "'nothing_happened' must be a list of whole numbers"),
-        ({"nothing_happened": [[1]]}, "'nothing_happened' must be a list of whole numbers"),
-        ({"max": "3"}, "'max' must be a whole number"),
-        ({"max": True}, "'max' must be a whole number"),
+        ({"decision": "maybe"}, "'decision' is 'maybe'; use allow, ask or deny"),
+        ({"decision": "stored"}, "'decision' is 'stored'; use allow, ask or deny"),
+        ({"name": 1}, "'name' must be a string"),
+        ({"tool": ["a"]}, "'tool' must be a string"),
+        ({"tool": ""}, "'tool' must be a name"),
+        ({"tool": "*mail*"}, "'tool' must be a name"),
+        ({"target": 1}, "'target' must be a string"),
+        ({"probe": ["x"]}, "'probe' must be a string"),
+        ({"key": "to"}, "'key' must be a list of strings"),
+        ({"key": [1]}, "'key' must be a list of strings"),
+        ({"nothing_happened": 1}, "'nothing_happened' must be a list of integers"),
+        ({"nothing_happened": ["1"]}, "'nothing_happened' must be a list of integers"),
+        ({"nothing_happened": [[1]]}, "'nothing_happened' must be a list of integers"),
+        ({"max": "3"}, "'max' must be an integer"),
+        ({"max": True}, "'max' must be an integer"),
         ({"max": -1}, "'max' must not be negative"),
         ({"command": ""}, "'command' is empty"),
         ({"command": "  "}, "'command' is empty"),
         ({"command": []}, "'command' is empty"),
-        ({"command": 1}, "'command' must be text or a list of texts"),
-        ({"command": ["git push"]}, "'command' is a program and its subcommands"),
-        ({"command": ["git", ""]}, "'command' is a program and its subcommands"),
-        ({"command": "--force git"}, "'command' begins with the name of a program"),
+        ({"command": 1}, "'command' must be a string or a list of strings"),
+        ({"command": ["git push"]}, "'command' must be a program and its subcommands"),
+        ({"command": ["git", ""]}, "'command' must be a program and its subcommands"),
+        ({"command": "--force git"}, "'command' must start with a program"),
         ({"command": "git push", "replay": "exact"}, "replay 'exact' is for reads and locals only"),
-        ({"having": ["-f"]}, "'having' and 'lacking' belong to a rule with a 'command'"),
-        ({"command": "git", "having": [""]}, "none of them empty"),
-        ({"command": "git", "lacking": "-f"}, "'lacking' must be a list of texts"),
+        ({"having": ["-f"]}, "'having' and 'lacking' require a 'command'"),
+        ({"command": "git", "having": [""]}, "must not contain empty strings"),
+        ({"command": "git", "lacking": "-f"}, "'lacking' must be a list of strings"),
         ({"external": "x"}, "'external' must be a table of names and patterns"),
         ({"external": {"url": 1}}, "'external' must be a table of names and patterns"),
-        ({"external": {"url": "("}}, "'external' url: not a regular expression"),
-        ({"external": {"url": "(?P<a>x)(?P<a>y)"}}, "'external' url: not a regular expression"),
-        ({"hint": ["x"]}, "'hint' must be text"),
-        ({"name": "a + b"}, "'name' must not hold ' + '"),
-        ({"name": ""}, "'name' must be one line of text"),
-        ({"name": " "}, "'name' must be one line of text"),
-        ({"name": "a\nb"}, "'name' must be one line of text"),
-        ({"target": "mail:{to"}, "'target' has a brace that belongs to no field"),
-        ({"target": "mail:{}"}, "'target' has a brace that belongs to no field"),
-        ({"key": ["to", ""]}, "none of them empty"),
+        ({"external": {"url": "("}}, "'external' url: invalid regular expression"),
+        ({"external": {"url": "(?P<a>x)(?P<a>y)"}}, "'external' url: invalid regular expression"),
+        ({"hint": ["x"]}, "'hint' must be a string"),
+        ({"name": "a + b"}, "'name' must not contain ' + '"),
+        ({"name": ""}, "'name' must be a single line of printable text"),
+        ({"name": " "}, "'name' must be a single line of printable text"),
+        ({"name": "a\nb"}, "'name' must be a single line of printable text"),
+        ({"target": "mail:{to"}, "'target' has an unmatched brace"),
+        ({"target": "mail:{}"}, "'target' has an unmatched brace"),
+        ({"key": ["to", ""]}, "must not contain empty strings"),
     ],
 )
 def test_a_mistake_names_the_file_and_the_rule(wrong: dict[str, object], said: str) -> None:
@@ -164,7 +164,7 @@ def test_a_mistake_names_the_file_and_the_rule(wrong: dict[str, object], said: s
 
 def test_a_mistake_names_its_line_where_the_lines_are_known() -> None:
     tables = [{"tool": "a", "class": "read"}, {"name": "mail", "tool": "b", "class": "efect"}]
-    with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'mail': 'class' is 'efect': say read, "):
+    with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'mail': 'class' is 'efect'; use read, "):
         policy.from_tables(tables, "policy.toml", lines=[3, 12])
     with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'a': two rules are named 'a'"):
         policy.from_tables([tables[0], tables[0]], "policy.toml", lines=[3, 12])
@@ -349,7 +349,7 @@ def test_company_takes_away_what_exit_codes_prove() -> None:
 
 def test_a_misspelt_built_in_probe_is_found_when_the_file_is_read() -> None:
     table = {"tool": "send", "class": "effect", "probe": "builtin:git-pusch"}
-    with pytest.raises(PolicyError, match="there is no built-in probe 'builtin:git-pusch': there are file"):
+    with pytest.raises(PolicyError, match="unknown built-in probe 'builtin:git-pusch'; known probes: file"):
         policy.from_tables([table], "policy.toml")
 
 

@@ -367,7 +367,7 @@ def test_what_cannot_be_read_with_certainty_is_refused(text: str) -> None:
 
 
 def test_a_refusal_says_what_is_wrong_and_where() -> None:
-    with pytest.raises(NotParsed, match=r"' is not closed \(at character 7\)"):
+    with pytest.raises(NotParsed, match=r"unclosed ' \(at character 7\)"):
         commands("echo 'abc")
 
 

@@ -1,4 +1,4 @@
-"""What a person is told of the secrets in what they asked for. It writes nothing."""
+"""Warns about secrets in a request, and rejects them in proof commands. It writes nothing."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 def notes(asked: Spec, kept: Spec) -> list[str]:
-    """A line for each text of a request that is not kept as it was given."""
+    """Return a note for each text of a request that is stored redacted."""
     found = []
     if asked.prompt != kept.prompt:
         found.append(
-            "the prompt holds what looks like a secret: it is kept as [redacted], and given to the agent so; "
-            "pass a secret by an environment variable (docs/secrets.md)"
+            "the prompt seems to contain a secret: it is stored and passed to the agent as [redacted]; "
+            "use an environment variable for secrets (docs/secrets.md)"
         )
     if asked.job != kept.job:
-        found.append("the job file holds what looks like a secret: its text is kept as [redacted]")
+        found.append("the job file seems to contain a secret: it is stored as [redacted]")
     return found
 
 
 def refuse_secret_proof(proof: str, what: str = "the proof") -> None:
-    """A proof is kept as it is, because it has to be run: so it must not hold a secret."""
+    """Reject a proof that contains a secret: it is stored as it is, because it has to be run."""
     if not proof:
         return
     from jackline.domain.secrets import Redactor
@@ -33,6 +33,6 @@ def refuse_secret_proof(proof: str, what: str = "the proof") -> None:
 
     if Redactor(secret_values(os.environ)).finds(proof):
         raise UsageError(
-            f"{what} holds what looks like a secret, and would be written down: "
-            "put the command into a script that reads it from elsewhere"
+            f"{what} seems to contain a secret and would be stored as it is; "
+            "move the command to a script that reads the secret from elsewhere"
         )

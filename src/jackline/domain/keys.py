@@ -1,7 +1,7 @@
-"""Normal forms of tool inputs, and the keys and targets made from them. Pure.
+"""Normalizes tool inputs, and builds the keys and targets of calls. Pure.
 
-Two spellings of one call must give one key (key order, white space of JSON, absolute or relative paths of the
-workspace), and two different calls must never share one; so nothing but these spellings is touched.
+Different spellings of one call must give the same key (key order, JSON white space, absolute or relative workspace
+paths). Two different calls must never share a key, so nothing else is normalized.
 """
 
 from __future__ import annotations
@@ -27,61 +27,61 @@ _PATH_NAMES = frozenset(
 )  # fmt: skip
 _COMMAND_NAMES = frozenset({"command", "cmd", "script"})
 _MOVES = re.compile(r"(?:^|[\s;|&(])(?:cd|pushd|-C)\b(?!\s*[\"']?\.[\"']?(?:[\s;|&)]|$))")
-_LONGEST = 100_000  # nobody parses a longer command either, and its letters alone tell it apart
+_LONGEST = 100_000  # longer commands are not parsed either, and need no normalization
 _FIELD = re.compile(r"\{([A-Za-z0-9_.:@<-][A-Za-z0-9_.:@<|-]*)\}")
 
 
 def parse_input(text: str) -> Any:  # noqa: ANN401 - a tool's input is any JSON
-    """A tool input given as text: JSON where it is JSON, else the text itself."""
+    """Parse a tool input as JSON, or return the text itself."""
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):  # too deeply nested to be read is no reason to fail
+    except (ValueError, RecursionError):  # deep nesting must not fail
         return text
 
 
 def normalise(value: Any, workspace: str) -> Any:  # noqa: ANN401
-    """The one spelling of a tool input."""
-    return _normal(value, "", _absolute(workspace))
+    """Normalize a tool input."""
+    return _normalize_value(value, "", _normalize_path(workspace))
 
 
-def _normal(value: Any, name: str, workspace: str) -> Any:  # noqa: ANN401
+def _normalize_value(value: Any, name: str, workspace: str) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
-        return {str(key): _normal(item, str(key), workspace) for key, item in value.items()}
+        return {str(key): _normalize_value(item, str(key), workspace) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_normal(item, name, workspace) for item in value]
+        return [_normalize_value(item, name, workspace) for item in value]
     if not isinstance(value, str):
         return value
     if name in _PATH_NAMES:
-        return _relative(value, workspace)
+        return _make_relative(value, workspace)
     if name in _COMMAND_NAMES:
-        return _relative_words(value, workspace)
+        return _make_words_relative(value, workspace)
     return value
 
 
-def _relative(path: str, workspace: str) -> str:
+def _make_relative(path: str, workspace: str) -> str:
     if "://" in path:
-        return path  # an address: two slashes in it are not one
-    whole = _absolute(posixpath.join(workspace, path))
+        return path  # a URL keeps its double slash
+    whole = _normalize_path(posixpath.join(workspace, path))
     if whole == workspace:
         return "."
     prefix = workspace if workspace == "/" else workspace + "/"
     return whole.removeprefix(prefix)
 
 
-def _absolute(path: str) -> str:
+def _normalize_path(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _relative_words(command: str, workspace: str) -> str:
-    """Absolute paths of the workspace inside a command, word by word; the rest stays to the letter."""
+def _make_words_relative(command: str, workspace: str) -> str:
+    """Make absolute workspace paths in a command relative, word by word; change nothing else."""
     if workspace == "/" or len(command) > _LONGEST or workspace not in command:
         return command
     place = re.escape(workspace)
-    # A program keeps its "./": the name alone would be looked for on the PATH.
+    # A program keeps its "./", because a bare name would be searched on the PATH.
     program = re.compile(rf"((?:^|[;|&(])\s*){place}/+(?=[\w.])")
     word = re.compile(rf"(?<![^\s\"'=:(<>;|&]){place}(?:/+(?=[\w.*?\[])|(?P<all>/*)(?=[\s\"';|&)<>]|$))")
     relative = word.sub(lambda found: "" if found["all"] is None else ".", program.sub(r"\1./", command))
-    # After a `cd` to elsewhere, a relative path is another file: then the two spellings are two calls.
+    # After a `cd`, a relative path is another file, so the two spellings are different calls.
     return command if _MOVES.search(relative) else relative
 
 
@@ -93,54 +93,52 @@ def key(
     normal: Any,  # noqa: ANN401
     fields: Mapping[str, Any] = NOTHING,
 ) -> str:
-    """What makes two calls the same: HMAC, so that a key tells nothing about a redacted input.
+    """Build the key that identifies equal calls. An HMAC, so that it reveals nothing about a redacted input.
 
-    `fields` are what judging found out, with what the host told. A shell's call without a rule's own key is its
-    command and folder: a model words the description anew each time.
+    `fields` come from the classification and the host. Without a key in the rule, a shell call is identified by its
+    command and folder, because the model rewords the description each time.
     """
-    chosen = {name: _first(normal, fields, name) for name in rule.key}
+    chosen = {name: _find_first(normal, fields, name) for name in rule.key}
     if all(value is None for value in chosen.values()):
-        # Nothing that the rule names is there: without this, all such calls would be one.
-        chosen = {name: fields[name] for name in WHOLE} if _is_shell(fields) else normal
+        # No field of the rule's key is present; without a fallback, all such calls would be equal.
+        is_shell = all(name in fields for name in WHOLE)
+        chosen = {name: fields[name] for name in WHOLE} if is_shell else normal
     text = canonical([lineage, rule.name, tool, sorted(rule.key), chosen])
     return hmac.new(secret, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def target(rule: Rule, normal: Any, fields: Mapping[str, Any] = NOTHING) -> str:  # noqa: ANN401
-    """What the call touches, by the rule's pattern; empty when the rule names none."""
-    return _FIELD.sub(lambda found: _plain(_first(normal, fields, found[1])).replace("\n", ", "), rule.target)
+    """Build the target of a call from the rule's pattern; empty if the rule has none."""
+
+    def render_field(found: re.Match[str]) -> str:
+        value = _find_first(normal, fields, found[1])
+        return (value if isinstance(value, str) else canonical(value)).replace("\n", ", ")
+
+    return _FIELD.sub(render_field, rule.target)
 
 
 def without_fields(pattern: str) -> str:
-    """A target without what stands in braces."""
+    """Remove the fields in braces from a target pattern."""
     return _FIELD.sub("", pattern)
 
 
 def names_in(pattern: str) -> list[str]:
-    """What stands in braces in a target."""
+    """Return the field names in braces of a target pattern."""
     return _FIELD.findall(pattern)
 
 
-def _is_shell(fields: Mapping[str, Any]) -> bool:
-    return all(name in fields for name in WHOLE)
-
-
-def _first(value: Any, fields: Mapping[str, Any], alternatives: str) -> Any:  # noqa: ANN401
-    """The first of `a|b` that is there; nothing after the last `|` stands for an empty text."""
+def _find_first(value: Any, fields: Mapping[str, Any], alternatives: str) -> Any:  # noqa: ANN401
+    """Return the first present field of `a|b`; an empty last alternative means empty text."""
     for name in alternatives.split("|"):
         if not name and alternatives:
             return ""
-        found = fields[name] if name in fields else _lookup(value, name)
+        found = fields[name] if name in fields else _find_nested(value, name)
         if found is not None and (found != "" or name not in fields):
             return found
     return None
 
 
-def _lookup(value: Any, dotted: str) -> Any:  # noqa: ANN401
+def _find_nested(value: Any, dotted: str) -> Any:  # noqa: ANN401
     for name in dotted.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value
-
-
-def _plain(value: Any) -> str:  # noqa: ANN401
-    return value if isinstance(value, str) else canonical(value)

@@ -1,7 +1,6 @@
-"""Rules: which tool calls are effects, what they touch, how they are told apart, and what may be done after a crash.
+"""Finds the rule of a tool, and builds rules from the `[[rule]]` tables of a policy file. Pure: no I/O.
 
-A rule matches by tool name, or by the words of a command (see sorting.py). Rules come from tables that were read
-elsewhere; nothing here does I/O.
+Rules with a `command` are matched by the classifier of shell commands.
 """
 
 from __future__ import annotations
@@ -21,53 +20,50 @@ if TYPE_CHECKING:
 
 UNKNOWN = Rule(name="unmatched", tool="*", call_class=CallClass.UNKNOWN)
 BUILT_IN: tuple[Rule, ...] = builtin.RULES
-BUILT_IN_PROBE = "builtin:"  # how the name of a probe begins that comes with jackline
+BUILT_IN_PROBE = "builtin:"  # prefix of the names of built-in probes
 PROBES = frozenset({"file", "gh-issue-create", "gh-pr-create", "git-push", "http"})
-_LAYERS = ("run", "project", "user", "built-in")  # in the order in which they are looked at
-_SAID = (Decision.ALLOW, Decision.ASK, Decision.DENY)  # the fourth is the gate's own word
+_LAYERS = ("run", "project", "user", "built-in")  # in matching order
+_DECISIONS = (Decision.ALLOW, Decision.ASK, Decision.DENY)  # `stored` is only set by the gate
 _RESERVED = frozenset({UNKNOWN.name, OTHERS, str(CallClass.READ)})
-_WORDS: dict[str, type | tuple[type, ...]] = {
+_KEY_TYPES: dict[str, type | tuple[type, ...]] = {
     "name": str, "tool": str, "class": str, "replay": str, "decision": str, "key": (str,), "target": str,
     "probe": str, "nothing_happened": (int,), "max": int, "command": (str, list), "having": (str,), "lacking": (str,),
     "external": dict, "hint": str,
 }  # fmt: skip
-_SHAPES: dict[type | tuple[type, ...], str] = {
-    str: "text", int: "a whole number", (str,): "a list of texts", (int,): "a list of whole numbers",
-    (str, list): "text or a list of texts", dict: "a table of names and patterns",
+_TYPE_NAMES: dict[type | tuple[type, ...], str] = {
+    str: "a string", int: "an integer", (str,): "a list of strings", (int,): "a list of integers",
+    (str, list): "a string or a list of strings", dict: "a table of names and patterns",
 }  # fmt: skip
 
 
 def in_order(rules: tuple[Rule, ...]) -> Sequence[Rule]:
-    """The run's own rules first, then the project's, then the user's; within a layer as they stand in its file."""
-    return sorted(rules, key=_layer) if len(rules) > 1 else rules
-
-
-def _layer(rule: Rule) -> int:
-    return _LAYERS.index(rule.layer) if rule.layer in _LAYERS else 0
+    """Sort rules by layer: run, project, user; within a layer in file order."""
+    if len(rules) < 2:  # noqa: PLR2004 - nothing to sort
+        return rules
+    return sorted(rules, key=lambda rule: _LAYERS.index(rule.layer) if rule.layer in _LAYERS else 0)
 
 
 def is_for(rule: Rule, tool: str) -> bool:
-    """Whether a rule speaks of this tool: by its name, or by the beginning of it."""
+    """Check whether a rule matches this tool by name or prefix."""
     return rule.tool == tool or (rule.tool.endswith("*") and tool.startswith(rule.tool[:-1]))
 
 
 def match(rules: tuple[Rule, ...], tool: str) -> Rule:
-    """The rule of a tool that is no shell: the layers' own before the built-in ones, `unknown` when none fits."""
+    """Return the rule of a tool that is not a shell. Configured rules come first; without a match it is `UNKNOWN`."""
     fitting = [rule for rule in in_order(rules) if not rule.command and is_for(rule, tool)]
-    firm = next((rule for rule in fitting if not rule.tightens), None) or _built_in(tool)
+    firm = next((rule for rule in fitting if not rule.tightens), None) or builtin.BY_TOOL.get(tool)
+    if firm is None:
+        firm = next((rule for rule in builtin.BY_BEGINNING if is_for(rule, tool)), UNKNOWN)
     return tighten(firm, next((rule for rule in fitting if rule.tightens), None))
 
 
-def _built_in(tool: str) -> Rule:
-    known = builtin.BY_TOOL.get(tool)
-    if known is not None:
-        return known
-    return next((rule for rule in builtin.BY_BEGINNING if is_for(rule, tool)), UNKNOWN)
-
-
 def tighten(rule: Rule, tightening: Rule | None) -> Rule:
-    """The rule of a call, made stricter by one that may do nothing else."""
-    if tightening is None or not _is_stricter(tightening, rule):
+    """Apply a tightening rule, which can only make the rule of a call stricter."""
+    if tightening is None:
+        return rule
+    fewer = tightening.most is not None and (rule.most is None or tightening.most < rule.most)
+    stricter = class_rank(tightening) > class_rank(rule) or decision_rank(tightening) > decision_rank(rule)
+    if not stricter and not fewer:
         return rule
     laxer = class_rank(rule) <= class_rank(tightening) and decision_rank(rule) <= decision_rank(tightening)
     if laxer and rule.call_class is not CallClass.EFFECT and rule.most is None:
@@ -75,14 +71,9 @@ def tighten(rule: Rule, tightening: Rule | None) -> Rule:
     return combine([rule, tightening])
 
 
-def _is_stricter(one: Rule, other: Rule) -> bool:
-    fewer = one.most is not None and (other.most is None or one.most < other.most)
-    return class_rank(one) > class_rank(other) or decision_rank(one) > decision_rank(other) or fewer
-
-
 def named(rules: tuple[Rule, ...], name: str) -> Rule:
-    """The rule that a call was admitted by; `unknown` if it is gone, so that nothing is assumed of the call."""
-    found = _named(rules, name)
+    """Return the rule that admitted a call, by name; `UNKNOWN` if it is gone, so that nothing is assumed."""
+    found = _find_by_name(rules, name)
     if found is not None:
         return harmless(found) if found.tightens else found
     if JOINED not in name:
@@ -94,141 +85,137 @@ def named(rules: tuple[Rule, ...], name: str) -> Rule:
 
 
 def pieces(rules: tuple[Rule, ...], name: str) -> list[Rule]:
-    """The rules that meet in a name."""
-    return [_named(rules, one) or UNKNOWN for one in name.split(JOINED) if one not in _RESERVED - {UNKNOWN.name}]
+    """Return the rules whose names are joined in a name."""
+    return [_find_by_name(rules, one) or UNKNOWN for one in name.split(JOINED) if one not in _RESERVED - {UNKNOWN.name}]
 
 
-def _named(rules: tuple[Rule, ...], name: str) -> Rule | None:
+def _find_by_name(rules: tuple[Rule, ...], name: str) -> Rule | None:
     own = next((rule for rule in rules if rule.name == name), None)
     return own if own is not None else builtin.BY_NAME.get(name)
 
 
 def from_tables(tables: object, source: str, lines: Sequence[int] = (), *, layer: str = "run") -> tuple[Rule, ...]:
-    """Rules from the `[[rule]]` tables of a policy file; a mistake names the file, the line if known, the rule."""
+    """Build rules from `[[rule]]` tables. Errors name the file, the rule and, if known, the line."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         message = f"{source}: a policy is a list of [[rule]] tables"
         raise PolicyError(message)
-    places = [_where(table, source, number, lines) for number, table in enumerate(tables, 1)]
-    rules = tuple(_rule(table, place)._replace(layer=layer) for table, place in zip(tables, places, strict=True))
+    places = [_describe_location(table, source, number, lines) for number, table in enumerate(tables, 1)]
+    rules = tuple(_parse_rule(table, place)._replace(layer=layer) for table, place in zip(tables, places, strict=True))
     taken: set[str] = set()
-    for rule, place in zip(rules, places, strict=True):  # a call remembers its rule by name alone
+    for rule, place in zip(rules, places, strict=True):  # a call stores only the name of its rule
         if rule.name in taken or rule.name in _RESERVED or rule.name in builtin.BY_NAME:
-            message = f"{place}: two rules are named '{rule.name}'; give each a 'name' of its own"
+            message = f"{place}: two rules are named '{rule.name}'; give each rule a unique 'name'"
             raise PolicyError(message)
         taken.add(rule.name)
     return rules
 
 
-def _where(table: Mapping[str, Any], source: str, number: int, lines: Sequence[int]) -> str:
+def _describe_location(table: Mapping[str, Any], source: str, number: int, lines: Sequence[int]) -> str:
     name = table.get("name", table.get("tool"))
     line = f":{lines[number - 1]}" if number <= len(lines) else ""
     return f"{source}{line}: rule {number}" + (f" '{name}'" if isinstance(name, str) else "")
 
 
-def _rule(table: Mapping[str, Any], where: str) -> Rule:
+def _parse_rule(table: Mapping[str, Any], where: str) -> Rule:
     for word, value in table.items():
-        if word not in _WORDS:
-            message = f"{where}: unknown word '{word}' (known: {', '.join(_WORDS)})"
+        if word not in _KEY_TYPES:
+            message = f"{where}: unknown key '{word}' (known keys: {', '.join(_KEY_TYPES)})"
             raise PolicyError(message)
-        if not _is_shaped(value, _WORDS[word]):
-            message = f"{where}: '{word}' must be {_SHAPES[_WORDS[word]]}"
+        if not _has_type(value, _KEY_TYPES[word]):
+            message = f"{where}: '{word}' must be {_TYPE_NAMES[_KEY_TYPES[word]]}"
             raise PolicyError(message)
     try:
-        rule = _build(table)
+        rule = _build_rule(table)
     except (KeyError, ValueError) as error:
         message = f"{where}: {'missing ' if isinstance(error, KeyError) else ''}{error}"
         raise PolicyError(message) from None
-    mistake = _mistake(rule)
+    mistake = _find_mistake(rule)
     if mistake:
         message = f"{where}: {mistake}"
         raise PolicyError(message)
     return rule
 
 
-def _is_shaped(value: object, shape: type | tuple[type, ...]) -> bool:
-    """Whether a value is what its word wants; true and false are not numbers here."""
+def _has_type(value: object, shape: type | tuple[type, ...]) -> bool:
+    """Check the type of a value; booleans are not integers here."""
     if shape == (str, list):
-        return isinstance(value, str) or _is_shaped(value, (str,))
+        return isinstance(value, str) or _has_type(value, (str,))
     if isinstance(shape, tuple):
-        return isinstance(value, list) and all(_is_shaped(item, shape[0]) for item in value)
+        return isinstance(value, list) and all(_has_type(item, shape[0]) for item in value)
     if shape is dict:
         return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
     return isinstance(value, shape) and not isinstance(value, bool)
 
 
-def _mistake(rule: Rule) -> str:
-    """What is wrong with a rule whose words are all well formed; empty if nothing is."""
+def _find_mistake(rule: Rule) -> str:
+    """Return an error for a rule whose values have valid types; empty if it is valid."""
     if rule.replay is Replay.EXACT and rule.call_class not in {CallClass.READ, CallClass.LOCAL}:
         return "replay 'exact' is for reads and locals only; an effect is 'idempotent' or 'ask'"
-    if not _is_tool(rule):
-        return "'tool' is a name, or the beginning of one with a * at its end"
+    if "*" in rule.tool[:-1] or not (rule.tool or rule.command):
+        return "'tool' must be a name, or a prefix that ends with *"
     if rule.most is not None and rule.most < 0:
         return "'max' must not be negative"
     if not rule.name.isprintable() or not rule.name.strip():
-        return "'name' must be one line of text that can be seen"
+        return "'name' must be a single line of printable text"
     if JOINED in rule.name:
-        return f"'name' must not hold '{JOINED}': that joins the names of rules that meet in one call"
+        return f"'name' must not contain '{JOINED}', which joins the names of merged rules"
     if rule.probe.startswith(BUILT_IN_PROBE) and rule.probe.removeprefix(BUILT_IN_PROBE) not in PROBES:
-        return f"there is no built-in probe '{rule.probe}': there are {', '.join(sorted(PROBES))}"
-    return _command_mistake(rule) or _pattern_mistake(rule) or _field_mistake(rule)
+        return f"unknown built-in probe '{rule.probe}'; known probes: {', '.join(sorted(PROBES))}"
+    return _find_command_mistake(rule) or _find_pattern_mistake(rule) or _find_field_mistake(rule)
 
 
-def _is_tool(rule: Rule) -> bool:
-    return "*" not in rule.tool[:-1] and bool(rule.tool or rule.command)
-
-
-def _command_mistake(rule: Rule) -> str:
+def _find_command_mistake(rule: Rule) -> str:
     if any(not word.strip() or any(letter.isspace() for letter in word) for word in rule.command):
-        return "'command' is a program and its subcommands, such as \"git push\""
+        return "'command' must be a program and its subcommands, such as \"git push\""
     if rule.command and rule.command[0].startswith("-"):
-        return "'command' begins with the name of a program, not with a flag"
+        return "'command' must start with a program, not with a flag"
     if (rule.having or rule.lacking) and not rule.command:
-        return "'having' and 'lacking' belong to a rule with a 'command'"
+        return "'having' and 'lacking' require a 'command'"
     if any(not word for word in (*rule.having, *rule.lacking)):
-        return "'having' and 'lacking' are lists of flags or words, none of them empty"
+        return "'having' and 'lacking' must not contain empty strings"
     return ""
 
 
-def _field_mistake(rule: Rule) -> str:
-    from jackline.domain import keys  # with its digests: only whoever writes rules of his own waits for it
+def _find_field_mistake(rule: Rule) -> str:
+    from jackline.domain import keys  # imported here: hashing is only needed for custom rules
 
     if any(brace in keys.without_fields(rule.target) for brace in "{}"):
-        return "'target' has a brace that belongs to no field: write {to}, or {to|cc} for the first that is there"
-    return "" if all(rule.key) else "'key' is a list of fields, none of them empty"
+        return "'target' has an unmatched brace; use {to}, or {to|cc} for the first present field"
+    return "" if all(rule.key) else "'key' must not contain empty strings"
 
 
-def _pattern_mistake(rule: Rule) -> str:
+def _find_pattern_mistake(rule: Rule) -> str:
     for name, pattern in rule.external:
         try:
             re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as error:
-            return f"'external' {name}: not a regular expression: {error}"
+            return f"'external' {name}: invalid regular expression: {error}"
     return ""
 
 
-def _chosen(word: str, value: str, known: Iterable[str]) -> str:
+def _check_choice(word: str, value: str, known: Iterable[str]) -> str:
     names = [str(one) for one in known]
     if value not in names:
-        message = f"'{word}' is '{value}': say {', '.join(names[:-1])} or {names[-1]}"
+        message = f"'{word}' is '{value}'; use {', '.join(names[:-1])} or {names[-1]}"
         raise ValueError(message)
     return value
 
 
-def _build(table: Mapping[str, Any]) -> Rule:
-    kind = CallClass(_chosen("class", table["class"], CallClass))
+def _build_rule(table: Mapping[str, Any]) -> Rule:
+    kind = CallClass(_check_choice("class", table["class"], CallClass))
     effect, repeatable = kind is CallClass.EFFECT, kind in {CallClass.READ, CallClass.LOCAL}
     command = table.get("command", ())
     words = tuple(command.split() if isinstance(command, str) else command)
     if "command" in table and not words:
-        raise ValueError("'command' is empty: name a program, such as \"git push\"")
+        raise ValueError("'command' is empty; use a program, such as \"git push\"")
     tool = table.get("tool", "") if words else table["tool"]
     return Rule(
         name=table.get("name", tool or " ".join(words)),
         tool=tool,
         call_class=kind,
-        replay=Replay(_chosen("replay", table.get("replay", Replay.EXACT if repeatable else Replay.ASK), Replay)),
+        replay=Replay(_check_choice("replay", table.get("replay", Replay.EXACT if repeatable else Replay.ASK), Replay)),
         decision=Decision(
-            _chosen("decision", table.get("decision", Decision.ASK if effect else Decision.ALLOW), _SAID)
+            _check_choice("decision", table.get("decision", Decision.ASK if effect else Decision.ALLOW), _DECISIONS)
         ),
         key=tuple(table.get("key", ())),
         target=table.get("target", ""),

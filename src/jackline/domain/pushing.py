@@ -1,4 +1,4 @@
-"""What a `git push` would do, by its own words and the repository's settings. Pure: it asks no git, reads no file."""
+"""Determines what a `git push` would do, from its arguments and the git configuration. Pure: it does not run git."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _USER = re.compile(r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^/?#\s]*)@
 
 
 class Refspec(NamedTuple):
-    """One `source:destination` of a push; an empty source deletes, an empty destination is the source's own name."""
+    """One `source:destination` of a push. An empty source deletes; an empty destination has the name of the source."""
 
     source: str
     destination: str = ""
@@ -31,28 +31,28 @@ class Refspec(NamedTuple):
 
 
 class Push(NamedTuple):
-    """The words of a push."""
+    """The parsed arguments of a push."""
 
     remote: str = ""
     refspecs: tuple[Refspec, ...] = ()
-    several: bool = False  # more refs than the words name, such as --all or --tags
+    several: bool = False  # pushes more refs than it names, such as with --all or --tags
     force: bool = False
 
 
 class Settings(NamedTuple):
-    """What the repository says that a push without words does."""
+    """What a push without arguments does, by the git configuration."""
 
     remote: str = ""
-    upstream: str = ""  # the name of the branch there; empty: it would be refused, or nobody can say
-    refspecs: tuple[Refspec, ...] = ()  # of the remote's own `push` lines
+    upstream: str = ""  # the remote branch; empty if git would refuse or it is unknown
+    refspecs: tuple[Refspec, ...] = ()  # from `remote.<name>.push`
     several: bool = False
 
 
 def push_of(words: Sequence[str]) -> Push:
-    """The push whose arguments these are: everything after the word `push`."""
-    flags, named = _sorted(words)
+    """Parse the arguments after the word `push`."""
+    flags, named = _split_flags(words)
     deletes = bool(_DELETE & flags.keys())
-    remote, refs = (named[0] if named else flags.get("--repo", "")), _tags_joined(named[1:])
+    remote, refs = (named[0] if named else flags.get("--repo", "")), _join_tags(named[1:])
     refspecs = tuple(Refspec("", ref) if deletes else refspec_of(ref) for ref in refs)
     force = bool(_FORCE & flags.keys()) or any(one.force for one in refspecs)
     several = bool(_SEVERAL & flags.keys()) or any("*" in ref or ref in {":", "+:"} for ref in refs)
@@ -60,7 +60,7 @@ def push_of(words: Sequence[str]) -> Push:
 
 
 def push_of_fields(fields: Mapping[str, Any]) -> Push | None:
-    """The push whose command the fields tell of; None if it is another command."""
+    """Parse the push in the fields of a call; None if it is another command."""
     words = fields.get("arguments")
     if fields.get("program") != "git" or not isinstance(words, list) or not all(isinstance(one, str) for one in words):
         return None
@@ -69,7 +69,7 @@ def push_of_fields(fields: Mapping[str, Any]) -> Push | None:
 
 
 def arguments_of_git(words: Sequence[str]) -> list[str]:
-    """The subcommand with what follows it: git's own options, which come first, are passed over."""
+    """Return the subcommand and its arguments, without git's global options."""
     place = 0
     while place < len(words) and words[place].startswith("-"):
         place += 2 if words[place] in _GIT_WITH_VALUE else 1
@@ -77,7 +77,7 @@ def arguments_of_git(words: Sequence[str]) -> list[str]:
 
 
 def folder_of_git(words: Sequence[str]) -> str | None:
-    """Where git works, seen from where it is started: by its `-C`; None if other options lead it elsewhere."""
+    """Return the folder given by `-C`, relative to the start folder; None if other options may change it."""
     own = list(words[: len(words) - len(arguments_of_git(words))])
     folder = "."
     while own:
@@ -90,32 +90,35 @@ def folder_of_git(words: Sequence[str]) -> str | None:
 
 
 def refspec_of(text: str) -> Refspec:
-    """A refspec as it is typed."""
+    """Parse a refspec."""
     plain = text.removeprefix("+")
     source, _, destination = plain.partition(":")
     return Refspec(source, destination, force=plain != text)
 
 
 def settings_of(listed: str, branch: str) -> Settings:
-    """The settings from `git config -z --list`; the branch is the one that is checked out."""
-    values = _values(listed)
-    remotes = _remotes(values)
-    fetched = _one(values, f"branch.{branch}.remote")
+    """Parse the output of `git config -z --list`; `branch` is the current branch."""
+    values = _parse_config(listed)
+    pattern = re.compile(r"remote\.(.+)\.(?:url|pushurl)")
+    remotes = {match[1]: None for name in values if (match := pattern.fullmatch(name))}
+    fetched = _get_last(values, f"branch.{branch}.remote")
     alone = next(iter(remotes)) if len(remotes) == 1 else "origin" if "origin" in remotes else ""
-    remote = _one(values, f"branch.{branch}.pushremote") or _one(values, "remote.pushdefault") or fetched or alone
+    remote = (
+        _get_last(values, f"branch.{branch}.pushremote") or _get_last(values, "remote.pushdefault") or fetched or alone
+    )
     refspecs = tuple(refspec_of(text) for text in values.get(f"remote.{remote}.push", ()))
     several = (
-        _one(values, "push.default") == "matching"
-        or _is_true(_one(values, "push.followtags"))
-        or _is_true(_one(values, f"remote.{remote}.mirror"))
+        _get_last(values, "push.default") == "matching"
+        or _is_true(_get_last(values, "push.followtags"))
+        or _is_true(_get_last(values, f"remote.{remote}.mirror"))
         or any("*" in one.source or not one.source for one in refspecs)
     )
     triangular = remote != (fetched or alone)
-    return Settings(remote, _upstream(values, branch, fetched, triangular=triangular), refspecs, several)
+    return Settings(remote, _find_upstream(values, branch, fetched, triangular=triangular), refspecs, several)
 
 
 def without_password(address: str) -> str:
-    """An address that may be shown and compared: a token may stand in the user's place, too; ssh needs its user."""
+    """Remove credentials from a URL. The user may be a token, so only ssh keeps it."""
     match = _USER.match(address)
     if match is None:
         return address
@@ -123,8 +126,8 @@ def without_password(address: str) -> str:
     return f"{match['scheme']}{kept}{address[match.end() :]}"
 
 
-def _sorted(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Flags with their values, and the other words."""
+def _split_flags(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Split words into flags with their values, and operands."""
     flags: dict[str, str] = {}
     named: list[str] = []
     left = iter(words)
@@ -144,8 +147,8 @@ def _sorted(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     return flags, named
 
 
-def _tags_joined(words: Iterable[str]) -> list[str]:
-    """`tag NAME` is git's other spelling of refs/tags/NAME."""
+def _join_tags(words: Iterable[str]) -> list[str]:
+    """Replace `tag NAME` by refs/tags/NAME."""
     refs: list[str] = []
     left = iter(words)
     for word in left:
@@ -154,8 +157,8 @@ def _tags_joined(words: Iterable[str]) -> list[str]:
     return refs
 
 
-def _values(listed: str) -> dict[str, list[str]]:
-    """Every setting with its values, the last one counts; git gives section and variable in small letters."""
+def _parse_config(listed: str) -> dict[str, list[str]]:
+    """Parse every setting with its values; the last value wins. git prints section and variable in lower case."""
     values: dict[str, list[str]] = {}
     for record in listed.split("\0"):
         name, newline, value = record.partition("\n")
@@ -163,26 +166,21 @@ def _values(listed: str) -> dict[str, list[str]]:
     return values
 
 
-def _one(values: Mapping[str, Sequence[str]], name: str) -> str:
+def _get_last(values: Mapping[str, Sequence[str]], name: str) -> str:
     found = values.get(name, ())
     return found[-1] if found else ""
 
 
-def _remotes(values: Mapping[str, Sequence[str]]) -> dict[str, None]:
-    pattern = re.compile(r"remote\.(.+)\.(?:url|pushurl)")
-    return {match[1]: None for name in values if (match := pattern.fullmatch(name))}
-
-
-def _upstream(values: Mapping[str, Sequence[str]], branch: str, fetched: str, *, triangular: bool) -> str:
-    merges = _one(values, f"branch.{branch}.merge").removeprefix(HEADS)
-    match _one(values, "push.default") or "simple":
+def _find_upstream(values: Mapping[str, Sequence[str]], branch: str, fetched: str, *, triangular: bool) -> str:
+    merges = _get_last(values, f"branch.{branch}.merge").removeprefix(HEADS)
+    match _get_last(values, "push.default") or "simple":
         case "current":
             return branch
         case "upstream" | "tracking":
             return "" if triangular else merges
         case "simple" if triangular or merges == branch:
             return branch
-        case "simple" if not (fetched and merges) and _is_true(_one(values, "push.autosetupremote")):
+        case "simple" if not (fetched and merges) and _is_true(_get_last(values, "push.autosetupremote")):
             return branch
     return ""
 

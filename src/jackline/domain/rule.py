@@ -1,4 +1,4 @@
-"""A rule of the policy: which calls it is about, and what the gate does with them. Pure data."""
+"""Policy rules: which calls they match and what the gate does with them; merging of several rules. Pure."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ _LISTS = ("key", "nothing_happened", "command", "having", "lacking")
 
 
 class Rule(NamedTuple):
-    """What the gate knows about the calls of one tool."""
+    """One rule of the policy."""
 
     name: str
-    tool: str  # its name, or the beginning of one with a `*`; with `command` empty: every tool that is a shell
+    tool: str  # tool name, or a prefix with `*`; empty with `command`: every shell tool
     call_class: CallClass
     replay: Replay = Replay.ASK
     decision: Decision = Decision.ALLOW
-    key: tuple[str, ...] = ()  # the input fields that make two calls the same; none named: the whole input
+    key: tuple[str, ...] = ()  # input fields that identify equal calls; empty: the whole input
     target: str = ""  # a pattern over the input such as "mail:{to}"
-    probe: str = ""  # a shell command that gets the call as JSON on stdin: exit 0 happened, 1 did not, else unknown
-    nothing_happened: tuple[int, ...] = ()  # exit codes that prove that a failed effect touched nothing
-    most: int | None = None  # how often in one run
-    command: tuple[str, ...] = ()  # of a shell's call: the program and its subcommands, such as ("git", "push")
-    having: tuple[str, ...] = ()  # only with one of these flags or words
-    lacking: tuple[str, ...] = ()  # only without all of these
-    external: tuple[tuple[str, str], ...] = ()  # what to find in the output: a name (url, pr, commit) and a pattern
-    hint: str = ""  # what an agent that is denied may do instead
-    layer: str = "built-in"  # whose rule it is: built-in, user, project, run
-    tightens: bool = False  # of a project that nobody trusts: it counts only where it is stricter than the rest
+    probe: str = ""  # shell command with the call as JSON on stdin; exit 0: happened, 1: did not, else unknown
+    nothing_happened: tuple[int, ...] = ()  # exit codes that prove that a failed effect changed nothing
+    most: int | None = None  # limit per run
+    command: tuple[str, ...] = ()  # for shell calls: program and subcommands, such as ("git", "push")
+    having: tuple[str, ...] = ()  # matches only with one of these flags or words
+    lacking: tuple[str, ...] = ()  # matches only without any of these
+    external: tuple[tuple[str, str], ...] = ()  # values to extract from the output: name (url, pr, commit) and pattern
+    hint: str = ""  # what a denied agent may do instead
+    layer: str = "built-in"  # origin: built-in, user, project, run
+    tightens: bool = False  # from an untrusted project: applies only if it is stricter
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Rule:
-        """A rule from the JSON that was frozen with a run; names that this version does not know are passed over."""
+        """Build a rule from the JSON frozen with a run; unknown names are ignored."""
         values = {name: value for name, value in data.items() if name in cls._fields}
         return cls(
             **{

@@ -1,4 +1,4 @@
-"""`jackline trust`: a person's word that the files of this project may choose programs; it ends when they change."""
+"""`jackline trust`: allows the files of this project to choose programs, until they change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
 
-# Without the project's own file: it may be the one that is refused until it is trusted.
+# Do not load the project file, which may be rejected until it is trusted.
 NEEDS_PROJECT = False
 
 
 def configure(parser: Parser) -> None:
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--show", action="store_true", help="only say how it stands")
-    what.add_argument("--revoke", action="store_true", help="take the word back")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--show", action="store_true", help="only print the trust status")
+    action.add_argument("--revoke", action="store_true", help="revoke trust")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -42,17 +42,17 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         record = {**standing._asdict(), "at": format_iso(standing.at)}
         out.json_line(record)
         return 0
-    out.line(f"{standing.folder} is {_said(standing)}")
+    out.line(f"{standing.folder} is {_describe_status(standing)}")
     for name in standing.files:
         out.line(f"  {make_printable(name)}")
     return 0
 
 
-def _said(standing: Standing) -> str:
+def _describe_status(standing: Standing) -> str:
     if standing.trusted:
-        return f"trusted since {format_local(standing.at, wall_ms())}, as long as these files stay as they are:"
+        return f"trusted since {format_local(standing.at, wall_ms())}, until one of these files changes:"
     if standing.changed:
-        return "no longer trusted: its files have changed; read them, then `jackline trust`:"
+        return "no longer trusted, because its files have changed; review them, then run `jackline trust`:"
     if not standing.files:
-        return "not trusted, and has no files that would need it"
-    return "not trusted: these files may name agents and models, lower limits and tighten the policy, but no more:"
+        return "not trusted, and has no files that need trust"
+    return "not trusted: these files may only choose agents and models, lower limits and tighten the policy:"

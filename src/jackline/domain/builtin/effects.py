@@ -1,12 +1,12 @@
-"""Commands that reach out of the workspace: what each touches, and what makes two of them the same. Data only."""
+"""Rules for commands with effects outside the workspace: their targets, keys and probes. Data only."""
 
 from __future__ import annotations
 
 from jackline.domain.builtin.table import CONTENT, effect
 from jackline.domain.states import Decision, Replay
 
-_FORCE = "push without --force, to a branch of your own; a person may overwrite or delete what others have"
-_WORD = "this is a person's word: say what you need, and end your turn"
+_FORCE = "push to your own branch without --force; only a person may overwrite or delete shared history"
+_PERSON_ONLY = "only a person may do this: state what you need and end your turn"
 _URL = r"https://\S+"
 _PULL = (("url", r"https://\S+/(?:pull|merge_requests)/\d+"), ("pr", r"/(?:pull|merge_requests)/(\d+)"))
 _ISSUE = (("url", r"https://\S+/issues/\d+\S*"), ("issue", r"/issues/(\d+)"))
@@ -16,9 +16,9 @@ _COMMIT = (("commit", r"^[ +*=-]*[0-9a-f]{7,64}\.{2,3}([0-9a-f]{7,64})\s+\S+\s+-
 _MESSAGE = (("message", r"(?i)\b(?:message-?id|queued as)\b\"?\s*[:=]?\s*\"?(<?[^<>\s\"]+>?)"),)
 _BODY = ("file:-F", "file:--body-file", "file:--notes-file")
 _MANIFEST = ("file:-f", "file:--filename", "file:-k", "file:--kustomize", "file:--values", "file:--patch-file")
-# What is deployed is the tree as it lies there, committed or not.
+# A deployment uses the working tree, committed or not.
 _TREE = (*CONTENT, "git.tree")
-_NOT_LOGGED_IN = (4,)  # documented by gh: authentication is looked at before anything is sent
+_NOT_LOGGED_IN = (4,)  # documented by gh: it checks authentication before it sends anything
 
 _DENIED = (
     *effect(
@@ -29,11 +29,11 @@ _DENIED = (
         "git push ? refspec:forced", "git.push.force", decision=Decision.DENY, hint=_FORCE,
         target="git:{1|git.remote}/{git.refs|2|git.upstream}",
     ),
-    # Whoever works under the gate does not open it.
+    # An agent under the gate must not open it.
     *effect("jackline answer|trust", "jackline.answer", decision=Decision.DENY, target="jackline:{1|}",
-            hint=_WORD),
+            hint=_PERSON_ONLY),
     *effect("jackline work answer", "jackline.answer", decision=Decision.DENY, target="jackline:work:{1|}",
-            hint=_WORD),
+            hint=_PERSON_ONLY),
 )  # fmt: skip
 _GIT = (
     *effect(
@@ -44,7 +44,7 @@ _GIT = (
     *effect("git push ? --no-dry-run", "git.push.again", key=_TREE, target="git:{1|git.remote}/{2|git.upstream}"),
     *effect("git send-pack|http-push", key=_TREE, target="git:{1|git.remote}/{2|git.upstream}"),
     *effect("git maintenance start|stop|register|unregister", "schedule.change", target="schedule:git"),
-    # What another program of the user's runs later, or a look at the repository at once.
+    # Settings that make git run a program, now or later.
     *effect("git config * * ? setting:steers ! --get --get-all --get-regexp --unset --unset-all", "git.config",
             target="git:config"),
     *effect("git lfs install|uninstall", "git.config", target="git:config"),
@@ -240,11 +240,11 @@ _MACHINE = (
             key=(*CONTENT, "file:words", "file:-f")),
     *effect("shutdown|reboot|halt|poweroff|init|telinit|systemd-halt", "machine.stop", decision=Decision.DENY,
             target="machine",
-            hint="the machine is not the agent's to stop"),
+            hint="an agent must not shut down the machine"),
     *effect(
         "mkfs|mkfs.ext2|mkfs.ext3|mkfs.ext4|mkfs.xfs|mkfs.btrfs|mkfs.vfat|mke2fs|fdisk|parted|wipefs|sgdisk|"
         "mkswap|swapon|swapoff|losetup|cryptsetup|lvremove|vgremove|zpool|zfs", "disk.change", decision=Decision.DENY,
-            target="disk:{1|}", hint="disks are not the agent's to change"),
+            target="disk:{1|}", hint="an agent must not change disks"),
     *effect(
         "mount|umount|sysctl|modprobe|insmod|rmmod|iptables|ip6tables|nft|ufw|firewall-cmd|ip|ifconfig|route|"
         "hostnamectl|hostname|timedatectl|date|localectl|setenforce|dmsetup|tc", "machine.change",
@@ -287,7 +287,7 @@ _MACHINE = (
             target="jackline:{1|}"),
 )  # fmt: skip
 
-# The order in which rules of one program are looked at: reads between the first and the second, locals before the last.
+# Matching order for one program: FIRST, reads, SECOND, locals, LAST.
 FIRST = (*_DENIED, *_GIT)
 SECOND = _REGISTRIES
 LAST = (*_FORGES, *_WEB, *_CLUSTERS, *_DATABASES, *_MACHINE)

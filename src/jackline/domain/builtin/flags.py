@@ -1,4 +1,4 @@
-"""Which flags of well-known programs take a value, so that a subcommand is told from a flag's value. Data only."""
+"""Flags of well-known programs that take a value, to distinguish a subcommand from a flag value. Data only."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 NONE: frozenset[str] = frozenset()
 
 
-def _table(text: str) -> Mapping[str, frozenset[str]]:
-    """Lines such as `git hub: -C -c`; several names before the colon share the flags."""
+def _parse_table(text: str) -> Mapping[str, frozenset[str]]:
+    """Parse lines such as `git, hub: -C -c`; several names before the colon share the flags."""
     rows = (line.partition(":") for line in text.strip().splitlines())
     return {name.strip(): frozenset(given.split()) for names, _, given in rows for name in names.split(",")}
 
 
-# Programs that are another one by a different name.
+# Other names of the same program.
 ALIASES = {
     name: program
     for program, names in {
@@ -27,7 +27,7 @@ ALIASES = {
     }.items()
     for name in names.split()
 }  # fmt: skip
-# They run the command that stands somewhere behind their own flags: nobody knows these here.
+# Wrappers whose own flags are not known: the command is somewhere after them.
 _WRAPPERS = (
     "parallel strace ltrace unshare nsenter setarch perf valgrind gdb faketime proxychains proxychains4 torsocks "
     "firejail bwrap xvfb-run dbus-run-session ssh-agent direnv rbenv pyenv asdf chronic ts entr rlwrap pkexec gosu "
@@ -36,8 +36,8 @@ _WRAPPERS = (
     "infisical envchain foreman nvm volta fnm corepack fish csh tcsh nu xonsh pwsh nix-shell sops"
 )
 WRAPPERS = frozenset(_WRAPPERS.split())
-# Before the subcommand, with a value of their own.
-VALUED = _table("""
+# Flags before the subcommand that take a value.
+VALUED = _parse_table("""
 git: -C -c --git-dir --work-tree --namespace --config-env --attr-source --super-prefix
 gh: -R --repo --hostname
 glab: -R --repo -g --group
@@ -68,8 +68,8 @@ redis-cli: -h -p -a -n -u -s -r -i --user --pass
 http: -a --auth -A --auth-type -o --output -s --style -p --print --timeout --verify --cert --cert-key --proxy \
 --session --session-read-only --max-redirects --pretty
 """)
-# Before the subcommand, without one.
-SWITCHES = _table("""
+# Flags before the subcommand that take no value.
+SWITCHES = _parse_table("""
 ip: -4 -6 -br -brief -j -json -p -pretty -s -stats -d -details -o -oneline -c -color
 git: --no-pager -p --paginate -P --bare --no-replace-objects --literal-pathspecs --no-optional-locks --no-lazy-fetch \
 --version --help
@@ -95,8 +95,8 @@ poetry: -q --quiet -v --verbose -n --no-interaction --no-ansi
 uv: -q --quiet -v --verbose --offline --no-cache -n --no-progress
 pip: -q --quiet -v --verbose --isolated --no-input --disable-pip-version-check --require-virtualenv
 """)
-# After the subcommand, with a value of their own; only where the words between them are counted.
-ARGUMENTS = _table("""
+# Flags after the subcommand that take a value; used where operands are counted.
+ARGUMENTS = _parse_table("""
 git push: -o --push-option --receive-pack --exec --repo --recurse-submodules
 git clone: -b --branch -o --origin -u --upload-pack --depth --template --reference --separate-git-dir -c --config -j \
 --jobs --filter --shallow-since --shallow-exclude

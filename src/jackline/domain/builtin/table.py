@@ -1,4 +1,4 @@
-"""How the built-in rules are written down: one line of text for many commands. It only reads text."""
+"""Parses the compact notation of the built-in rules: one line of text for many commands."""
 
 from __future__ import annotations
 
@@ -11,33 +11,31 @@ from jackline.domain.states import CallClass, Decision, Replay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What tells two effects apart that send something.
+# The key of effects that send data.
 CONTENT = ("arguments", "folder", "stdin", "<", "file:<", "file:@")
 
 
 def rows(text: str, kind: CallClass) -> Iterator[Rule]:
-    """Rules from lines such as `git status|log ! --output`: after `!` without these flags, after `?` with one of them.
+    """Parse lines such as `git status|log ! --output`: `!` excludes flags, `?` requires one of them.
 
-    They are named after the program alone: what is read or local needs no permission of its own.
+    The rules are named after the program alone, because reads and locals are never allowed one by one.
     """
     for line in text.strip().splitlines():
-        (programs, *rest), having, lacking = _split(line)
+        (programs, *rest), having, lacking = _split_line(line)
         for program in programs.split("|"):
-            name = f"{kind}.{program}"
-            yield Rule(
-                name, "", kind, Replay.EXACT, command=(program, *rest), having=having, lacking=lacking
-            )  # fmt: skip
+            command = (program, *rest)
+            yield Rule(f"{kind}.{program}", "", kind, Replay.EXACT, command=command, having=having, lacking=lacking)
 
 
-def _split(line: str) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
+def _split_line(line: str) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
     rest, _, lacking = line.partition(" ! ")
     command, _, having = rest.partition(" ? ")
     return command.split(), tuple(having.split()), tuple(lacking.split())
 
 
 def effect(line: str, name: str = "", **more: object) -> Iterator[Rule]:
-    """The rules of an effect: one with the given name, or one for each spelling of the command, named after it."""
-    command, having, lacking = _split(line)
+    """Build the rules of an effect: one with the given name, or one per spelling of the command, named after it."""
+    command, having, lacking = _split_line(line)
     spellings = [tuple(command)] if name else product(*(word.split("|") for word in command))
     given: dict[str, Any] = {"decision": Decision.ASK, "key": CONTENT, "having": having, "lacking": lacking, **more}
     for words in spellings:

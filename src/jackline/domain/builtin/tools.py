@@ -1,4 +1,4 @@
-"""The tools that the agents' CLIs offer, by the names that their doors report. Data; it judges nothing."""
+"""Rules for the tools of agent CLIs, by the names that they report. Data only."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ request_user_input question
 EnterWorktree ExitWorktree enter_worktree exit_worktree create_goal update_goal goal save_memory record_artifact
 ReportFindings report_findings invalid DeferredToolPlaceholder
 """
-# They ask what became of something that a crash has ended: never made again, and refused while what was cut off is.
+# They ask for the output of a background task that a crash has ended: never replayed.
 _OUTPUTS = "TaskOutput TaskResult BashOutput AgentOutputTool get_command_output read_background"
-_TASKS = "Task Agent task agent spawn_agent delegate_to_agent"  # a subagent: what it does comes through the gate itself
-# The CLIs' shells, by the field that holds the command.
+_TASKS = "Task Agent task agent spawn_agent delegate_to_agent"  # subagents, whose own calls pass the gate
+# Shell tools.
 _SHELLS = """
 Bash bash shell shell_command local_shell exec_command run_shell_command execute_command run_command run_terminal_cmd
 background_process Monitor monitor
 """
-# jackline's own MCP server, by the names that the CLIs give to its tools. What they change is the run's own state.
+# Tools of jackline's own MCP server, with the prefixes that the CLIs add. They only change jackline's own state.
 _OWN_PREFIXES = ("mcp__jackline__", "mcp_jackline_", "jackline_")
 _OWN_READS = "case_status case_handoff case_learning_review work_get work_list events_tail events_search run_status"
 _OWN_LOCALS = """
@@ -44,7 +44,7 @@ case_start case_hypothesis_add case_hypothesis_resolve case_evidence_add case_co
 work_enqueue work_next work_claim work_renew work_resolve work_release work_annotate work_wait_human
 events_append ask_human ask_human_result
 """
-# Closing a case runs the commands that it, or its beginning, was given: both are judged by them, as a shell is.
+# Closing a case runs its verification commands, so both tools are classified like a shell.
 VERIFIERS = {
     f"{prefix}{tool}": field
     for tool, field in (("case_close", "verification"), ("case_start", "verify"))
@@ -55,28 +55,30 @@ COMMANDS = ("command", "cmd", "script")
 FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path")
 
 
-def _rules(names: str, kind: CallClass) -> tuple[Rule, ...]:
+def _build_rules(names: str, kind: CallClass) -> tuple[Rule, ...]:
     return tuple(Rule(f"builtin.{tool}", tool, kind, Replay.EXACT) for tool in names.split())
 
 
-def _own(names: str) -> str:
+def _add_prefixes(names: str) -> str:
     return " ".join(f"{prefix}{name}" for name in names.split() for prefix in _OWN_PREFIXES)
 
 
-def _own_rules() -> tuple[Rule, ...]:
-    """After a crash none is made again by force: an entry that was written once would stand there twice."""
-    changing = (Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.ASK) for tool in _own(_OWN_LOCALS).split())
-    return (*_rules(_own(_OWN_READS), CallClass.READ), *changing)
+def _build_own_rules() -> tuple[Rule, ...]:
+    """Build rules without forced replay: a repeated call would create a duplicate entry."""
+    changing = (
+        Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.ASK) for tool in _add_prefixes(_OWN_LOCALS).split()
+    )
+    return (*_build_rules(_add_prefixes(_OWN_READS), CallClass.READ), *changing)
 
 
 TOOLS = (
-    *_rules(_READS, CallClass.READ),
-    *_rules(_LOCALS, CallClass.LOCAL),
+    *_build_rules(_READS, CallClass.READ),
+    *_build_rules(_LOCALS, CallClass.LOCAL),
     *(Rule(f"builtin.{tool}", tool, CallClass.READ, Replay.ASK) for tool in _OUTPUTS.split()),
     *(
         Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.RELAUNCH, key=("subagent_type", "prompt"))
         for tool in _TASKS.split()
     ),
-    *_own_rules(),
-    Rule("builtin.mcp", "mcp__*", CallClass.UNKNOWN),  # nobody but its author knows what a server's tool does
+    *_build_own_rules(),
+    Rule("builtin.mcp", "mcp__*", CallClass.UNKNOWN),  # the effects of a server's tool are unknown
 )

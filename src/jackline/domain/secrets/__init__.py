@@ -1,6 +1,6 @@
-"""What must not be written down, and how a text is freed of it. Pure: known values are handed in.
+"""Redacts secrets in text and JSON, by known value, by shape and by name. Pure: known values are passed in.
 
-Keys of calls are made before this, from the whole input. Nothing is compiled until a text gives a reason to.
+The keys of calls are built before redaction, from the whole input. Patterns are compiled only when a text needs them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import canonical
-from jackline.domain.secrets.literals import at_edges, literals, needles
-from jackline.domain.secrets.tokens import PRIVATE_KEY, Span, has_run
+from jackline.domain.secrets.tokens import PRIVATE_KEY, Span, has_run, places
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -19,24 +18,24 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 _SHORTEST_TEXT = 6
 _SHORTEST_COMMAND = 2  # words
-_LONGEST_PROGRAM = 40  # characters of its path that are looked at
-_MOST_ROUNDS = 5  # what stands between two secrets may look like one when both are gone
+_LONGEST_PROGRAM = 40  # characters of its path that are checked
+_MOST_ROUNDS = 5  # the text between two redacted secrets may itself look like one
 
 TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.+/=\\"
-# As in `names`, which is not loaded until one of them is seen. Each costs a pass over every text.
+# As in `names`, which is loaded only if one of them occurs. Each costs a pass over every text.
 _STEMS = (b"pass", b"secret", b"token", b"key", b"auth", b"cookie")
-_OTHER_STEMS = (b"pwd", b"credential")  # for the names of JSON objects, which are short
-_BEARER = "earer "  # with and without a capital
+_OTHER_STEMS = (b"pwd", b"credential")  # only for JSON names, which are short
+_BEARER = "earer "  # matches both cases of the first letter
 _URL, _AT, _PRIVATE_KEY = b"://", b"@", PRIVATE_KEY.encode()
-_SIGNATURES = (b"sig=", b"nature=")  # of a URL that opens what it names
-# As in `commands`: what has secrets behind it, or behind its flags. Some of them need a flag, some have a stem.
+_SIGNATURES = (b"sig=", b"nature=")  # of signed URLs
+# As in `commands`: programs and words that take secrets, with a flag, without one, or with a stem in the name.
 _PROGRAMS = (b"curl", b"mysql", b"mariadb", b"redis-cli", b" login")
 _FLAGLESS = (b"machine ", b"asic ")
 _STEMMED = (b"sshpass", b"openssl")
 
 
 class Clues(NamedTuple):
-    """What in some bytes gives reason to look closer."""
+    """Hints that some bytes may contain secrets."""
 
     names: bool
     runs: bool
@@ -46,65 +45,71 @@ class Clues(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> Clues:
-        """A few passes of the fastest kind; false only where there is nothing to find."""
-        names = _has_joint(data) and _has(_STEMS, data.lower())
-        urls = _URL in data and (_AT in data or _has(_SIGNATURES, data))
-        flags = (b"-" in data and _has(_PROGRAMS, data)) or _has(_FLAGLESS, data) or (names and _has(_STEMMED, data))
+        """Search for hints in a few fast passes; there are no false negatives."""
+        names = _may_have_name(data) and _contains_any(_STEMS, data.lower())
+        urls = _URL in data and (_AT in data or _contains_any(_SIGNATURES, data))
+        flags = (
+            (b"-" in data and _contains_any(_PROGRAMS, data))
+            or _contains_any(_FLAGLESS, data)
+            or (names and _contains_any(_STEMMED, data))
+        )
         return cls(names, has_run(data), urls, _PRIVATE_KEY in data, flags)
 
 
-def _has_joint(data: bytes) -> bool:
-    """Whether a name could have a value here: to look for one character costs nearly nothing."""
+def _may_have_name(data: bytes) -> bool:
+    """Check whether a name could have a value here; a search for one character is nearly free."""
     return b"=" in data or b":" in data or b"-" in data or b">" in data
 
 
-def _has(pieces: tuple[bytes, ...], data: bytes) -> bool:
-    for piece in pieces:  # noqa: SIM110 - any() costs twice as much, and every text comes by here
+def _contains_any(pieces: tuple[bytes, ...], data: bytes) -> bool:
+    for piece in pieces:  # noqa: SIM110 - any() takes twice as long, and every text passes here
         if piece in data:
             return True
     return False
 
 
 class Redactor:
-    """Frees texts of secrets: of those whose values are known, and of those that their shape or their name betrays."""
+    """Redacts known secret values, and secrets recognized by their shape or name."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        """`values` are found as they are, and as JSON or a URL would spell them."""
+        """`values` are matched literally, and as escaped in JSON or URLs."""
         self.values = tuple(dict.fromkeys(values))
         self._needles = needles(self.values)
 
     def redact(self, text: str) -> str:
-        """The text with `[redacted]` in the place of each secret; what was redacted before is left alone."""
+        """Replace each secret with `[redacted]`; an existing `[redacted]` is kept."""
         for _ in range(_MOST_ROUNDS):
-            found = self._find(text)
+            found = self._find_spans(text)
             if not found:
                 break
-            text = _replaced(text, found)
+            text = _replace_spans(text, found)
         return text
 
     def finds(self, text: str) -> bool:
-        """Whether there is anything to redact."""
-        return bool(self._find(text))
+        """Check whether the text contains a secret."""
+        return bool(self._find_spans(text))
 
     def value(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Nested data without its secrets, also those that stand under a name that says so."""
+        """Redact nested data, including values under a secret name."""
         if isinstance(value, str):
             return self.redact(value)
         if isinstance(value, dict):
-            named = value.get("name") if "value" in value else None  # one of a list of variables
+            named = value.get("name") if "value" in value else None  # an entry of a list of variables
             return {
-                self._name(name): self._under(named if name == "value" and named else name, one)
+                self.redact(name) if isinstance(name, str) else name: self._redact_named(
+                    named if name == "value" and named else name, one
+                )
                 for name, one in value.items()
             }
         if isinstance(value, list | tuple):
-            return self._words(value)
+            return self._redact_list(value)
         return value
 
     def json(self, text: str) -> str:
-        """JSON as text, which stays JSON; what is none is redacted as it stands."""
+        """Redact JSON text so that it stays JSON; other text is redacted as plain text."""
         clues = Clues.of(text.encode("utf-8", "surrogatepass"))
         may_have_names = clues.names or any(stem.decode() in text.lower() for stem in _OTHER_STEMS)
-        if not may_have_names and not spans(text, clues) and not self._knows(text):
+        if not (may_have_names or spans(text, clues) or any(needle in text for needle in self._needles)):
             return text
         try:
             value = json.loads(text)
@@ -113,98 +118,88 @@ class Redactor:
             return self.redact(text)
         return text if clean == value else canonical(clean)
 
-    def _find(self, text: str) -> list[Span]:
+    def _find_spans(self, text: str) -> list[Span]:
         if len(text) < _SHORTEST_TEXT:
             return []
-        known = [*literals(text, self._needles), *at_edges(text, self._needles)]
+        found = [*literals(text, self._needles), *at_edges(text, self._needles)]
         clues = Clues.of(text.encode("utf-8", "surrogatepass"))
-        return joined([*known, *spans(text, clues)]) if any(clues) else joined(known)
+        return joined([*found, *spans(text, clues)]) if any(clues) else joined(found)
 
-    def _knows(self, text: str) -> bool:
-        return any(needle in text for needle in self._needles)
-
-    def _name(self, name: object) -> object:
-        return self.redact(name) if isinstance(name, str) else name
-
-    def _under(self, name: object, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    def _redact_named(self, name: object, value: Any) -> Any:  # noqa: ANN401 - any JSON
         if isinstance(name, str) and isinstance(value, str | int | list) and is_named_secret(name):
-            return self._emptied(name, value)
+            return self._redact_secret(name, value)
         return REDACTED if isinstance(value, str) and _is_basic_auth(name, value) else self.value(value)
 
-    def _emptied(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    def _redact_secret(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
         from jackline.domain.secrets.names import is_place_holder
 
         if isinstance(value, str):
             return self.redact(value) if not value or is_place_holder(value) else REDACTED
         if isinstance(value, list):
-            return [self._under(name, one) for one in value]
-        # The number of an attempt is called its token; a password may be a number, too.
+            return [self._redact_named(name, one) for one in value]
+        # A numeric `token` is the number of an attempt; a numeric password is a secret.
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return REDACTED if is_number and "pass" in name.lower() else value
 
-    def _words(self, words: list[Any] | tuple[Any, ...]) -> list[Any]:
-        """A list may be a command: the word behind `--api-key` is its value."""
+    def _redact_list(self, words: list[Any] | tuple[Any, ...]) -> list[Any]:
+        """Redact a list, which may be a command: the word after `--api-key` is its value."""
         clean, before = [], ""
-        program = _program_of(words)
+        program = _find_program(words)
         for word in words:
             behind_flag = before.startswith("-") and "=" not in before and isinstance(word, str)
             is_value = behind_flag and not word.startswith("-") and is_named_secret(before.lstrip("-"))
             if is_value:
-                clean.append(self._emptied(before, word))
+                clean.append(self._redact_secret(before, word))
             elif program and isinstance(word, str):
-                clean.append(self.redact(_replaced(word, _told_by_flag([program, before, word]))))
+                from jackline.domain.secrets.commands import told_by_flag
+
+                clean.append(self.redact(_replace_spans(word, told_by_flag([program, before, word]))))
             else:
                 clean.append(self.value(word))
             before = word if isinstance(word, str) else ""
         return clean
 
 
-def _program_of(words: list[Any] | tuple[Any, ...]) -> str:
-    """The beginning of a command whose flags have secrets behind them; empty for every other list."""
+def _find_program(words: list[Any] | tuple[Any, ...]) -> str:
+    """Return the start of a command whose flags take secrets; empty for any other list."""
     if len(words) < _SHORTEST_COMMAND or not (isinstance(words[0], str) and isinstance(words[1], str)):
         return ""
     begun = f"{words[0][-_LONGEST_PROGRAM:]} {words[1] if words[1] == 'login' else ''}"
-    return begun if _has(_PROGRAMS + _STEMMED, begun.encode("utf-8", "surrogatepass")) else ""
-
-
-def _told_by_flag(words: list[str]) -> list[Span]:
-    from jackline.domain.secrets.commands import told_by_flag
-
-    return told_by_flag(words)
+    return begun if _contains_any(_PROGRAMS + _STEMMED, begun.encode("utf-8", "surrogatepass")) else ""
 
 
 def spans(text: str, clues: Clues) -> list[Span]:
-    """Every secret that its shape or its name betrays."""
+    """Find every secret by its shape or name."""
     from jackline.domain.secrets import tokens
 
     found = tokens.tokens(text) if clues.runs else []
     is_borne = clues.runs and _BEARER in text
-    if is_borne or clues.names or clues.urls:  # not for the sake of an id, which is as long as a token
-        found += _told_by_words(text, clues)
+    if is_borne or clues.names or clues.urls:  # an id is as long as a token, but is not a reason to load `names`
+        found += _find_named(text, clues)
     if clues.flags:
         from jackline.domain.secrets.commands import told_by_flags
 
         found += told_by_flags(text)
     if clues.keys:
-        found += _as_one(text, tokens.private_keys(text)[0])
+        found += _join_key_lines(text, tokens.private_keys(text)[0])
     return found
 
 
-def _told_by_words(text: str, clues: Clues) -> list[Span]:
+def _find_named(text: str, clues: Clues) -> list[Span]:
     from jackline.domain.secrets import names
 
     found = names.bearers(text) if clues.runs else []
     if clues.names:
-        found += names.named(text, _ascii_lower(text))
+        found += names.named(text, _lower_ascii(text))
     if clues.urls:
-        from jackline.domain.secrets.urls import in_urls
+        from jackline.domain.secrets.names import in_urls
 
         found += in_urls(text)
     return found
 
 
-def _as_one(text: str, lines: list[Span]) -> list[Span]:
-    """The lines of a private key, which are one secret."""
+def _join_key_lines(text: str, lines: list[Span]) -> list[Span]:
+    """Join the lines of a private key into one secret."""
     result: list[Span] = []
     for line in lines:
         if result and not any(one.isalnum() for one in text[result[-1].end : line.start]):
@@ -214,15 +209,15 @@ def _as_one(text: str, lines: list[Span]) -> list[Span]:
     return result
 
 
-def _ascii_lower(text: str) -> str:
-    """As long as the text: the lower case of a letter elsewhere may be two."""
+def _lower_ascii(text: str) -> str:
+    """Lower-case ASCII only, so that the length stays the same."""
     if text.isascii():
         return text.lower()
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 def joined(found: list[Span]) -> list[Span]:
-    """In their order, overlapping ones as one."""
+    """Sort spans and merge overlapping ones."""
     result: list[Span] = []
     for span in sorted(found):
         if result and span.start <= result[-1].end:
@@ -233,7 +228,7 @@ def joined(found: list[Span]) -> list[Span]:
     return result
 
 
-def _replaced(text: str, found: list[Span]) -> str:
+def _replace_spans(text: str, found: list[Span]) -> str:
     pieces: list[str] = []
     at = 0
     for start, end, _ in found:
@@ -243,9 +238,9 @@ def _replaced(text: str, found: list[Span]) -> str:
 
 
 def is_named_secret(name: str) -> bool:
-    """Whether what stands under this name is a secret; cheap for the names that are none."""
+    """Check whether a value under this name is a secret; fast for other names."""
     lower = name.lower().encode("utf-8", "surrogatepass")
-    if not _has(_STEMS, lower) and not _has(_OTHER_STEMS, lower):
+    if not _contains_any(_STEMS, lower) and not _contains_any(_OTHER_STEMS, lower):
         return False
     from jackline.domain.secrets.names import is_secret_name
 
@@ -253,9 +248,82 @@ def is_named_secret(name: str) -> bool:
 
 
 def _is_basic_auth(name: object, value: str) -> bool:
-    """As the files of docker and npm have it."""
+    """Check for `auth` entries as in the configuration files of docker and npm."""
     if not isinstance(name, str) or not name.lower().endswith("auth"):
         return False
     from jackline.domain.secrets.commands import is_basic
 
     return is_basic(value)
+
+
+# --- known values
+
+_SHORTEST = 8
+_LONGEST_NEEDLE = 2_048
+_SHORTEST_NUMBER = 12  # shorter numbers may be a date, a port or a size
+_AWS_SECRET_KEY = 40  # length; it may begin with a slash
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+# Common words, which occur everywhere and are never searched for.
+_COMMON = frozenset({
+    "password", "passw0rd", "changeme", "changeit", "postgres", "postgresql", "username", "administrator", "default",
+    "production", "development", "staging", "testing", "localhost", "anonymous", "disabled", "enabled", "required",
+    "jackline", "scripted", "undefined", "redacted", "[redacted]", "keychain", "keyring", "interactive", "automatic",
+})  # fmt: skip
+
+
+def is_telling(value: str) -> bool:
+    """Check whether a value can be searched for; a short or common one would match unrelated text."""
+    word = value.strip()
+    if len(word) < _SHORTEST or word.lower() in _COMMON or not word.strip("*x.-_0"):
+        return False
+    if word.isdigit() and len(word) < _SHORTEST_NUMBER:
+        return False
+    return not _is_path(word)
+
+
+def _is_path(value: str) -> bool:
+    if len(value) == _AWS_SECRET_KEY and value.replace("/", "").replace("+", "").isalnum():
+        return False
+    return value.startswith(("/", "./", "../", "~/")) and "\n" not in value
+
+
+def needles(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the search strings of each value: line by line, in all spellings."""
+    found: list[str] = []
+    for value in values:
+        for line in value.splitlines():
+            for start in range(0, len(line), _LONGEST_NEEDLE):
+                piece = line[start : start + _LONGEST_NEEDLE].strip()
+                if len(piece) >= _SHORTEST:
+                    found += _build_spellings(piece)
+    return tuple(dict.fromkeys(found))
+
+
+def _build_spellings(value: str) -> list[str]:
+    percent = "".join(
+        one if one in _UNRESERVED else "".join(f"%{byte:02X}" for byte in one.encode("utf-8", "surrogatepass"))
+        for one in value
+    )
+    plus = percent.replace("%20", "+")
+    escaped = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
+    twice = [json.dumps(one)[1:-1] for one in escaped]  # JSON in JSON: the output of a tool in the output of its agent
+    return [value, *escaped, *twice, percent, plus]
+
+
+def literals(text: str, found: Iterable[str]) -> list[Span]:
+    """Find every occurrence of the search strings, including overlapping ones."""
+    return [Span(at, at + len(needle), at) for needle in found for at in places(needle, text)]
+
+
+def at_edges(text: str, found: Iterable[str]) -> list[Span]:
+    """Find known values that are cut off at the start or the end of the text."""
+    result = []
+    for needle in found:
+        size = min(len(text), len(needle) - 1)
+        at = text.find(needle[:_SHORTEST], len(text) - size) if size >= _SHORTEST else -1
+        if at >= 0 and needle.startswith(text[at:]):
+            result.append(Span(at, len(text), at))
+        end = text.rfind(needle[-_SHORTEST:], 0, size) + _SHORTEST if size >= _SHORTEST else 0
+        if end >= _SHORTEST and needle.endswith(text[:end]):
+            result.append(Span(0, end, 0))
+    return result

@@ -1,6 +1,6 @@
-"""Secrets that a program's own flag tells: `curl -u ada:…`, `sshpass -p …`, `mysql -p…`. Pure; compiled on first use.
+"""Finds secrets in command flags: `curl -u ada:…`, `sshpass -p …`, `mysql -p…`. Pure; compiled on first use.
 
-`-u` and `-p` mean something else everywhere else: they count only behind the name of their program, on the same line.
+`-u` and `-p` mean something else for other programs, so they count only after the program name on the same line.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from functools import cache
 from jackline.domain.secrets.tokens import Span
 from jackline.named import NamedTuple
 
-_BACK = 2_000  # characters in which the program has to stand: a line may be endless
-_BETWEEN = r"""(?:\\*["'])?(?:[ \t]*,[ \t]*|[ \t]+|=)(?:\\*["'])?"""  # as a shell or as JSON has it
+_BACK = 2_000  # characters to search for the program; a line may be very long
+_BETWEEN = r"""(?:\\*["'])?(?:[ \t]*,[ \t]*|[ \t]+|=)(?:\\*["'])?"""  # in shell or JSON syntax
 _VALUE = r"""(?P<value>[^\s"'`\\;|&]{2,512})"""
 _SHORTEST_BASIC = 8
-_HARMLESS = re.compile(r"[0-9.:/]*")  # ports, and the numbers of users and groups
-_NO_SECRET = ("-", "$", "<", "{", "%", "(", "[", "*", "@")  # other flags, references, place holders
+_HARMLESS = re.compile(r"[0-9.:/]*")  # ports, user ids and group ids
+_NO_SECRET = ("-", "$", "<", "{", "%", "(", "[", "*", "@")  # other flags, references, placeholders
 
 
 class _Flag(NamedTuple):
@@ -26,65 +26,65 @@ class _Flag(NamedTuple):
 
 
 @cache
-def _flags() -> tuple[_Flag, ...]:
-    def flag(pattern: str, *programs: str) -> _Flag:
+def _compile_flags() -> tuple[_Flag, ...]:
+    def build_flag(pattern: str, *programs: str) -> _Flag:
         return _Flag(programs, re.compile(rf"(?<![\w-]){pattern}", re.ASCII))
 
     user = (
         rf"""(?:-[A-Za-z]{{0,8}}[uU](?:{_BETWEEN})?+|--(?:proxy-)?user{_BETWEEN})(?:\\*["'])?[^\s:"'`\\,]{{1,128}}:"""
     )
     return (
-        flag(user + _VALUE, "curl"),
-        flag(rf"""-p(?:{_BETWEEN})?+(?:\\*["'])?{_VALUE}""", "sshpass"),
-        flag(rf"""-p(?:\\*["'])?{_VALUE}""", "mysql", "mariadb"),
-        flag(rf"-p{_BETWEEN}{_VALUE}", "docker login", "podman login", "registry login"),
-        flag(rf"-a{_BETWEEN}{_VALUE}", "redis-cli"),
-        flag(rf"pass:{_VALUE}", "openssl"),
-        flag(rf"password[ \t]+{_VALUE}", "machine "),  # a line of .netrc
+        build_flag(user + _VALUE, "curl"),
+        build_flag(rf"""-p(?:{_BETWEEN})?+(?:\\*["'])?{_VALUE}""", "sshpass"),
+        build_flag(rf"""-p(?:\\*["'])?{_VALUE}""", "mysql", "mariadb"),
+        build_flag(rf"-p{_BETWEEN}{_VALUE}", "docker login", "podman login", "registry login"),
+        build_flag(rf"-a{_BETWEEN}{_VALUE}", "redis-cli"),
+        build_flag(rf"pass:{_VALUE}", "openssl"),
+        build_flag(rf"password[ \t]+{_VALUE}", "machine "),  # a line of .netrc
     )
 
 
 def told_by_flags(text: str) -> list[Span]:
-    """Where values stand that a flag calls secret, or the scheme of HTTP that begins with a name."""
-    basics = (match for match in _basic().finditer(text) if is_basic(match["value"]))
+    """Find values of secret flags, and credentials of HTTP basic authentication."""
+    basics = (match for match in _compile_basic().finditer(text) if is_basic(match["value"]))
     return [Span(*match.span("value"), match.start()) for match in basics] + [
         Span(*match.span("value"), program)
-        for flag in _flags()
+        for flag in _compile_flags()
         if any(program in text for program in flag.programs)
         for match in flag.pattern.finditer(text)
-        if (program := _program(text, match.start(), flag.programs)) >= 0 and _is_secret(match["value"])
+        if (program := _find_program(text, match.start(), flag.programs)) >= 0 and _looks_secret(match["value"])
     ]
 
 
 @cache
-def _basic() -> re.Pattern[str]:
+def _compile_basic() -> re.Pattern[str]:
     return re.compile(r"\b[Bb]asic[ \t]+(?P<value>[A-Za-z0-9+/]{6,}+=*)", re.ASCII)
 
 
 def is_basic(value: str) -> bool:
-    """Whether it is a name and a password, as HTTP and the files of its clients spell them in base64."""
+    """Check for a base64-encoded name and password, as in HTTP basic authentication."""
     if len(value) < _SHORTEST_BASIC or len(value) % 4:
         return False
     try:
-        told = a2b_base64(value, strict_mode=True)
+        decoded = a2b_base64(value, strict_mode=True)
     except ValueError:
         return False
-    return b":" in told and told.isascii() and told.decode().isprintable()
+    return b":" in decoded and decoded.isascii() and decoded.decode().isprintable()
 
 
 def told_by_flag(words: list[str]) -> list[Span]:
-    """The same of a command as a list, for its last word."""
+    """Find the secrets in the last word of a command given as a list."""
     before = len(" ".join(words[:-1])) + 1
     found = (span for span in told_by_flags(" ".join(words)) if span.start >= before)
     return [Span(span.start - before, span.end - before, 0) for span in found]
 
 
-def _program(text: str, before: int, programs: tuple[str, ...]) -> int:
-    """Where the program of a flag stands on its line; -1 if it does not."""
+def _find_program(text: str, before: int, programs: tuple[str, ...]) -> int:
+    """Return the position of the flag's program on the same line, or -1."""
     first = max(0, before - _BACK)
     first = max(first, text.rfind("\n", first, before) + 1, text.rfind("\r", first, before) + 1)
     return max(text.rfind(program, first, before) for program in programs)
 
 
-def _is_secret(value: str) -> bool:
+def _looks_secret(value: str) -> bool:
     return not value.startswith(_NO_SECRET) and _HARMLESS.fullmatch(value) is None

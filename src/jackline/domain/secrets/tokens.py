@@ -1,6 +1,6 @@
-"""Secrets that are known by their shape: keys of providers, tokens, private keys. Pure; compiled on first use.
+"""Finds secrets by their shape: provider keys, tokens, private keys. Pure; compiled on first use.
 
-A shape needs a beginning that nothing else has: hashes, UUIDs, ids and images in base64 must stay as they are.
+Each shape needs a distinctive prefix: hashes, UUIDs, ids and base64 images must not match.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from functools import cache
 
 from jackline.named import NamedTuple
 
-SHORTEST_RUN = 20  # of letters, digits, '-' and '_': every token below has one
+SHORTEST_RUN = 20  # of letters, digits, '-' and '_'; every token below contains one
 
-# What may stand before a token with a short beginning: no letter, no digit, unless it ends an escape or a colour.
+# Before a token with a short prefix: no letter or digit, unless it ends an escape or a colour code.
 _LEFT = (
     r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbfv])|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2})"
     r"|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9;\[]m))"
@@ -22,7 +22,7 @@ _WIDE = "[A-Za-z0-9_-]"
 
 _GITLAB = ("pat", "rt", "dt", "cbt", "ptt", "oas", "soat", "ft", "agent", "imt", "ffct")
 
-# A beginning that is looked for as it stands, and the shape that it is the beginning of.
+# A literal prefix, and the pattern that starts with it.
 _SHAPES: tuple[tuple[str, str], ...] = (
     ("sk-", rf"{_LEFT}sk-{_WORD}{{20,}}"),
     *((f"sk-{one}-", rf"sk-{one}-{_WIDE}{{14,}}") for one in ("ant", "proj", "or", "svcacct", "admin", "None", "lf")),
@@ -79,7 +79,7 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("glc_", rf"{_LEFT}glc_[A-Za-z0-9+/=]{{32,}}"),
     ("glsa_", rf"glsa_{_WORD}{{32}}_[0-9a-fA-F]{{8}}"),
     ("NRAK-", r"NRAK-[A-Z0-9]{27}"),
-    ("8Q~", r"8Q~[A-Za-z0-9_~.-]{31,}"),  # of an application of Azure: a few characters stand before it
+    ("8Q~", r"8Q~[A-Za-z0-9_~.-]{31,}"),  # Azure client secret; a few characters precede the marker
     ("sl.", rf"{_LEFT}sl\.(?:u\.)?{_WIDE}{{60,}}"),
     *((f"shp{one}_", rf"shp{one}_[A-Fa-f0-9]{{30,}}") for one in ("at", "ss", "ca", "pa")),
     *((f"hv{one}.", rf"hv{one}\.{_WIDE}{{24,}}") for one in "sbr"),
@@ -91,7 +91,7 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("dapi", rf"{_LEFT}dapi[0-9a-f]{{32}}"),
     ("SG.", rf"SG\.{_WIDE}{{16,}}\.{_WIDE}{{16,}}"),
     ("SK", rf"{_LEFT}SK[0-9a-f]{{32}}"),
-    (":AA", rf"(?<=\d{{8}}):AA{_WIDE}{{30,}}"),  # the number of a bot stands before its secret
+    (":AA", rf"(?<=\d{{8}}):AA{_WIDE}{{30,}}"),  # a Telegram token; the number of the bot precedes it
     ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{30,}"),
     ("eyJ", rf"{_LEFT}eyJ{_WIDE}{{14,1024}}+\.{_WIDE}{{8,}}+(?:\.{_WIDE}*+){{0,3}}"),
 )
@@ -107,12 +107,12 @@ _RUN = b"a" * SHORTEST_RUN
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
+def _compile_pattern() -> re.Pattern[str]:
     return re.compile("|".join(shape for _, shape in _SHAPES), re.ASCII)
 
 
 class Span(NamedTuple):
-    """A secret in a text, from its first character to behind its last; `context` is where its evidence begins."""
+    """The position of a secret; `context` is the start of its evidence, such as a name before it."""
 
     start: int
     end: int
@@ -120,38 +120,38 @@ class Span(NamedTuple):
 
 
 def tokens(text: str) -> list[Span]:
-    """Where tokens of a known shape stand. A text without any beginning of one never compiles the pattern."""
+    """Find tokens of a known shape. The pattern is compiled only if the text contains a prefix."""
     found: list[Span] = []
-    for start in sorted(_candidates(text)):
+    for start in sorted(_find_candidates(text)):
         if found and found[-1].end - start > _FAR:
-            continue  # deep inside of another one, which would be read again for each
-        match = _pattern().match(text, start)
+            continue  # deep inside another token; skipped to stay linear
+        match = _compile_pattern().match(text, start)
         if match is not None:
             found.append(Span(*match.span(), start))
     return found
 
 
 def has_run(data: bytes) -> bool:
-    """Whether there is anything as long as a token."""
+    """Check for a run of characters as long as a token."""
     return len(data) >= SHORTEST_RUN and _RUN in data.translate(_TABLE)
 
 
-def _candidates(text: str) -> list[int]:
-    """Where beginnings stand that belong to something as long as a token."""
-    # One byte for each character, and no letter for what is none: places in one are places in the other.
+def _find_candidates(text: str) -> list[int]:
+    """Find prefixes in runs as long as a token."""
+    # One byte per character, so positions in both are the same.
     folded = text.encode("latin-1", "replace").translate(_TABLE)
     found = [at for prefix in _SIGNLESS if prefix in text for at in places(prefix, text)]
     start = folded.find(_RUN)
     while start >= 0:
         end = folded.find(b" ", start)
         end = len(text) if end < 0 else end
-        found += _in_run(text, max(0, start - _LONGEST_BEGINNING), end, _beginnings(text, start, end))
+        found += _find_in_run(text, max(0, start - _LONGEST_BEGINNING), end, _find_prefixes(text, start, end))
         start = folded.find(_RUN, end)
     return found
 
 
-def _beginnings(text: str, start: int, end: int) -> tuple[str, ...]:
-    """What the run may begin with; nothing for most of what is long: words of base64, hashes, UUIDs."""
+def _find_prefixes(text: str, start: int, end: int) -> tuple[str, ...]:
+    """Return the prefixes that a run may contain; none for most long runs: base64, hashes, UUIDs."""
     before = text[start - 1] if start > 0 else ""
     run = text[start:end]
     has_sign = ("-" in run or "_" in run) and run.strip(_HEXADECIMAL)
@@ -160,13 +160,13 @@ def _beginnings(text: str, start: int, end: int) -> tuple[str, ...]:
     return _SLASHED if before == "/" else ()
 
 
-def _in_run(text: str, start: int, end: int, beginnings: tuple[str, ...]) -> list[int]:
+def _find_in_run(text: str, start: int, end: int, beginnings: tuple[str, ...]) -> list[int]:
     region = text[start:end] if beginnings else ""
     return [start + at for prefix in beginnings if prefix in region for at in places(prefix, region)]
 
 
 def places(needle: str, text: str) -> list[int]:
-    """Wherever the needle stands in the text."""
+    """Find all positions of the needle in the text."""
     found, at = [], text.find(needle)
     while at >= 0:
         found.append(at)
@@ -177,10 +177,10 @@ def places(needle: str, text: str) -> list[int]:
 # --- private keys ----------------------------------------------------------------------------------------
 
 PRIVATE_KEY = "PRIVATE KEY"
-_LONG_WORD = 20  # characters: a line of a key is longer, apart from its last
+_LONG_WORD = 20  # characters; every line of a key except the last is longer
 
 
-class _Key(NamedTuple):
+class _KeyPatterns(NamedTuple):
     begin: re.Pattern[str]
     end: re.Pattern[str]
     line: re.Pattern[str]
@@ -190,15 +190,15 @@ class _Key(NamedTuple):
 
 
 @cache
-def _key() -> _Key:
+def _compile_key() -> _KeyPatterns:
     header = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash)[ \t]*:"
-    return _Key(
+    return _KeyPatterns(
         begin=re.compile(r"-----BEGIN[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
         end=re.compile(r"-----END[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
         line=re.compile(r"[^\r\n]+"),
         word=re.compile(r"[A-Za-z0-9+/=]+"),
         header=re.compile(header),
-        # As one line of JSON has it, cut off before its end.
+        # As in one line of JSON, possibly cut off.
         inline=re.compile(
             rf"(?:(?:\\+[rnt]|[ \t])*+(?:[A-Za-z0-9+/=]{{16,}}+|{header}[ \t]*[A-Za-z0-9,-]++))*+"
             r"(?:\\+[rn])?+[A-Za-z0-9+/=]*+",
@@ -208,20 +208,20 @@ def _key() -> _Key:
 
 
 def private_keys(text: str, *, inside: bool = False) -> tuple[list[Span], bool]:
-    """The bodies of private keys line by line, and whether the text ends inside of one.
+    """Find the bodies of private keys line by line; also return whether the text ends inside a key.
 
-    The end of a key may never come, so a key also ends at the first line that cannot be part of one.
+    A key may lack its end marker, so it also ends at the first line that cannot be part of a key.
     """
     found: list[Span] = []
     if not inside and PRIVATE_KEY not in text:
         return found, False
-    for line in _key().line.finditer(text):
+    for line in _compile_key().line.finditer(text):
         inside = _read_line(text, line.start(), line.end(), found, inside=inside)
     return found, inside
 
 
 def _read_line(text: str, start: int, stop: int, found: list[Span], *, inside: bool) -> bool:
-    key = _key()
+    key = _compile_key()
     context = start
     while True:
         if inside:
@@ -238,8 +238,8 @@ def _read_line(text: str, start: int, stop: int, found: list[Span], *, inside: b
 
 
 def _read_body(text: str, start: int, stop: int, context: int, found: list[Span]) -> bool:
-    """A line without the end of the key in it; True if the next one may belong to the key, too."""
-    key = _key()
+    """Read a line without the end marker; return True if the next line may also belong to the key."""
+    key = _compile_key()
     begun_here = context < start
     inline = key.inline.match(text, start, stop)
     if begun_here and inline is not None and inline.end() > inline.start():
@@ -250,7 +250,7 @@ def _read_body(text: str, start: int, stop: int, context: int, found: list[Span]
         return False
     if not words or key.header.search(text, start, stop):
         return True
-    if begun_here:  # something else is said on the line of the beginning: it is only talked about
+    if begun_here:  # other text follows the begin marker: the line only mentions a key
         return False
     long = [word for word in words if word.end() - word.start() >= _LONG_WORD]
     found += [Span(*word.span(), context) for word in long]

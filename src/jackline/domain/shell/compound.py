@@ -1,13 +1,12 @@
-"""The compound commands of a shell: conditions, loops, groups, functions. It says what may run, never when."""
+"""Parses compound commands: conditions, loops, groups, functions. It finds what may run, not whether it will."""
 
 from __future__ import annotations
 
 import re
 
-from jackline.domain.shell.model import NotParsed
-from jackline.domain.shell.parse import Grammar
-from jackline.domain.shell.tree import Apart, Arm, Branches, Loop, Node, Series, Simple
-from jackline.domain.shell.variables import counted, unknown_value
+from jackline.domain.shell.expansions import counted, unknown_value
+from jackline.domain.shell.grammar import Grammar
+from jackline.domain.shell.model import Apart, Arm, Branches, Loop, Node, NotParsed, Series, Simple
 from jackline.domain.shell.words import Building, Words
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
@@ -19,22 +18,22 @@ _ENDS = (";;&", ";;", ";&")
 
 
 class Parser(Grammar):
-    """Reads a whole text."""
+    """Parses a whole script."""
 
     def whole(self) -> Node:
         node = self.series("")
         if self.waiting:
-            self.fail(f"the here-document has no line {self.waiting[0].delimiter}")
+            self.fail(f"here-document without the line {self.waiting[0].delimiter}")
         return node
 
     def program(self, closer: str) -> Node:
-        """What a substitution runs. Its here-documents must end in it."""
+        """Parse the commands of a substitution. Its here-documents must end in it."""
         self.deeper()
         outside, held = self.waiting, self.held
         self.waiting, self.held = [], held or bool(outside)
         node = self.series(closer)
         if self.waiting:
-            self.fail("a here-document goes on after its substitution")
+            self.fail("here-document extends beyond its substitution")
         self.expect(closer)
         self.waiting, self.held = outside, held
         self.depth -= 1
@@ -81,7 +80,7 @@ class Parser(Grammar):
             case "coproc":
                 return self.coprocess()
             case _:
-                raise self.wrong(f"{keyword} is not expected")
+                raise self.wrong(f"unexpected {keyword}")
 
     def parenthesis(self) -> Node:
         self.deeper()
@@ -99,7 +98,7 @@ class Parser(Grammar):
     def filled_series(self, *closers: str) -> Series:
         series = self.series(*closers)
         if not series.items:
-            self.fail("a command is missing")
+            self.fail("missing command")
         return series
 
     def block(self, closer: str) -> Series:
@@ -131,15 +130,15 @@ class Parser(Grammar):
         self.take(";")
         self.newlines()
         if self.keyword() != "do":
-            self.fail("do is missing")
+            self.fail("missing do")
         self.at += len("do")
         return Series((words, Loop((self.block("done"),))))
 
     def listed(self) -> str:
-        """`name in words`, or the name alone; the name is given back."""
+        """Parse `name in words`, or the name alone; return the name."""
         name = _NAME.match(self.text, self.at)
         if name is None:
-            self.fail("the name of a loop is missing")
+            self.fail("missing loop variable")
         self.at = name.end()
         self.blank()
         if self.peek() == "\n":
@@ -159,7 +158,7 @@ class Parser(Grammar):
         self.word()
         self.newlines()
         if (found := _IN.match(self.text, self.at)) is None:
-            self.fail("in is missing")
+            self.fail("missing in")
         self.at = found.end()
         arms: list[Arm] = []
         falls = False
@@ -175,7 +174,7 @@ class Parser(Grammar):
         return Series((subject, Loop((branches,)) if falls else branches))
 
     def patterns(self) -> Simple:
-        """The patterns of one arm, up to `)`."""
+        """Parse the patterns of one branch, up to `)`."""
         simple = self.fresh()
         self.take("(")
         while True:
@@ -188,7 +187,7 @@ class Parser(Grammar):
         return simple
 
     def test(self) -> Node:
-        """`[[ … ]]`: it runs only what is substituted in it."""
+        """Parse `[[ … ]]`, which runs only the substitutions in it."""
         self.bashism("[[")
         simple, start = self.fresh(), self.at
         while True:
@@ -202,29 +201,29 @@ class Parser(Grammar):
                 return simple
 
     def operand(self) -> bool:
-        """One word of a test; True for the `]]` that ends it."""
+        """Parse one word of a test; return True for the final `]]`."""
         read = self.word()
         if read.hiding:
-            self.fail("a word that would run a command as arithmetic")
+            self.fail("word would run a command as arithmetic")
         if read.plain and read.word.text == "=~":
             self.gap()
             self.pattern()
         return read.plain and read.word.text == "]]"
 
     def gap(self) -> None:
-        """Between the words of a test. Shells differ about comments there."""
+        """Skip the space between the words of a test. Shells differ about comments there."""
         while True:
             if self.waiting and self.peek() == "\n":
-                self.fail("a here-document waits inside of [[")
+                self.fail("pending here-document inside [[")
             if self.peek() in (" ", "\t", "\n"):
                 self.at += 1
             elif not self.take("\\\n"):
                 break
         if self.peek() == "#":
-            self.fail("# inside of [[")
+            self.fail("# inside [[")
 
     def pattern(self) -> None:
-        """The regular expression after `=~`: parentheses and `|` are its own, and hold spaces together."""
+        """Parse the regular expression after `=~`, which may contain `|`, and spaces inside parentheses."""
         opened = 0
         while (letter := self.peek()) and (opened or letter not in " \t\n"):
             if (run := _PATTERN.match(self.text, self.at)) is not None:
@@ -237,16 +236,16 @@ class Parser(Grammar):
             elif letter in "'\"\\$`":
                 self.part(Building(), arrays=False)
             else:
-                self.fail(f"{letter!r} in the pattern of a test")
+                self.fail(f"{letter!r} in the regular expression of a test")
             if opened < 0:
-                self.fail(") in the pattern of a test")
+                self.fail(") in the regular expression of a test")
 
     def declared(self) -> Node:
-        """`function name`, with or without `()`."""
+        """Parse `function name`, with or without `()`."""
         self.blank()
         name = _FUNCTION.match(self.text, self.at)
         if name is None:
-            self.fail("the name of a function is not plain")
+            self.fail("function name is not plain")
         self.at = name.end()
         self.blank()
         if self.take("("):
@@ -262,8 +261,8 @@ class Parser(Grammar):
 
 
 def parse(text: str, depth: int = 0, *, posix: bool = False) -> Node:
-    """The shape of a text, or NotParsed."""
+    """Parse a script into a syntax tree, or raise NotParsed."""
     try:
         return Parser(text, depth, posix=posix).whole()
     except RecursionError:
-        raise NotParsed("nested too deep") from None
+        raise NotParsed("the text is nested too deeply") from None

@@ -1,20 +1,18 @@
-"""Quotes, and what a `$` or a backtick begins, read to its end for what it would run. It expands nothing."""
+"""Parses quotes and expansions (`$…`, backticks), collects the commands and assignments in them. It expands nothing."""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from jackline.domain.shell.escapes import ansi
-from jackline.domain.shell.model import Word
-from jackline.domain.shell.scan import Scanner
-from jackline.domain.shell.tree import Apart, Node, Simple
-from jackline.domain.shell.variables import counted, unknown_value
+from jackline.domain.shell.model import Apart, Node, Simple, Word
+from jackline.domain.shell.scanner import Scanner, ansi
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-# Where an expansion stands: outside of quotes, inside of double quotes, or in a here-document.
+# The context of an expansion: unquoted, in double quotes, or in a here-document.
 Mode: TypeAlias = Literal["bare", "quoted", "document"]
 
 _QUOTED = re.compile(r"[^\"\\$`]+")
@@ -28,22 +26,22 @@ _PLAIN_QUOTES = re.compile(r"\"[^\"'`()\\]*\"|'[^\"'`()\\]*'")
 _PARENTHESES = re.compile(r"[()'\"\\]")
 _TICKED = re.compile(r"[^`\\]*(?:\\.[^`\\]*)*", re.DOTALL)
 _UNTICKED = re.compile(r"\\([`\\$])")
-_ZSH_ONLY = "=~^+"  # `$~name` is an expansion to zsh and plain letters to bash
+_ZSH_ONLY = "=~^+"  # zsh expands `$~name`, bash does not
 
 
 class Expansions(Scanner):
-    """Reads one expansion at a time; what it would run is added to `inner`."""
+    """Parses one expansion at a time and adds the commands that it would run to `inner`."""
 
     def program(self, closer: str) -> Node:
-        """Everything up to `closer`; the grammar says how."""
+        """Parse the commands up to `closer`. The grammar implements it."""
         raise NotImplementedError
 
     def text_program(self, text: str) -> Node:
-        """The shape of another text, one level deeper."""
+        """Parse another text, one level deeper."""
         raise NotImplementedError
 
     def double(self) -> Word:
-        """A text in double quotes; the reader stands on the first one."""
+        """Parse a text in double quotes, starting at the opening quote."""
         self.at += 1
         parts, exact = [], True
         while not self.take('"'):
@@ -57,7 +55,7 @@ class Expansions(Scanner):
         return Word("".join(parts), exact)
 
     def special(self, mode: Mode, escapable: str) -> Word:
-        """A backslash, a `$` or a backtick where most letters stand for themselves."""
+        """Parse a backslash, a `$` or a backtick in a context where other characters are literal."""
         match self.peek():
             case "\\":
                 return Word(self.escaped(escapable))
@@ -66,12 +64,12 @@ class Expansions(Scanner):
             case "`":
                 return self.backtick(mode)
             case _:
-                raise self.wrong("a quote or a brace is not closed")
+                raise self.wrong("unclosed quote or brace")
 
     def escaped(self, escapable: str) -> str:
         letter = self.text[self.at + 1 : self.at + 2]
         if not letter:
-            self.fail("a backslash at the end")
+            self.fail("backslash at the end")
         self.refuse_literal(letter)
         self.at += 2
         if letter == "\n":
@@ -79,7 +77,7 @@ class Expansions(Scanner):
         return letter if letter in escapable else "\\" + letter
 
     def dollar(self, mode: Mode) -> Word:
-        """The word that begins with a `$`; as written, and not exact, where a shell would replace it."""
+        """Parse what starts with a `$`. An expansion is returned as written, and is not exact."""
         start, following = self.at, self.text[self.at + 1 : self.at + 3]
         match following[:1]:
             case "(" if following == "((":
@@ -93,9 +91,9 @@ class Expansions(Scanner):
             case "'" | '"' if mode == "bare":
                 return self.dollar_quote()
             case "[":
-                self.fail("old arithmetic: $[")
+                self.fail("old arithmetic syntax $[")
             case "\\" if following == "\\\n":
-                self.fail("a line that goes on after a $")
+                self.fail("line continuation after $")
             case _:
                 return self.named(following[:1])
         return Word(self.text[start : self.at], exact=False)
@@ -110,29 +108,29 @@ class Expansions(Scanner):
 
     def dollar_quote(self) -> Word:
         self.at += 1
-        if self.peek() == '"':  # translated by bash, and a `$` before a text to others
+        if self.peek() == '"':  # bash translates it; other shells read a literal `$`
             return self.double()._replace(exact=False)
         self.bashism("$'…'")
         start = self.at + 1
         self.at = start
         while (letter := self.peek()) != "'":
             if not letter:
-                self.fail("a quote is not closed")
+                self.fail("unclosed quote")
             self.at += 2 if letter == "\\" else 1
         self.at += 1
         word = ansi(self.text[start : self.at - 1])
         if self.braces and not word.exact:
-            self.fail("a letter that depends on the shell in ${…}")
+            self.fail("shell-dependent character in ${…}")
         self.refuse_literal(word.text)
         return word
 
     def refuse_literal(self, text: str) -> None:
-        """Reject a quoted `$` or backtick in `${…}`: bash removes the quotes of an index or offset, then expands it."""
+        """Reject a quoted `$` or backtick in `${…}`: bash unquotes an index or offset, then expands it."""
         if self.braces and ("$" in text or "`" in text):
-            self.fail("a quoted $ or backtick in ${…}")
+            self.fail("quoted $ or backtick in ${…}")
 
     def substitution(self) -> None:
-        """What stands between `(` and `)`; the reader is past the first."""
+        """Parse the commands up to `)`; the opening parenthesis is already consumed."""
         outside, self.inner = self.inner, []
         braces, self.braces = self.braces, 0
         self.substituted += 1
@@ -147,14 +145,14 @@ class Expansions(Scanner):
         self.at = self.end if found is None else found.end()
         body = self.text[start + 1 : self.at]
         self.expect("`")
-        if mode != "bare" and '\\"' in body:  # POSIX leaves open what it means, and shells differ
-            self.fail("an escaped quote between backticks inside of quotes")
+        if mode != "bare" and '\\"' in body:  # unspecified by POSIX; shells differ
+            self.fail("escaped quote between backticks inside quotes")
         shown = _UNTICKED.sub(r"\1", body)
         self.inner.append(Apart((self.text_program(shown),)))
         return Word(self.text[start : self.at], exact=False)
 
     def arithmetic(self) -> None:
-        """Numbers up to the matching `))`. What ends otherwise may be a subshell: nobody has to guess."""
+        """Parse arithmetic up to the matching `))`. Reject other endings, because they may be a subshell."""
         self.deeper()
         start, opened = self.at, 0
         while True:
@@ -179,14 +177,14 @@ class Expansions(Scanner):
         self.depth -= 1
 
     def sets(self, assignments: Iterable[Word]) -> None:
-        """Note what an expansion assigns, as a command of its own before the one that it stands in."""
+        """Record the assignments of an expansion as a separate command that runs first."""
         simple = Simple(self.depth)
         simple.assignments.extend(assignments)
         if simple.assignments:
             self.inner.append(simple)
 
     def balanced(self, numbers: str) -> None:
-        """Shells first look for the `))` without understanding what is between: it must be plain to them, too."""
+        """Require balanced parentheses: shells search for `))` before they parse the expression."""
         rest = _PLAIN_QUOTES.sub("", numbers)
         opened = 0
         for letter in _PARENTHESES.findall(rest):
@@ -197,10 +195,10 @@ class Expansions(Scanner):
             self.fail("arithmetic that may be a subshell")
 
     def parameter(self, mode: Mode) -> None:
-        """`${…}`: its name, and the text after it, which may run commands."""
+        """Parse `${…}`: a name and an operand, which may contain commands."""
         found = _PARAMETER.match(self.text, self.at)
         if found is None:
-            self.fail("${…} without a plain name")
+            self.fail("${…} has no plain name")
         self.at = found.end()
         if _ASSIGNING.match(self.text, self.at) is not None:
             self.sets([unknown_value(found.group().lstrip("${#!"))])
@@ -218,15 +216,15 @@ class Expansions(Scanner):
                 self.at += 1
                 odd = not odd
             else:
-                self.fail("a single quote in ${…} inside of quotes")
+                self.fail("single quote in ${…} inside quotes")
         if odd:
-            self.fail("} behind a single quote in ${…}")
+            self.fail("} after a single quote in ${…}")
         self.at += 1
         self.braces -= 1
         self.depth -= 1
 
     def inside(self) -> str:
-        """The next letter of `${…}` that matters."""
+        """Skip to the next special character of `${…}` and return it."""
         if (run := _INSIDE.match(self.text, self.at)) is not None:
             self.at = run.end()
         return self.peek()
@@ -239,3 +237,42 @@ class Expansions(Scanner):
             self.at += 1
         else:
             self.special(mode, "")
+
+
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_COUNTED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]*+)\s*+(?:[-+*/%&^|]|<<|>>)?=(?!=)")
+_DECLARING = frozenset(["export", "declare", "typeset", "local", "readonly"])
+_NAMING = frozenset(["read", "mapfile", "readarray", "getopts", "unset"])  # their arguments are variable names
+
+
+def unknown_value(name: str) -> Word:
+    """Build an assignment whose value is only known at run time."""
+    return Word(f"{name}=", exact=False)
+
+
+def assigned_by(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the assignments that a shell builtin makes by its arguments."""
+    program, given = words[0].text, words[1:]
+    if program in _DECLARING:
+        found = tuple(word for word in given if _ASSIGNMENT.match(word.text))
+        is_reference = any(word.text[:1] == "-" and "n" in word.text for word in given)
+        # With `declare -n`, the referenced variable may be assigned later.
+        return (*found, *(unknown_value(word.text.partition("=")[2]) for word in found if is_reference))
+    if program == "let":
+        return tuple(name for word in given for name in counted(word.text))
+    names = given if program in _NAMING else tuple(_find_printf_names(given)) if program == "printf" else ()
+    return tuple(unknown_value(word.text) for word in names if _VARIABLE_NAME.fullmatch(word.text))
+
+
+def counted(numbers: str) -> Iterator[Word]:
+    """Return the assignments inside `((…))`."""
+    return (unknown_value(found[1]) for found in _COUNTED.finditer(numbers))
+
+
+def _find_printf_names(words: tuple[Word, ...]) -> Iterator[Word]:
+    """Yield the name in `printf -v NAME`."""
+    for flag, after in pairwise(words):
+        if flag.text == "-v":
+            yield after
+    yield from (word._replace(text=word.text[2:]) for word in words[:1] if word.text.startswith("-v"))

@@ -1,4 +1,4 @@
-"""The options of a wrapper, read up to the command behind them. It knows no wrapper by name."""
+"""Parses the options of a wrapper such as `sudo`, up to the command that follows them."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 class Options(NamedTuple):
-    """How a program reads what stands before the command that it runs."""
+    """The options that a wrapper accepts before its command."""
 
     alone: str = ""  # letters without a value
-    valued: str = ""  # letters with one, in the same word or the next
-    joined: str = ""  # letters whose value, if any, stands in the same word
-    long_alone: tuple[str, ...] = ()  # or with a value after `=`
+    valued: str = ""  # letters with a value, in the same word or the next
+    joined: str = ""  # letters with an optional value in the same word
+    long_alone: tuple[str, ...] = ()  # a value is possible only after `=`
     long_valued: tuple[str, ...] = ()
     idle: tuple[str, ...] = ()  # options with which no command runs
-    operands: int = 0  # words before the command that are no options
-    assigns: bool = False  # NAME=value may stand before the command
+    operands: int = 0  # number of operands before the command
+    assigns: bool = False  # NAME=value may precede the command
     numbers: bool = False  # `-10` is an option
-    plus: bool = False  # `+x` switches an option off
-    text: str = ""  # the option after which a word is the text of a shell, whatever it holds
+    plus: bool = False  # `+x` turns an option off
+    text: str = ""  # the option whose argument is shell text
 
 
 class Reading(NamedTuple):
-    """What was found before the command."""
+    """The parsed options of a wrapper, and the command after them."""
 
     rest: tuple[Word, ...]
     values: tuple[tuple[str, Word], ...]
     operands: tuple[Word, ...]
     assignments: tuple[Word, ...]
-    sure: bool  # False: an option that is not known, or a word that only a shell knows
+    sure: bool  # False if an option is unknown or a word is not exact
 
     def named(self, *names: str) -> Word | None:
-        """The last value of an option, or None."""
+        """Return the last value of an option, or None."""
         return next((value for name, value in reversed(self.values) if name in names), None)
 
 
-class _Reader:
-    """Reads the words one after the other."""
+class _OptionParser:
+    """Parses the words in order."""
 
     def __init__(self, options: Options, words: tuple[Word, ...]) -> None:
         self.options = options
@@ -50,62 +50,62 @@ class _Reader:
         self.values: list[tuple[str, Word]] = []
         self.sure = True
 
-    def next(self) -> Word:
-        """The next word, or one that nobody knows where there is none."""
+    def next_word(self) -> Word:
+        """Return the next word, or an inexact empty word at the end."""
         self.at += 1
         return self.words[self.at - 1] if self.at <= len(self.words) else Word("", exact=False)
 
-    def flags(self) -> None:
-        """Pass over options."""
-        while self.at < len(self.words) and self.flag(self.words[self.at]):
+    def parse_options(self) -> None:
+        """Parse all options."""
+        while self.at < len(self.words) and self.parse_option(self.words[self.at]):
             pass
 
-    def flag(self, word: Word) -> bool:
+    def parse_option(self, word: Word) -> bool:
         if not word.exact and not word.text.startswith("-"):
-            return self.variable(word)
+            return self.skip_inexact(word)
         if word.text == "--":
             self.at += 1
             return False
         if not self.options.plus or not word.text.startswith("+"):
-            return self.dashed(word)
+            return self.parse_dashed(word)
         self.at += 1
-        self.short(word)
+        self.parse_short(word)
         return True
 
-    def dashed(self, word: Word) -> bool:
+    def parse_dashed(self, word: Word) -> bool:
         if not word.text.startswith("-") or (word.text == "-" and "-" not in self.options.alone):
             return False
         self.at += 1
         if word.text.startswith("--"):
-            self.long(word)
+            self.parse_long(word)
         else:
-            self.short(word)
+            self.parse_short(word)
         return True
 
-    def variable(self, word: Word) -> bool:
-        """A word that may hold options, and the command too: it is passed over, for a guess at what follows."""
+    def skip_inexact(self, word: Word) -> bool:
+        """Skip a word that may expand to options or to the command, to guess what follows."""
         if self.options.operands or _ASSIGNMENT.match(word.text) or self.options.text in dict(self.values):
             return False
         self.at += 1
         return True
 
-    def long(self, word: Word) -> None:
+    def parse_long(self, word: Word) -> None:
         name, equals, value = word.text.partition("=")
         known = name in self.options.long_valued
         if known and not equals:
-            self.values.append((name, self.next()))
+            self.values.append((name, self.next_word()))
             return
         self.values.append((name, Word(value, word.exact)))
         self.sure = self.sure and (known or name in self.options.long_alone or name in self.options.idle)
 
-    def short(self, word: Word) -> None:
+    def parse_short(self, word: Word) -> None:
         letters = word.text[1:] or "-"
         if self.options.numbers and letters.isdigit():
             return
         for place, letter in enumerate(letters):
             name, value = f"-{letter}", letters[place + 1 :]
             if letter in self.options.valued:
-                self.values.append((name, Word(value, word.exact) if value else self.next()))
+                self.values.append((name, Word(value, word.exact) if value else self.next_word()))
                 return
             if letter in self.options.joined:
                 self.values.append((name, Word(value, word.exact)))
@@ -115,18 +115,14 @@ class _Reader:
 
 
 def read(options: Options, words: tuple[Word, ...]) -> Reading:
-    """Split a wrapper's arguments into its own and the command; the program's name is not among `words`."""
-    reader = _Reader(options, words)
-    reader.flags()
-    assignments = _assignments(reader) if options.assigns else ()
-    operands = tuple(reader.next() for _ in range(options.operands) if reader.at < len(words))
-    # A word that is not exact may become several, or none: then the command begins elsewhere.
+    """Split the arguments of a wrapper into its options and the command; `words` excludes the program name."""
+    reader = _OptionParser(options, words)
+    reader.parse_options()
+    start = reader.at
+    while options.assigns and reader.at < len(words) and _ASSIGNMENT.match(words[reader.at].text):
+        reader.at += 1
+    assignments = words[start : reader.at]
+    operands = tuple(reader.next_word() for _ in range(options.operands) if reader.at < len(words))
+    # An inexact word may expand to several words or none, so the command may start elsewhere.
     sure = reader.sure and all(word.exact for word in words[: reader.at])
     return Reading(words[reader.at :], tuple(reader.values), operands, assignments, sure)
-
-
-def _assignments(reader: _Reader) -> tuple[Word, ...]:
-    start = reader.at
-    while reader.at < len(reader.words) and _ASSIGNMENT.match(reader.words[reader.at].text):
-        reader.at += 1
-    return reader.words[start : reader.at]

@@ -1,12 +1,12 @@
-"""Words of a shell's text: quotes taken off, and whether a shell would still change them. It expands nothing."""
+"""Parses shell words: removes quotes and records whether a shell would still expand them. It expands nothing."""
 
 from __future__ import annotations
 
 import re
 
-from jackline.domain.shell.escapes import hides, replaced
 from jackline.domain.shell.expansions import Expansions
 from jackline.domain.shell.model import Word
+from jackline.domain.shell.scanner import hides, replaced
 from jackline.named import NamedTuple
 
 _PLAIN = re.compile(r"[^ \t\n\r;&|()<>'\"\\$`]+")
@@ -17,21 +17,21 @@ _SPACE = re.compile(r"(?:[ \t\n]+|\\\n|(?<=[ \t\n(])#[^\n]*)*")
 _INDEX = re.compile(r"\[(?:[A-Za-z0-9_@*.+$/:-]*|\"[A-Za-z0-9_@*.+$/: -]*\"|'[A-Za-z0-9_@*.+$/: -]*')\]")
 _INDEXED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=\[)")
 _AFTER = ("", " ", "\t", "\n", ";", "&", "|", ")", "<", ">")
-_GONE = "\0"  # stands for what was quoted or substituted: the text itself cannot hold it
+_GONE = "\0"  # replaces quoted or substituted text; scripts cannot contain it
 
 
 class Read(NamedTuple):
-    """A word, and what the grammar must know of how it was written."""
+    """A word, and facts about its spelling that the grammar needs."""
 
     word: Word
-    plain: bool  # nothing in it was quoted or substituted: it may be a keyword or a name
+    plain: bool  # nothing is quoted or substituted: it may be a keyword or a name
     assignment: bool
-    expanded: bool  # it holds a `$…` or backticks
-    hiding: bool  # a literal in it runs something where it is evaluated as arithmetic
+    expanded: bool  # it contains a `$…` or backticks
+    hiding: bool  # it contains a literal that runs a command when evaluated as arithmetic
 
 
 class Building:
-    """A word while it is read."""
+    """Collects the parts of a word during parsing."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -46,7 +46,7 @@ class Building:
         self.bare.append(_GONE if quoted else text)
 
     def expand(self, word: Word) -> None:
-        """A part that a shell may replace; `$` alone, and `$'…'`, come here too and are exact."""
+        """Add a part that a shell may expand. A lone `$` and `$'…'` also come here, and are exact."""
         self.parts.append(word.text)
         self.literal.append(word.text if word.exact else _GONE)
         self.bare.append(_GONE)
@@ -61,10 +61,10 @@ class Building:
 
 
 class Words(Expansions):
-    """Reads one word at a time."""
+    """Parses one word at a time."""
 
     def word(self, *, arrays: bool = False) -> Read:
-        """The word that begins here; `arrays`: it may be `name=(…)`."""
+        """Parse the word at the current position; with `arrays`, it may be `name=(…)`."""
         start, building = self.at, Building()
         while True:
             if (run := _PLAIN.match(self.text, self.at)) is not None:
@@ -73,11 +73,11 @@ class Words(Expansions):
             if not self.part(building, arrays=arrays):
                 break
         if self.at == start:
-            self.fail("a word is missing")
+            self.fail("missing word")
         return building.read()
 
     def part(self, building: Building, *, arrays: bool) -> bool:
-        """Add what begins with a special letter; False where the word ends."""
+        """Parse one part that starts with a special character; return False at the end of the word."""
         start, letter = self.at, self.peek()
         match letter:
             case "'":
@@ -99,7 +99,7 @@ class Words(Expansions):
             case "(" if arrays and _ARRAY.fullmatch("".join(building.bare)) is not None:
                 self.array(building)
             case "\r":
-                self.fail("a carriage return outside of quotes")
+                self.fail("carriage return outside quotes")
             case _:
                 return False
         return True
@@ -114,7 +114,7 @@ class Words(Expansions):
     def backslash(self, building: Building) -> None:
         letter = self.text[self.at + 1 : self.at + 2]
         if letter in ("", "\r"):
-            self.fail("a backslash before the end of the line")
+            self.fail("backslash before the end of the line")
         self.at += 2
         if letter != "\n":
             building.add(letter, quoted=True)
@@ -122,36 +122,36 @@ class Words(Expansions):
             self.fail("zsh ends a command at a } before a continued line")
 
     def array(self, building: Building) -> None:
-        """`(…)` right after `name=`. Anywhere else `(` ends the word: it may be a pattern, or run something in zsh."""
+        """Parse `(…)` right after `name=`. Elsewhere `(` ends the word: it may be a pattern, or code in zsh."""
         start = self.at
-        if self.substituted:  # bash 5.2 then loses quotes and here-documents that follow the substitution
-            self.fail("an array inside of a substitution")
+        if self.substituted:  # bash 5.2 mishandles quotes and here-documents after such a substitution
+            self.fail("array inside a substitution")
         self.at += 1
         self.space()
         while not self.take(")"):
             if self.peek() == "[" and _INDEX.match(self.text, self.at) is None:
-                self.fail("an index that is not plain")
+                self.fail("array index is not plain")
             if self.word().hiding:
-                self.fail("a value that would run a command as arithmetic")
+                self.fail("value would run a command as arithmetic")
             self.space()
         if self.peek() not in _AFTER:
-            self.fail("a word behind an array")
+            self.fail("text directly after an array")
         building.expand(Word(self.text[start : self.at], exact=False))
 
     def space(self) -> None:
-        """Pass over spaces, lines and comments between the words of an array."""
+        """Skip spaces, line breaks and comments between the words of an array."""
         found = _SPACE.match(self.text, self.at)
         if found is not None:
             self.at = found.end()
 
     def plain_index(self) -> None:
-        """`name[index]=…` in front of a command: spaces and `#` in the index would not end the word."""
+        """Reject a `name[index]=…` assignment whose index is not plain: spaces and `#` in it do not end the word."""
         found = _INDEXED.match(self.text, self.at)
         if found is not None and _INDEX.match(self.text, found.end()) is None:
-            self.fail("an index that is not plain")
+            self.fail("array index is not plain")
 
     def document(self) -> Word:
-        """The whole text as the body of a here-document whose delimiter was not quoted."""
+        """Parse the whole text as the body of a here-document with an unquoted delimiter."""
         parts, exact = [], True
         while self.at < self.end:
             if (run := _DOCUMENT.match(self.text, self.at)) is not None:

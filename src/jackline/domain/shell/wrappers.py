@@ -1,13 +1,12 @@
-"""Programs that run the command that is given to them, and how to take them off. It runs nothing."""
+"""Removes wrappers such as `sudo`, `env` and `xargs` from the command that they run. It runs nothing."""
 
 from __future__ import annotations
 
 import re
 
-from jackline.domain.shell import shells
-from jackline.domain.shell.model import Redirect, Word
+from jackline.domain.shell import special_wrappers
+from jackline.domain.shell.model import Redirect, Taken, Text, Word
 from jackline.domain.shell.options import Options, Reading, read
-from jackline.domain.shell.taken import Taken, Text
 
 _SIMPLE_WORDS = re.compile(r"[A-Za-z0-9_ \t./=:@%+,-]*")
 
@@ -89,7 +88,7 @@ _WRAPPERS = {
     "command": Options(alone="p", idle=("-v", "-V")),
     "builtin": Options(),
     "exec": Options(alone="cl", valued="a"),
-    "-": Options(),  # of zsh, as the next two
+    "-": Options(),  # zsh precommand modifiers, like the next two
     "noglob": Options(),
     "nocorrect": Options(),
     "busybox": Options(idle=("--help", "--list", "--list-full", "--install")),
@@ -103,76 +102,67 @@ _ELSEWHERE = ("-i", "--login", "-R", "--chroot")
 
 
 def take_off(words: tuple[Word, ...], stdin: Word | None) -> Taken | None:
-    """What a wrapper runs, or None where the program is none."""
+    """Return the command inside a wrapper, or None if the program is not a wrapper."""
     if not words or not words[0].exact:
         return None
     program = words[0].text.rsplit("/", 1)[-1]
     if program in _WRAPPERS:
-        return _wrapped(program, words)
-    if program in shells.OPENERS:
-        return shells.OPENERS[program](words, stdin)
+        return _unwrap(program, words)
+    if program in special_wrappers.OPENERS:
+        return special_wrappers.OPENERS[program](words, stdin)
     return None
 
 
-def _wrapped(program: str, words: tuple[Word, ...]) -> Taken:
+def _unwrap(program: str, words: tuple[Word, ...]) -> Taken:
     options = _WRAPPERS[program]
     reading = read(options, words[1:])
     split = reading.named("-S", "--split-string") if program == "env" else None
     if split is not None:
-        return _split(words, split, reading)
+        return _unwrap_split_string(words, split, reading)
     if any(name in options.idle for name, _ in reading.values):
-        return Taken(kept=_kept(words, sure=reading.sure))
+        return Taken(kept=_keep_wrapper(words, sure=reading.sure))
     if not reading.rest:
-        return Taken(kept=_kept(words, sure=reading.sure and not _starts_shell(program, reading)))
-    kept = None if reading.sure else _kept(words, sure=False)
-    inner = _fed(reading) if program == "xargs" else reading.rest
+        flags = {name for name, _ in reading.values} & {"-s", "-i", "--shell", "--login"}
+        starts_shell = program == "chroot" or (program in ("sudo", "doas") and bool(flags))
+        return Taken(kept=_keep_wrapper(words, sure=reading.sure and not starts_shell))
+    kept = None if reading.sure else _keep_wrapper(words, sure=False)
+    output = reading.named("-o", "--output") if program == "time" else None
+    inner = _unwrap_xargs(reading) if program == "xargs" else reading.rest
     return Taken(
         kept=kept,
         calls=(inner,),
         through=program,
         assignments=reading.assignments,
-        folder=_folder(program, reading),
-        redirects=_written(reading) if program == "time" else (),
+        folder=_find_folder(program, reading),
+        redirects=() if output is None else (Redirect(">", output),),
     )
 
 
-def _written(reading: Reading) -> tuple[Redirect, ...]:
-    """`time -o file cmd`."""
-    file = reading.named("-o", "--output")
-    return () if file is None else (Redirect(">", file),)
-
-
-def _kept(words: tuple[Word, ...], *, sure: bool) -> tuple[Word, ...]:
-    """The wrapper as a command of its own; not exact where nobody knows what it runs."""
+def _keep_wrapper(words: tuple[Word, ...], *, sure: bool) -> tuple[Word, ...]:
+    """Return the wrapper as a command; its program is not exact if it may run anything."""
     return words if sure else (Word(words[0].text, exact=False), *words[1:])
 
 
-def _starts_shell(program: str, reading: Reading) -> bool:
-    """True where a shell is run for want of a command."""
-    flags = {name for name, _ in reading.values} & {"-s", "-i", "--shell", "--login"}
-    return program == "chroot" or (program in ("sudo", "doas") and bool(flags))
-
-
-def _folder(program: str, reading: Reading) -> Word | None:
-    """Where the command runs, if not in the folder of its wrapper."""
+def _find_folder(program: str, reading: Reading) -> Word | None:
+    """Return the folder of the command, if it differs from the folder of its wrapper."""
     if program == "chroot" or (program == "sudo" and reading.named(*_ELSEWHERE) is not None):
         return Word("", exact=False)
     return reading.named(*_FOLDERS) if program in ("sudo", "env") else None
 
 
-def _split(words: tuple[Word, ...], split: Word, reading: Reading) -> Taken:
-    """`env -S 'git push'`: env splits the text by rules of its own, which agree with ours on plain words only."""
+def _unwrap_split_string(words: tuple[Word, ...], split: Word, reading: Reading) -> Taken:
+    """Unwrap `env -S 'git push'`. env has its own splitting rules, which match ours for plain words only."""
     if not reading.sure or not _SIMPLE_WORDS.fullmatch(split.text):
         guess = Text(split.text, guess=True)
         calls = (reading.rest,) if reading.rest else ()
-        return Taken(kept=_kept(words, sure=False), calls=calls, text=guess, through="env")
+        return Taken(kept=_keep_wrapper(words, sure=False), calls=calls, text=guess, through="env")
     again = tuple(Word(part) for part in split.text.split())
     inner = (words[0], *again, *reading.assignments, *reading.rest)
-    return Taken(calls=(inner,), through="env -S", folder=_folder("env", reading))
+    return Taken(calls=(inner,), through="env -S", folder=_find_folder("env", reading))
 
 
-def _fed(reading: Reading) -> tuple[Word, ...]:
-    """The command of xargs, with what it reads from its input as a word that nobody knows."""
+def _unwrap_xargs(reading: Reading) -> tuple[Word, ...]:
+    """Return the command of xargs, with an inexact word in place of its input."""
     place = reading.named("-I", "-J", "-i", "--replace")
     if place is None:
         return (*reading.rest, Word("{}", exact=False))

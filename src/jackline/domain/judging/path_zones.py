@@ -1,6 +1,6 @@
-"""Where a path of a command lies: in the workspace, in a temporary folder, outside, or nobody knows. Pure.
+"""Finds the zone of a path: inside the workspace, temporary, outside, or unknown. Pure.
 
-No link is followed, because nothing here reads a disk.
+Symbolic links are not followed, because nothing here reads the disk.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Place(Enum):
-    """Where something is written or deleted."""
+    """Where a path lies, relative to the workspace."""
 
     INSIDE = "inside the workspace"
     HEART = "the workspace itself or its history"
-    HOOKS = "what git runs or obeys here, also for others"
+    HOOKS = "git hooks or git configuration"
     TEMPORARY = "in a temporary folder"
     OUTSIDE = "outside the workspace"
-    UNKNOWN = "where nobody can say before it runs"
+    UNKNOWN = "at a path that is only known at run time"
 
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp")  # noqa: S108 - compared, never opened
@@ -34,38 +34,38 @@ _RUN_TIME = re.compile(r"[$`*?\[{]")
 _UPWARD = re.compile(r"(?:^|[/{,])\.\.?(?:[/*?\[},]|$)|[{,][/~]")
 
 
-def place(word: Word, folder: str | None, workspace: str) -> Place:
-    """Where a path leads; the folder is the one that relative paths start from, None if nobody knows it."""
+def find_zone(word: Word, folder: str | None, workspace: str) -> Place:
+    """Return the zone of a path; relative paths start at `folder`, which is None if unknown."""
     if word.exact:
-        return _exact(word.text, folder, workspace)
+        return _find_exact_zone(word.text, folder, workspace)
     text = _HERE.sub(".", word.text)
     if text.startswith(("~", "$HOME", "${HOME}")):
         return Place.OUTSIDE
     temporary = _NEW_NAME.sub("/new", _TEMPORARY_NAME.sub("", text))
     if temporary != text:
-        return _below_temporary(temporary) if not _UPWARD.search(temporary) else Place.UNKNOWN
+        return _find_temporary_zone(temporary) if not _UPWARD.search(temporary) else Place.UNKNOWN
     found = _RUN_TIME.search(text)
-    if found is None:  # without a sign of the shell's it is a place that another program fills in
-        return _exact(text, folder, workspace) if text != word.text else Place.UNKNOWN
+    if found is None:  # without shell syntax, it is a placeholder that another program fills in
+        return _find_exact_zone(text, folder, workspace) if text != word.text else Place.UNKNOWN
     if "{}" in text:
         return Place.UNKNOWN
-    return _partly(text[: found.start()], text[found.start() :], folder, workspace)
+    return _find_prefix_zone(text[: found.start()], text[found.start() :], folder, workspace)
 
 
-def resolved(text: str, folder: str) -> str:
-    """A path with one spelling, absolute."""
+def resolve_path(text: str, folder: str) -> str:
+    """Return the normalized absolute path."""
     return posixpath.normpath("/" + posixpath.join(folder, text).lstrip("/"))
 
 
 def is_socket(word: Word) -> bool:
-    """Whether bash would open a connection: for reading too, it is open both ways."""
+    """Check whether bash would open a network connection, which works in both directions."""
     return word.text.startswith(("/dev/tcp/", "/dev/udp/"))
 
 
-def _exact(text: str, folder: str | None, workspace: str) -> Place:
+def _find_exact_zone(text: str, folder: str | None, workspace: str) -> Place:
     if folder is None and not text.startswith("/"):
         return Place.UNKNOWN
-    whole, root = resolved(text, folder or "/"), resolved(workspace, "/")
+    whole, root = resolve_path(text, folder or "/"), resolve_path(workspace, "/")
     if whole in {root, posixpath.join(root, ".git")}:
         return Place.HEART
     if any(whole == top or _is_below(whole, top) for top in (f"{root}/.git/hooks", f"{root}/.git/config")):
@@ -77,23 +77,23 @@ def _exact(text: str, folder: str | None, workspace: str) -> Place:
     return Place.TEMPORARY if any(_is_below(whole, top) for top in _TEMPORARY) else Place.OUTSIDE
 
 
-def _partly(known: str, rest: str, folder: str | None, workspace: str) -> Place:
-    """A path whose beginning is known: what follows may only lead further down."""
+def _find_prefix_zone(known: str, rest: str, folder: str | None, workspace: str) -> Place:
+    """Return the zone of a path with a known prefix; the rest may only lead further down."""
     head, slash, begun = known.rpartition("/")
     if _UPWARD.search(begun + rest) or not (known or rest[0] not in "$`"):
         return Place.UNKNOWN
     if ".git" in rest and re.search(r"[{,]\.git[,}/]", rest):
         return Place.HEART
-    above = _exact(head + slash or ".", folder, workspace)
+    above = _find_exact_zone(head + slash or ".", folder, workspace)
     if above is Place.HEART:
         return Place.INSIDE
-    if above is Place.OUTSIDE and resolved(head + slash, folder or "/") in _TEMPORARY:
-        return _below_temporary(f"/{begun}{rest}")
+    if above is Place.OUTSIDE and resolve_path(head + slash, folder or "/") in _TEMPORARY:
+        return _find_temporary_zone(f"/{begun}{rest}")
     return above
 
 
-def _below_temporary(rest: str) -> Place:
-    """Everything in a temporary folder is not one's own; what begins with a name is."""
+def _find_temporary_zone(rest: str) -> Place:
+    """Return TEMPORARY for a path that starts with a name; a pattern could match files of other users."""
     named = rest.lstrip("/")
     return Place.TEMPORARY if named[:1] not in {"", "*", "?", "$", "`", "[", "{"} else Place.UNKNOWN
 

@@ -1,16 +1,27 @@
-"""The commands of a text in order, each with the folder that it runs in. It reads trees and takes wrappers off."""
+"""Walks a syntax tree: lists the commands in order with their folders, and removes wrappers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from jackline.domain.shell.compound import parse
-from jackline.domain.shell.folders import MOVING, joined, may_move, moved
-from jackline.domain.shell.model import Command, NotParsed, Redirect, Word
-from jackline.domain.shell.scan import DEEPEST, LONGEST
-from jackline.domain.shell.taken import Text
-from jackline.domain.shell.tree import Apart, Branches, Chain, Function, Loop, Node, Series, Simple
-from jackline.domain.shell.variables import assigned_by
+from jackline.domain.shell.expansions import assigned_by
+from jackline.domain.shell.model import (
+    Apart,
+    Branches,
+    Chain,
+    Command,
+    Function,
+    Loop,
+    Node,
+    NotParsed,
+    Redirect,
+    Series,
+    Simple,
+    Text,
+    Word,
+)
+from jackline.domain.shell.scanner import DEEPEST, LONGEST
 from jackline.domain.shell.wrappers import take_off
 from jackline.named import NamedTuple
 
@@ -21,7 +32,7 @@ _IN_SHELL = frozenset(["command", "builtin", "eval", "trap"])
 _MOST_VARIABLES = 200
 _PERHAPS_IN_SHELL = _IN_SHELL | {"time", "noglob", "nocorrect"}
 
-# Builtins, and what an argument holds with which they do it.
+# Builtins that can change what other words run, and the argument text that makes them do it.
 _CHANGING = {
     "alias": ("=",),
     "bind": ("x",),
@@ -34,33 +45,33 @@ _CHANGING = {
 
 
 class Around(NamedTuple):
-    """What a command has from the wrappers around it."""
+    """The context that a command gets from the wrappers around it."""
 
     depth: int
     redirects: tuple[Redirect, ...] = ()
     through: tuple[str, ...] = ()
-    shell: int = 0  # how many of them stand outside of the shell that runs the command
+    shell: int = 0  # number of wrappers outside the shell that runs the command
     assignments: tuple[Word, ...] = ()
     stdin: Word | None = None
-    posix: bool = False  # the shell may not know bash's syntax
+    posix: bool = False  # the shell may not support bash syntax
 
     def deeper(self) -> Around:
         if self.depth >= DEEPEST:
-            raise NotParsed("nested too deep")
+            raise NotParsed("the text is nested too deeply")
         return self._replace(depth=self.depth + 1)
 
 
 class Walker:
-    """Goes through a tree; `folder` is where the shell is, as far as anybody knows."""
+    """Visits a syntax tree; `folder` is the folder of the shell, or None if unknown."""
 
     def __init__(self, folder: str | None) -> None:
         self.found: list[Command] = []
         self.folder = folder
-        self.moves = 0  # how often the shell may have moved
-        self.read = 0  # letters of texts inside of the text: each wrapper may hold nearly all of it again
-        self.lost = False  # a function or a trap moves: from then on nobody knows
-        self.named = False  # a function is defined: any word may be its name
-        self.assigned: dict[str, Word] = {}  # variables set by the shell itself: `PATH=.; ls` finds another ls
+        self.moves = 0  # number of possible folder changes
+        self.read = 0  # total length of nested texts: each wrapper may repeat nearly all of the text
+        self.lost = False  # a function or a trap may change the folder at any time
+        self.named = False  # a function is defined: any word may call it
+        self.assigned: dict[str, Word] = {}  # variables of the shell itself: `PATH=.; ls` runs another ls
 
     def walk(self, node: Node, around: Around) -> None:
         match node:
@@ -85,8 +96,8 @@ class Walker:
         self.folder = None if self.lost else folder
 
     def chain(self, node: Chain, around: Around) -> None:
-        """A `cd` behind something that may fail leaves the commands after the chain without a known folder."""
-        start, certain, conditional = self.moves, _is_move(node.first), False
+        """Visit `a && b || c`. After a conditional `cd`, the folder of later commands is unknown."""
+        start, certain, conditional = self.moves, _is_folder_change(node.first), False
         self.walk(node.first, around)
         for operator, item in node.rest:
             before, left = self.moves, self.folder
@@ -95,9 +106,9 @@ class Walker:
                 self.folder = None
             self.walk(item, around)
             if otherwise:
-                self.folder = left if _leaves(item) else None
+                self.folder = left if _is_exit(item) else None
             conditional = conditional or (self.moves != before and not (certain and operator == "&&"))
-            certain = certain and _is_move(item)
+            certain = certain and _is_folder_change(item)
         if conditional:
             self.folder = None
 
@@ -107,10 +118,10 @@ class Walker:
         for item in node.items:
             self.folder, before = folder, self.moves
             self.walk(item, around if fed is None else around._replace(stdin=fed))
-            inside, fed = self.moves != before, _said(item) if node.pipe and not self.named else None
+            inside, fed = self.moves != before, _find_output(item) if node.pipe and not self.named else None
         self.folder, self.moves = (None if self.lost else folder), moves
         if node.pipe and inside:
-            self.go(None)  # zsh runs the end of a pipeline in the shell itself
+            self.go(None)  # zsh runs the last command of a pipeline in the shell itself
 
     def branches(self, node: Branches, around: Around) -> None:
         ends: list[str | None] = []
@@ -127,7 +138,7 @@ class Walker:
             self.folder = None
 
     def loop(self, node: Loop, around: Around) -> None:
-        """What moves in a loop starts its next round elsewhere."""
+        """Visit a loop. If it changes the folder, the folder of all its commands is unknown."""
         before, first = self.moves, len(self.found)
         for item in node.items:
             self.walk(item, around)
@@ -142,7 +153,7 @@ class Walker:
             self.lost, self.folder = True, None
 
     def later(self, node: Node, around: Around) -> None:
-        """What runs some other time, wherever the shell is then; what it moves, moves everybody."""
+        """Visit commands that run later in an unknown folder. If they change it, all later folders are unknown."""
         folder, before = self.folder, self.moves
         self.folder = None
         self.walk(node, around)
@@ -166,16 +177,16 @@ class Walker:
             self.emit((), own)
 
     def assign(self, words: Iterable[Word]) -> None:
-        """Note what the shell's own variables become, each once: every later command is given all of them."""
+        """Record variables of the shell; every later command gets all of them."""
         for word in words:
             self.assigned[word.text.partition("=")[0].removesuffix("+")] = word
         if len(self.assigned) > _MOST_VARIABLES:
             raise NotParsed("too many variables")
 
     def call(self, words: tuple[Word, ...], around: Around) -> None:
-        """One command: given as it stands, or what it wraps."""
+        """Emit one command, or the commands that it wraps."""
         if _changes_meaning(words):
-            raise NotParsed(f"{words[0].text} may change what other words run")
+            raise NotParsed(f"{words[0].text} may change the meaning of other commands")
         taken = take_off(words, around.stdin)
         if taken is None:
             self.emit(words, around)
@@ -202,21 +213,25 @@ class Walker:
             self.settle(taken.kept, around)
 
     def text(self, text: Text, around: Around) -> None:
-        """What a shell inside of a wrapper reads; its files are opened for all of it."""
+        """Visit the shell text of a wrapper; the wrapper's redirections apply to all of it."""
         if around.redirects:
             self.emit((), around)
         self.read += len(text.text)
         if self.read > LONGEST:
-            raise NotParsed("too much text inside of text")
+            raise NotParsed("too much nested text")
         if not text.guess:
             self.inside(text, around)
             return
         folder, first = self.folder, len(self.found)
         try:
             self.inside(text, around)
-        except NotParsed:  # the wrapper stands there as well, and nobody knows what it runs
+        except NotParsed:  # the wrapper is emitted too, as a command that may run anything
             self.folder = None if text.same else folder
-        self.found[first:] = [_filled_in(command) for command in self.found[first:]]
+        # The text may contain a placeholder of xargs or find.
+        self.found[first:] = [
+            command._replace(words=tuple(Word(w.text, w.exact and "{}" not in w.text) for w in command.words))
+            for command in self.found[first:]
+        ]
 
     def inside(self, text: Text, around: Around) -> None:
         posix = text.posix or (around.posix and (text.same or text.later))
@@ -230,7 +245,7 @@ class Walker:
             self.walk(Apart((node,)), inside._replace(shell=len(inside.through)))
 
     def settle(self, words: tuple[Word, ...], around: Around) -> None:
-        """Where the shell is after a command that it ran itself."""
+        """Update the folder after a command that the shell ran itself."""
         wrappers = around.through[around.shell :]
         if not may_move(words) or not _PERHAPS_IN_SHELL.issuperset(wrappers):
             return
@@ -244,23 +259,17 @@ class Walker:
 
 
 def _changes_meaning(words: tuple[Word, ...]) -> bool:
-    """True for builtins that make other words run something else, or run a text that they are given."""
+    """Check for builtins that change the meaning of other words, or run a text argument."""
     marks = _CHANGING.get(words[0].text, ()) if words[0].exact else ()
     return any(mark in word.text or not word.exact for mark in marks for word in words[1:])
-
-
-def _filled_in(command: Command) -> Command:
-    """A command of a text in which xargs or find put something."""
-    words = tuple(Word(word.text, word.exact and "{}" not in word.text) for word in command.words)
-    return command._replace(words=words)
 
 
 def _opens_input(node: Simple) -> bool:
     return any("<" in redirect.operator for redirect in node.redirects)
 
 
-def _said(node: Node) -> Word | None:
-    """What a command gives to the next one of its pipeline, if that stands in the text: `cat <<X | bash`."""
+def _find_output(node: Node) -> Word | None:
+    """Return the known output of a command in a pipeline, such as `cat <<X | bash`."""
     if not isinstance(node, Simple) or not node.words or not all(word.exact for word in node.words):
         return None
     if node.assignments or _opens_input(node):
@@ -274,10 +283,55 @@ def _said(node: Node) -> Word | None:
     return Word(" ".join(rest)) if plain and not any("\\" in text for text in rest) else None
 
 
-def _is_move(node: Node) -> bool:
+def _is_folder_change(node: Node) -> bool:
     return isinstance(node, Simple) and bool(node.words) and node.words[0].text in MOVING
 
 
-def _leaves(node: Node) -> bool:
-    """True for an `exit`: after `cd a || exit` the shell is in a, or gone."""
+def _is_exit(node: Node) -> bool:
+    """Check for `exit`: after `cd a || exit` the shell is in a or has ended."""
     return isinstance(node, Simple) and bool(node.words) and node.words[0] == Word("exit")
+
+
+MOVING = frozenset(["cd", "chdir", "pushd", "popd"])
+SOURCING = frozenset([".", "source"])
+_LONGEST_PATH = 4096  # PATH_MAX; a text of many `cd a` could build a longer path
+
+
+def joined(folder: str | None, target: Word) -> str | None:
+    """Resolve `target` from `folder`; None if unknown."""
+    if not target.exact or not target.text or target.text.startswith("~"):
+        return None
+    if target.text.startswith("/"):
+        return _normalize_path(target.text)
+    return None if folder is None else _normalize_path(f"{folder}/{target.text}")
+
+
+def _normalize_path(path: str) -> str | None:
+    """Normalize a path such as `a/./b/..` the way `cd` does."""
+    absolute = path.startswith("/")
+    kept: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        elif part not in ("", ".") and not (part == ".." and absolute):
+            kept.append(part)
+    tidied = "/" + "/".join(kept) if absolute else "/".join(kept) or "."
+    return tidied if len(tidied) <= _LONGEST_PATH else None
+
+
+def moved(folder: str | None, words: tuple[Word, ...]) -> str | None:
+    """Return the folder after `cd …`, assuming that it succeeds."""
+    if words[0].text == "popd" or not all(word.exact for word in words):
+        return None
+    given = [word for word in words[1:] if word.text not in ("-L", "--")]
+    if len(given) != 1 or given[0].text.startswith(("-", "+")):
+        return None  # home, the previous folder, a stack entry, or a physical path
+    return joined(folder, given[0])
+
+
+def may_move(words: tuple[Word, ...]) -> bool:
+    """Check whether a command runs in the shell itself and may change its folder."""
+    program = words[0]
+    if not program.exact or program.text in MOVING or program.text == "eval":
+        return True
+    return program.text in SOURCING and not (len(words) > 1 and words[1].text.endswith("/bin/activate"))

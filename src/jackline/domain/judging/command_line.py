@@ -1,4 +1,4 @@
-"""The words of one command, read as a program, its subcommands, its flags and the rest. Pure; it decides nothing."""
+"""Parses a command line into program, subcommands, flags and operands, and matches it against a rule. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jackline.domain.builtin import flags
-from jackline.domain.judging import requests, scripts
+from jackline.domain.judging import read_only
 from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from jackline.domain.rule import Rule
     from jackline.domain.shell import Word
 
-_SYSTEM = frozenset(
+_SYSTEM_FOLDERS = frozenset(
     {"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"}
 )
-_OWN = re.compile(r"(?:^|/)(?:\.?v?env|node_modules/\.bin|vendor/bin)(?:/|$)")
+_ENVIRONMENT_FOLDER = re.compile(r"(?:^|/)(?:\.?v?env|node_modules/\.bin|vendor/bin)(?:/|$)")
 _VERSIONED = re.compile(r"(python|pip|pypy|ruby|node|php|gcc|g\+\+|clang|clang\+\+|lua)[0-9][0-9.]*$")
 _HARMLESS_SETTING = re.compile(
     r"(?i)(user|author|committer|color|advice|safe|push|pull|fetch|commit)\.[a-z]+(=|$)"
@@ -45,27 +45,27 @@ _SHORT = 2
 
 
 class Line(NamedTuple):
-    """One command, read as far as it can be without knowing the program."""
+    """One command line, split with the known flags of its program."""
 
     program: str  # its bare name
-    path: str  # as it was written
-    is_certain: bool  # the program is the one that its name says
-    words: tuple[Word, ...]  # everything after it
-    named: tuple[int, ...]  # which of the words are neither flags nor their values
-    names: tuple[Word, ...]  # these words
-    doubtful: int  # from this one of `named` on nobody knows which is which: a flag that no table has
-    flags: tuple[Word, ...] | None = None  # of the words those that may be flags, where that was looked at
+    path: str  # as written
+    is_certain: bool  # the name identifies the program
+    words: tuple[Word, ...]  # all arguments
+    named: tuple[int, ...]  # indexes of the words that are neither flags nor flag values
+    names: tuple[Word, ...]  # those words
+    doubtful: int  # from this index of `named` on, an unknown flag makes the split uncertain
+    flags: tuple[Word, ...] | None = None  # the words that may be flags, if that was determined
 
 
-def read(words: Sequence[Word]) -> Line:
-    """The first word as the program, the others by what is known of its flags."""
+def parse_line(words: Sequence[Word]) -> Line:
+    """Parse the first word as the program, and the others with its known flags."""
     path = words[0].text
     program = posixpath.basename(path).removesuffix(".exe")
     versioned = _VERSIONED.match(program)
     program = versioned[1] if versioned else program
     program = flags.ALIASES.get(program, program)
     rest = tuple(words[1:])
-    named, doubtful = _sorted(program, rest)
+    named, doubtful = _split_words(program, rest)
     names = tuple(rest[index] for index in named)
     before = rest[: named[0]] if named else rest
     is_certain = words[0].exact and program not in flags.WRAPPERS and not _is_configured(program, before)
@@ -73,7 +73,7 @@ def read(words: Sequence[Word]) -> Line:
 
 
 def _is_configured(program: str, words: tuple[Word, ...]) -> bool:
-    """A git that is told, before its subcommand, to run something else: an alias, a pager, a hook."""
+    """Check for options before git's subcommand that make it run other code: an alias, a pager, a hook."""
     if program != "git":
         return False
     given = (after.text for word, after in pairwise(words) if word.text in {"-c", "--config-env"})
@@ -82,13 +82,13 @@ def _is_configured(program: str, words: tuple[Word, ...]) -> bool:
     )
 
 
-def shifted(words: Sequence[Word]) -> Iterator[Line]:
-    """Every place where the real program may stand, if the first word is something that only the shell knows."""
+def parse_shifted(words: Sequence[Word]) -> Iterator[Line]:
+    """Yield a line for each word that may be the real program, if the first word is uncertain."""
     for start in range(min(len(words), _MOST_SHIFTS)):
-        yield read(words[start:])
+        yield parse_line(words[start:])
 
 
-def _sorted(program: str, words: tuple[Word, ...]) -> tuple[tuple[int, ...], int]:
+def _split_words(program: str, words: tuple[Word, ...]) -> tuple[tuple[int, ...], int]:
     named: list[int] = []
     valued, switches = flags.VALUED.get(program, flags.NONE), flags.SWITCHES.get(program, flags.NONE)
     doubtful, skip, ended = len(words), False, False
@@ -108,42 +108,48 @@ def _sorted(program: str, words: tuple[Word, ...]) -> tuple[tuple[int, ...], int
     return tuple(named), doubtful
 
 
-def fits(rule: Rule, line: Line) -> bool:
-    """Whether a rule speaks of this command. What makes a call look harmless has to fit without a doubt."""
+def matches_rule(rule: Rule, line: Line) -> bool:
+    """Check whether a rule matches this command. A rule that makes a call look harmless must match with certainty."""
     if not is_called(rule.command[0], line.program):
         return False
     strict = not is_lenient(rule)
-    if strict and not _is_sure(line, rule):
+    if strict and not _is_known_program(line, rule):
         return False
     if len(rule.command) > 1 and not _has_subcommands(rule.command[1:], line, strict=strict):
         return False
-    if rule.having and not (_surely_has(rule, line) if strict else any(_has(line, token) for token in rule.having)):
+    if rule.having and not (
+        _has_required(rule, line) if strict else any(_has_token(line, token) for token in rule.having)
+    ):
         return False
-    return not (rule.lacking and _lacks_nothing(rule, line, strict=strict))
+    return not (rule.lacking and _has_excluded(rule, line, strict=strict))
 
 
 def is_lenient(rule: Rule) -> bool:
-    """Whether a rule makes a call look harmful: then it is better to find it too often."""
+    """Check whether a rule restricts a call; such a rule may match too often."""
     return rule.call_class in {CallClass.EFFECT, CallClass.UNKNOWN} or rule.decision is not Decision.ALLOW
 
 
-def _is_sure(line: Line, rule: Rule) -> bool:
+def _is_known_program(line: Line, rule: Rule) -> bool:
     if not line.is_certain:
         return False
     folder = posixpath.dirname(line.path)
-    # A program of the workspace may have any name; one of a virtual environment is what it is called.
-    return not folder or folder in _SYSTEM or (rule.call_class is CallClass.LOCAL and bool(_OWN.search(folder)))
+    # A program in the workspace may have any name; one in a virtual environment is what its name says.
+    return (
+        not folder
+        or folder in _SYSTEM_FOLDERS
+        or (rule.call_class is CallClass.LOCAL and bool(_ENVIRONMENT_FOLDER.search(folder)))
+    )
 
 
 def is_called(pattern: str, text: str) -> bool:
-    """Whether a word of a rule's command means this word."""
-    exact, beginnings = _spellings(pattern)
+    """Check whether a word of a rule's command matches this word."""
+    exact, beginnings = _split_pattern(pattern)
     return text in exact or (bool(beginnings) and text.startswith(beginnings))
 
 
 @lru_cache(maxsize=4096)
-def _spellings(pattern: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """`status|diff-*`: the words that are meant, and the beginnings of words."""
+def _split_pattern(pattern: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Split `status|diff-*` into exact words and prefixes."""
     pieces = pattern.split("|")
     beginnings = tuple(piece[:-1] for piece in pieces if piece.endswith("*"))
     return frozenset(piece for piece in pieces if not piece.endswith("*")), beginnings
@@ -156,11 +162,11 @@ def _has_subcommands(wanted: Sequence[str], line: Line, *, strict: bool) -> bool
         for pattern, word in zip(wanted, found, strict=False)
     ):
         return not strict or line.doubtful >= len(wanted)
-    return not strict and _may_have(wanted, [word.text for word in found], line.doubtful)
+    return not strict and _may_have_subcommands(wanted, [word.text for word in found], line.doubtful)
 
 
-def _may_have(wanted: Sequence[str], texts: Sequence[str], sure: int) -> bool:
-    """Whether the subcommands stand there, if some of the words after the first ones belong to an unknown flag."""
+def _may_have_subcommands(wanted: Sequence[str], texts: Sequence[str], sure: int) -> bool:
+    """Check for the subcommands if some words after the first ones may belong to an unknown flag."""
     rest = wanted[sure:]
     if not rest or not all(map(is_called, wanted[:sure], texts[:sure])):
         return False
@@ -168,15 +174,15 @@ def _may_have(wanted: Sequence[str], texts: Sequence[str], sure: int) -> bool:
     return any(all(map(is_called, rest, texts[start : start + len(rest)])) for start in range(sure, last))
 
 
-def _lacks_nothing(rule: Rule, line: Line, *, strict: bool) -> bool:
-    if any(_has(line if strict else _sure(line), token) for token in rule.lacking):
+def _has_excluded(rule: Rule, line: Line, *, strict: bool) -> bool:
+    if any(_has_token(line if strict else _keep_certain_flags(line), token) for token in rule.lacking):
         return True
-    # Nobody knows which flags such a word may hold.
+    # Such a word may expand to any flag.
     return strict and any(not word.exact and word.text[:1] in {"$", "`", "{"} for word in line.words)
 
 
-def _sure(line: Line) -> Line:
-    """The line for looking at flags that make it harmless: `git push -o --dry-run` has none, it is the value of -o."""
+def _keep_certain_flags(line: Line) -> Line:
+    """Keep only words that are flags for certain: in `git push -o --dry-run`, the last word is the value of -o."""
     spelled = " ".join((line.program, *(word.text for word in line.names[:1])))
     valued = flags.VALUED.get(line.program, flags.NONE) | flags.ARGUMENTS.get(spelled, flags.NONE)
     valued |= flags.ARGUMENTS.get(line.program, flags.NONE)
@@ -185,32 +191,32 @@ def _sure(line: Line) -> Line:
     return line._replace(flags=tuple(word for index, word in enumerate(line.words[:end]) if index not in values))
 
 
-def _surely_has(rule: Rule, line: Line) -> bool:
-    """A letter that makes it harmless stands alone, or among others that do: in `-Uvalerie` there is no `-l`."""
-    sure = _sure(line)
+def _has_required(rule: Rule, line: Line) -> bool:
+    """Check for a required flag. A letter counts only in a cluster of required letters: `-Uvalerie` has no `-l`."""
+    sure = _keep_certain_flags(line)
     letters = frozenset(token[1] for token in rule.having if _is_letter(token))
-    pure = tuple(word for word in _looked_at(sure) if word.text[:1] != "-" or letters.issuperset(word.text[1:]))
+    pure = tuple(word for word in _find_flags(sure) if word.text[:1] != "-" or letters.issuperset(word.text[1:]))
     plain = sure._replace(flags=pure)
-    return any(_has(plain if _is_letter(token) else sure, token) for token in rule.having)
+    return any(_has_token(plain if _is_letter(token) else sure, token) for token in rule.having)
 
 
 def _is_letter(token: str) -> bool:
     return len(token) == _SHORT and token[0] in "-+" and token[1] != "*"
 
 
-def _looked_at(line: Line) -> tuple[Word, ...]:
-    """The words that may be flags; the first one of tar is, also without its dash."""
+def _find_flags(line: Line) -> tuple[Word, ...]:
+    """Return the words that may be flags; the first word of tar is one even without a dash."""
     words = line.words if line.flags is None else line.flags
     if line.program != "tar" or not words or words[0].text.startswith("-"):
         return words
     return (*words, words[0]._replace(text=f"-{words[0].text}"))
 
 
-def _has(line: Line, token: str) -> bool:
+def _has_token(line: Line, token: str) -> bool:
     kind, colon, value = token.partition(":")
     if colon and kind in _CHECKS:
         return _CHECKS[kind](line, value)
-    words = _looked_at(line)
+    words = _find_flags(line)
     if token.startswith("--"):
         return any(_is_long(word.text, token) for word in words)
     if _is_letter(token):
@@ -222,7 +228,7 @@ def _has(line: Line, token: str) -> bool:
 
 
 def _is_long(text: str, flag: str) -> bool:
-    """A long flag, also with its value, or shortened as many programs allow."""
+    """Check for a long flag, with or without a value, possibly abbreviated."""
     if not text.startswith("--"):
         return False
     name = text.partition("=")[0]
@@ -230,7 +236,7 @@ def _is_long(text: str, flag: str) -> bool:
 
 
 def _is_alone(line: Line, value: str) -> bool:
-    """Nothing but this one word, or nothing at all where it is the program's own name."""
+    """Check that there is only this word, or no word if it is the program's own name."""
     if value == line.program:
         return not line.words
     if value.startswith("-"):
@@ -239,12 +245,12 @@ def _is_alone(line: Line, value: str) -> bool:
 
 
 def _is_forced(line: Line, _: str) -> bool:
-    """`+branch` overwrites what is there, `:branch` deletes it."""
+    """Check for `+branch`, which overwrites a branch, or `:branch`, which deletes it."""
     return any(text.startswith("+") or (text.startswith(":") and text != ":") for text, _ in line.names[1:])
 
 
-def _steers(line: Line, _: str) -> bool:
-    """`git config NAME value` with a name that makes git run something, or ask somebody else, from then on."""
+def _sets_risky_config(line: Line, _: str) -> bool:
+    """Check for `git config NAME value` with a setting that makes git run a program or contact another host."""
     names = line.names[1:-1]
     if names and names[0].text in {"get", "list", "get-color", "get-colorbool"}:
         return False
@@ -252,12 +258,12 @@ def _steers(line: Line, _: str) -> bool:
 
 
 def _has_helper(line: Line, _: str) -> bool:
-    """`ext::sh -c …` instead of an address: git runs what stands there."""
+    """Check for a remote helper such as `ext::sh -c …`, which git runs."""
     return any(_HELPER.search(word.text) for word in line.words)
 
 
-def _is_looked_up(line: Line, _: str) -> bool:
-    """`date` with a format, or a date to show: a word without a sign would set the clock."""
+def _only_shows_date(line: Line, _: str) -> bool:
+    """Check that `date` only formats or shows a date; a plain operand would set the clock."""
     left = iter(line.words)
     for word in left:
         text = word.text
@@ -268,29 +274,109 @@ def _is_looked_up(line: Line, _: str) -> bool:
     return True
 
 
-def _is_here(line: Line, _: str) -> bool:
-    """No word that could name another machine."""
+def _is_local(line: Line, _: str) -> bool:
+    """Check that no operand can name another host."""
     return all(word.exact and ":" not in word.text for word in line.names)
 
 
-# What flags alone cannot tell, by the word before the colon.
+# Checks for `having` and `lacking` beyond plain flags, by the word before the colon.
 _CHECKS: Mapping[str, Callable[[Line, str], bool]] = {
     "alone": _is_alone,
     "word": lambda line, value: any(w.text == value for w in (line.words if line.flags is None else line.flags)),
-    "method": lambda line, value: requests.kind(line.program, line.words, line.names) == value,
-    "script": lambda line, _: scripts.is_plain(line.program, line.words),
-    "remote": _is_here,
+    "method": lambda line, value: read_only.classify_request(line.program, line.words, line.names) == value,
+    "script": lambda line, _: read_only.is_plain_script(line.program, line.words),
+    "remote": _is_local,
     "refspec": _is_forced,
-    "setting": _steers,
+    "setting": _sets_risky_config,
     "helper": _has_helper,
-    "clock": _is_looked_up,
+    "clock": _only_shows_date,
     "before": lambda line, value: any(w.text == value for w in line.words[: line.named[0] if line.named else None]),
     "holds": lambda line, value: any(value in word.text for word in line.words),
 }
 
 
 def asks_for_help(line: Line) -> bool:
-    """`git push --help` pushes nothing; a flag before it might take the word for its value."""
+    """Check for `git push --help`, which pushes nothing. A flag before it could take the word as its value."""
     if line.program not in flags.VALUED or not line.words or line.words[-1].text != "--help" or not line.is_certain:
         return False
     return all(word.exact for word in line.words) and not any(word.text.startswith("-") for word in line.words[:-1])
+
+
+# The runner, and its flags with a value.
+_RUNNERS = {
+    (
+        "uv",
+        "run",
+    ): "--with --python -p --extra --group --directory --project --env-file --package --index --default-index",
+    ("uvx",): "--from --with --python -p",
+    ("poetry", "run"): "",
+    ("pipenv", "run"): "",
+    ("pdm", "run"): "-p --project",
+    ("rye", "run"): "",
+    ("hatch", "run"): "",
+    ("bundle", "exec"): "",
+    ("npx",): "-p --package",
+    ("bunx",): "-p --package",
+    ("npm", "exec"): "-p --package",
+    ("npm", "x"): "-p --package",
+    ("pnpm", "exec"): "",
+    ("pnpm", "dlx"): "--package",
+    ("yarn", "exec"): "",
+    ("yarn", "dlx"): "-p --package",
+    ("pixi", "run"): "-e --environment",
+    ("mise", "exec"): "",
+    ("dotenv", "run"): "-f",
+    ("op", "run"): "--env-file",
+    ("doppler", "run"): "-p --project -c --config",
+    ("python",): "",
+    ("coverage", "run"): "",
+}
+_RUNNER_SWITCHES = frozenset(
+    {"--yes", "-y", "--no-install", "--frozen", "--locked", "--offline", "--no-sync", "--isolated", "-q", "--quiet"}
+    | {"--", "--no-project", "--all-extras", "--dev", "--no-dev"}
+)
+_PYTHON_SWITCHES = frozenset({"-u", "-B", "-E", "-s", "-S", "-I", "-O", "-OO", "-P", "-q", "-b"})
+
+
+def find_inner_command(line: Line) -> tuple[Word, ...] | None:
+    """Return the inner command, or None. Its program is not exact if an unknown flag precedes it."""
+    words = [word for word in line.words if word.exact or word.text]
+    for runner, valued in _RUNNERS.items():
+        if line.program != runner[0] or tuple(word.text for word in words[: len(runner) - 1]) != runner[1:]:
+            continue
+        rest = tuple(words[len(runner) - 1 :])
+        if line.program in {"python", "coverage"}:
+            return _find_python_module(rest)
+        return _skip_runner_flags(rest, frozenset(valued.split()))
+    return None
+
+
+def _find_python_module(words: tuple[Word, ...]) -> tuple[Word, ...] | None:
+    """Return the command of `python -m program`; a script cannot be classified."""
+    for index, word in enumerate(words):
+        if word.text == "-m":
+            return words[index + 1 :] or None
+        if word.text.startswith("-m"):
+            return (word._replace(text=word.text[2:]), *words[index + 1 :])
+        if word.text not in _PYTHON_SWITCHES:
+            return None
+    return None
+
+
+def _skip_runner_flags(words: tuple[Word, ...], valued: frozenset[str]) -> tuple[Word, ...] | None:
+    sure, skip = True, False
+    for index, word in enumerate(words):
+        if skip:
+            skip = False
+        elif not word.text.startswith("-"):
+            # `npx cowsay@1` runs cowsay.
+            program = word._replace(text=word.text.partition("@")[0] or word.text, exact=word.exact and sure)
+            return (program, *words[index + 1 :])
+        elif word.text in {"-m", "--module"}:
+            return words[index + 1 :] or None
+        elif word.text in {"-c", "--call", "-s", "--script"}:
+            return None
+        else:
+            skip = word.text in valued
+            sure = sure and (skip or word.text in _RUNNER_SWITCHES or word.text.partition("=")[0] in valued)
+    return None

@@ -1,4 +1,4 @@
-"""Wrappers that hand a text to a shell (bash -c, eval, su, watch, trap), and those like find. It runs nothing."""
+"""Unwraps programs that need their own code: shells, eval, su, watch, trap, find, git, jackline. It runs nothing."""
 
 from __future__ import annotations
 
@@ -6,32 +6,23 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from jackline.domain.shell import own
-from jackline.domain.shell.model import NotParsed, Word
+from jackline.domain.shell.model import NotParsed, Taken, Text, Word
 from jackline.domain.shell.options import Options, Reading, read
-from jackline.domain.shell.taken import Taken, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _SHELL = Options(
     alone="abefhiklmnprstuvxBCDEHPTc",
     valued="oO",
     long_alone=(
-        "--debugger",
-        "--login",
-        "--noediting",
-        "--noprofile",
-        "--norc",
-        "--posix",
-        "--restricted",
-        "--verbose",
+        "--debugger", "--login", "--noediting", "--noprofile", "--norc", "--posix", "--restricted", "--verbose",
     ),
     long_valued=("--init-file", "--rcfile"),
     idle=("--help", "--version", "--dump-strings", "--dump-po-strings"),
     plus=True,
     text="-c",
-)
+)  # fmt: skip
 _SU = Options(
     alone="-lmpPf",
     valued="cgGsw",
@@ -63,8 +54,8 @@ _FD_JOINED = re.compile(r"--exec(?:-batch)?=|-[A-Za-z0-9]*[xX]")
 _BASH = frozenset(["bash", "zsh", "rbash"])
 
 
-def _shell(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """`bash -c text` and `bash <<EOF`; a script by its name stays what it is."""
+def _unwrap_shell(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Unwrap `bash -c text` and `bash <<EOF`. A script file is not opened."""
     program = words[0].text.rsplit("/", 1)[-1]
     reading = read(_SHELL, words[1:])
     names = {name for name, _ in reading.values}
@@ -72,17 +63,19 @@ def _shell(words: tuple[Word, ...], stdin: Word | None) -> Taken:
         return Taken(kept=words)
     posix = program not in _BASH
     if "-c" in names:
-        # One that is interactive reads one more script.
+        # An interactive shell also runs its startup file.
         sure = reading.sure and not ("-i" in names and names & {"--rcfile", "--init-file"})
-        return _text(words, reading.rest[:1], Text("", posix), f"{program} -c", sure=sure)
+        return _unwrap_text(words, reading.rest[:1], Text("", posix), f"{program} -c", sure=sure)
     if reading.rest and reading.rest != (Word("-"),) and "-s" not in names:
         return Taken(kept=words)
     given = () if stdin is None else (stdin,)
-    return _text(words, given, Text("", posix, read=True), f"{program} <<", sure=reading.sure)
+    return _unwrap_text(words, given, Text("", posix, read=True), f"{program} <<", sure=reading.sure)
 
 
-def _text(words: tuple[Word, ...], given: tuple[Word, ...], text: Text, through: str, *, sure: bool = True) -> Taken:
-    """The text that is given; and the wrapper itself where nobody knows all of it."""
+def _unwrap_text(
+    words: tuple[Word, ...], given: tuple[Word, ...], text: Text, through: str, *, sure: bool = True
+) -> Taken:
+    """Unwrap shell text; keep the wrapper too if the text is not fully known."""
     if not given:
         return Taken(kept=words)
     exact = all(word.exact for word in given)
@@ -90,22 +83,22 @@ def _text(words: tuple[Word, ...], given: tuple[Word, ...], text: Text, through:
     return Taken(kept=None if sure and exact else words, text=whole, through=through)
 
 
-def _eval(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+def _unwrap_eval(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     del stdin
     given = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
-    return _text(words, given, Text("", posix=False, same=True), "eval")
+    return _unwrap_text(words, given, Text("", posix=False, same=True), "eval")
 
 
-def _trap(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+def _unwrap_trap(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     del stdin
     given = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
-    if len(given) < 2 or given[0].text in ("", "-", "-p", "-l", "-P"):  # noqa: PLR2004 - the text and a signal
+    if len(given) < 2 or given[0].text in ("", "-", "-p", "-l", "-P"):  # noqa: PLR2004 - text and signal
         return Taken(kept=words)
-    return _text(words, given[:1], Text("", posix=False, later=True), "trap")
+    return _unwrap_text(words, given[:1], Text("", posix=False, later=True), "trap")
 
 
-def _su(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """The text may stand before or after the user's name."""
+def _unwrap_su(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Unwrap `su -c text user` and `su user -c text`."""
     reading = read(_SU, words[1:])
     again = read(_SU, reading.rest[1:]) if reading.rest else reading
     text = reading.named("-c", "--command", "--session-command") or again.named("-c", "--command", "--session-command")
@@ -113,65 +106,65 @@ def _su(words: tuple[Word, ...], stdin: Word | None) -> Taken:
         return Taken(kept=words)
     del stdin
     sure = reading.sure and again.sure
-    taken = _text(words, (text,), Text(""), f"{words[0].text.rsplit('/', 1)[-1]} -c", sure=sure)
+    taken = _unwrap_text(words, (text,), Text(""), f"{words[0].text.rsplit('/', 1)[-1]} -c", sure=sure)
     return taken._replace(folder=Word("", exact=False))
 
 
-def _runuser(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """`runuser -u name command`; without -u it is su."""
+def _unwrap_runuser(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Unwrap `runuser -u name command`; without -u it works like su."""
     reading = read(_RUNUSER, words[1:])
     if reading.named("-u", "--user") is None or not reading.rest:
-        return _su(words, stdin)
-    return _called(words, reading, "runuser")
+        return _unwrap_su(words, stdin)
+    return _unwrap_command(words, reading, "runuser")
 
 
-def _script(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """It writes down what its command says: the file is one more thing that nobody looks at."""
+def _unwrap_script(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Unwrap `script -c text`; keep the wrapper too, because it also writes a file."""
     del stdin
     reading = read(_SCRIPT, words[1:])
     text = reading.named("-c", "--command")
     if text is None:
         return Taken(kept=words)
-    return _text(words, (text,), Text(""), "script -c", sure=False)
+    return _unwrap_text(words, (text,), Text(""), "script -c", sure=False)
 
 
-def _watch(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+def _unwrap_watch(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     del stdin
     reading = read(_WATCH, words[1:])
     names = {name for name, _ in reading.values}
     if any(name in _WATCH.idle for name in names):
         return Taken(kept=words)
     if not reading.rest:
-        return _text(words, tuple(word for word in words if not word.exact), Text(""), "watch")
+        return _unwrap_text(words, tuple(word for word in words if not word.exact), Text(""), "watch")
     if names & {"-x", "--exec"}:
-        return _called(words, reading, "watch")
-    return _text(words, reading.rest, Text(""), "watch", sure=reading.sure)
+        return _unwrap_command(words, reading, "watch")
+    return _unwrap_text(words, reading.rest, Text(""), "watch", sure=reading.sure)
 
 
-def _flock(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+def _unwrap_flock(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     del stdin
     reading = read(_FLOCK, words[1:])
     if not reading.rest or any(name in _FLOCK.idle for name, _ in reading.values):
         return Taken(kept=words)
     if reading.rest[0].text in ("-c", "--command"):
-        return _text(words, reading.rest[1:2], Text(""), "flock -c", sure=reading.sure)
-    return _called(words, reading, "flock")
+        return _unwrap_text(words, reading.rest[1:2], Text(""), "flock -c", sure=reading.sure)
+    return _unwrap_command(words, reading, "flock")
 
 
-def _perhaps(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """A program with a language of its own: a word with spaces in it may be a line for some shell."""
+def _guess_command_lines(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Guess for a program with its own language: a word with spaces may be a shell command line."""
     del stdin
     lines = "\n".join(word.text for word in words[1:] if " " in word.text)
     return Taken(kept=words, text=Text(lines, guess=True) if lines else None, through=words[0].text)
 
 
-def _called(words: tuple[Word, ...], reading: Reading, through: str) -> Taken:
+def _unwrap_command(words: tuple[Word, ...], reading: Reading, through: str) -> Taken:
     kept = None if reading.sure else (Word(words[0].text, exact=False), *words[1:])
     return Taken(kept=kept, calls=(reading.rest,), through=through)
 
 
-def _find(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """Find itself, and every command that its actions run."""
+def _unwrap_find(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Return find itself, and every command that its actions run."""
     del stdin
     calls: list[tuple[Word, ...]] = []
     folder: Word | None = None
@@ -180,24 +173,24 @@ def _find(words: tuple[Word, ...], stdin: Word | None) -> Taken:
         action = words[at].text
         at += 1
         if action in ("-exec", "-execdir", "-ok", "-okdir"):
-            end = _end(words, at)
+            end = _find_action_end(words, at)
             calls.append(tuple(Word(word.text, word.exact and "{}" not in word.text) for word in words[at:end]))
             at = end + 1
             folder = Word("", exact=False) if action.endswith("dir") else folder
     return Taken(kept=words, calls=tuple(calls), through="find -exec", folder=folder)
 
 
-def _end(words: tuple[Word, ...], at: int) -> int:
-    """Where the command of an action ends: at `;`, or at a `+` behind `{}`."""
+def _find_action_end(words: tuple[Word, ...], at: int) -> int:
+    """Return where the command of an action ends: at `;`, or at a `+` after `{}`."""
     for place in range(at, len(words)):
         text = words[place].text
         if text == ";" or (text == "+" and words[place - 1].text == "{}"):
             return place
-    raise NotParsed("an action of find has no end")
+    raise NotParsed("unterminated action of find")
 
 
-def _fd(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """Fd itself, and the command behind -x or -X, which goes on to the end or a `;`."""
+def _unwrap_fd(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Return fd itself, and the command after -x or -X, which extends to the end or a `;`."""
     del stdin
     for place, word in enumerate(words):
         if word.text in ("-x", "-X", "--exec", "--exec-batch") and place + 1 < len(words):
@@ -208,8 +201,8 @@ def _fd(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     return Taken(kept=(Word(words[0].text, exact=False), *words[1:]) if hidden else words)
 
 
-def _runs(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """`uv run cmd`, `poetry run cmd` and the like; with options of their own they stay what they are."""
+def _unwrap_run(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Unwrap `uv run cmd`, `poetry run cmd` and similar. With options before the command they are kept as they are."""
     del stdin
     program = words[0].text.rsplit("/", 1)[-1]
     verb = "exec" if program == "bundle" else "run"
@@ -222,8 +215,8 @@ def _runs(words: tuple[Word, ...], stdin: Word | None) -> Taken:
     return Taken(calls=(rest,), through=f"{program} {verb}")
 
 
-def _git(words: tuple[Word, ...], stdin: Word | None) -> Taken:
-    """Git itself, and the command that some of its subcommands run."""
+def _unwrap_git(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Return git itself, and the command that some subcommands run."""
     del stdin
     texts = [word.text for word in words]
     for verb, given in (("submodule", "foreach"), ("bisect", "run")):
@@ -234,14 +227,14 @@ def _git(words: tuple[Word, ...], stdin: Word | None) -> Taken:
                 return Taken(kept=words, text=Text(inner[0].text, later=True), through=f"git {verb}")
             folder = Word("", exact=False)
             return Taken(kept=words, calls=(inner,) if inner else (), through=f"git {verb}", folder=folder)
-    ran = _rebased(words) if "rebase" in texts else None
+    ran = _find_rebase_command(words) if "rebase" in texts else None
     if ran is not None:
         return Taken(kept=words, text=Text(ran.text, guess=not ran.exact), through="git rebase")
     return Taken(kept=words)
 
 
-def _rebased(words: tuple[Word, ...]) -> Word | None:
-    """The command of `git rebase -x cmd`, however the two are joined."""
+def _find_rebase_command(words: tuple[Word, ...]) -> Word | None:
+    """Return the command of `git rebase -x cmd`, in any spelling of the flag."""
     for flag, after in pairwise((*words, Word("", exact=False))):
         if flag.text in ("-x", "--exec"):
             return after
@@ -251,20 +244,63 @@ def _rebased(words: tuple[Word, ...]) -> Word | None:
     return None
 
 
+_OWN_VALUED = frozenset(["--case", "--home"])
+_VERIFYING = frozenset(["--verify", "--verification"])
+
+
+def unwrap_jackline(words: tuple[Word, ...], stdin: Word | None) -> Taken:
+    """Return jackline itself, and the commands that a case runs now or when it is closed."""
+    del stdin
+    case = _skip_subcommand("case", words[1:])
+    ran = _skip_own_flags(_skip_subcommand("run", _skip_subcommand("command", case)))
+    if ran:
+        line = (Word("sh"), Word("-c"), *ran)  # a single word is a shell command line
+        return Taken(calls=(line if len(ran) == 1 else ran,), through="jackline case")
+    calls = tuple((Word("sh"), Word("-c"), line) for line in _find_verification(case))
+    return Taken(kept=words, calls=calls, through="jackline case")
+
+
+def _skip_subcommand(verb: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the words after this subcommand, or nothing for another subcommand."""
+    rest = _skip_own_flags(words)
+    return rest[1:] if rest and rest[0] == Word(verb) else ()
+
+
+def _skip_own_flags(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    while words and words[0].text.startswith("-"):
+        if words[0].text == "--":
+            return words[1:]
+        words = words[2 if words[0].text in _OWN_VALUED else 1 :]
+    return words
+
+
+def _find_verification(words: tuple[Word, ...]) -> Iterator[Word]:
+    """Yield the values of `--verify CMD` and `--verification CMD CMD`."""
+    given = False
+    for word in words:
+        name, sign, value = word.text.partition("=")
+        if word.text.startswith("-"):
+            given = name in _VERIFYING
+            if given and sign:
+                yield word._replace(text=value)
+        elif given:
+            yield word
+
+
 OPENERS: dict[str, Callable[[tuple[Word, ...], Word | None], Taken]] = {
-    **dict.fromkeys(("bash", "sh", "zsh", "dash", "ksh", "ash", "rbash", "mksh"), _shell),
-    "su": _su,
-    "runuser": _runuser,
-    "script": _script,
-    **dict.fromkeys(("uv", "poetry", "pipenv", "bundle"), _runs),
-    **dict.fromkeys(("fd", "fdfind"), _fd),
-    **dict.fromkeys(("fish", "csh", "tcsh", "nu", "xonsh", "pwsh", "parallel", "tmux", "screen"), _perhaps),
-    **dict.fromkeys(("nix-shell", "sops"), _perhaps),
-    "eval": _eval,
-    "trap": _trap,
-    "watch": _watch,
-    "flock": _flock,
-    "find": _find,
-    "git": _git,
-    "jackline": own.commands,
+    **dict.fromkeys(("bash", "sh", "zsh", "dash", "ksh", "ash", "rbash", "mksh"), _unwrap_shell),
+    "su": _unwrap_su,
+    "runuser": _unwrap_runuser,
+    "script": _unwrap_script,
+    **dict.fromkeys(("uv", "poetry", "pipenv", "bundle"), _unwrap_run),
+    **dict.fromkeys(("fd", "fdfind"), _unwrap_fd),
+    **dict.fromkeys(("fish", "csh", "tcsh", "nu", "xonsh", "pwsh", "parallel", "tmux", "screen"), _guess_command_lines),
+    **dict.fromkeys(("nix-shell", "sops"), _guess_command_lines),
+    "eval": _unwrap_eval,
+    "trap": _unwrap_trap,
+    "watch": _unwrap_watch,
+    "flock": _unwrap_flock,
+    "find": _unwrap_find,
+    "git": _unwrap_git,
+    "jackline": unwrap_jackline,
 }

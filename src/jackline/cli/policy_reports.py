@@ -1,0 +1,198 @@
+"""Prints `jackline policy explain` and `jackline policy audit`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from jackline.app import policy_audit
+from jackline.app.policy_audit import MOST_VALUES
+from jackline.cli.commands.list import parse_since
+from jackline.domain import keys
+from jackline.domain.judging import Where, judge
+from jackline.domain.states import CallClass, Decision, Replay
+from jackline.errors import UsageError
+from jackline.formatting import make_printable, pluralize
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from jackline.app.home import Home
+    from jackline.app.policy_audit import Audit, ToolUse
+    from jackline.cli.output import Output
+    from jackline.domain.judging import Judgement
+    from jackline.domain.rule import Rule
+
+SHELL = "Bash"
+
+
+def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[str, ...], out: Output) -> int:
+    """Run `policy explain`; it runs no call and stores nothing."""
+    tool, given = _parse_call(args)
+    folder = os.path.realpath(os.getcwd())
+    judged = judge(rules, tool, given, Where(folder, folder))
+    if (
+        args.input is None and args.command is None
+    ):  # the question is about the tool in general, so a missing input is valid
+        judged = judged._replace(mistake="")
+    record = _build_record(tool, given, judged, folder)
+    if out.json:
+        out.json_line({**record, "problems": list(problems)})
+        return 0
+    for problem in problems:
+        out.note(f"jackline: {problem}")
+    _print_record(record, judged, out)
+    return 0
+
+
+def _parse_call(args: Namespace) -> tuple[str, Any]:
+    if args.command is not None:
+        return args.tool or SHELL, {"command": args.command}
+    if not args.tool:
+        raise UsageError("no tool given; use `jackline policy explain TOOL --input JSON` or --command 'git push'")
+    if args.input is None:
+        return args.tool, {}
+    try:
+        return args.tool, json.loads(args.input)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--input is not valid JSON: {error}") from None
+
+
+def _build_record(tool: str, given: object, judged: Judgement, folder: str) -> dict[str, Any]:
+    rule = judged.rule
+    # Fields that only the host knows are shown by name.
+    fields = {**{name: f"<{name}>" for name in judged.wants}, **judged.fields}
+    target = keys.target(rule, keys.normalise(given, folder), fields)
+    return {
+        "tool": tool,
+        "rule": rule.name,
+        "layer": rule.layer,
+        "class": str(rule.call_class),
+        "decision": "deny" if judged.mistake else str(rule.decision),
+        "mistake": judged.mistake,
+        "matches": [match._asdict() for match in judged.matches],
+        "key": list(rule.key),
+        "target": rule.target,
+        "target_here": target,
+        "probe": rule.probe,
+        "replay": str(rule.replay),
+        "max": rule.most,
+        "host": sorted(judged.wants),
+        "hint": rule.hint,
+        "after_a_crash": _describe_crash(rule),
+    }
+
+
+def _describe_crash(rule: Rule) -> str:
+    if rule.decision is Decision.DENY:
+        return "nothing, because it never runs"
+    match rule.call_class, rule.replay:
+        case ((CallClass.READ | CallClass.LOCAL), Replay.EXACT):
+            return "it is repeated"
+        case ((CallClass.READ | CallClass.LOCAL), Replay.ASK):
+            return "it is abandoned; the agent may repeat it"
+        case CallClass.UNKNOWN, _:
+            return (
+                "its outcome is unknown; the agent is told, and an identical call is denied once (--strict: in doubt)"
+            )
+        case _, Replay.RELAUNCH:
+            return "it is abandoned and started again; a finished output is reused"
+        case _:
+            fallback = "it is repeated with the same key" if rule.replay is Replay.IDEMPOTENT else "a person decides"
+            if rule.probe:
+                return f"the probe checks whether it happened; if it cannot tell, {fallback}"
+            return f"it is in doubt: {fallback}"
+
+
+def _print_record(record: dict[str, Any], judged: Judgement, out: Output) -> None:
+    facts = {
+        "tool": record["tool"],
+        "mistake": record["mistake"] and f"{record['mistake']}; the call is denied",
+        "rule": f"{record['rule']} ({record['layer']})",
+        "class": record["class"],
+        "decision": record["decision"],
+        "key": ", ".join(record["key"]) or "the whole input",
+        "target": record["target"] and f"{record['target_here']}    from {record['target']}",
+        "host": record["host"] and f"{', '.join(record['host'])}: looked up at call time",
+        "probe": record["probe"],
+        "replay": record["replay"],
+        "max": "" if record["max"] is None else f"{record['max']} per run",
+        "hint": record["hint"],
+        "crash": record["after_a_crash"],
+    }
+    for name, text in facts.items():
+        if text:
+            out.line(f"{name:<9} {make_printable(text)}")
+    for match in judged.matches:
+        out.line(f"{'command':<9} {make_printable(match.words)}: {match.rule}, {make_printable(match.why)}")
+
+
+_LONGEST_CELL = 80
+
+
+def print_audit(args: Namespace, home: Home, out: Output) -> int:
+    """Run `policy audit`."""
+    found = policy_audit.audit(home, parse_since(args.since) if args.since else None)
+    if out.json or args.format == "json":
+        tools = [{**tool._asdict(), "fields": {one.name: one.values for one in tool.fields}} for tool in found.tools]
+        record = {
+            **found._asdict(),
+            "tools": tools,
+            "rules": [rule._asdict() for rule in found.rules],
+            "programs": dict(found.programs),
+            "default": dict(found.default),
+        }
+        out.json_line(record)
+    else:
+        out.line("\n".join(_render_page(found)).rstrip())
+    return 0
+
+
+def _render_page(found: Audit) -> Iterator[str]:
+    yield "# Policy audit"
+    yield ""
+    yield f"{pluralize(found.runs, 'run')}, {pluralize(found.calls, 'call')}."
+    if not found.calls:
+        return
+    unknown = [tool for tool in found.tools if tool.unknown]
+    yield from _render_table(
+        "Tools without a rule",
+        "tool calls unknown example",
+        [(t.tool, t.calls, t.unknown, t.example) for t in unknown],
+    )
+    yield from _render_table("Shell commands without a rule", "program times", found.programs)
+    if found.unread:
+        yield f"\n{pluralize(found.unread, 'shell call')} could not be parsed."
+    yield from _render_table("Calls with the default decision", "decision calls", found.default)
+    rules = [(one.rule, one.calls, one.allowed, one.asked, one.denied, one.stored) for one in found.rules]
+    yield from _render_table("Used rules", "rule calls allowed asked denied stored", rules)
+    inputs = [(one.tool, _format_count(one.inputs), one.repeated, _describe_fields(one)) for one in found.tools]
+    yield from _render_table("Variation of inputs", "tool inputs repeated_keys fields", inputs)
+
+
+def _describe_fields(tool: ToolUse) -> str:
+    return ", ".join(f"{one.name} {_format_count(one.values)}" for one in tool.fields) or "-"
+
+
+def _format_count(count: int) -> str:
+    return str(count) if count < MOST_VALUES else f"{MOST_VALUES} or more"
+
+
+def _render_table(title: str, columns: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    yield f"\n## {title}\n"
+    names = [name.replace("_", " ") for name in columns.split()]
+    lines = [f"| {' | '.join(_format_cell(one) for one in row)} |" for row in rows]
+    if not lines:
+        yield "None."
+        return
+    yield f"| {' | '.join(names)} |"
+    yield "|---" * len(names) + "|"
+    yield from lines
+
+
+def _format_cell(value: object) -> str:
+    """Escape and truncate a value for a table cell."""
+    text = make_printable(str(value)).replace("|", "\\|")
+    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
