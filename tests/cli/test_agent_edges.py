@@ -165,7 +165,7 @@ def test_where_git_cannot_say_nobody_claims_that_there_is_no_commit(place: Place
     task = place.task("commits", "---\nrequires_commit: true\n---\nDo it.\n")
     ended = place.type("run", "--task", task, "--agent", agent, "--json")
     assert ended.json["failure"] == "no_commit"
-    assert "git could not say" in ended.json["detail"]
+    assert "git could not tell" in ended.json["detail"]
 
 
 # --- rules that nobody can hold an observed agent to ---------------------------------------------------------

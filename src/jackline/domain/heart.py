@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.budget import exhausted
 from jackline.domain.events import NOTHING, Fact
-from jackline.domain.learning import REVIEW
 from jackline.domain.retry import backoff_ms
 from jackline.domain.signals import (
+    PROOF,
     CheckEnded,
     Claimed,
     Command,
     Input,
     Recover,
     Recovered,
-    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.outcome import Outcome, Usage
     from jackline.domain.records import Life, Spec
+    from jackline.domain.signals import PendingCheck
 
 # Where another agent may do better: what is wrong is this one's account, provider, model or program.
 _HANDED_OVER = frozenset(
@@ -85,8 +85,7 @@ class State(NamedTuple):
     resting: Mapping[str, int] = NOTHING
     limits: Mapping[str, int] = NOTHING
     given_up: frozenset[str] = frozenset()
-    cases: int = 0  # open ones of the run, whose learnings are still to be looked at
-    reviewing: bool = False
+    checks: tuple[PendingCheck, ...] = ()  # still to pass before the proof; the first is the one under way
 
     @property
     def agent(self) -> str:
@@ -137,8 +136,8 @@ def _recover(state: State) -> Step:
 
 def _recovered(state: State, signal: Recovered) -> Step:
     life = _charged(state.life, signal.usage) if signal.usage else state.life
-    cases = state.cases if signal.cases is None else signal.cases
-    state = state._replace(life=life, resting={**state.resting, **signal.resting}, cases=cases)
+    checks = state.checks if signal.checks is None else signal.checks
+    state = state._replace(life=life, resting={**state.resting, **signal.resting}, checks=checks)
     settled = Fact("recovery.ended", {"doubts": list(signal.doubts)})
     if signal.doubts and not _cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(signal.doubts)
@@ -155,7 +154,7 @@ def _recovered(state: State, signal: Recovered) -> Step:
 def _turn_ended(state: State, signal: TurnEnded) -> Step:
     life = _charged(state.life, signal.usage)
     state = state._replace(life=life, outcome=signal.outcome, resting=dict(signal.resting), forced=signal.forced)
-    state = state._replace(cases=signal.cases)
+    state = state._replace(checks=signal.checks)
     # A person who presses Ctrl-C does not wait for probes: whoever resumes settles what is open.
     if (signal.open_calls or state.stopping is Stop.DOUBT) and state.stopping is not Stop.INTERRUPT:
         return _recover(state)
@@ -178,22 +177,15 @@ def _check_ended(state: State, signal: CheckEnded) -> Step:
         return _stopped(state, Stop.CANCEL, signal.at)
     if state.stopping is not None:
         return _stopped(state, state.stopping, signal.at)  # it had our TERM: not even an exit of 0 proves anything now
-    if state.reviewing:
-        return _reviewed(state._replace(reviewing=False, cases=0), signal)
+    ended, life = state.checks[:1], state.life
+    if signal.exit_code == 0 and ended:
+        return _run_next_check(state._replace(checks=state.checks[1:]))
     if signal.exit_code == 0:
-        return _finish(state._replace(life=state.life._replace(proof=Proof.PROVED)), "succeed")
-    if signal.exit_code is None:  # killed or lost: the host found nothing out, and a resume proves again
-        return _fail(state, Failure.PROOF, signal.detail)
-    life = state.life._replace(proof=Proof.REFUTED, goal=Phase.WORKING)
-    return _fail(state._replace(life=life), Failure.PROOF, signal.detail)
-
-
-def _reviewed(state: State, signal: CheckEnded) -> Step:
-    """Learnings that came to nothing fail the run, and a resume tells its agent; else the proof is what is left."""
-    if signal.exit_code == 0:
-        return _prove(state)
-    life = state.life if signal.exit_code is None else state.life._replace(goal=Phase.WORKING)
-    return _fail(state._replace(life=life), Failure.LEARNINGS, signal.detail)
+        return _finish(state._replace(life=life._replace(proof=Proof.PROVED)), "succeed")
+    if signal.exit_code is not None:  # one that was killed has found nothing: a resume makes the checks again
+        life = life._replace(goal=Phase.WORKING, proof=life.proof if ended else Proof.REFUTED)
+    failure = ended[0].failure if ended else Failure.PROOF
+    return _fail(state._replace(life=life, checks=state.checks[1:]), failure, signal.detail)
 
 
 def _stop_wanted(state: State, signal: StopWanted) -> Step:
@@ -303,7 +295,7 @@ def _limit_over(state: State, at: int) -> int:
 def _proceed(state: State) -> Step:
     """Towards the goal: the next turn, or the proof, or the end where nothing is to be proved."""
     if state.life.goal is Phase.PROVING:
-        return _prove(state)
+        return _run_next_check(state)
     first = state.life.iteration == 0
     # The iteration that is under way was counted when it began: a crash in the last one must not end it.
     limits = state.spec.limits if first else state.spec.limits._replace(iterations=None)
@@ -320,21 +312,14 @@ def _proceed(state: State) -> Step:
     return Step(state._replace(life=life, stopping=None, stop_detail="", outcome=None), (order,), (fact,))
 
 
-def _prove(state: State) -> Step:
-    if state.cases:
-        return _review(state)
-    if not state.spec.proof:
+def _run_next_check(state: State) -> Step:
+    """Make the next host check. The proof is last: the others are quick, and a failed one changes the tree again."""
+    if not state.checks and not state.spec.proof:
         return _finish(state, "succeed")
+    name, command = state.checks[0][:2] if state.checks else (PROOF, state.spec.proof)
     life = _next_step(state.life._replace(phase=Phase.PROVING))
-    fact = Fact("check.started", {"command": state.spec.proof})
-    return Step(state._replace(life=life), (RunCheck(life.step, state.spec.proof),), (fact,))
-
-
-def _review(state: State) -> Step:
-    """Before the proof: it is quick, and where it fails the tree has to change again anyway."""
-    life = _next_step(state.life._replace(phase=Phase.PROVING))
-    order, fact = ReviewLearnings(life.step, REVIEW), Fact("check.started", {"command": REVIEW})
-    return Step(state._replace(life=life, reviewing=True), (order,), (fact,))
+    fact = Fact("check.started", {"command": command})
+    return Step(state._replace(life=life), (RunCheck(life.step, command, name),), (fact,))
 
 
 def _stopped(state: State, why: Stop, at: int) -> Step:

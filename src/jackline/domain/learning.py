@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 REVIEW = "jackline case learning review --require-resolved"
 
 
+def resume_section(case_ids: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The open cases of a run, as a section of the resume prompt: its title and its items."""
+    return "Your open cases; `jackline case handoff` prints what you need to know about them:", case_ids
+
+
 class Unresolved(NamedTuple):
     """A learning that nobody will find again, and what it lacks."""
 

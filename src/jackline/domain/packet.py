@@ -37,12 +37,12 @@ def packet(
     *,
     held: bool = True,
     refused: Check | None = None,
-    cases: Sequence[str] = (),
+    sections: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> str:
-    """The resume packet: what has to be made again, what is done, what is unknown, what a person decided.
+    """Build the resume prompt: what to redo, what is done, what is unknown, what a person decided.
 
-    `held` says whether the gate can refuse what comes before its time, `refused` which check of the host failed last,
-    `cases` which notebooks are open.
+    `held`: the gate can refuse a call that comes too early. `refused`: the host check that failed last.
+    `sections`: titled lists that host checks add at the end.
     """
     lines = [head, *_refusal(refused)]
     if forced:
@@ -58,7 +58,8 @@ def packet(
     lines += _section(_AGREED, [_brief(one) for one in _agreed(calls)])
     skipped = [call for call in calls if call.answer in {"skip", "deny"}]
     lines += _section("A person said: leave it out:", [_brief(one) for one in skipped])
-    lines += _section("Open cases of yours; `jackline case handoff` prints what you need of them:", list(cases))
+    for title, items in sections:
+        lines += _section(title, list(items))
     return "\n".join(lines)
 
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.domain.outcome import Outcome, Usage
-    from jackline.domain.states import Role
+    from jackline.domain.states import Failure, Role
+
+PROOF = "proof"
 
 
 class Stop(StrEnum):
@@ -27,6 +29,14 @@ class Stop(StrEnum):
     APPROVAL = "approval"
     UNGATED = "ungated"
     STUCK = "stuck"  # the agent does not make again what was cut off
+
+
+class PendingCheck(NamedTuple):
+    """A host check that the run has to pass before its proof. The engine knows by its name how to make it."""
+
+    name: str
+    command: str  # stored with the check's result
+    failure: Failure  # of a run that does not pass
 
 
 class Claimed(NamedTuple):
@@ -45,7 +55,7 @@ class Recovered(NamedTuple):
     asked: tuple[str, ...] = ()  # calls that wait for a person's word
     asked_at: int | None = None  # when the first of them was asked
     evidence: str = ""  # what is known of the doubts, for who has to judge them
-    cases: int | None = None  # open cases of the run, where the proof is what comes next
+    checks: tuple[PendingCheck, ...] | None = None  # None: those known from the last turn still apply
 
 
 class TurnEnded(NamedTuple):
@@ -57,11 +67,11 @@ class TurnEnded(NamedTuple):
     open_calls: int = 0
     resting: Mapping[str, int] = NOTHING
     forced: int = 0  # calls that a crash cut off and that were not made again
-    cases: int = 0  # open cases of the run, if it ended well: their learnings are looked at before the proof
+    checks: tuple[PendingCheck, ...] = ()  # to make before the proof, if the turn ended well
 
 
 class CheckEnded(NamedTuple):
-    """The proof was run by the host, or the learnings of the run's cases were looked at."""
+    """A host check ended; `exit_code` is None if it was killed or could not be started."""
 
     at: int
     exit_code: int | None
@@ -95,17 +105,11 @@ class StartTurn(NamedTuple):
 
 
 class RunCheck(NamedTuple):
-    """Run the proof."""
+    """Make a host check."""
 
     step: int
     command: str
-
-
-class ReviewLearnings(NamedTuple):
-    """Look whether what was learned has come to something in the repository."""
-
-    step: int
-    command: str
+    name: str = PROOF
 
 
 class StopWork(NamedTuple):
@@ -114,4 +118,4 @@ class StopWork(NamedTuple):
     why: Stop
 
 
-Command = Recover | StartTurn | RunCheck | ReviewLearnings | StopWork
+Command = Recover | StartTurn | RunCheck | StopWork

@@ -11,7 +11,7 @@ from jackline.domain.events import canonical
 from jackline.domain.heart import State, Step, step
 from jackline.domain.notices import notice_of
 from jackline.domain.records import Checkpoint
-from jackline.domain.signals import Claimed, ReviewLearnings, RunCheck, StartTurn
+from jackline.domain.signals import Claimed, RunCheck, StartTurn
 from jackline.domain.states import WaitReason
 from jackline.errors import CancelWanted
 from jackline.named import NamedTuple
@@ -100,7 +100,7 @@ def _change(decided: Step, signal: Signal, world: World) -> Change:
 
 def _checkpoint(decided: Step, at: int) -> Checkpoint | None:
     """At each boundary between steps, and where the attempt ends."""
-    boundary = any(isinstance(command, StartTurn | ReviewLearnings | RunCheck) for command in decided.commands)
+    boundary = any(isinstance(command, StartTurn | RunCheck) for command in decided.commands)
     if not boundary and not decided.ended:
         return None
     life = decided.state.life
