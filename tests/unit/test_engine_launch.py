@@ -161,7 +161,7 @@ def test_what_was_cut_off_is_forced_on_who_can_be_held() -> None:
     known = Known(ended(1, agent="scripted"), forced=(cut_off("one", "k"),), scripted="s1")
     held = planned(known, 2, SCRIPTED)
     assert len(held.replay) == 1
-    assert "Any other call is refused until they are made." in held.turn.prompt
+    assert "Any other call is denied until they are made." in held.turn.prompt
     assert held.replay.place(wants("other")).waits_for
 
 

@@ -1,4 +1,4 @@
-"""The live world of an attempt: warden, gate, agent and clocks behind the two verbs `carry_out` and `hear`."""
+"""The live runtime of an attempt: warden, gate servers, agent and timeouts. Executes commands and delivers inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import queue
-from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
@@ -34,7 +33,6 @@ from jackline.engine.changes import changes_of
 from jackline.engine.check import CheckJob, build_check_ended, find_pending_checks, load_check
 from jackline.engine.doors import Doors
 from jackline.engine.keeper import Keeper
-from jackline.engine.knowing import known
 from jackline.engine.launch import TurnLauncher
 from jackline.engine.ledger import Ledger
 from jackline.engine.probe import Prober
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.adapter import Adapter
     from jackline.domain.changes import Changes
+    from jackline.domain.judging import Judgement
     from jackline.domain.records import Lease, Run, Turn
     from jackline.domain.signals import Command
     from jackline.engine.settings import Settings
@@ -70,7 +69,7 @@ class LiveWorld:
         settings: Settings,
         lock: int,
     ) -> None:
-        """Start the keeper at once: the lease is running."""
+        """Start renewing the lease at once."""
         self._store, self._lease, self._run = store, lease, run
         self._settings, self._lock = settings, lock
         self._folder = settings.folder(run.id)
@@ -79,8 +78,8 @@ class LiveWorld:
         self._marker = {**self._mark, marks.ATTEMPT: str(lease.token)}
         passed = inherited(os.environ)
         self._env = {**passed, **self._marker, **inside.environment(settings, run.id, passed)}
-        self._prober = self._made_prober()
-        self._ledger = self._made_ledger()
+        self._prober = self._build_prober()
+        self._ledger = self._build_ledger()
         token = os.urandom(16).hex()
         self._doors = Doors(self._folder, self._ledger, token, self._inbox.put)
         services = TurnServices(store, lease, self._ledger, self.now, self._inbox.put, self.stop, self._survey)
@@ -88,21 +87,28 @@ class LiveWorld:
             services, settings, self._doors, agents=agents, token=token, folder=self._folder, env=self._env
         )
         self._closed = False
-        self._hurried = False  # a person wants the end: nobody waits for a probe
+        self._hurried = False  # a person wants to stop: do not wait for probes
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
         self._alarms = Alarms(run.spec, run.life.spent.wall_ms)
-        self._keeper = self._made_keeper()
+        self._keeper = Keeper(
+            store,
+            lease,
+            settings.lease_ms,
+            on_renewed=self._on_renewed,
+            on_cancel=lambda: self.stop(Stop.CANCEL, "cancel requested"),
+            on_lost=self._inbox.put,
+        )
         self._keeper.start()
 
-    def _made_prober(self) -> Prober:
+    def _build_prober(self) -> Prober:
         spec, store = self._run.spec, self._store
         env = {**self._env, **agreed(os.environ, spec)}
         timeout_s = self._settings.probe_timeout_s
         whole, wanted = (lambda call: store.whole(call).input), (lambda: not self._hurried)
         return Prober(spec, env, timeout_s, self._ready_warden, whole=whole, wanted=wanted)
 
-    def _made_ledger(self) -> Ledger:
+    def _build_ledger(self) -> Ledger:
         return Ledger(
             self._store,
             self._lease,
@@ -111,23 +117,18 @@ class LiveWorld:
             now=self.now,
             new_id=self.new_id,
             stop=self.stop,
-            ingredients=partial(known, self._run.spec.workspace, self._env, self._ready_warden),
+            read_inputs=self._read_key_inputs,
         )
 
-    def _made_keeper(self) -> Keeper:
-        return Keeper(
-            self._store,
-            self._lease,
-            self._settings.lease_ms,
-            on_renewed=self._renewed,
-            on_cancel=lambda: self.stop(Stop.CANCEL, "cancel requested"),
-            on_lost=self._inbox.put,
-        )
+    def _read_key_inputs(self, judged: Judgement, tool_input: object) -> dict[str, str]:
+        from jackline.engine.ingredients import read_call_inputs  # not needed before the first call
 
-    # the two verbs
+        return read_call_inputs(self._run.spec.workspace, self._env, self._ready_warden, judged, tool_input)
+
+    # the Runtime protocol
 
     def carry_out(self, command: Command, run: Run) -> None:
-        """Do what the heart orders."""
+        """Execute a command of the run machine."""
         self._run = run
         log.info("run %s: %r", run.id, command)
         self._settings.changed()
@@ -141,39 +142,39 @@ class LiveWorld:
             case StopWork():
                 if self._job is not None and self._job.child is not None:
                     self._job.child.stop(run.spec.grace_ms)
-        self._settings.changed()  # also by what was written on the way
+        self._settings.changed()  # again: executing may have stored more
 
     def hear(self) -> Signal:
-        """The next signal; a clock that runs out is one, too. An error of a helper thread surfaces here."""
-        heard = self._next()
-        if isinstance(heard, BaseException):
-            raise heard
-        if isinstance(heard.input, TurnEnded | CheckEnded | StopWanted):
+        """Wait for the next input; a timeout is one, too. Raises the error of a helper thread."""
+        received = self._receive()
+        if isinstance(received, BaseException):
+            raise received
+        if isinstance(received.input, TurnEnded | CheckEnded | StopWanted):
             self._alarms.clear()
-        return heard
+        return received
 
-    def _next(self) -> Signal | BaseException:
+    def _receive(self) -> Signal | BaseException:
         while True:
             alarm = self._alarms.next()
             try:
                 return self._inbox.get(timeout=alarm[0] if alarm else None)
             except queue.Empty:
-                late = self._alarms.next()  # asked again: an agent that has spoken meanwhile is not silent
+                late = self._alarms.next()  # again: the agent may have printed something meanwhile
                 if late is not None and late[0] == 0:
                     return Signal(StopWanted(self.now(), late[1], WORDS[late[1]]))
 
-    # what the engine's parts use
+    # used by the other parts of the engine
 
     def now(self) -> int:
         """Wall clock, milliseconds."""
         return clock.wall_ms()
 
     def new_id(self) -> str:
-        """A fresh id."""
+        """Return a new id."""
         return fresh_id()
 
     def stop(self, why: Stop, detail: str) -> None:
-        """Ask for the end of the work, from any thread or signal handler."""
+        """Request a stop, from any thread or signal handler."""
         self._hurried = self._hurried or why in {Stop.INTERRUPT, Stop.CANCEL}
         self._inbox.put(Signal(StopWanted(self.now(), why, detail)))
 
@@ -184,7 +185,7 @@ class LiveWorld:
 
     def close(self) -> None:
         """End everything that this attempt started."""
-        self._closed = True  # a helper thread that is late must not start anything any more
+        self._closed = True  # a late helper thread must not start anything
         self._keeper.stop()
         self._doors.close()
         if self._warden is not None:
@@ -270,7 +271,7 @@ class LiveWorld:
         warden = self._warden_or_none()
         return changes_of(self._run.id, self._run.spec.workspace, self._env, warden, known) if warden else None
 
-    # parts that are made when first needed
+    # the warden
 
     def _warden_or_none(self) -> Warden | None:
         try:
@@ -281,17 +282,15 @@ class LiveWorld:
     def _ready_warden(self) -> Warden:
         if self._closed:
             raise WardenLost("the attempt is over")
-        if self._warden is None or self._warden.exit_code is not None:  # one that was killed took its agents along
+        if self._warden is None or self._warden.exit_code is not None:  # a killed warden took its agents along
             self._warden = Warden.start(deadline_ms=self._keeper.deadline, lock_fd=self._lock, marker=self._marker)
             started = leftovers.start_ticks(self._warden.pid)
             self._store.note_warden(self._lease, self._warden.pid, started or 0)
         return self._warden
 
-    # clocks
-
-    def _renewed(self, deadline: int) -> None:
+    def _on_renewed(self, deadline: int) -> None:
         if self._warden is not None:
-            with contextlib.suppress(WardenLost):  # whoever waits for its agents hears that they are gone
+            with contextlib.suppress(WardenLost):  # the job that waits for its child reports the loss
                 self._warden.renew(deadline)
 
 
