@@ -160,7 +160,7 @@ def test_a_person_who_says_no_is_heard_by_the_model(set_stage: SetStage) -> None
     ended = stage.type("answer", RUN, call, "deny", "--resume")
     assert ended.code == 0, ended
     assert stage.outbox == []
-    assert "a person said: do not do this" in stage.model.wait(2)[-1].text
+    assert "denied by a person" in stage.model.wait(2)[-1].text
 
 
 def test_of_two_calls_at_once_both_are_asked_and_the_second_comes_again(set_stage: SetStage) -> None:

@@ -70,7 +70,7 @@ def test_cut_off_call_is_named(play: Play) -> None:
     """A model that is told nothing, or only “interrupted”, would do it again."""
     stage = play(Reply(shell=STUCK), Reply(say="I looked, and went on"))
     kill_the_cli(stage, seen=True)
-    told = stage.model.wait(2)[-1].text.partition("Cut off, outcome unknown; look before you repeat:")[2]
+    told = stage.model.wait(2)[-1].text.partition("Interrupted, outcome unknown; check before you repeat:")[2]
     assert "echo once >> counter" in told
     assert [call["state"] for call in stage.show()["calls"]] == ["in_doubt"]
 

@@ -165,7 +165,7 @@ def test_where_git_cannot_say_nobody_claims_that_there_is_no_commit(place: Place
     task = place.task("commits", "---\nrequires_commit: true\n---\nDo it.\n")
     ended = place.type("run", "--task", task, "--agent", agent, "--json")
     assert ended.json["failure"] == "no_commit"
-    assert "git could not say" in ended.json["detail"]
+    assert "git could not tell" in ended.json["detail"]
 
 
 # --- rules that nobody can hold an observed agent to ---------------------------------------------------------
@@ -178,7 +178,7 @@ def test_a_call_that_should_have_been_held_stops_the_run_and_says_so(place: Plac
     agent = describe(place, "sender", says(call, {"type": "call.finished", "call": "1", "ok": True}, END))
     ended = place.type("run", "x", "--agent", agent, "--policy", policy, "--json")
     assert (ended.code, ended.json["failure"]) == (18, "ungated")
-    assert "nobody held it" in ended.json["detail"]
+    assert "the call was not gated" in ended.json["detail"]
 
 
 @pytest.mark.parametrize(("decision", "agreed"), [("deny", "--ungated"), ("ask", "--ungated"), ("ask", "--allow=mail")])

@@ -66,7 +66,7 @@ def test_allowed_it_is_done_once(place: Place) -> None:
     call = ask(place)
     assert place.type("answer", "r", call, "allow").code == 0
     assert resume(place).code == 0
-    assert "Agreed to since you asked; make it now, if it is still wanted:\n- send" in told(place)
+    assert "Approved since you asked; make the call now if it is still needed:\n- send" in told(place)
     assert resume(place).code == 0  # it is over: nothing is done again
     rows = calls(place, "state", "decision", "original")
     assert rows == [("denied", "ask", None), ("done", "allow", call)]
@@ -77,8 +77,8 @@ def test_denied_it_is_not_done_and_the_agent_is_told(place: Place) -> None:
     call = ask(place)
     assert place.type("answer", "r", call, "deny").code == 0
     assert resume(place).code == 0
-    assert calls(place, "state", "reason")[1] == ("denied", f"a person said: do not do this (call {call})")
-    assert "A person said: leave it out:\n- send" in told(place)
+    assert calls(place, "state", "reason")[1] == ("denied", f"denied by a person (call {call})")
+    assert "A person decided to skip:\n- send" in told(place)
     assert outbox(place) == []
 
 
@@ -141,7 +141,7 @@ def test_of_two_asked_calls_of_a_rule_with_max_only_one_is_made(place: Place) ->
     ended = resume(place)
     assert ended.code == 0, ended
     assert outbox(place) == ["ada"]
-    assert "rule 'send' allows 1 in one run" in calls(place, "reason")[-1][0]
+    assert "rule 'send' allows 1 per run" in calls(place, "reason")[-1][0]
 
 
 def test_other_commands_beside_it_are_no_way_around_max(place: Place) -> None:

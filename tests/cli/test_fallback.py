@@ -96,7 +96,7 @@ def test_what_the_first_agent_left_open_is_told_to_the_second(agents: Place) -> 
     ended = agents.type("run", "fix it", "--agent", "cutoff", "--fallback", "good", "--json")
     assert ended.code == 0
     told = (agents.repository / "seen.txt").read_text()
-    assert "Cut off, outcome unknown" in told
+    assert "Interrupted, outcome unknown" in told
     assert 'deploy {"to":"prod"}' in told
 
 

@@ -74,7 +74,7 @@ def test_the_agent_is_told_the_task_and_the_facts_of_the_parent(place: Place) ->
     assert fork(place, "do it otherwise").code == 0
     prompt = show(place)["turns"][0]["prompt"]
     assert prompt.startswith("do it otherwise\n\nThis goes on from step 2 of run p. What follows was recorded")
-    assert "Already done, do not do again:\n- send → mail:ada" in prompt
+    assert "Already done; do not repeat:\n- send → mail:ada" in prompt
     assert fork(place, child="same").code == 0
     assert show(place, "same")["turns"][0]["prompt"].startswith("do it\n\nThis goes on")
 
@@ -120,7 +120,7 @@ def test_what_was_allowed_to_the_parent_was_not_allowed_to_the_child(place: Plac
     ((call,),) = calls(place, "id", run="p")
     assert place.type("answer", "p", call, "allow").code == 0
     assert fork(place).code == WAITS
-    assert "Agreed to" not in show(place)["turns"][0]["prompt"]
+    assert "Approved since" not in show(place)["turns"][0]["prompt"]
     assert outbox(place) == []
 
 
@@ -139,7 +139,7 @@ def test_from_an_earlier_step_what_the_parent_did_after_it_is_asked_about(either
     ended = either.type("resume", "c")
     assert (ended.code, "waiting: approval" in ended.out) == (WAITS, True), ended
     ((call, reason),) = calls(either, "id", "reason")
-    assert reason == "run p has done this after the fork; a person must agree to do it again"
+    assert reason == "run p did this after the fork; repeating it needs approval"
     assert either.type("answer", "c", call, "allow", "--resume").code == 0
     assert outbox(either) == ["hello", "hello"]
 
@@ -177,7 +177,7 @@ def test_an_effect_of_unknown_outcome_in_the_parent_is_asked_about(place: Place)
     fails = {"call": {"tool": "send", "input": {"to": "ada", "text": "hello"}, "run": "false"}}
     assert parent(place, fails, SAY).code == WAITS
     assert fork(place).code == WAITS
-    assert "may have done this already; a person must agree" in calls(place, "reason")[0][0]
+    assert "may have done this already; repeating it needs approval" in calls(place, "reason")[0][0]
 
 
 def test_the_rules_and_limits_are_those_of_the_parent_and_the_account_begins_at_zero(place: Place) -> None:

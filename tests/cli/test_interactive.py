@@ -50,7 +50,7 @@ def test_a_call_that_asks_is_answered_at_the_terminal_and_the_run_goes_on(
     place: Place, typed: bytes, after: tuple[str, str]
 ) -> None:
     terminal = Terminal(place, *run_words(place, SEND, SAY))
-    terminal.until(r"send → mail:ada\r\n  rule 'send' wants a person to agree")
+    terminal.until(r"send → mail:ada\r\n  rule 'send' requires approval")
     say(terminal, QUESTION, typed)
     assert code_of(terminal) == 0
     assert states(place) == [("denied", typed.decode().strip().lower()), after]

@@ -115,7 +115,7 @@ def test_an_unresolved_learning_fails_the_run_and_says_what_to_do(place: Place) 
     (case,) = place.type("case", "list", "--json").rows
     look = f"jackline case learning review --case {case['id']}"
     assert ended.json["detail"] == (
-        f"1 learning is unresolved (L001): `{look}` says what is missing, a resume tells the agent"
+        f"1 learning is unresolved (L001): `{look}` shows what is missing; a resume tells the agent"
     )
     assert "docs/cache.md" in place.type(*look.split()[1:]).out
     ((code, output),) = reviews(place)

@@ -134,7 +134,7 @@ def test_people_are_told_what_they_see(place: Place) -> None:
     said = (
         "2.1",
         "Add a greeting",
-        "Cut off, outcome unknown",
+        "Interrupted, outcome unknown",
         "nothing of it is left",
         "asked jackline's gate",
         "kept here",

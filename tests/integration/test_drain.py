@@ -126,7 +126,7 @@ def test_what_was_cut_off_is_told_and_made_again_before_anything_else(stage: Sta
     assert ended.code == 0, ended
     told = stage.told()
     assert 'Make each of them again now, exactly so, before anything else:\n- build {"target":"all"}\n' in told
-    assert "do not make them a second time" in told
+    assert "do not repeat it" in told
     rows = stage.calls("tool", "state", "decision", "original", "id")
     first = rows[1]
     assert [row[:4] for row in rows] == [
@@ -138,7 +138,7 @@ def test_what_was_cut_off_is_told_and_made_again_before_anything_else(stage: Sta
         ("look", "done", "allow", None),
     ]
     refused = stage.calls("reason")[3][0]
-    assert refused == 'calls were cut off by a crash; first make them again: build {"target":"all"}'
+    assert refused == 'a crash interrupted these calls; make them again first: build {"target":"all"}'
     assert stage.world() == ["send-ada-hello", "build-all", "build-all", "look-b"]
     assert stage.kinds().count("replay.drained") == 1
     tally = ended.json["completion"]
@@ -150,7 +150,7 @@ def test_an_agent_that_leaves_it_undone_is_told_three_times_and_then_a_person_is
     ended = stage.resume()
     assert ended.code == WAITS
     assert "waiting: human" in ended.out
-    assert "did not make again 1 call that a crash cut off, in 3 turns" in ended.out
+    assert "in 3 turns the agent did not make again 1 call that a crash interrupted" in ended.out
     prompts = [turn["prompt"] for turn in stage.show()["turns"]][1:]
     assert len(prompts) == 3
     assert all("- build" in prompt for prompt in prompts)
@@ -179,7 +179,7 @@ def test_a_person_can_say_that_what_was_left_undone_is_not_wanted_any_more(stage
     assert stage.show()["state"] == "queued"
     assert stage.resume().code == 0
     assert stage.calls("state", "answer") == [("abandoned", "skip")]
-    assert "A person said: leave it out:\n- build" in stage.told()
+    assert "A person decided to skip:\n- build" in stage.told()
     assert stage.type("answer", "r", call, "skip").code == 2
 
 
@@ -203,7 +203,7 @@ def test_twenty_refusals_in_one_turn_are_enough(stage: Stage) -> None:
     stage.begin(*others, stage.call("build", BUILD, 1, when={"attempt": 1}), {"say": "done"}, session=False)
     ended = stage.resume()
     assert (ended.code, "waiting: human" in ended.out) == (WAITS, True), ended
-    assert "the agent does not make again what was cut off: build" in ended.out
+    assert "the agent does not make the interrupted calls again: build" in ended.out
     assert stage.world() == ["build-all"]
     assert len(stage.show()["turns"]) == 2
 
@@ -229,8 +229,8 @@ def cut_off_three_times(stage: Stage) -> str:
     [
         ("happened", "done", ""),
         pytest.param("did-not", "void", "Known not to have happened:\n- build", marks=pytest.mark.full),
-        pytest.param("retry", "void", "a person said: do it again", marks=pytest.mark.full),
-        ("skip", "abandoned", "A person said: leave it out:\n- build"),
+        pytest.param("retry", "void", "a person decided: do it again", marks=pytest.mark.full),
+        ("skip", "abandoned", "A person decided to skip:\n- build"),
     ],
 )
 def test_one_that_was_cut_off_three_times_is_a_persons(stage: Stage, verdict: str, state: str, told: str) -> None:
@@ -348,7 +348,7 @@ def test_a_reworded_effect_for_the_same_target_is_asked_after_a_resume(stage: St
 def test_an_unknown_call_that_was_cut_off_is_told_and_denied_once(stage: Stage) -> None:
     stage.begin(stage.call("mystery", {}, 1), stage.call("mystery", {}))
     assert stage.resume().code == 0
-    assert "Cut off, outcome unknown; look before you repeat:\n- mystery" in stage.told()
+    assert "Interrupted, outcome unknown; check before you repeat:\n- mystery" in stage.told()
     assert stage.calls("state") == [("in_doubt",), ("denied",), ("done",)]
     assert "look first" in stage.calls("reason")[1][0]
 

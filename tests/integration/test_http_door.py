@@ -199,7 +199,7 @@ def test_the_body_of_a_stranger_is_not_kept_in_memory() -> None:
 def test_a_stranger_who_says_nothing_more_is_sent_away_and_one_who_knows_the_token_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("jackline.engine.http_door._Handler.timeout", 1.0)
+    monkeypatch.setattr("jackline.engine.http_door._HttpHandler.timeout", 1.0)
     book = Book()
     with opened(book, []) as door, connected(door) as known, connected(door) as stranger:
         assert is_allowed(known.post(pre("t1")))

@@ -344,5 +344,5 @@ def test_at_the_timeout_the_shell_dies_too_and_a_resume_is_warned(stage: Stage) 
         assert jackline(stage, "run", "do it", *words).returncode == 11
         assert not is_alive(int((stage.workspace / "pid").read_text()))
         assert jackline(stage, "resume", "r1").returncode == 0
-    assert "denied: shell was cut off by a crash, outcome unknown" in fake.asked[1].text
+    assert "denied: a crash interrupted shell, outcome unknown" in fake.asked[1].text
     assert [one["state"] for one in shown(stage)["calls"]] == ["in_doubt", "denied"]

@@ -176,7 +176,7 @@ def test_a_github_that_cannot_be_asked_is_shown(github: GitHub, pull_requests: D
     github.knows(**world)
     change, evidence = pull_requests.found(pull_requests.call(CREATE, TOPIC))
     assert change == "doubt"
-    assert world.get("fails", "its answer cannot be read") in evidence
+    assert world.get("fails", "invalid output") in evidence
 
 
 def test_without_the_program(tmp_path: Path, warden: Warden) -> None:
@@ -233,7 +233,7 @@ def test_a_title_with_a_secret_cannot_be_compared(github: GitHub, issues: Doubt)
     github.knows()
     change, evidence = issues.found(issues.call({"command": "gh issue create -t 'token [redacted] leaks'"}))
     assert change == "doubt"
-    assert "had a secret" in evidence
+    assert "has a secret" in evidence
 
 
 # --- files -----------------------------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ def test_one_that_cannot_be_run(tmp_path: Path, warden: Warden) -> None:
     doubt = shell("true", tmp_path / "nowhere", warden)
     change, evidence = doubt.found(doubt.call({}))
     assert change == "doubt"
-    assert "it could not be run" in evidence
+    assert "it could not be started" in evidence
 
 
 def test_one_that_never_reads_and_says_too_much(tmp_path: Path, warden: Warden) -> None:

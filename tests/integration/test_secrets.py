@@ -247,5 +247,5 @@ def test_a_file_is_not_compared_with_what_was_redacted(tmp_path: Path) -> None:
     given = {"file_path": "notes.txt", "content": "token: [redacted]"}
     nothing: Any = None
     scene = Scene(nothing, given, {}, str(tmp_path), {}, 0, nothing)
-    assert file.look(scene).verdict == UNKNOWN
-    assert file.look(scene._replace(input={**given, "content": "token: something"})).verdict == HAPPENED
+    assert file.probe_file(scene).verdict == UNKNOWN
+    assert file.probe_file(scene._replace(input={**given, "content": "token: something"})).verdict == HAPPENED

@@ -21,7 +21,6 @@ from jackline.domain.signals import (
     Command,
     Recover,
     Recovered,
-    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -31,6 +30,7 @@ from jackline.domain.signals import (
 from jackline.domain.states import CallClass, Decision, Failure, Phase, Replay
 from jackline.engine import recovery, review
 from jackline.engine.attempt import Signal, work
+from jackline.engine.check import build_check_ended, find_pending_checks
 from jackline.engine.ledger import Ledger, Report, Wish
 from jackline.engine.probe import Prober
 from jackline.store.contract import Settlement
@@ -128,17 +128,17 @@ class SimulatedWorld:
         match command:
             case Recover():
                 doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
-                cases = len(review.open_cases(self._store, run.id)) if run.life.goal is Phase.PROVING else None
-                self._inbox.append(Signal(Recovered(self.now(), tuple(call.id for call in doubts), cases=cases)))
+                checks = find_pending_checks(self._store, run) if run.life.goal is Phase.PROVING else None
+                self._inbox.append(Signal(Recovered(self.now(), tuple(call.id for call in doubts), checks=checks)))
             case StartTurn():
                 self._stopping = False
                 self.ledger.place = (command.turn, command.step)
                 self._inbox.append(self._turn(command, run))
+            case RunCheck(name="learnings"):
+                check = Check(run.id, command.step, self._lease.token, command.command, self.now())
+                self._inbox.append(build_check_ended(check, review.build_result(self._review(run)), self.now()))
             case RunCheck():
                 self._inbox.append(Signal(CheckEnded(self.now(), 0)))
-            case ReviewLearnings():
-                check = Check(run.id, command.step, self._lease.token, command.command, self.now())
-                self._inbox.append(review.ended(check, self._review(run), self.now()))
 
     def _review(self, run: Run) -> learning.Review:
         """As the engine does, but for git, which is the simulated world's."""
@@ -155,8 +155,8 @@ class SimulatedWorld:
         outcome = self._play(run)
         turn = Turn(run.id, order.turn, order.step, self._lease.token, order.role, "sim", None, "", self.now())
         unfinished = len(self._store.open_calls(run.id))
-        cases = 0 if outcome.failure else len(review.open_cases(self._store, run.id))
-        return Signal(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished, cases=cases), turn=turn)
+        checks = () if outcome.failure else find_pending_checks(self._store, run)
+        return Signal(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished, checks=checks), turn=turn)
 
     def _play(self, run: Run) -> Outcome:
         """The agent: one effect after the other, with whatever can go wrong in between."""

@@ -18,8 +18,7 @@ from jackline.app.config import Config
 from jackline.app.offering import offered
 from jackline.domain import journal
 from jackline.domain.adapter import Launch, McpServer
-from jackline.engine import launching
-from jackline.engine.launching import server_of
+from jackline.engine.launch import LaunchContext, build_mcp_server, build_warnings
 from tests.unit.test_adapters_all import FOLDER, launched
 
 WORDS = (sys.executable, "-P", "-m", "jackline", "mcp")
@@ -80,18 +79,18 @@ def test_a_database_that_only_our_variables_find_is_not_found_by_a_server(tmp_pa
 
 def test_the_server_gets_what_finds_its_run_and_nothing_else() -> None:
     env = {"JACKLINE_RUN": "r1", "JACKLINE_HOME": "/h", "JACKLINE_MARK": "m", "HOME": "/root", "SECRET": "x"}
-    server = server_of(WORDS, env)
+    server = build_mcp_server(WORDS, env)
     assert server is not None
     assert (server.argv, server.env) == (WORDS, {"JACKLINE_RUN": "r1", "JACKLINE_HOME": "/h", "JACKLINE_MARK": "m"})
-    assert server_of((), env) is None
+    assert build_mcp_server((), env) is None
 
 
 def test_a_run_says_why_its_agent_gets_none() -> None:
-    place = launching.Place("/f", "/g", "t", "b", {}, mcp_missing="the address holds a password")
-    (fact,) = launching._without_server(registry.load("claude"), place)
+    place = LaunchContext("/f", "/g", "t", "b", {}, mcp_missing="the address holds a password")
+    (fact,) = build_warnings(registry.load("claude"), place)
     assert (fact.kind, fact.data) == ("mcp.missing", {"agent": "claude", "reason": "the address holds a password"})
-    assert launching._without_server(registry.load("scripted"), place) == ()
-    assert launching._without_server(registry.load("claude"), place._replace(mcp_missing="")) == ()
+    assert build_warnings(registry.load("scripted"), place) == ()
+    assert build_warnings(registry.load("claude"), place._replace(mcp_missing="")) == ()
     assert journal.wrong_kind("mcp.missing"), "nobody else may write it"
 
 

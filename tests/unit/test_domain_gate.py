@@ -171,7 +171,7 @@ def test_the_call_budget_stops_the_run_exactly_at_its_number(rule: Rule) -> None
 
 
 def test_reasons_are_words_a_model_can_act_on() -> None:
-    assert "look first" in decide(intent(UNKNOWN), knows(IN_DOUBT)).reason
+    assert "check first" in decide(intent(UNKNOWN), knows(IN_DOUBT)).reason
     assert "'mail:a@b'" in decide(intent(ASKED), NOTHING).reason
     assert "c1" in decide(intent(EFFECT), knows(IN_DOUBT)).reason
 

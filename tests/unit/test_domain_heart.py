@@ -17,9 +17,9 @@ from jackline.domain.signals import (
     CheckEnded,
     Claimed,
     Input,
+    PendingCheck,
     Recover,
     Recovered,
-    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -141,13 +141,16 @@ def test_what_a_turn_used_is_added_to_what_was_spent() -> None:
 # --- the learnings of an open case -----------------------------------------------------------------------
 
 
+GATE = PendingCheck("learnings", REVIEW, Failure.LEARNINGS)
+
+
 def reviewing(spec: Spec = SPEC, **life: Any) -> State:
-    return drive(working(spec, **life), TurnEnded(AT, Outcome(), Usage(), cases=1)).state
+    return drive(working(spec, **life), TurnEnded(AT, Outcome(), Usage(), checks=(GATE,))).state
 
 
 def test_a_run_with_an_open_case_has_its_learnings_looked_at_before_the_proof() -> None:
-    decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), cases=1))
-    assert decided.commands == (ReviewLearnings(3, REVIEW),)
+    decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), checks=(GATE,)))
+    assert decided.commands == (RunCheck(3, REVIEW, "learnings"),)
     assert (decided.state.life.phase, decided.state.life.goal) == (Phase.PROVING, Phase.PROVING)
     assert kinds(decided) == ["check.started"]
     then = drive(decided.state, CheckEnded(AT, 0))
@@ -172,13 +175,15 @@ def test_unresolved_learnings_fail_the_run_and_a_resume_works_again(spec: Spec) 
 def test_a_crash_in_the_review_or_in_the_proof_after_it_leads_to_the_review_again() -> None:
     for state in (reviewing(), drive(reviewing(), CheckEnded(AT, 0)).state):
         again = State("run", state.spec, state.life)
-        assert isinstance(drive(again, Claimed(AT), SETTLED._replace(cases=1)).commands[0], ReviewLearnings)
-        assert isinstance(drive(again, Claimed(AT), SETTLED._replace(cases=0)).commands[0], RunCheck)
+        for checks, name in (((GATE,), "learnings"), ((), "proof")):
+            (order,) = drive(again, Claimed(AT), SETTLED._replace(checks=checks)).commands
+            assert isinstance(order, RunCheck)
+            assert order.name == name
 
 
 def test_calls_that_are_settled_first_do_not_make_it_forget_the_case() -> None:
-    decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), open_calls=1, cases=1), SETTLED)
-    assert isinstance(decided.commands[0], ReviewLearnings)
+    decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), open_calls=1, checks=(GATE,)), SETTLED)
+    assert decided.commands[0] == RunCheck(4, REVIEW, "learnings")
 
 
 @pytest.mark.parametrize(("why", "state"), [(Stop.CANCEL, RunState.CANCELLED), (Stop.INTERRUPT, RunState.WAITING)])

@@ -14,9 +14,9 @@ from jackline.domain.signals import (
     CheckEnded,
     Claimed,
     Input,
+    PendingCheck,
     Recover,
     Recovered,
-    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -43,13 +43,14 @@ OUTCOMES = st.just(Outcome()) | st.builds(
     waits=st.sampled_from([None, None, None, WaitReason.HUMAN]),
     session_lost=st.sampled_from([False, False, False, True]),
 )
+GATE = PendingCheck("learnings", "review", Failure.LEARNINGS)
 USAGES = st.builds(Usage, *[st.integers(0, 3)] * 4)
 STOPS = st.builds(StopWanted, TIMES, st.sampled_from(Stop))
 DOUBTS = st.sampled_from([(), (), (), (), (), ("c1",), ("c1", "c2")])
 ANSWERS: dict[Phase | None, st.SearchStrategy[Input]] = {
-    Phase.RECOVERING: st.builds(Recovered, TIMES, DOUBTS, cases=st.sampled_from([None, None, 0, 1])),
+    Phase.RECOVERING: st.builds(Recovered, TIMES, DOUBTS, checks=st.sampled_from([None, None, (), (GATE,)])),
     Phase.WORKING: st.builds(
-        TurnEnded, TIMES, OUTCOMES, USAGES, st.integers(0, 2), cases=st.sampled_from([0, 0, 1, 2])
+        TurnEnded, TIMES, OUTCOMES, USAGES, st.integers(0, 2), checks=st.sampled_from([(), (), (GATE,), (GATE, GATE)])
     ),
     Phase.PROVING: st.builds(CheckEnded, TIMES, st.sampled_from([0, 1, None])),
 }
@@ -132,8 +133,8 @@ def keeps_its_word(before: State, event: Input | str, decided: Step) -> None:
     if life.state is RunState.SUCCEEDED and before.life.state is not RunState.SUCCEEDED:
         assert not cancelling
         assert before.stopping in {None, Stop.DOUBT}
-        proved = isinstance(event, CheckEnded) and event.exit_code == 0 and not before.reviewing
-        assert not decided.state.cases, "learnings were passed over"
+        proved = isinstance(event, CheckEnded) and event.exit_code == 0 and not before.checks
+        assert not decided.state.checks, "a host check was passed over"
         assert (life.proof is Proof.PROVED) == bool(before.spec.proof) == proved
     if cancelling and decided.ended and before.life.state is RunState.RUNNING and event != CRASH:
         assert life.state is RunState.CANCELLED
@@ -153,7 +154,7 @@ def orders_fit_the_phase(before: State, event: Input | str, decided: Step) -> No
                 assert (life.phase, command.step, command.turn) == (Phase.WORKING, life.step, life.turn)
                 assert decided.state.stopping is None
                 assert before.stopping in {None, Stop.DOUBT}
-            case RunCheck() | ReviewLearnings():
+            case RunCheck():
                 assert (life.phase, command.step) == (Phase.PROVING, life.step)
                 assert decided.state.stopping is None
             case StopWork():

@@ -14,7 +14,7 @@ def cut_off(input: str) -> Call:
 
 def test_commits_are_told_as_facts() -> None:
     told = packet((), (), ("abc one", "def two"))
-    assert "Commits that you made already:\n- abc one\n- def two" in told
+    assert "Commits you already made:\n- abc one\n- def two" in told
     assert "Commits" not in packet((), ())
 
 
@@ -22,14 +22,14 @@ def test_what_was_cut_off_is_told_first_and_whole_with_a_note_not_to_repeat_it()
     text = '{"command":"' + "x" * 500 + '"}'
     told = packet((), (), ("abc one",), (cut_off(input=text),))
     assert text in told
-    assert told.index("Make each of them again now") < told.index("do not make them a second time")
-    assert told.index("do not make them a second time") < told.index("Commits")
+    assert told.index("Make each of them again now") < told.index("do not repeat it")
+    assert told.index("do not repeat it") < told.index("Commits")
 
 
 def test_who_cannot_be_refused_anything_is_not_told_so() -> None:
     told = packet((), (), (), (cut_off("{}"),), held=False)
-    assert "do not make them a second time" in told
-    assert "refused" not in told
+    assert "do not repeat it" in told
+    assert "denied" not in told
 
 
 def test_what_was_done_since_or_is_to_be_made_again_is_not_told_as_not_happened() -> None:
@@ -44,13 +44,13 @@ def test_of_what_repeats_freely_only_a_persons_word_is_told() -> None:
     void = cut_off("{}")._replace(state=CallState.VOID)
     assert "Known not" not in packet((void,), ())
     assert "Known not to have happened:\n- Bash {}" in packet((void._replace(answer="did-not"),), ())
-    assert "a person said: do it again" in packet((void._replace(answer="retry"),), ())
+    assert "a person decided: do it again" in packet((void._replace(answer="retry"),), ())
 
 
 def test_what_was_agreed_to_is_told_once_until_it_is_made() -> None:
     asked = cut_off("{}")._replace(state=CallState.DENIED, decision=Decision.ASK)
     allowed = (asked._replace(answer="allow"), asked._replace(id="c2", answer="allow"))
     told = packet(allowed, ())
-    assert told.endswith("\n\nAgreed to since you asked; make it now, if it is still wanted:\n- Bash {}")
-    assert "Agreed" not in packet((asked,), ())
-    assert "Agreed" not in packet((*allowed, cut_off("{}")._replace(id="c3")), ())
+    assert told.endswith("\n\nApproved since you asked; make the call now if it is still needed:\n- Bash {}")
+    assert "Approved" not in packet((asked,), ())
+    assert "Approved" not in packet((*allowed, cut_off("{}")._replace(id="c3")), ())

@@ -16,8 +16,8 @@ from jackline.app.canary_request import request
 from jackline.domain.states import Decision
 from jackline.engine.command import CommandResult, run_command
 from jackline.engine.http_door import HttpDoor
+from jackline.engine.launch import write_files
 from jackline.engine.ledger import Answer
-from jackline.engine.starting import write_files
 from jackline.fake.pointing import point
 from jackline.fake.script import Reply, Script
 from jackline.fake.server import FakeModel

@@ -20,7 +20,7 @@ from jackline.domain.changes import VARIABLE
 from jackline.domain.records import Turn
 from jackline.domain.states import Role
 from jackline.engine import inside, marks
-from jackline.engine.launching import Place, request_of, server_of
+from jackline.engine.launch import LaunchContext, build_mcp_server, build_request
 from jackline.engine.settings import inherited
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def plan(request: Request, home: Home) -> Planned:
     adapter = agents.load(home.config, spec.agent)
     found = agents.find(home.path, home.config, adapter, os.environ)
     place = _place(request, home, spec.agent, found.binary or adapter.declaration.binary)
-    asked = request_of(spec, _turn(request, spec, adapter), adapter, place, resumes=_resumes(spec, adapter))
+    asked = build_request(spec, _turn(request, spec, adapter), adapter, place, resumes=_resumes(spec, adapter))
     launch = adapter.launch(asked)
     return Planned(
         agent=spec.agent,
@@ -86,14 +86,14 @@ def plan(request: Request, home: Home) -> Planned:
     )
 
 
-def _place(request: Request, home: Home, agent: str, binary: str) -> Place:
-    return Place(
+def _place(request: Request, home: Home, agent: str, binary: str) -> LaunchContext:
+    return LaunchContext(
         folder=os.path.join(home.folder(request.run_id or RUN), "agent"),
         gate=GATE,
         token=TOKEN,
         binary=binary,
         environ=os.environ,
-        mcp=server_of(offered(home.config, os.environ)[0], _inside(request, home, agent)),
+        mcp=build_mcp_server(offered(home.config, os.environ)[0], _inside(request, home, agent)),
     )
 
 

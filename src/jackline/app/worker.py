@@ -1,7 +1,8 @@
-"""Working on runs from this process: attempts one after the other, short waits in between, files written at the end."""
+"""Works on runs in this process: one attempt after the other, with short waits between, then writes the run's files."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 from functools import partial
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 
 
 def settings_of(home: Home) -> Settings:
-    """What the engine needs to know of this home."""
+    """Build the engine settings of a home."""
     server, missing = offered(home.config, os.environ)
     return Settings(
         home=home.path,
         host=clock.host_name(),
         lease_ms=round(home.config.number("lease_seconds") * 1000),
-        meanwhile=_get_ready,
+        meanwhile=_preload,
         changed=partial(dashboard.changed, home),
         database=handed_over(home.config),
         server=server,
@@ -41,38 +42,38 @@ def settings_of(home: Home) -> Settings:
     )
 
 
-def _get_ready() -> None:
-    """Load what the first call needs, where an agent waits for it, and the end, where a person does."""
+def _preload() -> None:
+    """Import what the first call and the end of the run need, while the agent starts."""
     import jackline.engine.weigh
     import jackline.views.export  # noqa: F401
 
 
 def work(home: Home, run: Run, on_start: OnStart) -> Run:
-    """Attempt after attempt until the run ends, or waits for more than the backoff of a transient failure."""
+    """Make attempts until the run ends, or waits for more than the backoff of a transient failure."""
     home.make()
     diagnostics.start(home.path)
     home.store(create=True)
     with dashboard.live(home):
-        return _work(home, run, on_start)
+        return _attempt_until_done(home, run, on_start)
 
 
-def _work(home: Home, run: Run, on_start: OnStart) -> Run:
+def _attempt_until_done(home: Home, run: Run, on_start: OnStart) -> Run:
     store, settings = home.store(), settings_of(home)
     while True:
         run = supervise(store, run, partial(agents.load, home.config), settings, on_start)
         dashboard.changed(home)
         _export(home, run)
         faults.reach("views.written")
-        if run.life.reason is not WaitReason.RETRY or not _wait(run, on_start):
+        if run.life.reason is not WaitReason.RETRY or not _wait_for_backoff(run, on_start):
             return run
         run = store.run(run.id) or run
-        if run.life.reason is not WaitReason.RETRY:  # cancelled, or carried on by somebody else meanwhile
+        if run.life.reason is not WaitReason.RETRY:  # cancelled, or continued by another process meanwhile
             return run
 
 
-def _wait(run: Run, on_start: OnStart) -> bool:
-    """Sit out a backoff; False if a person interrupts it: the run then stays waiting, with its wake time."""
-    # A queue, because a signal handler may put into it at any instruction; an Event has a lock.
+def _wait_for_backoff(run: Run, on_start: OnStart) -> bool:
+    """Wait for the end of a backoff; False if a person interrupts it: the run keeps waiting until its wake time."""
+    # A SimpleQueue, because a signal handler may put into it at any instruction; an Event has a lock.
     interrupted: queue.SimpleQueue[None] = queue.SimpleQueue()
     on_start(lambda: interrupted.put(None))
     left = (run.life.wake_at or 0) - clock.wall_ms()
@@ -84,11 +85,12 @@ def _wait(run: Run, on_start: OnStart) -> bool:
 
 
 def cancel(home: Home, run: Run) -> Run:
-    """Write the request down; if nobody lives who could heed it, take the run over and end it."""
+    """Store the cancel request; if the run's supervisor is dead, take the run over and end it."""
     store = home.store(create=True)
     run = store.request_cancel(run.id, clock.wall_ms(), fresh_id())
     if run.life.state is RunState.RUNNING and dead_attempt(store, run, settings_of(home)) is not None:
-        run = _end_dead(home, run)
+        with contextlib.suppress(Busy):  # another process took it over meanwhile and will see the request
+            run = supervise(home.store(), run, partial(agents.load, home.config), settings_of(home))
     if run.life.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
         _export(home, run)
     dashboard.changed(home)
@@ -96,15 +98,8 @@ def cancel(home: Home, run: Run) -> Run:
 
 
 def _export(home: Home, run: Run) -> None:
-    """How the run ended matters more than its files: they can be written again when there is room for them."""
+    """Write the run's files; a failure is only a warning, because they can be written again."""
     try:
         home.export(run)
     except JacklineError as error:
         home.warnings.append(f"{error}; `jackline export {run.id}` writes the files again")
-
-
-def _end_dead(home: Home, run: Run) -> Run:
-    try:
-        return supervise(home.store(), run, partial(agents.load, home.config), settings_of(home))
-    except Busy:  # somebody else took it over meanwhile and will see the request
-        return run

@@ -1,4 +1,4 @@
-"""Limits and what was spent against them, cumulative over attempts and resumes. Pure."""
+"""The limits of a run and its usage, cumulative over attempts and resumes. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Limits(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What a run has used so far, over all its attempts."""
+    """The usage of a run so far, over all its attempts."""
 
     wall_ms: int = 0
     iterations: int = 0
@@ -32,11 +32,11 @@ class Spent(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """What counts against the token limit: cached input is counted in `tokens_input` by every provider."""
+        """The tokens that count against the limit; every provider includes cached input in `tokens_input`."""
         return self.tokens_input + self.tokens_output
 
     def plus(self, **more: int) -> Spent:
-        """A new account with these amounts added."""
+        """Return a new account with these amounts added."""
         values = {name: amount + more.pop(name, 0) for name, amount in self._asdict().items()}
         if more:
             message = f"no such account: {', '.join(more)}"
@@ -45,10 +45,10 @@ class Spent(NamedTuple):
 
 
 def exhausted(limits: Limits, spent: Spent) -> str | None:
-    """The first limit that leaves no room for one unit more, in words; None while there is room."""
+    """Describe the first limit that is reached; None if there is room for one more unit of each."""
     for name in ("wall_ms", "iterations", "steps", "calls", "tokens", "usd_micros"):
         limit = getattr(limits, name)
-        # An iteration or a step is counted when it begins, so the last allowed one may still be under way.
+        # An iteration or a step is counted when it begins, so the last allowed one may still be running.
         used = getattr(spent, name)
         if limit is not None and used >= limit:
             return f"{name} {used} of {limit}"

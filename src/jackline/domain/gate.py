@@ -1,4 +1,4 @@
-"""The gate's decision about one call, from its rule and its history. Pure: the ledger asks inside its transaction."""
+"""Decides about one call, from its rule and its history. Pure: the ledger calls it inside its transaction."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ class Intent(NamedTuple):
     door: str
     agent_call: str = ""
     parent_id: str | None = None  # the call that this one is part of
-    since_turn: int = 0  # where the session that asks began: what was done before it does not remember
-    replaces: str | None = None  # the call that a crash cut off and that this one makes again
-    waits_for: str = ""  # what has to be made again before anything else, in words
+    since_turn: int = 0  # first turn of the asking session, which does not remember anything before
+    replaces: str | None = None  # the interrupted call that this one makes again
+    waits_for: str = ""  # the calls to make again first, as text
     mistake: str = ""  # why the input does not fit the tool
-    external: str = ""  # JSON: what the host knew when it was asked, such as the commit that is to be pushed
-    run_id: str = ""  # of the run that asks: a target may have been touched by the one that it was forked from
-    limits: tuple[Limit, ...] = ()  # of each rule that meets in the call; none: its rule's own
+    external: str = ""  # JSON: what the host knew before the call, such as the commit to push
+    run_id: str = ""  # the asking run: the run that it was forked from may have touched the target
+    limits: tuple[Limit, ...] = ()  # one for each rule that matches the call; empty: those of its rule
 
 
 class History(NamedTuple):
-    """What the ledger knows that bears on an intent."""
+    """What the ledger knows about an intent."""
 
     attempt: int
     receipt: Receipt | None  # of the same key, in this run or its ancestors
     same_key: tuple[Call, ...]  # earlier calls with the same key in this run, newest first
     same_target: tuple[Call, ...]  # earlier effects on the target with another key: done or in doubt
     calls: int  # how many calls the run has made
-    of_rule: int  # how many calls of this rule were allowed; where several meet: of the one that is nearest its limit
+    of_rule: int  # allowed calls of this rule; if several match: of the rule closest to its limit
     most_calls: int | None
     after_fork: Receipt | None = None  # of the same key, made by an ancestor after this run was forked from it
-    unsettled: Call | None = None  # an ancestor's effect of the same key whose outcome nobody knows
+    unsettled: Call | None = None  # an ancestor's effect of the same key, in doubt
 
 
 class Admission(NamedTuple):
-    """The answer: what is decided, and why, in words that a model can act on."""
+    """The decision and its reason, in words that a model can act on."""
 
     decision: Decision
     reason: str = ""
@@ -65,57 +65,57 @@ class Admission(NamedTuple):
 
 
 def observed(intent: Intent, history: History) -> Admission:
-    """What to write of a call that runs already, because its agent has no enforced door: that nobody held it."""
+    """Admit a call that is running already, because its agent has no enforced gate."""
     if history.most_calls is not None and history.calls >= history.most_calls:
         return Admission(Decision.ALLOW, f"the run's budget of {history.most_calls} calls is spent", spent=True)
     rule = intent.rule
     if must_be_held(rule):
-        wanted = "denies" if rule.decision is Decision.DENY else "wants a person to agree to"
-        return Admission(Decision.ALLOW, f"rule '{rule.name}' {wanted} {intent.tool}, and nobody held it")
+        verb = "denies" if rule.decision is Decision.DENY else "requires approval for"
+        return Admission(Decision.ALLOW, f"rule '{rule.name}' {verb} {intent.tool}, but the call was not gated")
     return Admission(Decision.ALLOW, "seen in the agent's output", intent.replaces)
 
 
 def must_be_held(rule: Rule) -> bool:
-    """Whether somebody must be able to stop a call of this rule."""
+    """Whether a call of this rule must not run ungated."""
     return rule.decision in {Decision.DENY, Decision.ASK}
 
 
 def is_a_persons(call: Call, *, strict: bool) -> bool:
-    """Whether a run has to wait for a person's word on a call in doubt: not on every unknown one, by default."""
+    """Whether only a person can settle the call; by default not if its class is unknown."""
     return call.state is CallState.IN_DOUBT and (call.call_class is not CallClass.UNKNOWN or strict)
 
 
 def is_asked(call: Call) -> bool:
-    """Whether a person was asked about the call and has not answered."""
+    """Whether the call waits for approval."""
     return call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
 
 
 def decide(intent: Intent, history: History) -> Admission:
-    """Say whether the call may run. Anything but an effect repeats freely while the run lives."""
+    """Decide whether the call may run. Only effects are limited to one execution."""
     if history.most_calls is not None and history.calls >= history.most_calls:
         return Admission(Decision.DENY, f"the run's budget of {history.most_calls} calls is spent", spent=True)
     rule = intent.rule
-    refused = _refused(intent, rule)
-    if refused:
-        return Admission(Decision.DENY, refused)
-    known = _known(intent, history)
-    if known is not None:
-        return known
+    refusal = _find_refusal(intent, rule)
+    if refusal:
+        return Admission(Decision.DENY, refusal)
+    stored = _find_stored_result(intent, history)
+    if stored is not None:
+        return stored
     if intent.waits_for and not _is_approved(history):
-        return Admission(Decision.DENY, f"calls were cut off by a crash; first make them again: {intent.waits_for}")
+        return Admission(Decision.DENY, f"a crash interrupted these calls; make them again first: {intent.waits_for}")
     if rule.call_class is CallClass.EFFECT:
-        return _effect(intent, history)
-    if rule.call_class is CallClass.UNKNOWN and (cut_off := _cut_off(history)) is not None:
-        reason = f"{intent.tool} was cut off by a crash, outcome unknown: look first, then call it again"
-        return Admission(Decision.DENY, reason, cut_off.id)
-    # One that is made again was counted when it was cut off.
-    used_up = None if intent.replaces else _used_up(rule, history)
-    admitted = used_up or _free(intent, history)
+        return _decide_effect(intent, history)
+    if rule.call_class is CallClass.UNKNOWN and (interrupted := _find_interrupted(history)) is not None:
+        reason = f"a crash interrupted {intent.tool}, outcome unknown: check first, then call it again"
+        return Admission(Decision.DENY, reason, interrupted.id)
+    # A call that is made again was counted when it was interrupted.
+    over_limit = None if intent.replaces else _check_limit(rule, history)
+    admitted = over_limit or _decide_repeatable(intent, history)
     return admitted._replace(original=intent.replaces or admitted.original)
 
 
-def _refused(intent: Intent, rule: Rule) -> str:
-    """Why the call is denied whatever happened before; with a hint, because a model reads it."""
+def _find_refusal(intent: Intent, rule: Rule) -> str:
+    """Why the call is denied whatever its history; with the rule's hint, because a model reads it."""
     if intent.mistake:
         return intent.mistake
     if rule.decision is not Decision.DENY:
@@ -123,13 +123,13 @@ def _refused(intent: Intent, rule: Rule) -> str:
     return f"rule '{rule.name}' denies {intent.tool}" + (f": {rule.hint}" if rule.hint else "")
 
 
-def _known(intent: Intent, history: History) -> Admission | None:
-    """The result that stands in the ledger already. It touches nothing, so it is given at any time."""
+def _find_stored_result(intent: Intent, history: History) -> Admission | None:
+    """A result that is in the ledger already; returning it has no effect, so it is always allowed."""
     if history.receipt is not None:
         return Admission(Decision.STORED, "done before; this is the stored result", history.receipt.call_id)
     if intent.rule.replay is not Replay.RELAUNCH:
         return None
-    # Who made it in this attempt knows the result; who asks again wants it again.
+    # An agent that made it in this attempt knows the result; if it asks again, it wants to run it again.
     done = (call for call in history.same_key if call.state is CallState.DONE and call.attempt < history.attempt)
     finished = next(done, None)
     if finished is None:
@@ -137,38 +137,41 @@ def _known(intent: Intent, history: History) -> Admission | None:
     return Admission(Decision.STORED, "finished before; this is its output", finished.id)
 
 
-def _effect(intent: Intent, history: History) -> Admission:
-    for call in sorted(history.same_key, key=_is_settled):  # an open one decides before any later word
-        answered = _answered(call)
-        if answered is not None:
-            return _within(intent.rule, history, call, answered)
-    # Only now: a stored result, or a repeat of what did not happen, is not one more effect.
-    used_up = _used_up(intent.rule, history)
-    if used_up is not None:
-        return used_up
+def _decide_effect(intent: Intent, history: History) -> Admission:
+    open_states = {CallState.PREPARED, CallState.IN_DOUBT}
+    for call in sorted(history.same_key, key=lambda call: call.state not in open_states):  # open calls decide first
+        admission = _decide_by_earlier(call)
+        if admission is not None:
+            # An approved call is an effect that was not made yet, so it counts against the rule's limit.
+            approved = call.state is CallState.DENIED and admission.decision is Decision.ALLOW
+            return (approved and _check_limit(intent.rule, history)) or admission
+    # Only now: a stored result, or a repeat of a call that did not happen, is not another effect.
+    over_limit = _check_limit(intent.rule, history)
+    if over_limit is not None:
+        return over_limit
     if history.after_fork is not None:
-        reason = f"run {history.after_fork.run_id} has done this after the fork; a person must agree to do it again"
+        reason = f"run {history.after_fork.run_id} did this after the fork; repeating it needs approval"
         return Admission(Decision.ASK, reason, history.after_fork.call_id)
     if history.unsettled is not None:
         call = history.unsettled
-        reason = f"call {call.id} of run {call.run_id} may have done this already; a person must agree to do it again"
+        reason = f"call {call.id} of run {call.run_id} may have done this already; repeating it needs approval"
         return Admission(Decision.ASK, reason, call.id)
-    known = _moved_target(intent, history)
-    if known is not None:
-        reason = f"'{intent.target}' was already touched by call {known.id} with other content; a person must agree"
-        return Admission(Decision.ASK, reason, known.id)
-    return Admission(intent.rule.decision, _asked(intent) if intent.rule.decision is Decision.ASK else "")
+    earlier = _find_forgotten(intent, history)
+    if earlier is not None:
+        reason = f"'{intent.target}' was already touched by call {earlier.id} with other content; this needs approval"
+        return Admission(Decision.ASK, reason, earlier.id)
+    return Admission(intent.rule.decision, _describe_question(intent) if intent.rule.decision is Decision.ASK else "")
 
 
-def _answered(call: Call) -> Admission | None:
-    """What an earlier call of the same key already settles about this one."""
+def _decide_by_earlier(call: Call) -> Admission | None:
+    """The decision that follows from an earlier call of the same key, if any."""
     match call.state, call.answer:
         case CallState.PREPARED, _:
-            return Admission(Decision.DENY, f"the same effect is under way as call {call.id}", call.id)
+            return Admission(Decision.DENY, f"call {call.id} is making the same effect now", call.id)
         case CallState.IN_DOUBT, _:
             return Admission(Decision.DENY, f"call {call.id} may have done this already; it is in doubt", call.id)
         case _, "skip" | "deny":
-            return Admission(Decision.DENY, f"a person said: do not do this (call {call.id})", call.id)
+            return Admission(Decision.DENY, f"denied by a person (call {call.id})", call.id)
         case CallState.DENIED, "allow":
             return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", call.id)
         case CallState.VOID, _:
@@ -179,61 +182,51 @@ def _answered(call: Call) -> Admission | None:
 
 
 def _is_approved(history: History) -> bool:
-    """Whether a person agreed to this very call: then it need not wait for others."""
+    """Whether a person approved this very call: then it does not wait for others."""
     return any(call.state is CallState.DENIED and call.answer == "allow" for call in history.same_key)
 
 
-def _within(rule: Rule, history: History, call: Call, answered: Admission) -> Admission:
-    """Approved calls are effects that were not made yet: they count against the rule's limit, too."""
-    approved = call.state is CallState.DENIED and answered.decision is Decision.ALLOW
-    return (approved and _used_up(rule, history)) or answered
-
-
-def _is_settled(call: Call) -> bool:
-    return call.state not in {CallState.PREPARED, CallState.IN_DOUBT}
-
-
-def _used_up(rule: Rule, history: History) -> Admission | None:
+def _check_limit(rule: Rule, history: History) -> Admission | None:
     if rule.most is None or history.of_rule < rule.most:
         return None
-    return Admission(Decision.DENY, f"rule '{rule.name}' allows {rule.most} in one run; that many were made")
+    return Admission(Decision.DENY, f"rule '{rule.name}' allows {rule.most} per run; the run has made that many")
 
 
-def _moved_target(intent: Intent, history: History) -> Call | None:
-    """A model that lost its memory rewords the mail: only what was done before this attempt or session counts."""
-    earlier = (call for call in history.same_target if _is_forgotten(call, intent, history))
-    return next(earlier, None) if intent.target else None
+def _find_forgotten(intent: Intent, history: History) -> Call | None:
+    """An effect on the same target that the asking session does not remember: it may reword the same mail."""
+    if not intent.target:
+        return None
+    for call in history.same_target:
+        inherited = bool(intent.run_id) and call.run_id != intent.run_id
+        if inherited or call.attempt < history.attempt or call.turn < intent.since_turn:
+            return call
+    return None
 
 
-def _is_forgotten(call: Call, intent: Intent, history: History) -> bool:
-    inherited = bool(intent.run_id) and call.run_id != intent.run_id
-    return inherited or call.attempt < history.attempt or call.turn < intent.since_turn
-
-
-def _asked(intent: Intent) -> str:
+def _describe_question(intent: Intent) -> str:
     touches = f" touches '{intent.target}'" if intent.target else " runs"
-    return f"rule '{intent.rule.name}' wants a person to agree before {intent.tool}{touches}"
+    return f"rule '{intent.rule.name}' requires approval before {intent.tool}{touches}"
 
 
-def _cut_off(history: History) -> Call | None:
-    """The call that a crash cut off, unless this attempt was warned of it or it was made again since."""
+def _find_interrupted(history: History) -> Call | None:
+    """The call that a crash interrupted, unless this attempt was warned of it or it was made again since."""
     for call in history.same_key:
         if call.state is CallState.IN_DOUBT:
             return call
-        if call.decision is Decision.DENY and call.original is None:  # it had to wait: that was no warning
+        if call.decision is Decision.DENY and call.original is None:  # it had to wait, which was not a warning
             continue
         if call.decision is not Decision.DENY or call.attempt == history.attempt:
             return None
     return None
 
 
-def _free(intent: Intent, history: History) -> Admission:
-    """What repeats freely; where a rule wants a person to agree, one answer holds for every repeat."""
+def _decide_repeatable(intent: Intent, history: History) -> Admission:
+    """Decide a call that may be repeated; if its rule asks, one answer applies to every repeat."""
     if intent.rule.decision is not Decision.ASK:
         return Admission(Decision.ALLOW)
     for call in history.same_key:
         if call.answer == "deny":
-            return Admission(Decision.DENY, f"a person said: do not do this (call {call.id})", call.id)
+            return Admission(Decision.DENY, f"denied by a person (call {call.id})", call.id)
         if call.answer == "allow" or call.decision is Decision.ALLOW:
             return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", call.id)
-    return Admission(Decision.ASK, _asked(intent))
+    return Admission(Decision.ASK, _describe_question(intent))

@@ -1,4 +1,4 @@
-"""What is known of an agent's health from its last turn: whether it rests, why and until when. Pure."""
+"""The health of an agent after its last turn: whether it rests, why and until when. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jackline.domain.outcome import Outcome
 
 _MINUTE_MS = 60_000
-# How long an agent is left alone where nobody named a time. Another try is cheap, one every minute all night is not.
+# How long an agent rests if no reset time is known. One more try is cheap, one every minute all night is not.
 _REST_MS = {
     Failure.LIMIT: 60 * _MINUTE_MS,
     Failure.BILLING: 60 * _MINUTE_MS,
@@ -21,11 +21,11 @@ _REST_MS = {
     Failure.OVERLOADED: 5 * _MINUTE_MS,
     Failure.CONNECTIVITY: 2 * _MINUTE_MS,
 }
-_MENDED_BY_HAND = frozenset({Failure.AUTHENTICATION, Failure.BILLING})
+_FIXED_BY_HAND = frozenset({Failure.AUTHENTICATION, Failure.BILLING})
 
 
 class Health(NamedTuple):
-    """How an agent's last turn left it; `until` is 0 for one that is well."""
+    """The state of an agent after its last turn; `until` is 0 if it is healthy."""
 
     agent: str
     failure: str = ""
@@ -35,20 +35,20 @@ class Health(NamedTuple):
 
 
 def health_of(agent: str, outcome: Outcome, at: int) -> Health | None:
-    """What a turn's outcome says of the agent itself; None for what is this turn's own affair."""
+    """Derive the agent's health from a turn's outcome; None if the outcome concerns only this turn."""
     if outcome.failure is None:
         return Health(agent, at=at)
     if outcome.failure not in _REST_MS:
         return None
-    named = outcome.resets_at if outcome.resets_at is not None and outcome.resets_at > at else None
-    until = named if named is not None else at + _REST_MS[outcome.failure]
+    reset = outcome.resets_at
+    until = reset if reset is not None and reset > at else at + _REST_MS[outcome.failure]
     return Health(agent, str(outcome.failure), outcome.detail, until, at)
 
 
 def resting(known: Iterable[Health], at: int, named: str = "") -> dict[str, int]:
-    """The agents that are better left alone now, each with the time until when.
+    """The agents not to use now, each with the time until when.
 
-    The one that a person named is tried although it was refused: they may have logged in, or paid, a moment ago.
+    The agent `named` by a person is tried even after a refusal: they may have logged in, or paid, meanwhile.
     """
-    tired = (one for one in known if one.until > at)
-    return {one.agent: one.until for one in tired if one.agent != named or one.failure not in _MENDED_BY_HAND}
+    resting_now = (one for one in known if one.until > at)
+    return {one.agent: one.until for one in resting_now if one.agent != named or one.failure not in _FIXED_BY_HAND}

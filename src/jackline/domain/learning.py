@@ -1,4 +1,4 @@
-"""Whether a learning has come to something in the repository: a tracked file, or the reason why there is none. Pure."""
+"""Decides whether a learning is resolved: it is in a tracked file, or has a reason why not. Pure."""
 
 from __future__ import annotations
 
@@ -15,38 +15,47 @@ if TYPE_CHECKING:
 REVIEW = "jackline case learning review --require-resolved"
 
 
+def resume_section(case_ids: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The open cases of a run, as a section of the resume prompt: its title and its items."""
+    return "Your open cases; `jackline case handoff` prints what you need to know about them:", case_ids
+
+
 class Unresolved(NamedTuple):
-    """A learning that nobody will find again, and what it lacks."""
+    """An unresolved learning, and what it lacks."""
 
     entry: Entry
     lacks: str
 
 
 def paths_of(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """The files that learnings without a reason name, each once: what git is to be asked about."""
-    named = (str(one.data.get("path") or "") for one in entries if _is_asked(one))
+    """The files named by learnings without a reason, without duplicates: to look up in git."""
+    named = (
+        str(one.data.get("path") or "")
+        for one in entries
+        if one.kind is EntryKind.LEARNING and not one.data.get("reason")
+    )
     return tuple(dict.fromkeys(path for path in named if path))
 
 
 def unresolved(entries: Iterable[Entry], tracked: Collection[str] | None) -> list[Unresolved]:
-    """The learnings that are neither in a tracked file nor have a reason; other entries are passed over.
+    """The learnings that are neither in a tracked file nor have a reason; other entries are ignored.
 
-    `tracked` is None where git could not be asked.
+    `tracked` is None if git could not be run.
     """
-    judged = (Unresolved(one, _lacks(one, tracked)) for one in entries if one.kind is EntryKind.LEARNING)
+    judged = (Unresolved(one, _find_lack(one, tracked)) for one in entries if one.kind is EntryKind.LEARNING)
     return [one for one in judged if one.lacks]
 
 
 def line(one: Unresolved) -> str:
-    """One unresolved learning for a person or an agent."""
+    """Describe one unresolved learning in one line."""
     return f"{one.entry.id} {one.entry.text}: {one.lacks}"
 
 
 class Review(NamedTuple):
-    """What the cases of a run came to."""
+    """The result of reviewing the open cases of a run."""
 
-    case_ids: tuple[str, ...] = ()  # those that are still open
-    unresolved: tuple[str, ...] = ()  # the ids of learnings; with the case's, if there is more than one
+    case_ids: tuple[str, ...] = ()  # the open ones
+    unresolved: tuple[str, ...] = ()  # ids of learnings, with the case id if there are several cases
     first: str = ""  # the case of the first of them
     output: str = ""
 
@@ -54,15 +63,15 @@ class Review(NamedTuple):
 def review(
     cases: Sequence[Case], entries: Mapping[str, Sequence[Entry]], tracked: Mapping[str, Collection[str] | None]
 ) -> Review:
-    """Look at the open cases; a closed one has passed its own gate. `entries` and `tracked` are by the case's id."""
+    """Review the open cases; a closed one has passed its own gate. `entries` and `tracked` are keyed by case id."""
     still_open = [case for case in cases if case.status is CaseStatus.OPEN]
     found = [(case, one) for case in still_open for one in unresolved(entries[case.id], tracked[case.id])]
     names = tuple(f"{case.id} {one.entry.id}" if len(still_open) > 1 else one.entry.id for case, one in found)
     first = found[0][0].id if found else ""
-    return Review(tuple(case.id for case in still_open), names, first, "\n".join(_told(still_open, found)))
+    return Review(tuple(case.id for case in still_open), names, first, "\n".join(_render_review(still_open, found)))
 
 
-def _told(cases: Sequence[Case], found: Sequence[tuple[Case, Unresolved]]) -> Iterable[str]:
+def _render_review(cases: Sequence[Case], found: Sequence[tuple[Case, Unresolved]]) -> Iterable[str]:
     for case in cases:
         own = [one for of, one in found if of.id == case.id]
         learnings = case.counts.get(EntryKind.LEARNING, 0)
@@ -70,11 +79,7 @@ def _told(cases: Sequence[Case], found: Sequence[tuple[Case, Unresolved]]) -> It
         yield from (f"  {line(one)}" for one in own)
 
 
-def _is_asked(entry: Entry) -> bool:
-    return entry.kind is EntryKind.LEARNING and not entry.data.get("reason")
-
-
-def _lacks(entry: Entry, tracked: Collection[str] | None) -> str:
+def _find_lack(entry: Entry, tracked: Collection[str] | None) -> str:
     if entry.data.get("reason"):
         return ""
     path = str(entry.data.get("path") or "")

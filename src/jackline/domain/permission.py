@@ -1,6 +1,6 @@
-"""What a person agreed to before a run began: rules, by name, whose calls need not be asked about. Pure.
+"""Rules that a person approved before a run began, by name: their calls need no approval. Pure.
 
-It never turns a `deny` into anything: whoever wants that changes the rule.
+It never changes a `deny`: edit the rule for that.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from jackline.domain.rule import Rule
 
 EFFECTS = "effects"  # every rule that asks
-_NO_RULES = frozenset({OTHERS, *map(str, CallClass)})  # what stands in a joined name besides rules, and asks nothing
+_NO_RULES = frozenset({OTHERS, *map(str, CallClass)})  # parts of a joined name that are not rules, and never ask
 
 
 def permitted(rule: Rule, allowed: Collection[str]) -> Rule:
-    """The rule as it counts in a run that was given these names: `ask` becomes `allow` where all of it is agreed to."""
+    """Turn the rule's `ask` into `allow` if every part of it is approved."""
     if rule.decision is not Decision.ASK or not allowed:
         return rule
     names = set(rule.name.split(JOINED)) - _NO_RULES
-    agreed = EFFECTS in allowed or (bool(names) and names <= set(allowed))
-    return rule._replace(decision=Decision.ALLOW) if agreed else rule
+    approved = EFFECTS in allowed or (bool(names) and names <= set(allowed))
+    return rule._replace(decision=Decision.ALLOW) if approved else rule

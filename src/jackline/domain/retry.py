@@ -1,4 +1,4 @@
-"""Retry and backoff: how often a transient failure is tried again and how long to wait before. Pure."""
+"""Retry and backoff: how often a transient failure is retried, and how long to wait before each retry. Pure."""
 
 from __future__ import annotations
 

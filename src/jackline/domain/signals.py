@@ -1,4 +1,4 @@
-"""What the heart hears and what it orders: the inputs and commands of `heart.step`. Pure values."""
+"""The inputs and commands of the run machine. Pure values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.domain.outcome import Outcome, Usage
-    from jackline.domain.states import Role
+    from jackline.domain.states import Failure, Role
+
+PROOF = "proof"
 
 
 class Stop(StrEnum):
-    """Why a turn or a check that is under way is being ended."""
+    """Why a running turn or check is being stopped."""
 
     CANCEL = "cancel"
     INTERRUPT = "interrupt"
@@ -26,42 +28,50 @@ class Stop(StrEnum):
     DOUBT = "doubt"
     APPROVAL = "approval"
     UNGATED = "ungated"
-    STUCK = "stuck"  # the agent does not make again what was cut off
+    STUCK = "stuck"  # the agent does not make the interrupted calls again
+
+
+class PendingCheck(NamedTuple):
+    """A host check that the run has to pass before its proof. The engine knows by its name how to make it."""
+
+    name: str
+    command: str  # stored with the check's result
+    failure: Failure  # of a run that does not pass
 
 
 class Claimed(NamedTuple):
-    """The lease is ours; the old attempt may have left things behind."""
+    """This attempt holds the lease; an earlier one may have left processes and open calls behind."""
 
     at: int
 
 
 class Recovered(NamedTuple):
-    """Leftovers are ended and open calls are settled, but for these, which only a person can judge."""
+    """Orphaned processes are killed and open calls are settled, except the doubts, which only a person can settle."""
 
     at: int
     doubts: tuple[str, ...] = ()
-    resting: Mapping[str, int] = NOTHING  # agents better left alone, with the time until when
-    usage: Usage | None = None  # of a turn that was cut off and never charged
-    asked: tuple[str, ...] = ()  # calls that wait for a person's word
+    resting: Mapping[str, int] = NOTHING  # agents not to use now → until when
+    usage: Usage | None = None  # of an interrupted turn, never charged
+    asked: tuple[str, ...] = ()  # calls that wait for approval
     asked_at: int | None = None  # when the first of them was asked
-    evidence: str = ""  # what is known of the doubts, for who has to judge them
-    cases: int | None = None  # open cases of the run, where the proof is what comes next
+    evidence: str = ""  # what is known about the doubts, for the person who settles them
+    checks: tuple[PendingCheck, ...] | None = None  # None: the checks of the last turn still apply
 
 
 class TurnEnded(NamedTuple):
-    """The agent's whole tree is gone; `open_calls` were allowed and never reported back."""
+    """The agent's whole process tree is dead; `open_calls` were allowed and never reported back."""
 
     at: int
     outcome: Outcome
     usage: Usage
     open_calls: int = 0
     resting: Mapping[str, int] = NOTHING
-    forced: int = 0  # calls that a crash cut off and that were not made again
-    cases: int = 0  # open cases of the run, if it ended well: their learnings are looked at before the proof
+    forced: int = 0  # interrupted calls that were not made again
+    checks: tuple[PendingCheck, ...] = ()  # to make before the proof, if the turn ended well
 
 
 class CheckEnded(NamedTuple):
-    """The proof was run by the host, or the learnings of the run's cases were looked at."""
+    """A host check ended; `exit_code` is None if it was killed or could not be started."""
 
     at: int
     exit_code: int | None
@@ -69,7 +79,7 @@ class CheckEnded(NamedTuple):
 
 
 class StopWanted(NamedTuple):
-    """A person, a clock, a budget or the gate wants the work to end."""
+    """A person, a timeout, a budget or the gate wants the work to stop."""
 
     at: int
     why: Stop
@@ -80,10 +90,10 @@ Input = Claimed | Recovered | TurnEnded | CheckEnded | StopWanted
 
 
 class Recover(NamedTuple):
-    """End leftovers, settle open calls, probe what is in doubt."""
+    """Kill orphaned processes, settle open calls, probe calls in doubt."""
 
     step: int
-    gave_up: bool = False  # we ended the turn because its time had run out: what it hung in is not forced on it again
+    gave_up: bool = False  # the turn timed out: the call in which it hung is not forced on it again
 
 
 class StartTurn(NamedTuple):
@@ -95,23 +105,17 @@ class StartTurn(NamedTuple):
 
 
 class RunCheck(NamedTuple):
-    """Run the proof."""
+    """Make a host check."""
 
     step: int
     command: str
-
-
-class ReviewLearnings(NamedTuple):
-    """Look whether what was learned has come to something in the repository."""
-
-    step: int
-    command: str
+    name: str = PROOF
 
 
 class StopWork(NamedTuple):
-    """TERM, grace, KILL of whatever is under way."""
+    """Stop the running turn or check: SIGTERM, grace period, SIGKILL."""
 
     why: Stop
 
 
-Command = Recover | StartTurn | RunCheck | ReviewLearnings | StopWork
+Command = Recover | StartTurn | RunCheck | StopWork

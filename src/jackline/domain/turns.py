@@ -1,4 +1,4 @@
-"""What the turns of a run tell together: what they cost, and which sessions were lost on the way. Pure."""
+"""Summaries over the turns of a run: their cost, and the sessions that were lost. Pure."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 def run_cost(run: Run, turns: Sequence[Turn]) -> int | None:
-    """Millionths of a dollar; None if nothing was told and an agent worked on it that tells no cost."""
-    told = run.life.spent.usd_micros
-    return told if told or all(_tells_cost(run.spec, turn) for turn in turns) else None
+    """The cost in millionths of a dollar; None if none was reported and one of its agents reports no cost."""
+    cost = run.life.spent.usd_micros
+    return cost if cost or all(_reports_cost(run.spec, turn) for turn in turns) else None
 
 
 def turn_cost(spec: Spec, turn: Turn) -> int | None:
-    """The same of one turn."""
-    told = turn.spent.usd_micros
-    return told if told or _tells_cost(spec, turn) else None
+    """The cost of one turn in millionths of a dollar; None if its agent reports no cost."""
+    cost = turn.spent.usd_micros
+    return cost if cost or _reports_cost(spec, turn) else None
 
 
 def lost_sessions(turns: Sequence[Turn]) -> list[str]:
-    """One line for each session that its agent did not know any more.
+    """One line for each session that its agent no longer knew.
 
-    After any other mistake of an agent the attempt is over, so a fresh session in the same one tells the loss.
+    Any other agent error ends the attempt, so a fresh session in the same attempt means that the old one was lost.
     """
     return [
         f"session {turn.session} was not known to {turn.agent}; a fresh one was begun"
@@ -39,5 +39,5 @@ def lost_sessions(turns: Sequence[Turn]) -> list[str]:
     ]
 
 
-def _tells_cost(spec: Spec, turn: Turn) -> bool:
+def _reports_cost(spec: Spec, turn: Turn) -> bool:
     return spec.manners.get(turn.agent, Manner()).tells_cost

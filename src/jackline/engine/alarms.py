@@ -1,4 +1,4 @@
-"""The clocks over a turn or a check: its timeout, the run's wall-clock budget, an agent's silence. They only tell."""
+"""The timeouts of a turn or a check: its own, the wall-clock budget of the run, an idle agent. They stop nothing."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from jackline.domain.records import Spec
 
 WORDS = {
-    Stop.WALL: "it took longer than its timeout",
-    Stop.IDLE: "the agent printed nothing for longer than the idle timeout",
+    Stop.WALL: "it exceeded its timeout",
+    Stop.IDLE: "the agent printed nothing within the idle timeout",
     Stop.BUDGET: "budget spent: wall clock",
 }
 
 
 class Alarms:
-    """What may run out while something is under way; the budget counts from before this attempt."""
+    """The timeouts that apply now; the wall-clock budget includes earlier attempts."""
 
     def __init__(self, spec: Spec, spent_wall_ms: int) -> None:
-        """The attempt begins now."""
+        """Start the wall-clock budget of this attempt."""
         self._spec = spec
         limit = spec.limits.wall_ms
         self._budget_until = None if limit is None else boot_ms() + max(0, limit - spent_wall_ms)
@@ -32,17 +32,17 @@ class Alarms:
         self._is_over: Callable[[], bool] = lambda: False
 
     def start(self, last_output: Callable[[], int] | None = None, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Something is under way from now on; only an agent can be silent for too long."""
+        """Start the timeouts of a turn or check; without `last_output` there is no idle timeout."""
         self._until = boot_ms() + self._spec.turn_timeout_ms
         self._last_output, self._is_over = last_output, is_over
 
     def clear(self) -> None:
-        """Nothing is under way any more, or it is being stopped already."""
+        """End the timeouts: the job has ended or is being stopped."""
         self._until = None
 
     def next(self) -> tuple[float, Stop] | None:
-        """How many seconds until which clock runs out; None while none is running."""
-        if self._until is None or self._is_over():  # what only remains to be written down cannot be late
+        """The seconds until the next timeout and which one it is; None if there is none."""
+        if self._until is None or self._is_over():  # a job that only has to be stored cannot time out
             return None
         ends = [(self._until, Stop.WALL)]
         if self._budget_until is not None:

@@ -1,6 +1,6 @@
-"""One attempt, from claim to end: hear, decide, write down, carry out. Read this first.
+"""One attempt, from claim to end: take an input, decide, store, execute. Read this first.
 
-The heart decides, the store remembers, the world acts. Nothing is carried out that was not written down before.
+The run machine decides, the store remembers, the runtime acts. Nothing is executed before it is stored.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from jackline.domain.events import canonical
 from jackline.domain.heart import State, Step, step
 from jackline.domain.notices import notice_of
 from jackline.domain.records import Checkpoint
-from jackline.domain.signals import Claimed, ReviewLearnings, RunCheck, StartTurn
+from jackline.domain.signals import Claimed, RunCheck, StartTurn
 from jackline.domain.states import WaitReason
 from jackline.errors import CancelWanted
 from jackline.named import NamedTuple
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Signal(NamedTuple):
-    """An input for the heart, with the records that must be written in the same transaction."""
+    """An input of the run machine, with the records to store in the same transaction."""
 
     input: Input
     turn: Turn | None = None
@@ -37,7 +37,7 @@ class Signal(NamedTuple):
 
 
 class World(Protocol):
-    """Everything outside the heart and the store: processes, clocks, sockets; or a simulation of them."""
+    """Everything outside the run machine and the store: processes, clocks, sockets; or a simulation of them."""
 
     def now(self) -> int:
         """Wall clock, milliseconds."""
@@ -48,20 +48,20 @@ class World(Protocol):
         ...
 
     def carry_out(self, command: Command, run: Run) -> None:
-        """Start what is ordered; its result is heard later."""
+        """Start a command; its result comes as a later input."""
         ...
 
     def hear(self) -> Signal:
-        """Wait for the next thing that happens."""
+        """Wait for the next input."""
         ...
 
     def settle(self) -> None:
-        """The last thing before the run leaves this attempt: account for the time that was spent."""
+        """Account for the time spent, just before the attempt ends."""
         ...
 
 
 def work(store: Store, lease: Lease, run: Run, world: World) -> Run:
-    """Carry a claimed run on until it ends or waits; gives back the run as it then stands."""
+    """Work on a claimed run until it ends or waits; return it in that state."""
     state = State(run.id, run.spec, run.life)
     signal = Signal(Claimed(world.now()))
     while True:
@@ -70,8 +70,8 @@ def work(store: Store, lease: Lease, run: Run, world: World) -> Run:
             world.settle()
         if decided.facts:
             try:
-                run = store.write(lease, _change(decided, signal, world))
-            except CancelWanted:  # asked for since we looked: decide again, knowing it
+                run = store.write(lease, _build_change(decided, signal, world))
+            except CancelWanted:  # requested meanwhile: decide again with it
                 state = state._replace(life=state.life._replace(cancel_requested=True))
                 continue
         if decided.ended:
@@ -82,7 +82,7 @@ def work(store: Store, lease: Lease, run: Run, world: World) -> Run:
         signal = world.hear()
 
 
-def _change(decided: Step, signal: Signal, world: World) -> Change:
+def _build_change(decided: Step, signal: Signal, world: World) -> Change:
     at = world.now()
     return Change(
         at=at,
@@ -93,14 +93,14 @@ def _change(decided: Step, signal: Signal, world: World) -> Change:
         session=signal.session,
         health=signal.health,
         changes=signal.changes,
-        checkpoint=_checkpoint(decided, at),
+        checkpoint=_build_checkpoint(decided, at),
         notice=notice_of(world.new_id(), decided.state.run_id, decided.state.spec, decided.state.life, at),
     )
 
 
-def _checkpoint(decided: Step, at: int) -> Checkpoint | None:
-    """At each boundary between steps, and where the attempt ends."""
-    boundary = any(isinstance(command, StartTurn | ReviewLearnings | RunCheck) for command in decided.commands)
+def _build_checkpoint(decided: Step, at: int) -> Checkpoint | None:
+    """A checkpoint at each boundary between steps, and at the end of the attempt."""
+    boundary = any(isinstance(command, StartTurn | RunCheck) for command in decided.commands)
     if not boundary and not decided.ended:
         return None
     life = decided.state.life

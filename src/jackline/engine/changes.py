@@ -1,6 +1,6 @@
-"""Ask git what a run changed. It only reads: no hook, no pager, no program that a repository's config names is started.
+"""Asks git what a run changed. It only reads: it starts no hook, no pager, no program named by a repository's config.
 
-Why a commit is the run's own stands in `domain.changes`.
+`domain.changes` decides which commits belong to the run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _QUIET = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
-    # A repository that lacks an object on purpose would have it fetched by a command of its own choice.
+    # A partial clone would fetch a missing object, by a command from its config.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "LC_ALL": "C",
@@ -33,7 +33,7 @@ _GIT = (
 )  # fmt: skip
 
 
-# What git itself sets for its hooks and aliases (`git rev-parse --local-env-vars`), as far as it names a place.
+# Variables that git sets for its hooks and aliases (`git rev-parse --local-env-vars`) and that name a repository.
 _BINDING = frozenset(
     (
         "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
@@ -43,12 +43,12 @@ _BINDING = frozenset(
 
 
 def unbound(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what ties git to another repository than the one in which it is asked."""
+    """Remove the variables that bind git to another repository than that of its working directory."""
     return {name: value for name, value in environ.items() if name not in _BINDING}
 
 
 class Git(NamedTuple):
-    """Where git is asked, and below whom."""
+    """Runs git in a folder, below a warden."""
 
     workspace: str
     env: Mapping[str, str]
@@ -56,7 +56,7 @@ class Git(NamedTuple):
     timeout_s: float = _SECONDS
 
     def ask(self, *words: str, stdin: str = "") -> str | None:
-        """What git prints; None if it could not be asked or refused."""
+        """Return the output of git; None if it failed or could not be started."""
         env = {name: value for name, value in self.env.items() if name != VARIABLE and not name.startswith("LC_")}
         try:
             result = run_command(
@@ -77,9 +77,9 @@ class Git(NamedTuple):
 def changes_of(
     run_id: str, workspace: str, env: Mapping[str, str], warden: Warden | None, known: Changes = UNCHANGED
 ) -> Changes | None:
-    """What the run changed in the repository around its workspace; None if git cannot say.
+    """The changes of the run in the repository of its workspace; None if git cannot tell.
 
-    `known` is what was found before: a commit of it stays while it is there, even when its reflog has gone.
+    `known` are the changes found before: their commits stay while they exist, even if their reflog is gone.
     """
     git = Git(workspace, env, warden)
     listed = git.ask(
@@ -90,32 +90,32 @@ def changes_of(
         return None
     earlier = (commit.partition(" ") for commit in known.commits)
     commits = {**{one: subject for one, _, subject in earlier}, **made_by(run_id, entries(listed))}
-    return _told(git, commits) if commits else UNCHANGED
+    return _measure_changes(git, commits) if commits else UNCHANGED
 
 
-def _told(git: Git, commits: dict[str, str]) -> Changes | None:
-    lost = _lost(git, commits)
+def _measure_changes(git: Git, commits: dict[str, str]) -> Changes | None:
+    lost = _find_lost_commits(git, commits)
     if lost is None:
         return None
     kept = {commit: subject for commit, subject in commits.items() if commit not in lost}
     numstat = git.ask(
         "diff-tree", "--stdin", "--root", "-r", "-M", "--numstat", "-z", "--no-commit-id", "--no-ext-diff",
-        "--no-textconv", stdin=_lines(kept),
+        "--no-textconv", stdin=_join_lines(kept),
     )  # fmt: skip
-    return totals(kept, numstat or "")  # a file that cannot be read must not hide that there is a commit
+    return totals(kept, numstat or "")  # an unreadable file must not hide the commit
 
 
-def _lost(git: Git, commits: Iterable[str]) -> set[str] | None:
-    """Those that no ref and no worktree leads to any more: amended away, reset away, or removed altogether."""
-    there = git.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=_lines(commits))
+def _find_lost_commits(git: Git, commits: Iterable[str]) -> set[str] | None:
+    """The commits that no ref and no worktree reaches any more: amended, reset or deleted."""
+    there = git.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=_join_lines(commits))
     if there is None:
         return None
     present = {line.partition(" ")[0] for line in there.splitlines() if line.endswith(" commit")}
-    unreachable = git.ask("rev-list", "--stdin", "--not", "--all", stdin=_lines(present)) if present else ""
+    unreachable = git.ask("rev-list", "--stdin", "--not", "--all", stdin=_join_lines(present)) if present else ""
     if unreachable is None:
         return None
     return (set(commits) - present) | set(unreachable.split())
 
 
-def _lines(words: Iterable[str]) -> str:
+def _join_lines(words: Iterable[str]) -> str:
     return "".join(f"{word}\n" for word in words)

@@ -1,39 +1,103 @@
-"""A check: the host itself runs the proof, in the agent's workspace and under the same warden."""
+"""Host checks: what the host itself verifies after a turn that ended well, one after the other.
+
+A check runs its command in the workspace under the run's warden, or it is a function that only reads. Checks are
+registered by dotted name and imported when they are used, so the engine does not depend on the features behind them.
+"""
 
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from jackline import faults
 from jackline.domain.secrets.masking import Mask
-from jackline.domain.signals import CheckEnded
+from jackline.domain.signals import PROOF, CheckEnded, PendingCheck
+from jackline.domain.states import Failure
 from jackline.engine import threads
 from jackline.engine.attempt import Signal
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from jackline.domain.outcome import Exit
-    from jackline.domain.records import Check
+    from jackline.domain.records import Check, Run
     from jackline.engine.child import Child
     from jackline.engine.process import Warden
+    from jackline.store.contract import Store
 
 _TAIL = 16_384
 
+# In the order in which a run has to pass them.
+HOST_CHECKS = {
+    "learnings": "jackline.engine.review:LEARNINGS",
+    PROOF: "jackline.engine.check:PROOF_CHECK",
+}
+
+
+class CheckResult(NamedTuple):
+    """The result of a check that only reads. `detail` says why the run fails; it is empty if the run passes."""
+
+    exit_code: int
+    output: str
+    detail: str
+
+
+class HostCheck(NamedTuple):
+    """One entry of `HOST_CHECKS`."""
+
+    failure: Failure  # of a run that does not pass
+    # The command to store with the check, or "" if the check does not apply to the run.
+    find_command: Callable[[Store, Run], str]
+    # None: the command is run by the shell.
+    read: Callable[[Store, str, Mapping[str, str], Warden | None], CheckResult] | None = None
+    # A titled list for the agent that continues the run.
+    resume_section: Callable[[Store, str], tuple[str, Sequence[str]]] | None = None
+
+
+PROOF_CHECK = HostCheck(Failure.PROOF, lambda _store, run: run.spec.proof)
+
+
+def load_check(name: str) -> HostCheck:
+    """Import a registered check."""
+    module, _, attribute = HOST_CHECKS[name].partition(":")
+    check: HostCheck = getattr(import_module(module), attribute)
+    return check
+
+
+def find_pending_checks(store: Store, run: Run) -> tuple[PendingCheck, ...]:
+    """The checks that the run has to pass before its proof, which the run machine plans from the spec."""
+    checks = ((name, load_check(name)) for name in HOST_CHECKS if name != PROOF)
+    pending = (PendingCheck(name, check.find_command(store, run), check.failure) for name, check in checks)
+    return tuple(check for check in pending if check.command)
+
+
+def find_resume_sections(store: Store, run_id: str) -> list[tuple[str, Sequence[str]]]:
+    """What the checks add to the prompt of an agent that continues the run."""
+    checks = (load_check(name) for name in HOST_CHECKS)
+    return [check.resume_section(store, run_id) for check in checks if check.resume_section is not None]
+
+
+def build_check_ended(check: Check, result: CheckResult, at: int) -> Signal:
+    """The input that ends a check, with its record."""
+    record = check._replace(ended_at=at, exit_code=result.exit_code, output=result.output)
+    return Signal(CheckEnded(at, result.exit_code, result.detail), check=record)
+
 
 class CheckJob:
-    """A check under way; its end is reported as a signal."""
+    """A check whose command is running; posts its end as an input of the run machine."""
 
     def __init__(
         self,
+        name: str,
         check: Check,
         now: Callable[[], int],
         post: Callable[[Signal | BaseException], None],
         secrets: Iterable[str] = (),
     ) -> None:
-        """The check is written down already; nothing is started yet. `secrets` are covered in its output."""
-        self._check, self._now, self._post = check, now, post
+        """Prepare a check that is stored already. `secrets` are masked in its output."""
+        self._name, self._check, self._now, self._post = name, check, now, post
         self._masks = {source: Mask(secrets) for source in ("stdout", "stderr")}
         self._tail = b""
         self.child: Child | None = None
@@ -41,26 +105,26 @@ class CheckJob:
     def start(self, warden: Warden, env: dict[str, str], workspace: str) -> None:
         """Run the command with the shell, as a person would type it."""
         self.child = warden.spawn(("/bin/sh", "-c", self._check.command), env, workspace, stdin=None)
-        threads.start("check", partial(self._attend, self.child), self._post)
+        threads.start("check", partial(self._watch, self.child), self._post)
 
-    def _attend(self, child: Child) -> None:
+    def _watch(self, child: Child) -> None:
         while not child.drained:
             for chunk in child.read():
-                self._keep(self._masks[chunk.source].feed(chunk.data))
+                self._keep_tail(self._masks[chunk.source].feed(chunk.data))
         for mask in self._masks.values():
-            self._keep(mask.end())
+            self._keep_tail(mask.end())
         exit_ = child.wait()
         child.close()
         self._report(exit_)
 
-    def _keep(self, covered: bytes) -> None:
-        """Covered before it is cut: the second half of a secret would not be known as one."""
-        self._tail = (self._tail + covered)[-_TAIL:]
+    def _keep_tail(self, masked: bytes) -> None:
+        # Masked before it is cut: the mask would not recognize the second half of a secret.
+        self._tail = (self._tail + masked)[-_TAIL:]
 
     def _report(self, exit_: Exit | None) -> None:
         faults.reach("check.finished")
         code = exit_.code if exit_ else None
         at = self._now()
         check = self._check._replace(ended_at=at, exit_code=code, output=self._tail.decode("utf-8", "replace"))
-        detail = f"proof failed ({f'exit {code}' if code is not None else 'killed'}): {check.command}"
+        detail = f"{self._name} failed ({f'exit {code}' if code is not None else 'killed'}): {check.command}"
         self._post(Signal(CheckEnded(at, code, "" if code == 0 else detail), check=check))

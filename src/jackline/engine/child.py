@@ -1,4 +1,4 @@
-"""A child process as the supervisor sees it: output, end, and the orders for it. Starting it is the warden's work."""
+"""A child process from the supervisor's side: its output, its end, and orders for it. The warden starts it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ CHUNK_BYTES = 1 << 18
 
 
 class Chunk(NamedTuple):
-    """Some bytes a child has written."""
+    """Bytes that a child wrote."""
 
     source: str  # stdout or stderr
     data: bytes
 
 
 class Owner(Protocol):
-    """Whoever passes orders on to the warden."""
+    """Sends orders to the warden."""
 
     def tell(self, kind: str, **facts: int) -> None:
-        """Send an order that is void when there is nothing left to end."""
+        """Send an order; do nothing if the warden is dead."""
 
 
 class Watch:
-    """What the listener knows about one child; events are set once, after the fields."""
+    """The state of one child, set by the listener thread; events are set once, after the fields."""
 
     def __init__(self, id: int) -> None:
         self.id = id
@@ -43,13 +43,13 @@ class Watch:
 
     def end(self, ending: Exit) -> None:
         self.exit = ending
-        os.close(self._bell)  # first: whoever is woken below may count on every descriptor of ours being closed
+        os.close(self._bell)  # first: a thread woken below may rely on this descriptor being closed
         self.answered.set()
         self.ended.set()
 
 
 class Child:
-    """One process started by the warden, with the reading ends of its output."""
+    """A process started by the warden, with the read ends of its output pipes."""
 
     def __init__(self, owner: Owner, watch: Watch, stdout: int, stderr: int) -> None:
         self._owner, self._watch = owner, watch
@@ -62,12 +62,12 @@ class Child:
 
     @property
     def start_ticks(self) -> int | None:
-        """With the pid it names the process for the whole boot."""
+        """With the pid it identifies the process until the next boot."""
         return self._watch.start_ticks
 
     @property
     def exit_fd(self) -> int:
-        """A descriptor that poll(2) reports when the child has ended."""
+        """A descriptor that becomes readable when the child has ended."""
         return self._watch.exit_fd
 
     @property
@@ -76,24 +76,24 @@ class Child:
         return not self._open
 
     def read(self, timeout_s: float | None = None) -> list[Chunk]:
-        """Wait for output; nothing means that time is up, or that the child is drained."""
+        """Wait for output; an empty list means timeout, or that the child is drained."""
         chunks: list[Chunk] = []
         while self._open and not chunks:
             ready = readable([*self._open, self.exit_fd], timeout_s)
             if not ready:
                 break
-            chunks = [self._take(fd) for fd in ready if fd in self._open]
-            if not chunks:  # ended and silent: a pipe that is still open is held by a stranger
+            chunks = [self._read_chunk(fd) for fd in ready if fd in self._open]
+            if not chunks:  # ended and drained: a pipe that is still open belongs to another process
                 self._open.clear()
             chunks = [chunk for chunk in chunks if chunk.data]
         return chunks
 
-    def _take(self, fd: int) -> Chunk:
+    def _read_chunk(self, fd: int) -> Chunk:
         data = os.read(fd, CHUNK_BYTES)
         return Chunk(self._open[fd] if data else self._open.pop(fd), data)
 
     def stop(self, grace_ms: int) -> None:
-        """SIGTERM to the whole tree, and after the grace SIGKILL."""
+        """Send SIGTERM to the whole tree, and SIGKILL after the grace period."""
         self._owner.tell("stop", id=self._watch.id, grace_ms=grace_ms)
 
     def kill(self) -> None:

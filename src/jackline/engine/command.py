@@ -1,4 +1,4 @@
-"""Run a command to its end, with the last bytes it wrote. It starts nothing itself: process.py and the warden do."""
+"""Runs a command to its end and keeps the tail of its output. The warden starts it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from jackline.engine.process import Warden, WardenLost
 from jackline.named import NamedTuple
 
 _COMMAND_GRACE_MS = 10_000
-_LOOK_S = 0.25  # how soon it is noticed that nobody waits for the end any more
+_LOOK_S = 0.25  # how often `wanted` is checked
 
-Hear = Callable[[str, bytes], None]  # stdout or stderr, and what was just written there
-Wanted = Callable[[], bool]  # whether somebody still waits for the end of a command
+Hear = Callable[[str, bytes], None]  # called with "stdout" or "stderr", and the new output
+Wanted = Callable[[], bool]  # whether the result is still needed
 
 
 def always() -> bool:
-    """Somebody does."""
+    """The default for `wanted`."""
     return True
 
 
 class CommandResult(NamedTuple):
-    """How a command ended, with the last bytes it wrote."""
+    """How a command ended, with the tail of its output."""
 
     exit_code: int | None
     signal: int | None
@@ -42,7 +42,7 @@ class _Tail:
 
     def add(self, data: bytes) -> None:
         self._kept += data
-        if len(self._kept) > 2 * self._limit + CHUNK_BYTES:  # seldom, so that cutting costs nothing
+        if len(self._kept) > 2 * self._limit + CHUNK_BYTES:  # rarely, so that cutting is cheap
             del self._kept[: -self._limit or None]
 
     def value(self) -> bytes:
@@ -50,21 +50,21 @@ class _Tail:
 
 
 class _Tails:
-    """Both streams of a command, and who listens to them."""
+    """The tails of both streams, and the listener."""
 
     def __init__(self, limit: int, hear: Hear) -> None:
-        self._of = {"stdout": _Tail(limit), "stderr": _Tail(limit)}
+        self._streams = {"stdout": _Tail(limit), "stderr": _Tail(limit)}
         self._hear = hear
 
     def add(self, source: str, data: bytes) -> None:
-        self._of[source].add(data)
+        self._streams[source].add(data)
         self._hear(source, data)
 
     def values(self) -> tuple[bytes, bytes]:
-        return self._of["stdout"].value(), self._of["stderr"].value()
+        return self._streams["stdout"].value(), self._streams["stderr"].value()
 
 
-def run_command(  # noqa: PLR0913 - what can be said of a command, each by its name
+def run_command(  # noqa: PLR0913 - keyword-only options
     command: str | Sequence[str],
     *,
     cwd: str,
@@ -76,22 +76,22 @@ def run_command(  # noqa: PLR0913 - what can be said of a command, each by its n
     hear: Hear = lambda _source, _data: None,
     wanted: Wanted = always,
 ) -> CommandResult:
-    """Run a command (a string goes to /bin/sh) to its end; at the timeout its whole tree is killed.
+    """Run a command (a string by /bin/sh) to its end; at the timeout its whole process tree is killed.
 
-    Below the attempt's warden it also dies with the attempt's lease; without one it gets its own warden. `hear` gets
-    everything that it writes, at once. When it is not `wanted` any more, its time is up.
+    Below the attempt's warden it also dies with the attempt's lease; without one it gets its own warden. `hear`
+    receives all output as it is written. Once the result is not `wanted` any more, the command is killed.
     """
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     tails = _Tails(output_limit, hear)
     if below is not None:
-        return _run(below, argv, cwd, env, stdin, timeout_s, tails, wanted)
+        return _run_below(below, argv, cwd, env, stdin, timeout_s, tails, wanted)
     deadline_ms = boot_ms() + int(timeout_s * 1000) + _COMMAND_GRACE_MS
     marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
     with Warden.start(deadline_ms=deadline_ms, marker=marker) as own:
-        return _run(own, argv, cwd, env, stdin, timeout_s, tails, wanted)
+        return _run_below(own, argv, cwd, env, stdin, timeout_s, tails, wanted)
 
 
-def _run(
+def _run_below(
     owner: Warden,
     argv: Sequence[str],
     cwd: str,
@@ -120,7 +120,7 @@ def _run(
 
 
 def _follow(child: Child, tails: _Tails, timeout_s: float | None, wanted: Wanted) -> bool:
-    """Read until the child has ended. False when time is up."""
+    """Read until the child has ended. False at the timeout."""
     end_ms = None if timeout_s is None else boot_ms() + int(timeout_s * 1000)
     while wanted():
         left = _LOOK_S if end_ms is None else min(_LOOK_S, (end_ms - boot_ms()) / 1000)

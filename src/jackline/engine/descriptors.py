@@ -1,4 +1,4 @@
-"""Nameless files, pipes and waiting on descriptors; it does not know what flows through them."""
+"""Anonymous files, pipes, and waiting for descriptors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-_ROOM = 1024 * 1024  # the most that Linux gives to anybody
+_ROOM = 1024 * 1024  # the Linux default maximum for users
 
 
 def memory_file(data: bytes) -> int:
-    """Give a nameless file: a program may read its input when it likes, and nobody has to feed it."""
+    """Return an anonymous file with the data, which a program can read at any time."""
     if sys.platform == "linux":
         fd = os.memfd_create("jackline")
     else:
@@ -29,11 +29,11 @@ def memory_file(data: bytes) -> int:
 
 
 def pipe(opened: list[int]) -> tuple[int, int]:
-    """A pipe with room: some CLIs exit without waiting until all they wrote has been taken."""
+    """Return a large pipe: some CLIs exit before all of their output is read."""
     ends = os.pipe()
     opened.extend(ends)
     if sys.platform == "linux":
-        with suppress(OSError):  # this user has too many large ones already
+        with suppress(OSError):  # the user's limit for large pipes is reached
             fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _ROOM)
     return ends
 

@@ -1,7 +1,7 @@
-"""The door for agents that speak to a unix socket: newline-delimited JSON in, one answer a line out. Fails closed.
+"""The gate on a unix socket: one JSON object per line in, one answer per line out. Fails closed.
 
 Requests: {"op":"prepare","token","tool","input","agent_call"} and {"op":"finish","token","call","ok","exit_code",
-"output","external_id"}. Whatever cannot be understood, and whatever the store refuses, is answered with a denial.
+"output","external_id"}. A request that cannot be read, or that the store refuses, is denied.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ if TYPE_CHECKING:
 
 DOOR = "socket"
 _LONGEST_REQUEST = 64 * 1024 * 1024
-_NO_EXIT_CODE = 1 << 31
+_EXIT_CODE_LIMIT = 1 << 31
 _LONGEST_ADDRESS = 100  # the kernel allows 107 bytes
 
 
 class Door:
-    """A listening socket of one attempt; it closes with the attempt."""
+    """The listening socket of one attempt."""
 
     def __init__(self, folder: str, ledger: Ledger, token: str, on_error: Callable[[BaseException], None]) -> None:
-        """Listen at once; the address is short even when the home's path is long."""
-        self._place = _Place(folder)
-        self.address = self._place.address
-        self._server = _Server(self.address, _Handler)
+        """Start listening. The address is short even if the path of the home is long."""
+        self._path = _SocketPath(folder)
+        self.address = self._path.address
+        self._server = _SocketServer(self.address, _SocketHandler)
         os.chmod(self.address, 0o600)
         self._server.ledger, self._server.token, self._server.on_error = ledger, token, on_error
         self._thread = threading.Thread(target=self._server.serve_forever, name="door", daemon=True)
 
     def open(self) -> None:
-        """Begin to answer."""
+        """Start to answer."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering: a call that comes later finds no gate and must not run."""
+        """Stop answering: a later call finds no gate and must not run."""
         if self._thread.is_alive():
-            with contextlib.suppress(OSError):  # wakes it where that is possible: it looks up only twice a second
+            with contextlib.suppress(OSError):  # wakes the thread, which otherwise polls twice a second
                 self._server.socket.shutdown(socket.SHUT_RDWR)
             self._server.shutdown()
         self._server.server_close()
-        self._place.remove()
+        self._path.remove()
 
 
-class _Place:
-    """Where the socket lies: in the run's folder, or in a private temporary folder if that path is too long."""
+class _SocketPath:
+    """The path of the socket: in the run's folder, or in a private temporary folder if that path is too long."""
 
     def __init__(self, folder: str) -> None:
         self._temporary = ""
@@ -81,7 +81,7 @@ class _Place:
             os.unlink(self.address)
 
 
-class _Server(socketserver.ThreadingUnixStreamServer):
+class _SocketServer(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
     block_on_close = False
     ledger: Ledger
@@ -89,19 +89,19 @@ class _Server(socketserver.ThreadingUnixStreamServer):
     on_error: Callable[[BaseException], None]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Surface in the main loop instead of on a person's terminal."""
+        """Raise the error in the main loop instead of printing it."""
         del request, client_address
         error = sys.exc_info()[1]
         if error is not None:
             self.on_error(error)
 
 
-class _Handler(socketserver.StreamRequestHandler):
-    server: _Server
+class _SocketHandler(socketserver.StreamRequestHandler):
+    server: _SocketServer
     request: socket.socket
 
     def handle(self) -> None:
-        # An agent that is killed before it has read an answer is gone while we read, too.
+        # The agent may be killed before it reads an answer, or while we read.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             while line := self.rfile.readline(_LONGEST_REQUEST):
                 self.wfile.write(json.dumps(self._answer(line)).encode() + b"\n")
@@ -111,25 +111,25 @@ class _Handler(socketserver.StreamRequestHandler):
         try:
             return self._dispatch(json.loads(line))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            return _denied(f"the gate could not read the request: {error!r}")
+            return _build_denial(f"the gate could not read the request: {error!r}")
         except (NotFound, Refused) as error:
-            return _denied(str(error))
+            return _build_denial(str(error))
         except JacklineError as error:
             self.server.on_error(error)
-            return _denied("the run is over here" if isinstance(error, Fenced) else str(error))
+            return _build_denial("this attempt is over" if isinstance(error, Fenced) else str(error))
 
     def _dispatch(self, request: dict[str, Any]) -> dict[str, Any]:
         if not hmac.compare_digest(str(request["token"]).encode(), self.server.token.encode()):
-            return _denied("wrong token")
+            return _build_denial("wrong token")
         match request["op"]:
             case "prepare":
-                return self._prepare(request)
+                return self._handle_prepare(request)
             case "finish":
-                return self._finish(request)
+                return self._handle_finish(request)
             case other:
-                return _denied(f"unknown request '{other}'")
+                return _build_denial(f"unknown request '{other}'")
 
-    def _prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _handle_prepare(self, request: dict[str, Any]) -> dict[str, Any]:
         wish = Wish(str(request["tool"]), request.get("input"), DOOR, str(request.get("agent_call", "")))
         answer = self.server.ledger.prepare(wish)
         return {
@@ -139,11 +139,11 @@ class _Handler(socketserver.StreamRequestHandler):
             "output": answer.output,
         }
 
-    def _finish(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _handle_finish(self, request: dict[str, Any]) -> dict[str, Any]:
         report = Report(
             call_id=str(request["call"]),
             ok=request["ok"] is True,
-            exit_code=_exit_code(request.get("exit_code")),
+            exit_code=_parse_exit_code(request.get("exit_code")),
             output=str(request.get("output", "")),
             external_id=str(request.get("external_id", "")),
         )
@@ -152,10 +152,10 @@ class _Handler(socketserver.StreamRequestHandler):
         return {"ok": not doubtful, "state": call.state, "reason": "its outcome is in doubt" if doubtful else ""}
 
 
-def _exit_code(value: object) -> int | None:
-    """What an agent says may be any JSON; a code that no process can have is none."""
-    return value if type(value) is int and abs(value) < _NO_EXIT_CODE else None
+def _parse_exit_code(value: object) -> int | None:
+    """The value if it is a possible exit code; an agent may send any JSON."""
+    return value if type(value) is int and abs(value) < _EXIT_CODE_LIMIT else None
 
 
-def _denied(reason: str) -> dict[str, Any]:
+def _build_denial(reason: str) -> dict[str, Any]:
     return {"ok": False, "decision": "deny", "call": "", "reason": reason, "output": ""}

@@ -1,4 +1,4 @@
-"""The doors of one attempt: each agent asks the gate by the one that it can use. They close with the attempt."""
+"""The gate servers of one attempt: a unix socket or HTTP, whichever the agent uses."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 
 class Doors:
-    """Opened when an agent first needs them."""
+    """Opens each server when an agent first needs it."""
 
     def __init__(self, folder: str, ledger: Ledger, token: str, on_error: Callable[[BaseException], None]) -> None:
-        """Nothing listens yet."""
+        """Start with no server."""
         self._folder, self._ledger, self._token, self._on_error = folder, ledger, token, on_error
         self._open: dict[str, Door | HttpDoor] = {}
 
     def address(self, adapter: Adapter) -> str:
-        """Where this agent finds the gate."""
+        """The address of the gate for this agent; opens the server if needed."""
         kind = adapter.declaration.door
         if kind not in self._open:
-            door = self._open[kind] = self._made(adapter)
+            door = self._open[kind] = self._build_server(adapter)
             door.open()
         return self._open[kind].address
 
     def close(self) -> None:
-        """Stop answering: a call that comes later finds no gate and must not run."""
+        """Stop answering: a later call finds no gate and must not run."""
         for door in self._open.values():
             door.close()
 
-    def _made(self, adapter: Adapter) -> Door | HttpDoor:
+    def _build_server(self, adapter: Adapter) -> Door | HttpDoor:
         hooks = hooks_of(adapter)
         if hooks is None:
             return Door(self._folder, self._ledger, self._token, self._on_error)
@@ -45,6 +45,6 @@ class Doors:
 
 
 def hooks_of(adapter: Adapter) -> Hooks | None:
-    """How the agent speaks when it asks before a call; None for one that asks by the socket, or not at all."""
-    hooks: Hooks | None = getattr(adapter, "hooks", None)  # adapters of other packages have no such word
+    """The hook format of the agent; None if it uses the socket, or has no gate."""
+    hooks: Hooks | None = getattr(adapter, "hooks", None)  # adapters of other packages may lack it
     return hooks

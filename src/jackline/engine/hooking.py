@@ -1,6 +1,6 @@
-"""What an agent's hooks mean to the ledger: calls that are asked for, calls that ended, subagents. It knows no http.
+"""Handles the hook requests of an agent: a call is requested, a call ended, a subagent starts or ends. Knows no HTTP.
 
-The agent's own name of a call ties its hooks together. A hook may come twice, and is then answered as before.
+The agent's id of a call connects its hooks. A repeated request gets the same answer.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from jackline.engine.ledger import Answer
 
 DOOR = "http"
-_SECOND = "a person must agree to this, too: make this call again when the other one is answered"
+_SECOND = "this needs approval, too: make this call again after the other one is answered"
 
 
 class Book(Protocol):
-    """What the desk needs of the ledger."""
+    """The part of the ledger that the handler uses."""
 
     def prepare(self, wish: Wish) -> Answer:
-        """Write a wish down with the decision about it."""
+        """Store a request with its decision."""
         ...
 
     def finish(self, report: Report) -> object:
-        """Write down what came of it."""
+        """Store a result."""
         ...
 
     def strayed(self, call_id: str, made: object) -> None:
-        """Something else ran in the place of a call."""
+        """Stop the run: another input ran than the one that was allowed."""
         ...
 
 
@@ -45,47 +45,47 @@ class _Answered(NamedTuple):
 
 
 class Desk:
-    """The hooks of one attempt, from whatever threads they come."""
+    """Handles the hooks of one attempt. Thread-safe."""
 
     def __init__(self, ledger: Book, hooks: Hooks) -> None:
-        """Nothing was asked yet."""
+        """Start with no calls."""
         self._ledger, self._hooks = ledger, hooks
         self._lock = threading.Lock()
-        self._answered: dict[str, _Answered] = {}  # not yet over, by the agent's name of the call
-        self._deferred = ""  # the call before which the agent ends; there can be only one
+        self._answered: dict[str, _Answered] = {}  # calls without an end, by the agent's id
+        self._deferred = ""  # the call before which the agent ends, at most one
         self._background: set[str] = set()
-        self._launching: list[str] = []  # calls that may start a subagent, and whose subagent is not known
+        self._launching: list[str] = []  # calls that may start a subagent, which is not known yet
         self._parents: dict[str, str] = {}  # subagent → the call that started it
 
     def reply(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """What the agent is told; ValueError for what cannot be understood."""
+        """Handle one request and return the answer; ValueError if it is not understood."""
         match self._hooks.read(fields):
             case Asked() as asked:
                 with self._lock:
-                    return self._ask(asked)
+                    return self._handle_request(asked)
             case Told() as told:
-                return self._tell(told)
+                return self._handle_result(told)
             case Helper() as helper:
-                self._follow(helper)
+                self._handle_subagent(helper)
                 return {}
             case None:
-                raise ValueError("it is no hook that the gate knows")
+                raise ValueError("unknown hook")
 
-    def _ask(self, asked: Asked) -> dict[str, Any]:
+    def _handle_request(self, asked: Asked) -> dict[str, Any]:
         before = self._answered.get(asked.agent_call)
-        if before is not None and before.asked == asked:  # the same request once more: our answer was lost
-            return self._said(before)
-        answer = self._ledger.prepare(self._wish(asked))
+        if before is not None and before.asked == asked:  # the same request again: our answer was lost
+            return self._render_answer(before)
+        answer = self._ledger.prepare(self._build_wish(asked))
         if answer.decision is Decision.ASK:
-            return self._hold(asked, answer)
+            return self._answer_ask(asked, answer)
         if self._deferred == asked.agent_call:
             self._deferred = ""
         answered = self._answered[asked.agent_call] = _Answered(asked, answer)
         if asked.launches and answer.decision is Decision.ALLOW:
             self._launching.append(asked.agent_call)
-        return self._said(answered)
+        return self._render_answer(answered)
 
-    def _wish(self, asked: Asked) -> Wish:
+    def _build_wish(self, asked: Asked) -> Wish:
         return Wish(
             tool=asked.tool,
             input=asked.input,
@@ -93,11 +93,11 @@ class Desk:
             agent_call=asked.agent_call,
             folder=asked.folder,
             parent=self._parents.get(asked.helper, ""),
-            defers=not asked.helper,  # a subagent that is told to wait simply ends: there the engine has to stop
+            defers=not asked.helper,  # a subagent that has to wait just ends, so the engine must stop the run
         )
 
-    def _hold(self, asked: Asked, answer: Answer) -> dict[str, Any]:
-        """A person is asked. Only one call of a message can wait for the word: of two, the agent forgets the first."""
+    def _answer_ask(self, asked: Asked, answer: Answer) -> dict[str, Any]:
+        """Answer a call that needs approval. Of two calls in a message the agent forgets the first."""
         if asked.helper:
             return self._hooks.answer(asked, Decision.DENY, answer.reason, "")
         if self._deferred not in {"", asked.agent_call}:
@@ -105,18 +105,18 @@ class Desk:
         self._deferred = asked.agent_call
         return self._hooks.answer(asked, Decision.ASK, answer.reason, "")
 
-    def _said(self, answered: _Answered) -> dict[str, Any]:
+    def _render_answer(self, answered: _Answered) -> dict[str, Any]:
         asked, answer = answered
         return self._hooks.answer(asked, answer.decision, answer.reason, answer.output)
 
-    def _tell(self, told: Told) -> dict[str, Any]:
+    def _handle_result(self, told: Told) -> dict[str, Any]:
         with self._lock:
             if told.helper:
-                self._know(told.helper, told.agent_call)
+                self._set_parent(told.helper, told.agent_call)
             answered = self._answered.get(told.agent_call)
-            if answered is None:  # it never asked, or was over before: the witness looks after the first
+            if answered is None:  # it never asked, which the audit of the output detects, or it has ended before
                 return {}
-            if self._is_another(answered, told):
+            if self._ran_another_input(answered, told):
                 del self._answered[told.agent_call]
                 self._ledger.strayed(answered.answer.call_id, told.input)
                 return {}
@@ -126,12 +126,12 @@ class Desk:
             if not told.is_over:
                 self._background.add(told.agent_call)
                 return {}
-            report = self._report(told)
+            report = self._build_report(told)
         self._ledger.finish(report)  # without the lock: a probe may take a minute
         return {}
 
-    def _is_another(self, answered: _Answered, told: Told) -> bool:
-        """Whether something else ran than what we let run: a hook of the user's own, slower than ours, can do that."""
+    def _ran_another_input(self, answered: _Answered, told: Told) -> bool:
+        """Whether another input ran than the one we allowed: a hook of the user that ends after ours can change it."""
         meant = self._hooks.meant(answered.asked, answered.answer.decision)
         if meant is None:
             return told.ok
@@ -139,20 +139,20 @@ class Desk:
             return False
         return any(told.input.get(name) != value for name, value in meant.items())
 
-    def _follow(self, helper: Helper) -> None:
+    def _handle_subagent(self, helper: Helper) -> None:
         with self._lock:
             if not helper.ended:
                 if helper.name not in self._parents and self._launching:
-                    self._know(helper.name, self._launching[0])  # they begin in the order in which they were allowed
+                    self._set_parent(helper.name, self._launching[0])  # subagents start in the order of their calls
                 return
             call = self._parents.get(helper.name, "")
-            if call not in self._background:  # the call itself is told of when it ends
+            if call not in self._background:  # the call itself is reported when it ends
                 return
-            report = self._report(Told(call, ok=True, output=helper.output))
+            report = self._build_report(Told(call, ok=True, output=helper.output))
         self._ledger.finish(report)
 
-    def _report(self, told: Told) -> Report:
-        """The end of a call that was allowed; it is told once."""
+    def _build_report(self, told: Told) -> Report:
+        """Build the report of an allowed call, and forget the call."""
         answered = self._answered.pop(told.agent_call)
         self._background.discard(told.agent_call)
         return Report(
@@ -163,7 +163,7 @@ class Desk:
             duration_ms=told.duration_ms,
         )
 
-    def _know(self, helper: str, call: str) -> None:
+    def _set_parent(self, helper: str, call: str) -> None:
         self._parents[helper] = call
         if call in self._launching:
             self._launching.remove(call)

@@ -1,7 +1,7 @@
-"""The door for agents whose hooks speak http: one JSON object in, one out, on loopback. Fails closed.
+"""The gate over HTTP on loopback, for agents with HTTP hooks: one JSON object in, one out. Fails closed.
 
-Whoever cannot show the token, whatever cannot be read and whatever the store refuses is answered with an error or a
-denial; the agent's hooks take either for "do not run". Only as much of http is spoken here as a hook needs.
+A request without the token, one that cannot be read and one that the store refuses get an error or a denial; the
+agent's hooks take both for "do not run". It implements only the part of HTTP that hooks need.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LONGEST_REQUEST = 64 * 1024 * 1024
 _LONGEST_LINE = 16_384
 _LONGEST_NUMBER = 20
 _MOST_LINES = 100
-_STRANGER_S = 10  # whoever has not shown the token may not keep a thread waiting
-_STRANGER_BYTES = 65_536  # nor memory
+_STRANGER_S = 10  # a client without the token must not block a thread
+_STRANGER_BYTES = 65_536  # nor use memory
 _MOST_WAITING = 128  # connections at once: an agent runs calls in parallel
 _OK = 200
 _REASONS = {_OK: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 413: "Content Too Large",
@@ -43,30 +43,30 @@ _REASONS = {_OK: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"
 
 
 class HttpDoor:
-    """A listening socket of one attempt; it closes with the attempt."""
+    """The listening socket of one attempt."""
 
     def __init__(self, ledger: Book, token: str, hooks: Hooks, on_error: Callable[[BaseException], None]) -> None:
-        """Listen at once, on a port that the system chooses."""
-        self._server = _Server((_LOOPBACK, 0), _Handler)
+        """Start listening, on a port that the system chooses."""
+        self._server = _HttpServer((_LOOPBACK, 0), _HttpHandler)
         self._server.desk, self._server.token, self._server.on_error = Desk(ledger, hooks), token, on_error
         self.address = f"http://{_LOOPBACK}:{self._server.server_address[1]}{PATH}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="door", daemon=True)
 
     def open(self) -> None:
-        """Begin to answer."""
+        """Start to answer."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering, also those who are connected: a call that comes later finds no gate and must not run."""
+        """Stop answering, open connections too: a later call finds no gate and must not run."""
         self._server.hang_up()
         if self._thread.is_alive():
-            with contextlib.suppress(OSError):  # wakes it where that is possible: it looks up only twice a second
+            with contextlib.suppress(OSError):  # wakes the thread, which otherwise polls twice a second
                 self._server.socket.shutdown(socket.SHUT_RDWR)
             self._server.shutdown()
         self._server.server_close()
 
 
-class _Server(socketserver.ThreadingTCPServer):
+class _HttpServer(socketserver.ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = _MOST_WAITING
@@ -91,15 +91,15 @@ class _Server(socketserver.ThreadingTCPServer):
         super().close_request(request)
 
     def hang_up(self) -> None:
-        """From now on nobody is answered: neither who is connected nor who still gets in."""
+        """Close open connections and refuse new ones."""
         with self._lock:
             self.closed = True
             for connection in self._open:
-                with contextlib.suppress(OSError):  # the agent was faster
+                with contextlib.suppress(OSError):  # the agent closed it first
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Surface in the main loop instead of on a person's terminal."""
+        """Raise the error in the main loop instead of printing it."""
         del request, client_address
         error = sys.exc_info()[1]
         if error is not None:
@@ -107,43 +107,43 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class _Request(NamedTuple):
-    """One request of somebody who knows the token, its body read already."""
+    """One request of a client with the token."""
 
     path: str
     body: bytes
 
 
-class _Unfit(Exception):
-    """What was sent is no request that can be answered, and nobody knows where the next one would begin."""
+class _BadRequest(Exception):
+    """The bytes are not a request that can be answered, and the next one cannot be found."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
         self.status = status
 
 
-class _Handler(socketserver.StreamRequestHandler):
-    """One connection, kept as long as the agent keeps it."""
+class _HttpHandler(socketserver.StreamRequestHandler):
+    """One connection, open as long as the agent keeps it."""
 
-    server: _Server
+    server: _HttpServer
     timeout = _STRANGER_S
     disable_nagle_algorithm = True
-    wbufsize = -1  # head and body leave as one
+    wbufsize = -1  # head and body are sent together
 
     def handle(self) -> None:
-        with contextlib.suppress(ConnectionError, TimeoutError):  # the agent is gone; the ledger has what it may do
+        with contextlib.suppress(ConnectionError, TimeoutError):  # the agent has ended; the ledger has the decision
             while self._serve():
                 pass
 
     def finish(self) -> None:
-        with contextlib.suppress(OSError):  # what could not be sent any more
+        with contextlib.suppress(OSError):  # unsent bytes
             super().finish()
 
     def _serve(self) -> bool:
-        """Answer one request; False if there are no more."""
+        """Answer one request; False after the last one."""
         try:
-            request = self._read()
-        except _Unfit as unfit:
-            self._send(unfit.status, {})
+            request = self._read_request()
+        except _BadRequest as bad:
+            self._send(bad.status, {})
             return False
         if request is None or self.server.closed:
             return False
@@ -151,29 +151,33 @@ class _Handler(socketserver.StreamRequestHandler):
         faults.reach("call.answered")
         return True
 
-    def _read(self) -> _Request | None:
+    def _read_request(self) -> _Request | None:
         first = self.rfile.readline(_LONGEST_LINE)
         if not first:
             return None
         words = first.split()
-        headers = self._headers()
-        length = _length(headers.get(b"content-length", b""))
+        headers = self._read_headers()
+        length = _parse_length(headers.get(b"content-length", b""))
         if len(words) != len(("method", "path", "version")) or words[0] != b"POST" or length is None:
-            raise _Unfit(400)
+            raise _BadRequest(400)
         if length > _LONGEST_REQUEST:
-            raise _Unfit(413)
-        if not self._knows_token(headers.get(b"authorization", b"")):
-            self.rfile.read(min(length, _STRANGER_BYTES))  # so that the answer is not lost with what was left unread
-            raise _Unfit(401)
+            raise _BadRequest(413)
+        if not self._has_token(headers.get(b"authorization", b"")):
+            self.rfile.read(
+                min(length, _STRANGER_BYTES)
+            )  # unread bytes would reset the connection before the answer arrives
+            raise _BadRequest(401)
         self.connection.settimeout(None)
         body = self.rfile.read(length)
-        return _Request(words[1].decode("latin-1"), body) if len(body) == length else None  # it hung up in the middle
+        return (
+            _Request(words[1].decode("latin-1"), body) if len(body) == length else None
+        )  # the client closed the connection
 
-    def _knows_token(self, shown: bytes) -> bool:
-        scheme, _, token = shown.partition(b" ")
+    def _has_token(self, header: bytes) -> bool:
+        scheme, _, token = header.partition(b" ")
         return scheme.lower() == b"bearer" and hmac.compare_digest(token, self.server.token.encode())
 
-    def _headers(self) -> dict[bytes, bytes]:
+    def _read_headers(self) -> dict[bytes, bytes]:
         headers: dict[bytes, bytes] = {}
         for _ in range(_MOST_LINES):
             line = self.rfile.readline(_LONGEST_LINE)
@@ -181,24 +185,24 @@ class _Handler(socketserver.StreamRequestHandler):
                 return headers
             name, _, value = line.partition(b":")
             headers[name.strip().lower()] = value.strip()
-        raise _Unfit(400)
+        raise _BadRequest(400)
 
     def _answer(self, request: _Request) -> tuple[int, dict[str, Any]]:
         if request.path != PATH:
             return 404, {}
         try:
-            return _OK, self.server.desk.reply(_fields(request.body))
-        except (ValueError, RecursionError) as error:  # of what was sent: a fault of ours surfaces in the main loop
+            return _OK, self.server.desk.reply(_parse_fields(request.body))
+        except (ValueError, RecursionError) as error:  # of the input: our own errors are raised in the main loop
             log.warning("the gate could not read a request: %.200r", error)
             return 400, {"error": f"the gate could not read the request: {error!r}"}
         except (NotFound, Refused) as error:
             return 500, {"error": str(error)}
         except JacklineError as error:
             self.server.on_error(error)
-            return 500, {"error": "the run is over here" if isinstance(error, Fenced) else str(error)}
+            return 500, {"error": "this attempt is over" if isinstance(error, Fenced) else str(error)}
 
     def _send(self, status: int, fields: dict[str, Any]) -> None:
-        # To nothing at all there is nothing to note: an empty object costs the agent another entry in its session.
+        # An empty object would cost the agent an entry in its session, an empty body does not.
         body = b"" if status == _OK and not fields else json.dumps(fields).encode()
         length = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
         head = f"HTTP/1.1 {status} {_REASONS[status]}\r\n{length}\r\n\r\n"
@@ -206,13 +210,13 @@ class _Handler(socketserver.StreamRequestHandler):
         self.wfile.flush()
 
 
-def _length(said: bytes) -> int | None:
-    """How long the body is; of a number that no body can have only the beginning is read."""
-    return int(said.lstrip(b"0")[:_LONGEST_NUMBER] or b"0") if said.isdigit() else None
+def _parse_length(text: bytes) -> int | None:
+    """The length of the body; of an impossibly long number only the first digits are read."""
+    return int(text.lstrip(b"0")[:_LONGEST_NUMBER] or b"0") if text.isdigit() else None
 
 
-def _fields(body: bytes) -> dict[str, Any]:
+def _parse_fields(body: bytes) -> dict[str, Any]:
     fields = json.loads(body)
     if not isinstance(fields, dict):
-        raise ValueError("it is not an object")  # noqa: TRY004 - for who reads it, it is the same as bad JSON
+        raise ValueError("not an object")  # noqa: TRY004 - handled like invalid JSON
     return fields

@@ -1,7 +1,7 @@
-"""What only the host can tell of a call, for its key and its target: commits, branches, remotes, files. It only reads.
+"""Reads the inputs of a call's key and target that only the host knows: commits, branches, remotes, files.
 
-No hook, no pager and no program that a repository's settings name is started (see `engine.changes.Git`). What cannot
-be told is an empty text, never an error: the gate must answer.
+It only reads: no hook, no pager and no program named by a repository's settings is started (see `Git`). An unknown
+value is an empty text, never an error, because the gate must answer.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain import pushing
 from jackline.domain.pushing import HEADS, TAGS, Push, Refspec
+from jackline.engine import probing
 from jackline.engine.changes import Git
+from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from jackline.domain.judging import Judgement
     from jackline.engine.process import Warden
 
+FOLDER = "folder"  # where the call runs, for its probe
 GONE = "gone"  # instead of a commit: the push deletes the ref
 MISSING = "missing"
 _SECONDS = 5.0
@@ -33,10 +37,25 @@ _OF_SETTINGS = _OF_HEAD - {"git.commit", "git.branch", "git.tree"}
 
 
 class _Pushed(NamedTuple):
-    """One ref that a push would move: what it is called there, and the commit."""
+    """A ref that a push would move: its name on the remote, and the new commit."""
 
     name: str
     commit: str
+
+
+def read_call_inputs(
+    workspace: str, env: Mapping[str, str], warden: Callable[[], Warden], judged: Judgement, tool_input: object
+) -> dict[str, str]:
+    """Read the inputs that the key and the probe of a call need; nearly every call needs none."""
+    wants = judged.wants | probing.wants(judged.rule.probe)
+    if not wants:
+        return {}
+    fields = {**(tool_input if isinstance(tool_input, dict) else {}), **judged.fields}
+    try:
+        ready: Warden | None = warden()
+    except (SpawnFailed, WardenLost):
+        ready = None
+    return {**read(wants, fields, judged.folder, workspace, env, ready), FOLDER: judged.folder}
 
 
 def read(
@@ -47,66 +66,66 @@ def read(
     env: Mapping[str, str],
     warden: Warden | None,
 ) -> dict[str, str]:
-    """Every name of `wants` with what the host knows of it; `fields` are the call's, those of its input included.
+    """Read every name of `wants`; `fields` are those of the call and of its input.
 
-    The folder is where the call would run; empty: nobody knows, and nothing is told.
+    `folder` is where the call would run; if it is empty, all values are unknown.
     """
-    told = dict.fromkeys(sorted(wants), "")
+    values = dict.fromkeys(sorted(wants), "")
     if not folder:
-        return told
-    place = os.path.join(workspace, folder)
+        return values
+    base = os.path.join(workspace, folder)
     if wants & _OF_HEAD:
-        known = _known(fields, Git(place, env, warden, _SECONDS), wants)
-        told.update({name: value for name, value in known.items() if name in wants})
+        found = _read_call_git(fields, Git(base, env, warden, _SECONDS), wants)
+        values.update({name: value for name, value in found.items() if name in wants})
     for name in wants:
         if name.startswith(_FILE):
-            told[name] = _digests(place, fields.get(name.removeprefix(_FILE)))
-    return told
+            values[name] = _digest_files(base, fields.get(name.removeprefix(_FILE)))
+    return values
 
 
 # --- git
 
 
-def _known(fields: Mapping[str, Any], git: Git, wants: frozenset[str]) -> dict[str, str]:
+def _read_call_git(fields: Mapping[str, Any], git: Git, wants: frozenset[str]) -> dict[str, str]:
     words = fields.get("arguments")
     if fields.get("program") != "git" or not isinstance(words, list):
-        return _of_git(git, wants, None)
+        return _read_git(git, wants, None)
     there = pushing.folder_of_git(words)
     if there is None:
         return {}
-    return _of_git(git._replace(workspace=os.path.join(git.workspace, there)), wants, pushing.push_of_fields(fields))
+    return _read_git(git._replace(workspace=os.path.join(git.workspace, there)), wants, pushing.push_of_fields(fields))
 
 
-def _of_git(git: Git, wants: frozenset[str], push: Push | None) -> dict[str, str]:
-    commit, branch = _head(git)
+def _read_git(git: Git, wants: frozenset[str], push: Push | None) -> dict[str, str]:
+    commit, branch = _read_head(git)
     if not commit:
         return {}
-    told = {"git.commit": commit, "git.branch": branch}
+    values = {"git.commit": commit, "git.branch": branch}
     if "git.tree" in wants:
-        told["git.tree"] = f"{commit}:{_changed(git)}"
+        values["git.tree"] = f"{commit}:{_digest_changes(git)}"
     if not wants & _OF_SETTINGS and push is None:
-        return told
+        return values
     listed = git.ask("config", "-z", "--list")
     settings = pushing.settings_of(listed, branch) if listed is not None else pushing.Settings()
     remote = push.remote if push and push.remote else settings.remote
-    told |= {"git.remote": remote, "git.upstream": settings.upstream}
+    values |= {"git.remote": remote, "git.upstream": settings.upstream}
     if "git.url" in wants:
-        told["git.url"] = pushing.without_password(address_of(git, remote))
+        values["git.url"] = pushing.without_password(address_of(git, remote))
     if push is not None:
-        told |= _pushed(git, push, settings, told)
-    return told
+        values |= _read_push(git, push, settings, values)
+    return values
 
 
-def _head(git: Git) -> tuple[str, str]:
-    """The commit and the branch that is checked out; the branch is empty where none is."""
+def _read_head(git: Git) -> tuple[str, str]:
+    """The commit and the branch that is checked out; the branch is empty if HEAD is detached."""
     lines = (git.ask("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD") or "").splitlines()
     if len(lines) != len(("commit", "branch")):
         return "", ""
     return lines[0], lines[1].removeprefix(HEADS) if lines[1].startswith(HEADS) else ""
 
 
-def _changed(git: Git) -> str:
-    """The digest of what differs from the commit: names, sizes and times of change, new files included."""
+def _digest_changes(git: Git) -> str:
+    """The digest of the changes since the commit: names, sizes and mtimes, new files included."""
     listed = git.ask("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
     if listed is None:
         return ""
@@ -114,35 +133,35 @@ def _changed(git: Git) -> str:
     root = (git.ask("rev-parse", "--show-toplevel") or "").rstrip("\n")
     for entry in filter(None, listed.split("\0")[:_MOST_FILES]):
         path = os.path.join(root, entry[len("XY ") :])
-        digest.update(_shape(os.lstat(path)).encode() if os.path.lexists(path) else b"gone")
+        digest.update(_describe_stat(os.lstat(path)).encode() if os.path.lexists(path) else b"gone")
     return digest.hexdigest()
 
 
 def address_of(git: Git, remote: str) -> str:
-    """Where a push to this remote goes; a remote may be named by its address."""
+    """The push address of a remote, which may be given by its address."""
     if not remote:
         return ""
-    told = git.ask("remote", "get-url", "--push", "--", remote)
-    if told is not None:
-        return told.partition("\n")[0]
+    url = git.ask("remote", "get-url", "--push", "--", remote)
+    if url is not None:
+        return url.partition("\n")[0]
     return remote if "/" in remote or ":" in remote else ""
 
 
-def _pushed(git: Git, push: Push, settings: pushing.Settings, told: Mapping[str, str]) -> dict[str, str]:
-    """The refs that the push would move and the commits that it would move them to, in the same order."""
-    # What is set for a push applies to the remote that it is set for.
-    set_up = () if push.remote not in {"", settings.remote} else settings.refspecs
-    refspecs = push.refspecs or set_up or _unnamed(push, settings, told["git.branch"])
-    pushed = _resolved(git, refspecs, told)
+def _read_push(git: Git, push: Push, settings: pushing.Settings, values: Mapping[str, str]) -> dict[str, str]:
+    """The refs that the push would move and their new commits, in the same order."""
+    # The push settings apply only to the configured remote.
+    configured = () if push.remote not in {"", settings.remote} else settings.refspecs
+    refspecs = push.refspecs or configured or _find_default_refspecs(push, settings, values["git.branch"])
+    pushed = _resolve_refspecs(git, refspecs, values)
     commits = [one.commit for one in pushed]
     if push.several or (settings.several and not push.refspecs):
-        commits.append(_all_refs(git))
-    if not commits or not all(commits):  # a ref that nobody can resolve: two pushes must not look like one
-        commits = [*commits, _all_refs(git)]
+        commits.append(_digest_refs(git))
+    if not commits or not all(commits):  # unresolved refs: two different pushes must not get the same key
+        commits = [*commits, _digest_refs(git)]
     return {"git.refs": " ".join(one.name for one in pushed), "git.commit": " ".join(commits)}
 
 
-def _unnamed(push: Push, settings: pushing.Settings, branch: str) -> tuple[Refspec, ...]:
+def _find_default_refspecs(push: Push, settings: pushing.Settings, branch: str) -> tuple[Refspec, ...]:
     if push.several:
         return ()
     elsewhere = push.remote not in {"", settings.remote}
@@ -150,8 +169,8 @@ def _unnamed(push: Push, settings: pushing.Settings, branch: str) -> tuple[Refsp
     return (Refspec("HEAD", f"{HEADS}{there}"),) if there else ()
 
 
-def _resolved(git: Git, refspecs: Sequence[Refspec], told: Mapping[str, str]) -> list[_Pushed]:
-    sources = [told["git.branch"] if one.source in {"HEAD", "@"} else one.source for one in refspecs]
+def _resolve_refspecs(git: Git, refspecs: Sequence[Refspec], values: Mapping[str, str]) -> list[_Pushed]:
+    sources = [values["git.branch"] if one.source in {"HEAD", "@"} else one.source for one in refspecs]
     asked = [name for source in sources for name in (f"{source or 'HEAD'}^{{commit}}", f"{HEADS}{source}")]
     clean = [name for name in asked if "\n" not in name]
     if len(clean) < len(asked):
@@ -161,22 +180,22 @@ def _resolved(git: Git, refspecs: Sequence[Refspec], told: Mapping[str, str]) ->
     if len(found) != len(asked):
         return []
     return [
-        _Pushed(_named_there(one, source, is_branch=bool(branch)), (commit if one.source else GONE))
+        _Pushed(_name_remote_ref(one, source, is_branch=bool(branch)), (commit if one.source else GONE))
         for one, source, commit, branch in zip(refspecs, sources, found[::2], found[1::2], strict=True)
     ]
 
 
-def _named_there(refspec: Refspec, source: str, *, is_branch: bool) -> str:
-    """The full name of the ref on the other side, as git makes it."""
+def _name_remote_ref(refspec: Refspec, source: str, *, is_branch: bool) -> str:
+    """The full name of the ref on the remote, as git builds it."""
     name = refspec.destination or source
     if name.startswith("refs/"):
         return name
     of_tag = source.startswith(TAGS) or (refspec.source and not is_branch and not source.startswith("refs/"))
-    # A commit by its number has no kind of its own: then git wants the whole name, or finds a branch.
+    # A commit id is neither branch nor tag: then git requires the full name, or finds a branch.
     return f"{TAGS if of_tag and not refspec.destination else HEADS}{name}"
 
 
-def _all_refs(git: Git) -> str:
+def _digest_refs(git: Git) -> str:
     listed = git.ask("for-each-ref", "--format=%(objectname) %(refname)", HEADS, TAGS)
     return "" if listed is None else f"refs:{hashlib.sha256(listed.encode()).hexdigest()}"
 
@@ -184,50 +203,52 @@ def _all_refs(git: Git) -> str:
 # --- files
 
 
-def _digests(place: str, named: object) -> str:
-    """Of every file that a field names: each stands on a line of its own."""
+def _digest_files(base: str, named: object) -> str:
+    """The digests of all files that a field names, one per line."""
     names = named.split("\n")[:_MOST_NAMES] if isinstance(named, str) else []
-    return " ".join(filter(None, (_digest(place, name) for name in names)))
+    return " ".join(filter(None, (_digest_path(base, name) for name in names)))
 
 
-def _digest(place: str, named: object) -> str:
-    """The digest of the file that a field names, as `curl` too names one by `@`; empty if it names none."""
+def _digest_path(base: str, named: object) -> str:
+    """The digest of a file, with or without the `@` of curl; empty if the value does not name a file."""
     if not isinstance(named, str) or not named or named == "-" or "://" in named or "\0" in named:
         return ""
-    path = os.path.join(place, named.removeprefix("@"))
+    path = os.path.join(base, named.removeprefix("@"))
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            return _folder_digest(path)
+            return _digest_folder(path)
         if not stat.S_ISREG(status.st_mode):
             return ""
-        # Too large to be read while an agent waits: its time of change tells two versions apart.
-        return _file_digest(path) if status.st_size <= _MOST_BYTES else f"large:{_shape(status)}"
+        # Too large to read while an agent waits: the mtime distinguishes two versions.
+        return _digest_file(path) if status.st_size <= _MOST_BYTES else f"large:{_describe_stat(status)}"
     except (FileNotFoundError, NotADirectoryError):
         return MISSING
     except OSError:
         return ""
 
 
-def _file_digest(path: str) -> str:
-    # A pipe that took the file's place meanwhile must not be waited for.
+def _digest_file(path: str) -> str:
+    # Non-blocking: a pipe may have replaced the file meanwhile.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _folder_digest(path: str) -> str:
-    """By names, sizes and times of change: what is in the files is not read."""
+def _digest_folder(path: str) -> str:
+    """The digest of names, sizes and mtimes; the files are not read."""
     digest, count = hashlib.sha256(), 0
     for folder, folders, files in os.walk(path):
         folders.sort()
         for name in sorted(files):
             whole = os.path.join(folder, name)
-            digest.update(f"{os.path.relpath(whole, path)}\0{_shape(os.lstat(whole))}\n".encode("utf-8", "replace"))
+            digest.update(
+                f"{os.path.relpath(whole, path)}\0{_describe_stat(os.lstat(whole))}\n".encode("utf-8", "replace")
+            )
             count += 1
             if count >= _MOST_FILES:
                 return ""
     return f"folder:{digest.hexdigest()}"
 
 
-def _shape(status: os.stat_result) -> str:
+def _describe_stat(status: os.stat_result) -> str:
     return f"{status.st_size}:{status.st_mtime_ns}"

@@ -1,4 +1,4 @@
-"""The keeper of a lease: renews it, moves the warden's deadline with it, and hears a cancel. It decides nothing."""
+"""Renews the lease of an attempt, extends the warden's deadline with it, and notices a cancel request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CANCEL_POLL_S = 0.5
 
 
 class Keeper:
-    """A thread that renews every third of the lease; the deadline it gives is two thirds after the last renewal."""
+    """Renews in a thread after each third of the lease; the warden's deadline is two thirds after the last renewal."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Keeper:
         on_cancel: Callable[[], None],
         on_lost: Callable[[BaseException], None],
     ) -> None:
-        """Nothing starts yet; `deadline` counts from the claim that was made just now."""
+        """`deadline` counts from now, just after the claim; nothing starts yet."""
         self._store, self._lease, self._lease_ms = store, lease, lease_ms
         self._on_renewed, self._on_cancel, self._on_lost = on_renewed, on_cancel, on_lost
         self._accounted = boot_ms()
@@ -41,38 +41,35 @@ class Keeper:
 
     @property
     def deadline(self) -> int:
-        """When the warden must have killed everything, on the boot clock."""
+        """When the warden kills everything, on the boot clock."""
         return self._renewed + self._lease_ms * 2 // 3
 
     def start(self) -> None:
-        """Begin to renew."""
-        self._thread = threads.start("keeper", self._keep, self._on_lost)
+        """Start the thread."""
+        self._thread = threads.start("keeper", self._run, self._on_lost)
 
     def stop(self) -> None:
-        """End the thread and account for the rest of the time; the lease itself stays until the last write."""
+        """End the thread; the lease itself stays until the last write."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
 
     def renew(self) -> None:
-        """Renew once; the moment before the write counts, so that the warden is never later than the lease."""
+        """Renew once. The time before the write counts, so that the warden never outlives the lease."""
         before = boot_ms()
         if self._store.renew(self._lease, self._lease_ms, before - self._accounted):
             self._on_cancel()
         self._accounted = self._renewed = before
         self._on_renewed(self.deadline)
 
-    def _keep(self) -> None:
-        pause = min(_CANCEL_POLL_S, self._lease_ms / 6000)  # a short lease, as in tests, must be tended more often
+    def _run(self) -> None:
+        pause = min(_CANCEL_POLL_S, self._lease_ms / 6000)  # a short lease needs shorter pauses
         while not self._stop.wait(pause):
             try:
-                self._tend()
+                if boot_ms() - self._renewed >= self._lease_ms // 3:
+                    self.renew()
+                elif self._store.cancel_wanted(self._lease.run_id):
+                    self._on_cancel()
             except StoreUnavailable:
                 if boot_ms() >= self.deadline:
                     raise
-
-    def _tend(self) -> None:
-        if boot_ms() - self._renewed >= self._lease_ms // 3:
-            self.renew()
-        elif self._store.cancel_wanted(self._lease.run_id):
-            self._on_cancel()

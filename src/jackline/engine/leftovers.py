@@ -1,9 +1,8 @@
-"""Find and end the processes that an earlier attempt left behind; never us, nor those that started us.
+"""Finds and kills the processes that an earlier attempt left behind; never this process or its ancestors.
 
-A process belongs to an attempt when its environment carries the marker, when its pid and start time were
-recorded, when it descends from such a process, or when such a process leads its session. What cleared its
-environment *and* lost every one of these ties cannot be found here: only a living warden or guard ends it.
-On macOS there is no /proc, and nothing is found.
+A process belongs to an attempt if its environment has the marker, if its pid and start time were recorded, if it
+descends from such a process, or if such a process leads its session. A process without any of these ties cannot be
+found here: only a living warden or guard kills it. On macOS there is no /proc, and nothing is found.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from jackline.errors import JacklineError
 from jackline.named import NamedTuple
 
 PATIENCE_MS = 10_000
-_QUIET_LOOKS = 2  # a process in the middle of exec(2) shows no environment for a moment
+_QUIET_LOOKS = 2  # a process during exec(2) briefly has no environment
 _COMMAND_LENGTH = 200
 
 
 class LeftoversRemain(JacklineError):
-    """processes of an earlier attempt cannot be ended (pid {detail}): end them by hand, then resume"""  # noqa: D400 - it is the message
+    """processes of an earlier attempt cannot be killed (pid {detail}): kill them by hand, then resume"""  # noqa: D400 - it is the message
 
 
 class Leftover(NamedTuple):
-    """One process that carries the marker."""
+    """A process with the marker."""
 
     pid: int
     start_ticks: int
@@ -46,19 +45,19 @@ class Leftover(NamedTuple):
 
 
 def start_ticks(pid: int) -> int | None:
-    """Give the start time of a living process; with the pid it names the process for the whole boot."""
+    """The start time of a living process; with the pid it identifies the process until the next boot."""
     process = read_process(pid)
     return None if process is None or process.dead else process.start_ticks
 
 
 def find(marker: Mapping[str, str]) -> list[Leftover]:
-    """List the processes whose environment holds all pairs of the marker."""
+    """List the processes whose environment has all pairs of the marker."""
     if not marker:
-        raise ValueError("an empty marker would fit every process")
-    pairs, kin = _encode(marker), _kin()
+        raise ValueError("an empty marker would match every process")
+    pairs, kin = _encode_marker(marker), _find_kin()
     table = processes()
-    pids = [pid for pid in table if pid not in kin and _carries(pid, pairs)]
-    return [Leftover(pid, table[pid].start_ticks, _command(pid)) for pid in pids]
+    pids = [pid for pid in table if pid not in kin and _has_marker(pid, pairs)]
+    return [Leftover(pid, table[pid].start_ticks, _read_command(pid)) for pid in pids]
 
 
 def end(
@@ -67,72 +66,72 @@ def end(
     recorded: Sequence[tuple[int, int]] = (),
     patience_ms: int = PATIENCE_MS,
 ) -> int:
-    """Kill all that is left of an attempt, and give their number once none is left.
+    """Kill all processes of an attempt; return their number once all are dead.
 
-    `recorded` are (pid, start time) pairs of this very boot: after another boot they mean nothing.
+    `recorded` are (pid, start time) pairs of the current boot.
     """
-    pairs = _encode(marker)
+    pairs = _encode_marker(marker)
     killed: set[tuple[int, int]] = set()
     give_up = boot_ms() + patience_ms
     quiet = 0
     while quiet < _QUIET_LOOKS:
-        found = _freeze(pairs, recorded)
+        found = _freeze_all(pairs, recorded)
         quiet = 0 if found else quiet + 1
         for process in found:
-            _signal(process, signal.SIGKILL)
+            _send_signal(process, signal.SIGKILL)
         if not all(_await_death(process, give_up) for process in found) or boot_ms() > give_up:
             raise LeftoversRemain(", ".join(str(process.pid) for process in found if _is_alive(process)))
         killed.update((process.pid, process.start_ticks) for process in found)
     return len(killed)
 
 
-def _freeze(pairs: list[bytes], recorded: Sequence[tuple[int, int]]) -> list[Process]:
-    """Stop all before one is killed: else a parent that sees its child die may start the next."""
+def _freeze_all(pairs: list[bytes], recorded: Sequence[tuple[int, int]]) -> list[Process]:
+    """Stop all before killing one: a parent that sees its child die may start the next."""
     frozen: set[int] = set()
     found: dict[int, Process] = {}
     for _ in range(FREEZE_ROUNDS):
-        found = _gather(pairs, recorded)
+        found = _find_processes(pairs, recorded)
         fresh = found.keys() - frozen
         if not fresh:
             break
         for pid in fresh:
-            _signal(found[pid], signal.SIGSTOP)
+            _send_signal(found[pid], signal.SIGSTOP)
         frozen |= fresh
     return list(found.values())
 
 
-def _gather(pairs: list[bytes], recorded: Sequence[tuple[int, int]]) -> dict[int, Process]:
-    kin = _kin()
+def _find_processes(pairs: list[bytes], recorded: Sequence[tuple[int, int]]) -> dict[int, Process]:
+    kin = _find_kin()
     table = processes()
     roots = {pid for pid, ticks in recorded if pid in table and table[pid].start_ticks == ticks}
     if pairs:
-        roots |= {pid for pid in table if _carries(pid, pairs)}
+        roots |= {pid for pid in table if _has_marker(pid, pairs)}
     roots -= kin
-    # Only descendants of its leader are in a session, also those that descend through the dead.
+    # All members of a session descend from its leader, even if a process in between is dead.
     roots |= {process.pid for process in table.values() if process.session in roots}
     return {pid: table[pid] for pid in (roots | descendants(table, roots, spare=kin)) - kin}
 
 
-def _kin() -> set[int]:
-    """Ourselves and everybody above us."""
+def _find_kin() -> set[int]:
+    """This process and its ancestors."""
     return {1, os.getpid(), *find_ancestors()}
 
 
-def _encode(marker: Mapping[str, str]) -> list[bytes]:
+def _encode_marker(marker: Mapping[str, str]) -> list[bytes]:
     return [b"\0" + os.fsencode(f"{name}={value}") + b"\0" for name, value in marker.items()]
 
 
-def _carries(pid: int, pairs: list[bytes]) -> bool:
+def _has_marker(pid: int, pairs: list[bytes]) -> bool:
     environment = read_environment(pid)
     return all(pair in environment for pair in pairs)
 
 
-def _command(pid: int) -> str:
-    words = _read(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
+def _read_command(pid: int) -> str:
+    words = _read_file(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
     return os.fsdecode(b" ".join(words))[:_COMMAND_LENGTH]
 
 
-def _read(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -140,20 +139,20 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _signal(process: Process, number: signal.Signals) -> None:
-    fd = _open(process)
+def _send_signal(process: Process, number: signal.Signals) -> None:
+    fd = _open_pidfd(process)
     if fd is None:
         return
     try:
         signal.pidfd_send_signal(fd, number)
-    except GONE:  # whether it still lives is seen afterwards
+    except GONE:  # checked afterwards
         return
     finally:
         os.close(fd)
 
 
 def _await_death(process: Process, give_up_ms: int) -> bool:
-    fd = _open(process)
+    fd = _open_pidfd(process)
     if fd is None:
         return True
     try:
@@ -164,8 +163,8 @@ def _await_death(process: Process, give_up_ms: int) -> bool:
         os.close(fd)
 
 
-def _open(process: Process) -> int | None:
-    """Take hold of the process itself: its pid may be another's by now."""
+def _open_pidfd(process: Process) -> int | None:
+    """Open the process itself: its pid may have been reused."""
     if sys.platform != "linux":
         return None
     try:

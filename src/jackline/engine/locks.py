@@ -1,7 +1,7 @@
-"""The lock by which processes of one host see whether a supervisor lives: a flock that only its death releases.
+"""The lock that shows the processes of a host whether a supervisor lives: a flock that only its death releases.
 
-The lock is taken before the run is claimed and handed to the warden as well; so it is free only when the supervisor is
-dead and its warden has finished killing.
+It is taken before the run is claimed and inherited by the warden, so it is free only when the supervisor is dead and
+its warden has finished killing.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from jackline.files import is_unlocked, lock_descriptor, open_lock
 
 
 def path(folder: str, owner: str) -> str:
-    """Where the lock of an owner lies."""
+    """The lock file of an owner."""
     return os.path.join(folder, f"owner-{owner}.lock")
 
 
 def hold(folder: str, owner: str) -> int:
-    """Take the lock of a new owner; the descriptor keeps it."""
+    """Take the lock of a new owner; the returned descriptor holds it."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     descriptor = open_lock(path(folder, owner))
     if not lock_descriptor(descriptor):
@@ -30,19 +30,19 @@ def hold(folder: str, owner: str) -> int:
 
 
 def release(folder: str, owner: str, descriptor: int) -> None:
-    """Give the lock up after a clean end."""
+    """Release the lock after a clean end."""
     os.close(descriptor)
     forget(folder, owner)
 
 
 def forget(folder: str, owner: str) -> None:
-    """Remove the lock file of an owner that is gone."""
+    """Remove the lock file of a dead owner."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path(folder, owner))
 
 
 def is_dead(folder: str, owner: str) -> bool:
-    """True only if the owner's lock exists here and nobody holds it; an owner without a lock is unknown, not dead."""
+    """Whether the owner's lock exists here and is free; an owner without a lock file is unknown, not dead."""
     try:
         return is_unlocked(path(folder, owner))
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def is_dead(folder: str, owner: str) -> bool:
 
 
 def wait_dead(folder: str, owner: str, seconds: float) -> bool:
-    """Give a warden that is still killing a bounded time to finish."""
+    """Wait until the owner is dead: its warden may still be killing processes. False after `seconds`."""
     until = time.monotonic() + seconds
     while not is_dead(folder, owner):
         if time.monotonic() >= until:

@@ -1,8 +1,8 @@
-"""What tells a run's commits from everybody else's: a variable that git writes into its reflog. It spawns nothing.
+"""Attributes commits to a run by a variable that git writes into its reflog. It spawns nothing.
 
-With that variable a checkout no longer writes which branch it left, and `git checkout -` finds no way back. So a few
-lines of shell stand before git on the agent's PATH and take the variable away for these two commands. Where a shell
-sets a PATH of its own, only that convenience is lost, never a commit.
+With that variable a checkout no longer records the branch that it left, and `git checkout -` fails. So a shell script
+precedes git on the agent's PATH and unsets the variable for `checkout` and `switch`. If a shell replaces the PATH,
+only `checkout -` is lost, never a commit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SHIM = """#!/bin/sh
-# Written by jackline: git keeps its own words for checkout and switch, because `-` is found by them.
+# Written by jackline: checkout and switch need git's own reflog message, because `-` is looked up in it.
 value=
 for word in "$@"; do
     if [ -n "$value" ]; then value=; continue; fi
@@ -32,10 +32,10 @@ exec {git} "$@"
 
 
 def environment(folder: str, run_id: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables for the agent; the folder is the run's own, and the shim in it is written anew."""
+    """The variables for the agent. Writes the script into the run's folder."""
     from shlex import quote
 
-    git = _found(environ.get("PATH", os.defpath))
+    git = _find_git(environ.get("PATH", os.defpath))
     if git is None:
         return {}
     place = os.path.join(folder, "bin")
@@ -48,6 +48,6 @@ def environment(folder: str, run_id: str, environ: Mapping[str, str]) -> dict[st
     return {**marking(run_id), "PATH": os.pathsep.join((place, environ.get("PATH", os.defpath)))}
 
 
-def _found(path: str) -> str | None:
-    places = (os.path.join(folder, "git") for folder in path.split(os.pathsep) if os.path.isabs(folder))
-    return next((one for one in places if os.path.isfile(one) and os.access(one, os.X_OK)), None)
+def _find_git(search_path: str) -> str | None:
+    paths = (os.path.join(folder, "git") for folder in search_path.split(os.pathsep) if os.path.isabs(folder))
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)

@@ -1,4 +1,4 @@
-"""A raw transcript whose secrets are covered before they reach the disk, byte for byte. It never looks at lines."""
+"""A raw transcript whose secrets are masked before they reach the disk."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class MaskedFile:
-    """A raw transcript as it may be kept; a line that is not finished is written when it is."""
+    """A raw transcript with masked secrets; a line is written once it is complete."""
 
     def __init__(self, path: str, secrets: Iterable[str]) -> None:
-        """`secrets` are values that are known, besides those that are known by their shape."""
+        """`secrets` are known values; others are recognized by their shape."""
         self._file = RawFile(path)
         self._mask = Mask(secrets)
 
@@ -25,17 +25,17 @@ class MaskedFile:
         return self._file.size
 
     def write(self, data: bytes) -> bytes:
-        """Write what is sure by now; gives back what was written."""
-        return self._keep(self._mask.feed(data))
+        """Write all that is certain not to begin a secret; return the bytes written."""
+        return self._append(self._mask.feed(data))
 
     def finish(self) -> bytes:
-        """Nothing more will come: write the rest."""
-        return self._keep(self._mask.end())
+        """Write the rest at the end of the stream."""
+        return self._append(self._mask.end())
 
     def close(self) -> None:
         self._file.close()
 
-    def _keep(self, covered: bytes) -> bytes:
-        if covered:
-            self._file.write(covered)
-        return covered
+    def _append(self, masked: bytes) -> bytes:
+        if masked:
+            self._file.write(masked)
+        return masked

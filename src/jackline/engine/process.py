@@ -1,7 +1,7 @@
-"""Start and end processes: the supervisor's side of the warden. It never asks what their output means.
+"""Starts and ends processes: the supervisor's side of the warden. It does not interpret their output.
 
-In jackline only this file and the warden it starts spawn; command.py goes through them. An agent, a check and a
-probe all run below a warden, so that not one of them outlives a supervisor that was killed or frozen.
+Only this module and the warden that it starts spawn processes. Agents, checks and probes run below a warden, so that
+none of them outlives a supervisor that is killed or frozen.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _SPAWN_TIMEOUT_S = 60.0
 _CLOSE_TIMEOUT_S = PATIENCE_MS / 1000 + 5
 
 _ADVICE = {
-    errno.ENOENT: "is it there? a program must be installed, and on the PATH",
-    errno.EACCES: "this user may not enter or execute it",
+    errno.ENOENT: "a program must be installed and on the PATH",
+    errno.EACCES: "this user may not access or execute it",
     errno.E2BIG: "pass long text by standard input or in a file",
     errno.ENOEXEC: "a script needs a first line such as #!/bin/sh",
 }
@@ -47,18 +47,18 @@ class SpawnFailed(JacklineError):
 
 
 class WardenLost(JacklineError):
-    """the warden is gone ({detail}) and its agents were ended with it: resume the run"""  # noqa: D400 - it is the message
+    """the warden died ({detail}) and its agents were killed with it: resume the run"""  # noqa: D400 - it is the message
 
     permanent = False
 
 
 class Warden:
-    """The supervisor's handle on its warden: orders go down a socket, a thread listens for the reports."""
+    """The supervisor's handle on its warden: sends orders over a socket, receives reports in a thread."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, words: int) -> None:
         self._process, self._control, self._words = process, control, words
         self._marker: dict[str, str] = {}
-        self._lock = threading.Lock()  # guards the three below
+        self._lock = threading.Lock()  # guards the next three attributes
         self._watches: dict[int, Watch] = {}
         self._recorded: list[tuple[int, int]] = []
         self._is_closing = False
@@ -69,10 +69,10 @@ class Warden:
 
     @classmethod
     def start(cls, *, deadline_ms: int, lock_fd: int | None = None, marker: Mapping[str, str]) -> Self:
-        """Start a warden that ends everything at `deadline_ms` on the boot clock, unless renewed.
+        """Start a warden that kills everything at `deadline_ms` on the boot clock, unless renewed.
 
-        The marker is put into the environment of all that runs below. It must name the attempt, not only
-        the run: if the warden is lost all with the marker are killed, and the next attempt may be at work.
+        The marker is set in the environment of every process below. It must name the attempt, not only the run: if
+        the warden is lost, all processes with the marker are killed, and the next attempt may be running.
         """
         ours, theirs = socket.socketpair()
         words = memory_file(b"")
@@ -93,7 +93,7 @@ class Warden:
         except OSError as error:
             ours.close()
             close(words)
-            raise _as_failure("the warden", error) from error
+            raise _build_failure("the warden", error) from error
         finally:
             theirs.close()
         ours.settimeout(_SEND_TIMEOUT_S)
@@ -108,11 +108,11 @@ class Warden:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it lives; the numbers stand in warden/wire.py."""
+        """None while it lives; the codes are in `warden.wire`."""
         return self._process.returncode if self._is_gone.is_set() else None
 
     def spawn(self, argv: Sequence[str], env: Mapping[str, str], cwd: str, *, stdin: bytes | None = None) -> Child:
-        """Start a program as the leader of a session of its own; `stdin` None is /dev/null."""
+        """Start a program as the leader of a new session; `stdin` None is /dev/null."""
         fds: list[int] = []
         try:
             source = os.open(os.devnull, os.O_RDONLY) if stdin is None else memory_file(stdin)
@@ -122,7 +122,7 @@ class Warden:
             watch = self._register()
         except (OSError, WardenLost) as error:
             close(*fds)
-            raise _as_failure(argv[0], error) from error
+            raise _build_failure(argv[0], error) from error
         child = Child(self, watch, stdout, stderr)
         try:
             self._order_spawn(watch, argv, {**env, **self._marker}, cwd, [source, out, err])
@@ -138,9 +138,9 @@ class Warden:
         order = {
             "type": "spawn",
             "id": watch.id,
-            "argv": [_wire(word) for word in argv],
-            "env": {_wire(name): _wire(value) for name, value in env.items()},
-            "cwd": _wire(cwd),
+            "argv": [_to_wire_text(word) for word in argv],
+            "env": {_to_wire_text(name): _to_wire_text(value) for name, value in env.items()},
+            "cwd": _to_wire_text(cwd),
         }
         self._send(order, fds)
         if not watch.answered.wait(_SPAWN_TIMEOUT_S):
@@ -154,18 +154,18 @@ class Warden:
         self._send({"type": "renew", "deadline_ms": deadline_ms})
 
     def sweep(self) -> None:
-        """Have another try at what survived earlier: all below the warden that belongs to no living child."""
+        """Try again to kill the processes below the warden that belong to no living child."""
         self.tell("sweep", id=0)
 
     def tell(self, kind: str, **facts: int) -> None:
-        """Send an order that is void when the warden is gone, as then nothing is left to end."""
+        """Send an order; do nothing if the warden is dead, because then no process is left."""
         try:
             self._send({"type": kind, **facts})
         except WardenLost:
             return
 
     def close(self) -> None:
-        """End all that runs below the warden, and the warden; returns when they are dead."""
+        """Kill all processes below the warden, and the warden; return when they are dead."""
         with self._lock:
             self._is_closing = True
         self.tell("quit")
@@ -177,10 +177,10 @@ class Warden:
         self._words = -1
 
     def last_words(self) -> str:
-        """Give the last line the warden wrote before it died, for a person who looks for the cause."""
+        """The last line that the warden wrote before it died."""
         lines = os.pread(self._words, 65536, 0).split(b"\n") if self._words >= 0 else []
-        said = [line.decode(errors="replace") for line in lines if line.strip()]
-        return said[-1] if said else f"exit code {self._process.poll()}"
+        texts = [line.decode(errors="replace") for line in lines if line.strip()]
+        return texts[-1] if texts else f"exit code {self._process.poll()}"
 
     def __enter__(self) -> Self:
         return self
@@ -204,27 +204,27 @@ class Warden:
                     socket.send_fds(self._control, [frame[:1]], fds)
                 self._control.sendall(frame[bool(fds) :])
         except OSError as error:
-            self._process.kill()  # half an order may be on its way: a warden that reads on would misread
+            self._process.kill()  # half an order may have been sent, after which the warden would misread the next
             raise WardenLost(str(error)) from error
 
     def _listen(self) -> None:
-        heard = bytearray()
+        received = bytearray()
         while data := self._receive():
-            heard += data
-            while (message := wire.next_message(heard)) is not None:
-                self._take(message)
-        self._bury()
+            received += data
+            while (message := wire.next_message(received)) is not None:
+                self._handle_report(message)
+        self._handle_death()
 
     def _receive(self) -> bytes:
         while True:
             try:
                 return self._control.recv(65536)
-            except TimeoutError:  # the timeout is meant for sending
+            except TimeoutError:  # the timeout is for sending
                 continue
             except OSError:
                 return b""
 
-    def _take(self, message: dict[str, int | None]) -> None:
+    def _handle_report(self, message: dict[str, int | None]) -> None:
         with self._lock:
             watch = self._watches.get(message.get("id") or 0)
         if watch is None:
@@ -232,26 +232,23 @@ class Warden:
         match str(message["type"]):
             case "spawned":
                 watch.pid, watch.start_ticks = message["pid"] or 0, message["start_ticks"]
-                self._record(watch)
+                if watch.start_ticks is not None:
+                    with self._lock:
+                        self._recorded.append((watch.pid, watch.start_ticks))
                 watch.answered.set()
             case "spawn_failed":
                 watch.failure = SpawnFailed(str(message["text"]), message["errno"] or 0)
                 self._end(watch, Exit(None, None, leftovers=0, lost=False))
             case "exited":
-                self._end(watch, _read_exit(message))
-
-    def _record(self, watch: Watch) -> None:
-        if watch.start_ticks is not None:
-            with self._lock:
-                self._recorded.append((watch.pid, watch.start_ticks))
+                self._end(watch, _parse_exit(message))
 
     def _end(self, watch: Watch, ending: Exit) -> None:
         with self._lock:
             del self._watches[watch.id]
         watch.end(ending)
 
-    def _bury(self) -> None:
-        """The warden is dead or dying: make sure that what it kept is dead too, then say so."""
+    def _handle_death(self) -> None:
+        """Wait until the warden is dead, kill the processes it leaves behind, then report their end."""
         try:
             self._process.wait(_CLOSE_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -274,7 +271,7 @@ class Warden:
         return Exit(None, None, leftovers=killed, lost=True)
 
 
-def _read_exit(message: Mapping[str, int | None]) -> Exit:
+def _parse_exit(message: Mapping[str, int | None]) -> Exit:
     return Exit(
         message["code"],
         message["signal"],
@@ -284,12 +281,12 @@ def _read_exit(message: Mapping[str, int | None]) -> Exit:
     )
 
 
-def _wire(text: str) -> str:
-    """Bytes that are no UTF-8 travel as surrogates: the warden runs in UTF-8, whatever our locale is."""
+def _to_wire_text(text: str) -> str:
+    """Encode bytes that are not UTF-8 as surrogates: the warden runs in UTF-8, whatever our locale is."""
     return os.fsencode(text).decode("utf-8", "surrogateescape")
 
 
-def _as_failure(subject: str, error: OSError | WardenLost) -> JacklineError:
+def _build_failure(subject: str, error: OSError | WardenLost) -> JacklineError:
     if isinstance(error, WardenLost):
         return error
     return SpawnFailed(f"{subject}: {error.strerror}", error.errno or 0)

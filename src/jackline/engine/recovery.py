@@ -1,4 +1,4 @@
-"""Recovery: end what an old attempt left behind, settle its open calls, and name what only a person can judge."""
+"""Recovery: kill the processes of earlier attempts, and settle the open calls that need no person."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
-GAVE_UP = "gave up"  # how the reason of a call begins that is not forced on the agent again
-_MOST_CUT_OFF = 3  # times that a call is made again; one that ends the agent each time is a person's to look at
+GAVE_UP = "gave up"  # prefix of the reason of a call that is not forced on the agent again
+_MOST_CUT_OFF = 3  # a call that interrupts the agent this often is left to a person
 
 
 def settle_open_calls(
@@ -32,29 +32,29 @@ def settle_open_calls(
     strict: bool = False,
     gave_up: bool = False,
 ) -> list[Call]:
-    """Classify every call in flight, probe what is in doubt; those that only a person can judge.
+    """Settle every open call, probing effects in doubt; return those that only a person can settle.
 
-    `gave_up`: nothing died, but the time of the turn had run out.
+    `gave_up`: the turn timed out; nothing crashed.
     """
     doubts = []
     for call in store.open_calls(lease.run_id):
-        settled = _classified(store, lease, call, now(), gave_up=gave_up)
+        settled = _settle_interrupted(store, lease, call, now(), gave_up=gave_up)
         if settled.state is CallState.IN_DOUBT and settled.call_class is CallClass.EFFECT:
-            settled = _judged(store, lease, settled, prober, now())
+            settled = _probe_call(store, lease, settled, prober, now())
         if is_a_persons(settled, strict=strict):
             doubts.append(settled)
     return doubts
 
 
 def asked(store: Store, lease: Lease, spec: Spec, at: int) -> list[Call]:
-    """The calls that wait for a person's word, after those were answered whose time has run out."""
+    """The calls that wait for approval, after applying the default answer to those that timed out."""
     if spec.approval_timeout_ms:
         store.expire_asked(lease, at, spec.approval_answer, at - spec.approval_timeout_ms)
     return store.asked(lease.run_id)
 
 
 def end_leftovers(store: Store, lease: Lease, mark: Mapping[str, str], host: str) -> int:
-    """End every process that earlier attempts left on this host; gives back how many."""
+    """Kill every process that earlier attempts left on this host; return their number."""
     recorded = [
         (one.warden_pid, one.warden_started)
         for one in store.attempts(lease.run_id)
@@ -65,34 +65,34 @@ def end_leftovers(store: Store, lease: Lease, mark: Mapping[str, str], host: str
 
 
 def cut_off(store: Store, run_id: str) -> Turn | None:
-    """The last turn, if nobody wrote its end down. Only the last can be so."""
+    """The last turn, if its end was not stored. Only the last one can be interrupted."""
     turns = store.turns(run_id)
     return turns[-1] if turns and turns[-1].ended_at is None else None
 
 
 def uncharged(turn: Turn | None) -> Usage | None:
-    """What a turn that was cut off had used: it is charged where a turn ends, which this one never did."""
+    """The usage of an interrupted turn, which was not charged because usage is charged at the end of a turn."""
     if turn is None:
         return None
     spent = turn.spent
     return Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros)
 
 
-def _classified(store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool) -> Call:
-    """Reads and locals are simply made again; effects and unknowns may have happened."""
+def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool) -> Call:
+    """Abandon a read or local call, which is made again; put others in doubt, because they may have happened."""
     if call.state is not CallState.PREPARED:
         return call
     change, reason = "doubt", "cut off"
     if call.call_class in {CallClass.READ, CallClass.LOCAL}:
-        change, reason = ("abandon", f"{GAVE_UP}: the turn's time ran out") if gave_up else _again(store, lease, call)
+        if gave_up:
+            change, reason = "abandon", f"{GAVE_UP}: the turn's time ran out"
+        elif (times := store.cut_off_times(lease.run_id, call.key) + 1) >= _MOST_CUT_OFF:
+            change, reason = "doubt", f"cut off {times} times"
+        else:
+            change = "abandon"
     return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason=reason))
 
 
-def _again(store: Store, lease: Lease, call: Call) -> tuple[str, str]:
-    times = store.cut_off_times(lease.run_id, call.key) + 1
-    return ("doubt", f"cut off {times} times") if times >= _MOST_CUT_OFF else ("abandon", "cut off")
-
-
-def _judged(store: Store, lease: Lease, call: Call, prober: Prober, at: int) -> Call:
+def _probe_call(store: Store, lease: Lease, call: Call, prober: Prober, at: int) -> Call:
     settlement = prober.judge(call, at)
     return call if settlement is None else store.settle(lease, settlement)

@@ -1,6 +1,6 @@
-"""The calls that a crash cut off and that have to be made again before anything else. It decides nothing itself.
+"""The calls that a crash interrupted and that must be made again before any other. It decides nothing.
 
-The ledger asks it what a call that an agent wants to make has to wait for.
+The ledger asks it whether a requested call has to wait.
 """
 
 from __future__ import annotations
@@ -17,69 +17,69 @@ if TYPE_CHECKING:
 
 _SHOWN = 300
 _MOST_SHOWN = 5
-_MOST_REFUSALS = 20  # in one turn; a model that does not listen by then never will
+_MOST_REFUSALS = 20  # per turn, before the run stops
 
 
 class Queue:
-    """What is left to be made again, by id. One call may take the place of each."""
+    """The calls still to be made again. Each is replaced by one new call."""
 
     def __init__(self, calls: Iterable[Call], finished: Container[str] = (), *, holds: bool = True) -> None:
-        """`calls` are the oldest first, as they are to be told; `finished` are keys of tasks whose output is known.
+        """`calls` are in order, the oldest first; `finished` are keys of tasks whose output is known.
 
-        Who cannot be held only gets noted what it makes again: nothing waits.
+        `holds`: the gate can make other calls wait. Otherwise the repeated calls are only recorded.
         """
         self._left = {call.id: call for call in calls}
         self._finished, self._holds = finished, holds
-        self._under_way: dict[str, str] = {}  # the call that makes it again → the one that was cut off
+        self._under_way: dict[str, str] = {}  # new call → the interrupted call that it replaces
         self._refusals = 0
 
     def __len__(self) -> int:
-        """How many are waited for."""
+        """The number of calls that others wait for."""
         return len(self._left) if self._holds else 0
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the agent was told often enough."""
+        """Whether the agent was refused too often."""
         return self._refusals >= _MOST_REFUSALS
 
     def place(self, intent: Intent) -> Intent:
-        """The intent as the gate is to see it: as the one that makes a call again, or as one that has to wait."""
+        """Mark the intent as the repetition of an interrupted call, or as one that has to wait."""
         if not self._left:
             return intent
-        meant = self._meant(intent)
-        if meant is not None:
-            # A subagent's task keeps the key of the first one, however the agent words it now.
-            return intent._replace(replaces=meant.id, key=meant.key)
-        if not self._holds or intent.parent_id in self._under_way:  # part of a task that is being made again
+        original = self._find_original(intent)
+        if original is not None:
+            # The task of a subagent keeps its first key, however the agent words it now.
+            return intent._replace(replaces=original.id, key=original.key)
+        if not self._holds or intent.parent_id in self._under_way:  # part of a task that is being repeated
             return intent
         return intent._replace(waits_for=self.told())
 
     def decided(self, call_id: str, intent: Intent, decision: Decision) -> None:
-        """What the gate said to it."""
+        """Record the gate's decision."""
         if intent.waits_for and decision is Decision.DENY:
             self._refusals += 1
         if intent.replaces is None or decision is Decision.ASK:
             return
         if decision is Decision.ALLOW:
             self._under_way[call_id] = intent.replaces
-        else:  # its result is known, or it may not be made any more: then nothing waits for it
+        else:  # its result is stored, or it may not be made: nothing waits for it
             self._left.pop(intent.replaces, None)
 
     def ended(self, call_id: str) -> bool:
-        """A call has come out, whatever its outcome; True if it was the last that was waited for."""
+        """Record the end of a call, whatever its outcome; True if it was the last one to be repeated."""
         original = self._under_way.pop(call_id, None)
         return original is not None and self._left.pop(original, None) is not None and not self._left
 
     def told(self) -> str:
-        """The calls that are left, in words that a model can follow."""
+        """Describe the remaining calls for a model."""
         calls = [f"{call.tool} {call.input[:_SHOWN]}" for call in self._left.values()]
         more = f"; and {len(calls) - _MOST_SHOWN} more" if len(calls) > _MOST_SHOWN else ""
         return "; ".join(calls[:_MOST_SHOWN]) + more
 
-    def _meant(self, intent: Intent) -> Call | None:
+    def _find_original(self, intent: Intent) -> Call | None:
         free = [call for call in self._left.values() if call.id not in self._under_way.values()]
         same = next((call for call in free if call.key == intent.key), None)
         if same is not None or intent.parent_id is not None or intent.key in self._finished:
             return same
-        # The words for a subagent are never the same twice.
+        # A model never words the task of a subagent the same way twice.
         return next((call for call in free if call.replay is Replay.RELAUNCH and call.tool == intent.tool), None)

@@ -1,4 +1,4 @@
-"""What the engine is told about this place: folders, lease times, names, and how it names new things."""
+"""Settings of the engine, the environment it passes on, and new ids."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _INHERITED = (
 
 
 class Settings(NamedTuple):
-    """One engine on one host."""
+    """The settings of one engine on one host."""
 
     home: str
     host: str
     lease_ms: int = 30_000
     probe_timeout_s: float = 60.0
-    meanwhile: Callable[[], object] = lambda: None  # done when an agent is at work, and we would only wait for it
-    changed: Callable[[], object] = lambda: None  # told whenever a run came a step further; it must not wait
-    database: str = ""  # its address, where a run's own `jackline` has to be told: never one with a password in it
-    server: tuple[str, ...] = ()  # the command line of jackline's own MCP server; empty: agents get none
-    server_missing: str = ""  # why not, where somebody should know
-    find: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # AgentUnavailable if it cannot be used
+    meanwhile: Callable[[], object] = lambda: None  # called once the agent runs, to use the waiting time
+    changed: Callable[[], object] = lambda: None  # called after each step of a run; it must not block
+    database: str = ""  # the address for `jackline` inside a run, if it needs one; never with a password
+    server: tuple[str, ...] = ()  # the command of jackline's MCP server; empty: agents get none
+    server_missing: str = ""  # why there is none, if a person should know
+    find: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # raises AgentUnavailable
 
     def folder(self, run_id: str) -> str:
-        """The run's own folder."""
+        """The folder of a run."""
         return os.path.join(self.home, "runs", run_id)
 
 
 def fresh_id() -> str:
-    """A new id: time-ordered, and never the same in two processes."""
+    """Return a new id: time-ordered and unique across processes."""
     return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
 
 
 def fresh_session() -> str:
-    """A new session id: the CLIs that let us choose one want a random UUID."""
+    """Return a new session id: a random UUID, which the CLIs require."""
     random = bytearray(os.urandom(16))
     random[6] = random[6] & 0x0F | 0x40
     random[8] = random[8] & 0x3F | 0x80
@@ -56,17 +56,17 @@ def fresh_session() -> str:
 
 
 def passed(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """What an agent may see besides: its names, and for one that ends in `*` all that begin so."""
-    whole = frozenset(names)
-    beginnings = tuple(name[:-1] for name in whole if name.endswith("*"))
-    return {name: value for name, value in environ.items() if name in whole or name.startswith(beginnings)}
+    """Select the named variables; a name that ends in `*` selects a prefix."""
+    exact = frozenset(names)
+    prefixes = tuple(name[:-1] for name in exact if name.endswith("*"))
+    return {name: value for name, value in environ.items() if name in exact or name.startswith(prefixes)}
 
 
 def agreed(environ: Mapping[str, str], spec: Spec) -> dict[str, str]:
-    """What a person lets the run's agents see besides: a probe looks by the same key or agent."""
+    """Select the variables that a person lets the run's agents see; probes need the same credentials."""
     return passed(environ, [name for manner in spec.manners.values() for name in manner.passes])
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a child process gets of our environment: an allow-list, so that no credential leaks by accident."""
+    """Select the variables that every child process gets: an allow-list, so that no credential leaks by accident."""
     return {name: value for name, value in environ.items() if name in _INHERITED or name.startswith("LC_")}

@@ -1,4 +1,4 @@
-"""Turn an agent's bytes into lines and keep them on disk, with flat memory; it never looks into a line."""
+"""Splits an agent's output into lines and stores it, in constant memory. It does not parse the lines."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ HEAD_LIMIT = 64 * 1024
 
 
 class Line(NamedTuple):
-    """One line of a stream, without its newline; of a line over the limit `data` is only the head."""
+    """One line of a stream, without its newline. For a line over the limit `data` is only its head."""
 
     data: bytes
     offset: int  # of its first byte in the stream
-    length: int  # the real one, also when truncated
+    length: int  # the full length, also when truncated
     truncated: bool
     terminated: bool  # False only for the last line of a stream that does not end with a newline
 
 
 class LineSplitter:
-    """Split chunks of any size into lines, and hold at most one unfinished line of `limit` bytes."""
+    """Splits chunks of any size into lines; buffers at most one unfinished line of `limit` bytes."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self.limit = limit
         self._head_limit = min(HEAD_LIMIT, limit)
-        self._begun = io.BytesIO()  # its getvalue() gives the bytes away without a copy
+        self._begun = io.BytesIO()  # getvalue() does not copy
         self._length = 0
         self._offset = 0
 
@@ -53,7 +53,7 @@ class LineSplitter:
         return lines
 
     def end(self) -> list[Line]:
-        """Give the last line if the stream did not end with a newline."""
+        """Return the last line if the stream did not end with a newline."""
         return [self._finish(terminated=False)] if self._length else []
 
     def _grow(self, piece: bytes) -> None:
@@ -78,7 +78,7 @@ class LineSplitter:
 
 
 class RawFile:
-    """A raw transcript: bytes are only ever added at its end, and only its owner may read them."""
+    """A raw transcript, append-only and readable by its owner only."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -86,7 +86,7 @@ class RawFile:
         self.size = os.fstat(self._fd).st_size
 
     def write(self, data: bytes) -> int:
-        """Append all of the data, and give the offset of its first byte."""
+        """Append the data and return the offset of its first byte."""
         offset = self.size
         rest = memoryview(data)
         try:

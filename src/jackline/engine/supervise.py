@@ -1,4 +1,4 @@
-"""Take a run and carry it on: claim it here, work in the live world, let go. The door between app and engine."""
+"""Runs one attempt: claim the run, work on it, release it. The entry point of the engine."""
 
 from __future__ import annotations
 
@@ -35,10 +35,13 @@ def supervise(
     settings: Settings,
     on_start: Callable[[Callable[[], None]], None] = lambda _interrupt: None,
 ) -> Run:
-    """One attempt at the run; `on_start` is given the function that interrupts it."""
+    """Make one attempt at the run; `on_start` receives the function that interrupts it."""
     folder = settings.folder(run.id)
-    owner = _owner(settings.host)
-    lock = _hold(folder, owner)
+    owner = Owner(fresh_id(), settings.host, clock.boot_id(), os.getpid())
+    try:
+        lock = locks.hold(folder, owner.name)
+    except OSError as error:
+        raise disk_error(error, folder) from error
     try:
         lease, claimed = _claim(store, run, settings, owner)
     except JacklineError:
@@ -51,7 +54,7 @@ def supervise(
         ended = work(store, lease, claimed, world)
     except BaseException as error:
         log.warning("run %s: attempt %d breaks off: %r", run.id, lease.token, error)
-        # The run is still ours in the store. The lock file stays behind, free: whoever comes next sees us dead at once.
+        # The run is still ours in the store. The unlocked lock file stays: it shows the next process that we are dead.
         world.close()
         os.close(lock)
         raise
@@ -60,13 +63,6 @@ def supervise(
     life = ended.life
     log.info("run %s: attempt %d ends: %s %s", run.id, lease.token, life.state, life.reason or life.failure or "")
     return ended
-
-
-def _hold(folder: str, owner: Owner) -> int:
-    try:
-        return locks.hold(folder, owner.name)
-    except OSError as error:
-        raise disk_error(error, folder) from error
 
 
 def _claim(store: Store, run: Run, settings: Settings, owner: Owner) -> tuple[Lease, Run]:
@@ -78,26 +74,26 @@ def _claim(store: Store, run: Run, settings: Settings, owner: Owner) -> tuple[Le
 
 
 def dead_attempt(store: Store, run: Run, settings: Settings) -> int | None:
-    """The token of the attempt that holds the run, if this host can see that nothing of it lives any more."""
+    """The token of the attempt that holds the run, if this host can tell that all its processes are dead."""
     if run.life.state is not RunState.RUNNING:
         return None
     holder = next((one for one in store.attempts(run.id) if one.token == run.life.attempt), None)
     if holder is None or holder.host != settings.host:
         return None
-    return holder.token if _is_gone(holder, settings.folder(run.id)) else None
+    return holder.token if _is_dead(holder, settings.folder(run.id)) else None
 
 
-def _is_gone(holder: Attempt, folder: str) -> bool:
-    """By its lock alone, which a reboot frees, too: two machines may bear one name, and then each has its own boot."""
+def _is_dead(holder: Attempt, folder: str) -> bool:
+    """Check the lock first, which a reboot frees, too: two machines may have the same name but not the same boot id."""
     if locks.is_dead(folder, holder.owner):
         return True
-    if holder.boot != clock.boot_id() or _alive(holder.pid):
+    if holder.boot != clock.boot_id() or _is_alive(holder.pid):
         return False
-    # The supervisor is gone but its lock is held: its warden is still killing, and will be done in a moment.
+    # The supervisor is dead but its lock is held: its warden is still killing processes.
     return locks.wait_dead(folder, holder.owner, _WARDEN_TIME_S)
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -105,7 +101,3 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _owner(host: str) -> Owner:
-    return Owner(fresh_id(), host, clock.boot_id(), os.getpid())

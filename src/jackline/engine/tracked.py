@@ -1,4 +1,4 @@
-"""Which files git tracks in a repository: those in its index, so staged ones too. It only reads, through no filter."""
+"""Which files git tracks in a repository: those in its index, staged ones included. It only reads."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _DELETED = "R "
 def tracked(
     root: str, paths: Sequence[str], env: Mapping[str, str], warden: Warden | None = None
 ) -> frozenset[str] | None:
-    """Those of the paths (from the root of the repository) that are tracked files; None where git cannot say.
+    """The given paths, relative to the root of the repository, that are tracked files; None if git cannot tell.
 
-    One that was deleted will not be tracked for long. While git makes a commit, GIT_INDEX_FILE in `env` names what that
-    commit will hold, whatever is on the disk.
+    Deleted files do not count. During a commit GIT_INDEX_FILE in `env` names the index of that commit, which counts
+    whatever is on the disk.
     """
     wanted = {path: os.path.normpath(path) for path in paths if path}
     inside = [path for path in wanted.values() if not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir]

@@ -1,6 +1,6 @@
-"""What an agent's words weigh by the policy: a wish becomes an intent, a report becomes an outcome. It writes nothing.
+"""Applies the policy: builds an intent from a call request, and a settlement from a call result. It stores nothing.
 
-The only part of the engine's path to an agent that knows the policy: it is loaded while the agent starts, not before.
+Loaded while the agent starts, not before: it is the only part of the launch path that imports the policy.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def intent_of(
     run: Run,
     secret: bytes,
     call_id: str,
-    ingredients: Callable[[Judgement, object], Mapping[str, str]],
+    read_inputs: Callable[[Judgement, object], Mapping[str, str]],
 ) -> Intent:
-    """The call as the gate sees it: its rule, its key, its target."""
+    """Build the intent of a call: its rule, its key, its target."""
     spec, folder = run.spec, wish.folder or run.spec.workspace
     judged = judging.judge(spec.rules, wish.tool, wish.input, judging.Where(spec.workspace, folder))
-    known = ingredients(judged, wish.input)
+    known = read_inputs(judged, wish.input)
     fields = {**judged.fields, **known}
     rule = permission.permitted(judged.rule, spec.allowed)
     normal = keys.normalise(wish.input, spec.workspace)
@@ -49,12 +49,12 @@ def intent_of(
         mistake=judged.mistake,
         external=canonical(known) if known else "",
         run_id=run.id,
-        limits=_limits(spec, rule, judged) if rule.most is not None else (),
+        limits=_build_limits(spec, rule, judged) if rule.most is not None else (),
     )
 
 
-def _limits(spec: Spec, rule: Rule, judged: Judgement) -> tuple[Limit, ...]:
-    """Each rule's own: whoever puts another command beside it, or the same one twice, does not get around it."""
+def _build_limits(spec: Spec, rule: Rule, judged: Judgement) -> tuple[Limit, ...]:
+    """The limits of each rule in the call: combining commands, or repeating one, must not evade a limit."""
     used = [match.rule for match in judged.matches]
     return tuple(
         Limit(one.name, one.most, max(1, used.count(one.name)))
@@ -64,13 +64,13 @@ def _limits(spec: Spec, rule: Rule, judged: Judgement) -> tuple[Limit, ...]:
 
 
 def settlement_of(report: Report, call: Call, spec: Spec, at: int) -> Settlement:
-    """How the call came out, with what its rule finds in the output."""
+    """Build the settlement of a call, with the external ids that its rule finds in the output."""
     rule = policy.named(spec.rules, call.rule)
     found = external.found(rule, report.output) if call.call_class is CallClass.EFFECT else {}
     known = json.loads(call.external) if call.external else {}
     return Settlement(
         report.call_id,
-        _change(report, call, rule),
+        _choose_change(report, call, rule),
         at,
         report.output,
         report.exit_code,
@@ -80,9 +80,9 @@ def settlement_of(report: Report, call: Call, spec: Spec, at: int) -> Settlement
     )
 
 
-def _change(report: Report, call: Call, rule: Rule) -> str:
-    """A failed effect is in doubt unless its rule knows better."""
+def _choose_change(report: Report, call: Call, rule: Rule) -> str:
+    """A failed effect is in doubt unless its exit code means that nothing happened."""
     if report.ok:
         return "succeed"
-    proved_harmless = report.exit_code in rule.nothing_happened
-    return "doubt" if call.call_class is CallClass.EFFECT and not proved_harmless else "fail"
+    harmless = report.exit_code in rule.nothing_happened
+    return "doubt" if call.call_class is CallClass.EFFECT and not harmless else "fail"

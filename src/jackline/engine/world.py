@@ -1,4 +1,4 @@
-"""The live world of an attempt: warden, gate, agent and clocks behind the two verbs `carry_out` and `hear`."""
+"""The live runtime of an attempt: warden, gate servers, agent and timeouts. Executes commands and delivers inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import queue
-from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
@@ -19,7 +18,6 @@ from jackline.domain.signals import (
     CheckEnded,
     Recover,
     Recovered,
-    ReviewLearnings,
     RunCheck,
     StartTurn,
     Stop,
@@ -28,20 +26,20 @@ from jackline.domain.signals import (
     TurnEnded,
 )
 from jackline.domain.states import Failure, Phase
-from jackline.engine import inside, launching, leftovers, marked_git, marks, recovery, review, starting
+from jackline.engine import inside, leftovers, marks, recovery
 from jackline.engine.alarms import WORDS, Alarms
 from jackline.engine.attempt import Signal
 from jackline.engine.changes import changes_of
-from jackline.engine.check import CheckJob
+from jackline.engine.check import CheckJob, build_check_ended, find_pending_checks, load_check
 from jackline.engine.doors import Doors
 from jackline.engine.keeper import Keeper
-from jackline.engine.knowing import known
+from jackline.engine.launch import TurnLauncher
 from jackline.engine.ledger import Ledger
 from jackline.engine.probe import Prober
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
 from jackline.engine.settings import agreed, fresh_id, inherited
-from jackline.engine.turn import Crew, TurnJob
-from jackline.errors import AgentUnavailable, SessionTaken, Ungated, UsageError, disk_error
+from jackline.engine.turn import TurnJob, TurnServices
+from jackline.errors import AgentUnavailable, SessionTaken, Ungated, disk_error
 from jackline.store.contract import Change
 
 if TYPE_CHECKING:
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.adapter import Adapter
     from jackline.domain.changes import Changes
+    from jackline.domain.judging import Judgement
     from jackline.domain.records import Lease, Run, Turn
     from jackline.domain.signals import Command
     from jackline.engine.settings import Settings
@@ -70,8 +69,8 @@ class LiveWorld:
         settings: Settings,
         lock: int,
     ) -> None:
-        """Start the keeper at once: the lease is running."""
-        self._store, self._lease, self._run, self._agents = store, lease, run, agents
+        """Start renewing the lease at once."""
+        self._store, self._lease, self._run = store, lease, run
         self._settings, self._lock = settings, lock
         self._folder = settings.folder(run.id)
         self._inbox: queue.SimpleQueue[Signal | BaseException] = queue.SimpleQueue()
@@ -79,26 +78,37 @@ class LiveWorld:
         self._marker = {**self._mark, marks.ATTEMPT: str(lease.token)}
         passed = inherited(os.environ)
         self._env = {**passed, **self._marker, **inside.environment(settings, run.id, passed)}
-        self._prober = self._made_prober()
-        self._ledger = self._made_ledger()
-        self._token = os.urandom(16).hex()
-        self._doors = Doors(self._folder, self._ledger, self._token, self._inbox.put)
+        self._prober = self._build_prober()
+        self._ledger = self._build_ledger()
+        token = os.urandom(16).hex()
+        self._doors = Doors(self._folder, self._ledger, token, self._inbox.put)
+        services = TurnServices(store, lease, self._ledger, self.now, self._inbox.put, self.stop, self._survey)
+        self._launcher = TurnLauncher(
+            services, settings, self._doors, agents=agents, token=token, folder=self._folder, env=self._env
+        )
         self._closed = False
-        self._hurried = False  # a person wants the end: nobody waits for a probe
+        self._hurried = False  # a person wants to stop: do not wait for probes
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
         self._alarms = Alarms(run.spec, run.life.spent.wall_ms)
-        self._keeper = self._made_keeper()
+        self._keeper = Keeper(
+            store,
+            lease,
+            settings.lease_ms,
+            on_renewed=self._on_renewed,
+            on_cancel=lambda: self.stop(Stop.CANCEL, "cancel requested"),
+            on_lost=self._inbox.put,
+        )
         self._keeper.start()
 
-    def _made_prober(self) -> Prober:
+    def _build_prober(self) -> Prober:
         spec, store = self._run.spec, self._store
         env = {**self._env, **agreed(os.environ, spec)}
         timeout_s = self._settings.probe_timeout_s
         whole, wanted = (lambda call: store.whole(call).input), (lambda: not self._hurried)
         return Prober(spec, env, timeout_s, self._ready_warden, whole=whole, wanted=wanted)
 
-    def _made_ledger(self) -> Ledger:
+    def _build_ledger(self) -> Ledger:
         return Ledger(
             self._store,
             self._lease,
@@ -107,23 +117,18 @@ class LiveWorld:
             now=self.now,
             new_id=self.new_id,
             stop=self.stop,
-            ingredients=partial(known, self._run.spec.workspace, self._env, self._ready_warden),
+            read_inputs=self._read_key_inputs,
         )
 
-    def _made_keeper(self) -> Keeper:
-        return Keeper(
-            self._store,
-            self._lease,
-            self._settings.lease_ms,
-            on_renewed=self._renewed,
-            on_cancel=lambda: self.stop(Stop.CANCEL, "cancel requested"),
-            on_lost=self._inbox.put,
-        )
+    def _read_key_inputs(self, judged: Judgement, tool_input: object) -> dict[str, str]:
+        from jackline.engine.ingredients import read_call_inputs  # not needed before the first call
 
-    # the two verbs
+        return read_call_inputs(self._run.spec.workspace, self._env, self._ready_warden, judged, tool_input)
+
+    # the Runtime protocol
 
     def carry_out(self, command: Command, run: Run) -> None:
-        """Do what the heart orders."""
+        """Execute a command of the run machine."""
         self._run = run
         log.info("run %s: %r", run.id, command)
         self._settings.changed()
@@ -131,47 +136,45 @@ class LiveWorld:
             case Recover():
                 self._recover(gave_up=command.gave_up)
             case StartTurn():
-                self._try_turn(command)
+                self._start_turn(command)
             case RunCheck():
-                self._try_check(command)
-            case ReviewLearnings():
-                self._review(command)
+                self._start_check(command)
             case StopWork():
                 if self._job is not None and self._job.child is not None:
                     self._job.child.stop(run.spec.grace_ms)
-        self._settings.changed()  # also by what was written on the way
+        self._settings.changed()  # again: executing may have stored more
 
     def hear(self) -> Signal:
-        """The next signal; a clock that runs out is one, too. An error of a helper thread surfaces here."""
-        heard = self._next()
-        if isinstance(heard, BaseException):
-            raise heard
-        if isinstance(heard.input, TurnEnded | CheckEnded | StopWanted):
+        """Wait for the next input; a timeout is one, too. Raises the error of a helper thread."""
+        received = self._receive()
+        if isinstance(received, BaseException):
+            raise received
+        if isinstance(received.input, TurnEnded | CheckEnded | StopWanted):
             self._alarms.clear()
-        return heard
+        return received
 
-    def _next(self) -> Signal | BaseException:
+    def _receive(self) -> Signal | BaseException:
         while True:
             alarm = self._alarms.next()
             try:
                 return self._inbox.get(timeout=alarm[0] if alarm else None)
             except queue.Empty:
-                late = self._alarms.next()  # asked again: an agent that has spoken meanwhile is not silent
+                late = self._alarms.next()  # again: the agent may have printed something meanwhile
                 if late is not None and late[0] == 0:
                     return Signal(StopWanted(self.now(), late[1], WORDS[late[1]]))
 
-    # what the engine's parts use
+    # used by the other parts of the engine
 
     def now(self) -> int:
         """Wall clock, milliseconds."""
         return clock.wall_ms()
 
     def new_id(self) -> str:
-        """A fresh id."""
+        """Return a new id."""
         return fresh_id()
 
     def stop(self, why: Stop, detail: str) -> None:
-        """Ask for the end of the work, from any thread or signal handler."""
+        """Request a stop, from any thread or signal handler."""
         self._hurried = self._hurried or why in {Stop.INTERRUPT, Stop.CANCEL}
         self._inbox.put(Signal(StopWanted(self.now(), why, detail)))
 
@@ -182,7 +185,7 @@ class LiveWorld:
 
     def close(self) -> None:
         """End everything that this attempt started."""
-        self._closed = True  # a helper thread that is late must not start anything any more
+        self._closed = True  # a late helper thread must not start anything
         self._keeper.stop()
         self._doors.close()
         if self._warden is not None:
@@ -196,17 +199,17 @@ class LiveWorld:
                 ended = recovery.end_leftovers(self._store, self._lease, self._mark, self._settings.host)
                 log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
             faults.reach("leftovers.ended")
-            with contextlib.suppress(SpawnFailed, WardenLost):  # who needs it first is told why there is none
-                self._ready_warden()  # it gets ready while we do
+            with contextlib.suppress(SpawnFailed, WardenLost):  # the first one to need it reports the cause
+                self._ready_warden()  # it starts up while we recover
         turn = recovery.cut_off(self._store, self._run.id)
-        signal = self._recovered(turn, self.now(), gave_up=gave_up)
-        at = signal.at
+        recovered = self._settle_calls(turn, self.now(), gave_up=gave_up)
+        at = recovered.at
         turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
-        # A turn that was cut off may have made commits; the next one shall know of them.
-        self._inbox.put(Signal(signal, turn=turn, changes=self._survey() if self._run.life.turn else None))
+        # A turn that was cut off may have made commits, which the next one has to know.
+        self._inbox.put(Signal(recovered, turn=turn, changes=self._survey() if self._run.life.turn else None))
 
-    def _recovered(self, turn: Turn | None, at: int, *, gave_up: bool) -> Recovered:
-        """What became of everything that an earlier turn left open."""
+    def _settle_calls(self, turn: Turn | None, at: int, *, gave_up: bool) -> Recovered:
+        """Settle the calls that an earlier turn left open."""
         spec = self._run.spec
         with self._ledger.settling:
             doubts = recovery.settle_open_calls(
@@ -221,120 +224,54 @@ class LiveWorld:
             asked=tuple(call.id for call in asked),
             asked_at=min((call.prepared_at for call in asked), default=None),
             evidence=evidence_of(doubts),
-            cases=len(review.open_cases(self._store, self._run.id)) if self._run.life.goal is Phase.PROVING else None,
+            checks=find_pending_checks(self._store, self._run) if self._run.life.goal is Phase.PROVING else None,
         )
 
-    def _try_turn(self, order: StartTurn) -> None:
+    def _start_turn(self, order: StartTurn) -> None:
         try:
-            self._start_turn(order)
+            prepared = self._launcher.prepare(self._run, order)
+            self._run, self._job = prepared.run, prepared.job
+            self._launcher.start(prepared, self._ready_warden)
+            job = prepared.job
+            self._alarms.start(lambda: job.last_output, lambda: job.over)
+            self._settings.meanwhile()
         except SessionTaken as error:
             lost = Outcome(detail=str(error), session_lost=True)
             self._inbox.put(Signal(TurnEnded(self.now(), lost, Usage()), session=(self._run.agent, "")))
         except (AgentUnavailable, SpawnFailed, WardenLost) as error:
-            failure = _failure_of(error)
+            failure = _classify_failure(error)
             outcome = Outcome(failure, str(error))
-            turn = recovery.cut_off(self._store, self._run.id)  # if it was written down already
+            turn = recovery.cut_off(self._store, self._run.id)  # if it was stored already
             ended = turn._replace(ended_at=self.now(), failure=failure, detail=str(error)) if turn else None
             self._inbox.put(Signal(TurnEnded(self.now(), outcome, Usage()), turn=ended))
         except OSError as error:
             raise disk_error(error, self._folder) from error
 
-    def _try_check(self, order: RunCheck) -> None:
-        try:
-            self._start_check(order)
-        except (SpawnFailed, WardenLost) as error:
-            self._inbox.put(Signal(CheckEnded(self.now(), None, f"the proof could not be started: {error}")))
-
-    def _start_turn(self, order: StartTurn) -> None:
-        adapter = self._adapter()
-        planned = launching.plan(self._store, self._lease, self._run, order, adapter, self._place(adapter), self.now())
-        turn, launch = planned.turn, starting.launch_of(adapter, planned.request)
-        told = (turn.agent, turn.session) if turn.session else None
-        data = {
-            "turn": turn.number,
-            "agent": turn.agent,
-            "argv": starting.shown(self._store.redactor.value(launch.argv)),
-            "resumes": planned.request.resume,
-        }
-        facts = (*planned.facts, Fact("turn.launched", data))
-        change = Change(self.now(), facts, turn=turn, session=told)
-        self._run = self._store.write(self._lease, change)
-        self._ledger.place, self._ledger.since_turn = (order.turn, order.step), planned.since
-        self._ledger.replay = planned.replay
-        job = self._job_of(planned, adapter)
-        starting.write_files(launch.files)
-        mark = marked_git.environment(self._folder, self._run.id, self._env)
-        env = {**self._env_of(turn.agent), **mark, **planned.request.environ, **launch.env}
-        try:
-            job.start(self._ready_warden(), launch, env, self._run.spec.workspace)
-        except (SpawnFailed, WardenLost):
-            job.give_up()
-            raise
-        self._alarms.start(lambda: job.last_output, lambda: job.over)
-        self._settings.meanwhile()
-
-    def _env_of(self, agent: str) -> dict[str, str]:
-        return {**self._env, **inside.acting(agent, os.environ)}
-
-    def _adapter(self) -> Adapter:
-        try:
-            return self._agents(self._run.agent)
-        except UsageError as error:  # described in settings that are gone, or of a package that was removed
-            raise AgentUnavailable(self._run.agent, why=error) from None
-
-    def _place(self, adapter: Adapter) -> launching.Place:
-        return launching.Place(
-            folder=os.path.join(self._folder, "agent"),
-            gate=self._doors.address(adapter),
-            token=self._token,
-            binary=self._settings.find(adapter),
-            environ=os.environ,
-            mcp=launching.server_of(self._settings.server, self._env_of(adapter.declaration.name)),
-            mcp_missing=self._settings.server_missing,
-        )
-
-    def _job_of(self, planned: launching.Plan, adapter: Adapter) -> TurnJob:
-        crew = Crew(
-            self._store,
-            self._lease,
-            self._run,
-            adapter,
-            self._ledger,
-            self.now,
-            self._inbox.put,
-            self.stop,
-            self._survey,
-        )
-        job = TurnJob(crew, planned, self._folder)
-        self._job = job
-        return job
-
-    def _review(self, order: ReviewLearnings) -> None:
-        check = self._launched(order)
-        found = review.look(self._store, self._run.id, self._env, self._warden_or_none())
-        faults.reach("check.finished")
-        self._inbox.put(review.ended(check, found, self.now()))
-
-    def _launched(self, order: RunCheck | ReviewLearnings) -> Check:
-        """A check that is written down before it begins."""
+    def _start_check(self, order: RunCheck) -> None:
         check = Check(self._run.id, order.step, self._lease.token, order.command, self.now())
         fact = Fact("check.launched", {"step": order.step, "command": order.command})
         self._run = self._store.write(self._lease, Change(self.now(), (fact,), check=check))
-        return check
-
-    def _start_check(self, order: RunCheck) -> None:
-        check = self._launched(order)
-        job = CheckJob(check, self.now, self._inbox.put, self._store.redactor.values)
+        read = load_check(order.name).read
+        if read is not None:
+            result = read(self._store, self._run.id, self._env, self._warden_or_none())
+            faults.reach("check.finished")
+            self._inbox.put(build_check_ended(check, result, self.now()))
+            return
+        job = CheckJob(order.name, check, self.now, self._inbox.put, self._store.redactor.values)
         self._job = job
-        job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
-        self._alarms.start()
+        try:
+            job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
+        except (SpawnFailed, WardenLost) as error:
+            self._inbox.put(Signal(CheckEnded(self.now(), None, f"the {order.name} could not be started: {error}")))
+        else:
+            self._alarms.start()
 
     def _survey(self) -> Changes | None:
         known = self._store.changes(self._run.id)
         warden = self._warden_or_none()
         return changes_of(self._run.id, self._run.spec.workspace, self._env, warden, known) if warden else None
 
-    # parts that are made when first needed
+    # the warden
 
     def _warden_or_none(self) -> Warden | None:
         try:
@@ -345,21 +282,19 @@ class LiveWorld:
     def _ready_warden(self) -> Warden:
         if self._closed:
             raise WardenLost("the attempt is over")
-        if self._warden is None or self._warden.exit_code is not None:  # one that was killed took its agents along
+        if self._warden is None or self._warden.exit_code is not None:  # a killed warden took its agents along
             self._warden = Warden.start(deadline_ms=self._keeper.deadline, lock_fd=self._lock, marker=self._marker)
             started = leftovers.start_ticks(self._warden.pid)
             self._store.note_warden(self._lease, self._warden.pid, started or 0)
         return self._warden
 
-    # clocks
-
-    def _renewed(self, deadline: int) -> None:
+    def _on_renewed(self, deadline: int) -> None:
         if self._warden is not None:
-            with contextlib.suppress(WardenLost):  # whoever waits for its agents hears that they are gone
+            with contextlib.suppress(WardenLost):  # the job that waits for its child reports the loss
                 self._warden.renew(deadline)
 
 
-def _failure_of(error: Exception) -> Failure:
+def _classify_failure(error: Exception) -> Failure:
     if isinstance(error, WardenLost):
         return Failure.CRASHED
     return Failure.UNGATED if isinstance(error, Ungated) else Failure.UNAVAILABLE

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain import packet as packets
 from jackline.domain.job import language
+from jackline.domain.learning import resume_section
 from jackline.domain.records import Run
 from jackline.files import (
     link_file,
@@ -93,8 +94,8 @@ def _write_summary(store: Store, run: Run, folder: str, home: str, database: str
 def _resume_page(store: Store, run: Run, told: summary.Summary, home: str, database: str) -> str:
     calls, forced = store.calls(run.id), store.forced(run.id)
     refused = packets.refusal(store.checks(run.id), store.turns(run.id))
-    cases = told.open_cases
-    packet = packets.packet(calls, store.receipts(run.id), told.commits, forced, refused=refused, cases=cases)
+    sections = (resume_section(told.open_cases),)
+    packet = packets.packet(calls, store.receipts(run.id), told.commits, forced, refused=refused, sections=sections)
     strict = run.spec.strict
     return resume.page(told, calls, home, strict=strict, packet=packet, forced=forced, database=database)
 

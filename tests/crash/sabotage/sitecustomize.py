@@ -13,7 +13,7 @@ def receipts() -> None:
     """An effect that has a receipt is made again."""
     from jackline.domain import gate
 
-    gate._known = lambda *_: None
+    gate._find_stored_result = lambda *_: None
 
 
 def doubts() -> None:
@@ -21,7 +21,9 @@ def doubts() -> None:
     from jackline.engine import recovery
     from jackline.store.contract import Settlement
 
-    recovery._judged = lambda store, lease, call, prober, at: store.settle(lease, Settlement(call.id, "did_not", at))
+    recovery._probe_call = lambda store, lease, call, prober, at: store.settle(
+        lease, Settlement(call.id, "did_not", at)
+    )
 
 
 def intents() -> None:

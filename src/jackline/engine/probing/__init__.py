@@ -1,6 +1,6 @@
-"""The built-in probes, which a rule names by `builtin:NAME`. One file each, imported on use; they only look.
+"""The built-in probes, which a rule names by `builtin:NAME`. Each is imported on use, and only reads.
 
-Each is a function of a Scene that gives a Finding. What it cannot find out for sure is unknown, and a person is asked.
+A probe is a function from a Scene to a Finding. If it is not certain, its verdict is unknown, and a person is asked.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ PREFIX = "builtin:"
 
 
 class _Probe(NamedTuple):
-    """Where a probe is, and what it must know of the time before the call."""
+    """Where a probe is, and what it needs to know from before the call."""
 
     module: str
     function: str
     wants: frozenset[str] = frozenset()
-    compares: bool = True  # the input with the world: a secret in it, which is never kept, makes it look different
+    compares: bool = True  # it compares the input, from which secrets are removed
 
 
 PROBES = {
     "git-push": _Probe(
-        "git_push", "look", frozenset({"git.commit", "git.refs", "git.remote", "git.url", "git.branch"})
+        "git_push", "probe_git_push", frozenset({"git.commit", "git.refs", "git.remote", "git.url", "git.branch"})
     ),
-    "gh-pr-create": _Probe("github", "look_for_pull_request", frozenset({"git.commit", "git.branch"})),
-    "gh-issue-create": _Probe("github", "look_for_issue"),
-    "file": _Probe("file", "look"),
-    "http": _Probe("http", "look", compares=False),
+    "gh-pr-create": _Probe("github", "probe_pull_request", frozenset({"git.commit", "git.branch"})),
+    "gh-issue-create": _Probe("github", "probe_issue"),
+    "file": _Probe("file", "probe_file"),
+    "http": _Probe("http", "probe_http_request", compares=False),
 }
 
 
 def is_built_in(probe: str) -> bool:
-    """Whether a rule's probe is one of these; any other is a shell command."""
+    """Whether a rule's probe is built in; any other is a shell command."""
     return probe.startswith(PREFIX)
 
 
 def wants(probe: str) -> frozenset[str]:
-    """The ingredients that must be written down with a call's intent, so that its probe can look for them later."""
-    known = PROBES.get(probe.removeprefix(PREFIX)) if is_built_in(probe) else None
-    return known.wants if known else frozenset()
+    """The key inputs to store with a call's intent for its probe."""
+    found = PROBES.get(probe.removeprefix(PREFIX)) if is_built_in(probe) else None
+    return found.wants if found else frozenset()
 
 
 def compares(probe: str) -> bool:
-    """Whether a probe compares the call's input with what there is."""
-    known = PROBES.get(probe.removeprefix(PREFIX))
-    return known is not None and known.compares
+    """Whether a probe compares the call's input with the current state."""
+    found = PROBES.get(probe.removeprefix(PREFIX))
+    return found is not None and found.compares
 
 
 def function_of(probe: str) -> Callable[[Scene], Finding] | None:
-    """The probe itself; None if this version has none of that name."""
+    """Import the probe; None if this version has none of that name."""
     from importlib import import_module
 
-    known = PROBES.get(probe.removeprefix(PREFIX))
-    if known is None:
+    found = PROBES.get(probe.removeprefix(PREFIX))
+    if found is None:
         return None
-    made: Callable[[Scene], Finding] = getattr(import_module(f"{__name__}.{known.module}"), known.function)
-    return made
+    function: Callable[[Scene], Finding] = getattr(import_module(f"{__name__}.{found.module}"), found.function)
+    return function

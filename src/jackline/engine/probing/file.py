@@ -1,4 +1,4 @@
-"""Whether a file was written: by what it holds now. It reads that one file, and starts nothing."""
+"""Probe: was a file written? It reads that one file, and starts nothing."""
 
 from __future__ import annotations
 
@@ -21,85 +21,85 @@ _NEW = ("new_string", "newString", "new_str", "new")
 
 
 class _Edit(NamedTuple):
-    """One text in the place of another."""
+    """One text replaced by another."""
 
     old: str
     new: str
 
 
-def look(scene: Scene) -> Finding:
-    """Compare the file with what the call was to make of it."""
+def probe_file(scene: Scene) -> Finding:
+    """Compare the file with what the call would have written."""
     path = scene.field(*_PATH)
     if not path:
-        return unknown("the call's input is not whole, or names no file")
-    content, edits = scene.field(*_CONTENT), _edits(scene.input)
+        return unknown("the call's input is incomplete, or names no file")
+    content, edits = scene.field(*_CONTENT), _parse_edits(scene.input)
     if content is None and not edits:
-        return unknown("the call does not tell what was to be written")
+        return unknown("the call does not contain the text to write")
     if REDACTED in f"{content}{edits}":
-        return unknown("what was to be written is kept without its secrets, and cannot be compared")
-    text = _read(os.path.join(scene.workspace, path))
+        return unknown("the text to write is stored without its secrets and cannot be compared")
+    text = _read_text(os.path.join(scene.workspace, path))
     if isinstance(text, Finding):
         return text if content is not None or text.verdict != DID_NOT else unknown(text.evidence)
     if content is not None:
-        return _written(path, text, content)
-    return together([_edited(path, text, edit) for edit in edits])
+        return _compare_content(path, text, content)
+    return together([_compare_edit(path, text, edit) for edit in edits])
 
 
-def _edits(given: Any) -> list[_Edit]:  # noqa: ANN401 - a tool's input is any JSON
+def _parse_edits(given: Any) -> list[_Edit]:  # noqa: ANN401 - a tool's input is any JSON
     """The edits of a call, one or several."""
     several = given.get("edits")
-    found = [_edit(one) for one in several] if isinstance(several, list) else [_edit(given)]
+    found = [_parse_edit(one) for one in several] if isinstance(several, list) else [_parse_edit(given)]
     whole = [one for one in found if one is not None]
     return whole if len(whole) == len(found) else []
 
 
-def _edit(given: Any) -> _Edit | None:  # noqa: ANN401
+def _parse_edit(given: Any) -> _Edit | None:  # noqa: ANN401
     if not isinstance(given, dict):
         return None
-    old, new = _text(given, _OLD), _text(given, _NEW)
+    old, new = _find_text(given, _OLD), _find_text(given, _NEW)
     return None if old is None or new is None or old == new else _Edit(old, new)
 
 
-def _text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((_lines(given[name]) for name in names if isinstance(given.get(name), str)), None)
+def _find_text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((_normalise_newlines(given[name]) for name in names if isinstance(given.get(name), str)), None)
 
 
-def _read(path: str) -> str | Finding:
+def _read_text(path: str) -> str | Finding:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-                return unknown(f"{path} is no file that can be compared")
-            return _lines(file.read().decode("utf-8", "surrogateescape"))
+                return unknown(f"{path} is not a file that can be compared")
+            return _normalise_newlines(file.read().decode("utf-8", "surrogateescape"))
     except (FileNotFoundError, NotADirectoryError):
-        return Finding(DID_NOT, f"{path} is not there")
+        return Finding(DID_NOT, f"{path} does not exist")
     except (OSError, ValueError) as error:
         return unknown(f"{path} cannot be read: {error}")
 
 
-def _lines(text: str) -> str:
-    """Tools write the line ends that a file had."""
+def _normalise_newlines(text: str) -> str:
+    """Tools keep the line endings that a file has."""
     return text.replace("\r\n", "\n")
 
 
-def _written(path: str, text: str, content: str) -> Finding:
-    if text == _lines(content):
-        return Finding(HAPPENED, f"{path} has the content that was to be written", path)
-    return Finding(DID_NOT, f"{path} has other content than what was to be written")
+def _compare_content(path: str, text: str, content: str) -> Finding:
+    if text == _normalise_newlines(content):
+        return Finding(HAPPENED, f"{path} has the content of the call", path)
+    return Finding(DID_NOT, f"{path} has other content than the call")
 
 
-def _edited(path: str, text: str, edit: _Edit) -> Finding:
-    """An edit that only adds holds the old text, and one that only takes away is held by it."""
+def _compare_edit(path: str, text: str, edit: _Edit) -> Finding:
+    """Compare an edit; the new text may contain the old one, or the old one the new."""
     old_there = bool(edit.old) and edit.old in (text.replace(edit.new, "\0") if edit.old in edit.new else text)
     new_there = edit.new in (text.replace(edit.old, "\0") if edit.new and edit.new in edit.old else text)
-    if not edit.new:  # a deletion: nothing new can be looked for
+    if not edit.new:  # a deletion has no new text to find
         new_there = not old_there
-    if not edit.old:  # it makes the file
+    if not edit.old:  # it creates the file
         old_there = not (new_there := text == edit.new)
     match old_there, new_there:
         case False, True:
-            return Finding(HAPPENED, f"{path} has the new text and not the old one", path)
+            return Finding(HAPPENED, f"{path} has the new text but not the old one", path)
         case True, False:
-            return Finding(DID_NOT, f"{path} has the old text and not the new one")
+            return Finding(DID_NOT, f"{path} has the old text but not the new one")
     return unknown(f"{path} has {'both the old and the new' if old_there else 'neither the old nor the new'} text")

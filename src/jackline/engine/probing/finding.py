@@ -1,4 +1,4 @@
-"""What a probe found, and how the findings about several parts of one call come together. Pure data."""
+"""The result of a probe, and how the results for several parts of one call are combined. Pure."""
 
 from __future__ import annotations
 
@@ -10,37 +10,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HAPPENED, DID_NOT, UNKNOWN = "happened", "did_not", "unknown"
-SENT_AGAIN = "idempotent: sent again with its key"  # how the reason of a call begins that has to be made again
+SENT_AGAIN = "idempotent: sent again with its key"  # prefix of the reason of a call that has to be made again
 
 
 class Finding(NamedTuple):
-    """Whether an effect took place, by what evidence, and what it is called where it took place."""
+    """Whether an effect happened, the evidence, and its external id."""
 
     verdict: str
     evidence: str = ""
     external_id: str = ""
-    probe: str = ""  # which one it was, with how it ended; empty: none ran, the rule itself says so
-    again: bool = False  # nobody knows that it did not happen: to send it again does no harm
+    probe: str = ""  # the probe and how it ended; empty: none ran, the rule decides
+    again: bool = False  # it may have happened, but sending it again is harmless
 
 
 def unknown(evidence: str) -> Finding:
-    """Nobody knows; a person shall see why."""
+    """A finding without a verdict; a person sees the evidence."""
     return Finding(UNKNOWN, evidence)
 
 
 def together(findings: Sequence[Finding]) -> Finding:
-    """All of them happened, or none did; anything else only a person can sort out."""
+    """Combine findings: all happened, or none did; anything else is unknown."""
     if len(findings) == 1:
         return findings[0]
     verdicts = {one.verdict for one in findings}
     return Finding(
         verdict=verdicts.pop() if len(verdicts) == 1 else UNKNOWN,
-        evidence="\n".join(_told(one) for one in findings if one.evidence),
+        evidence="\n".join(f"{one.verdict.replace('_', ' ')}: {one.evidence}" for one in findings if one.evidence),
         external_id=next((one.external_id for one in reversed(findings) if one.external_id), ""),
         probe=", ".join(dict.fromkeys(one.probe for one in findings if one.probe)),
         again=any(one.again for one in findings),
     )
-
-
-def _told(finding: Finding) -> str:
-    return f"{finding.verdict.replace('_', ' ')}: {finding.evidence}"

@@ -1,7 +1,7 @@
-"""Whether a `git push` took place: by what the remote has now, and by git's own record of the push. It only reads.
+"""Probe: did a `git push` happen? Compares with the refs of the remote, and with the reflog. It only reads.
 
-The remote is asked from outside the repository, so that only the user's settings count: the repository's own, which an
-agent may have written, cannot make a probe start a program.
+The remote is queried from outside the repository, so that only the user's settings apply: those of the repository,
+which an agent may have written, cannot make the probe start a program.
 """
 
 from __future__ import annotations
@@ -25,8 +25,15 @@ if TYPE_CHECKING:
 
 _OUTSIDE = "/"
 _PROTOCOLS = "file:git:http:https:ssh"
-_SAID = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
-# Beside a push these move no branch: the commit that was written down before the call is the one that it pushed.
+_REPOSITORY_VARIABLES = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+)
+# Commands that move no branch: beside them, the push is of the commit that was stored before the call.
 _STEADY = frozenset(
     {"cd", "echo", "printf", "true", ":", "cat", "head", "tail", "grep", "sleep", "date", "pwd", "ls", "test", "[",
      "gh", "set", "export", "wc", "sort", "sed", "awk", "exit", "false"}
@@ -37,60 +44,64 @@ _STEADY_GIT = frozenset(
 
 
 class _Wanted(NamedTuple):
-    """A ref that the push was to move, and where to."""
+    """A ref that the push would move, and its new commit."""
 
     name: str
     commit: str
 
 
-def look(scene: Scene) -> Finding:
-    """Compare what was to be pushed with what the remote has."""
+def probe_git_push(scene: Scene) -> Finding:
+    """Compare the refs to push with those of the remote."""
     found = words.commands(scene)
     command = words.the_one(found, _is_push)
     if found is None or command is None:
-        return unknown("the call is not one push that can be read")
+        return unknown("the call is not a single push that can be parsed")
     typed = [word.text for word in command.words[1:]]
     there = pushing.folder_of_git(typed)
     if there is None or not all(word.exact for word in command.words) or _has_settings(command):
-        return unknown("only the shell, or git's own options, knew what was pushed")
+        return unknown("what was pushed depends on the shell or on git options")
     push = pushing.push_of(pushing.arguments_of_git(typed)[1:])
     git = scene.git._replace(workspace=os.path.join(scene.folder, there))
-    before = _wanted(scene.told)
-    if not before or not _fits(push, before, scene.told):
-        return unknown("it was not written down which commit was to be pushed where")
+    before = _parse_wanted(scene.told)
+    if not before or not _matches_push(push, before, scene.told):
+        return unknown("the commit and the ref to push were not stored")
     if all(_is_steady(one) for one in found):
-        return _compared(scene, git, push, before)
-    return _after_other_commands(scene, git, typed, before)
+        return _compare_with_remote(scene, git, push, before)
+    return _compare_after_commands(scene, git, typed, before)
 
 
 def _is_push(command: Command) -> bool:
-    return _subcommand(command) == "push"
+    return _find_subcommand(command) == "push"
 
 
-def _subcommand(command: Command) -> str:
+def _find_subcommand(command: Command) -> str:
     return next((word.text for word in words.git_arguments(command) or ()), "")
 
 
 def _has_settings(command: Command) -> bool:
-    """Whether git was given settings, or another repository, by variables of the command's own."""
+    """Whether the command sets variables that change git's settings or repository."""
     return any(word.text.startswith("GIT_") for word in command.assignments)
 
 
 def _is_steady(command: Command) -> bool:
-    if not command.words:  # it only opens files
+    if not command.words:  # only redirections
         return True
-    return _subcommand(command) in _STEADY_GIT if words.program(command) == "git" else words.program(command) in _STEADY
+    return (
+        _find_subcommand(command) in _STEADY_GIT
+        if words.program(command) == "git"
+        else words.program(command) in _STEADY
+    )
 
 
-def _wanted(told: Mapping[str, str]) -> tuple[_Wanted, ...]:
-    """What was written down, if it is all of it: a push of more refs than have a name cannot be compared."""
+def _parse_wanted(told: Mapping[str, str]) -> tuple[_Wanted, ...]:
+    """The stored refs and commits; empty if they are incomplete and cannot be compared."""
     names, commits = told.get("git.refs", "").split(), told.get("git.commit", "").split()
     whole = len(names) == len(commits)
     return tuple(map(_Wanted, names, commits)) if whole else ()
 
 
-def _fits(push: Push, before: Sequence[_Wanted], told: Mapping[str, str]) -> bool:
-    """Whether what was written down is about this push: of several commands in one call it may be another's."""
+def _matches_push(push: Push, before: Sequence[_Wanted], told: Mapping[str, str]) -> bool:
+    """Whether the stored refs belong to this push, not to another command of the call."""
     if push.several or push.remote not in {"", told.get("git.remote", "")}:
         return False
     if not push.refspecs:
@@ -102,26 +113,26 @@ def _fits(push: Push, before: Sequence[_Wanted], told: Mapping[str, str]) -> boo
     )
 
 
-def _after_other_commands(scene: Scene, git: Git, typed: list[str], before: Sequence[_Wanted]) -> Finding:
-    """A push behind a `git commit`: what it pushed was made by the call itself, so what is there now is looked for."""
+def _compare_after_commands(scene: Scene, git: Git, typed: list[str], before: Sequence[_Wanted]) -> Finding:
+    """Compare a push after a `git commit` in the same call: it pushed the current commit, if the call got that far."""
     fields = {"program": "git", "arguments": typed}
     wants = probing.wants(f"{probing.PREFIX}git-push")
-    now = _wanted(ingredients.read(wants, fields, scene.folder, scene.workspace, scene.env, scene.warden))
+    now = _parse_wanted(ingredients.read(wants, fields, scene.folder, scene.workspace, scene.env, scene.warden))
     if not now or now == tuple(before):
-        return unknown("nobody knows how far the commands beside the push came")
-    finding = _compared(scene, git, pushing.push_of(pushing.arguments_of_git(typed)[1:]), now)
+        return unknown("it is unknown how far the other commands of the call got")
+    finding = _compare_with_remote(scene, git, pushing.push_of(pushing.arguments_of_git(typed)[1:]), now)
     if finding.verdict == HAPPENED:
         return finding
-    return unknown(f"nobody knows how far the commands beside the push came; {finding.evidence}")
+    return unknown(f"it is unknown how far the other commands of the call got; {finding.evidence}")
 
 
-def _compared(scene: Scene, git: Git, push: Push, wanted: Sequence[_Wanted]) -> Finding:
-    listed = _listed(scene, _address(scene, git), wanted)
-    return together([_one(scene, git, push, one, listed) for one in wanted])
+def _compare_with_remote(scene: Scene, git: Git, push: Push, wanted: Sequence[_Wanted]) -> Finding:
+    listed = _list_remote_refs(scene, _find_address(scene, git), wanted)
+    return together([_compare_ref(scene, git, push, one, listed) for one in wanted])
 
 
-def _address(scene: Scene, git: Git) -> str:
-    """The remote's address as it was; as it is now if that differs only by a password, which is never written down."""
+def _find_address(scene: Scene, git: Git) -> str:
+    """The stored address of the remote; the current one if it differs only by a password, which is never stored."""
     recorded = scene.told.get("git.url", "")
     now = ingredients.address_of(git, scene.told.get("git.remote", ""))
     address = now if pushing.without_password(now) == recorded else recorded
@@ -132,21 +143,21 @@ def _address(scene: Scene, git: Git) -> str:
 
 
 def _is_remote_path(address: str) -> bool:
-    """`host:path`, as ssh has it: a colon before the first slash."""
+    """Whether it is an ssh address, `host:path`: a colon before the first slash."""
     return ":" in address.partition("/")[0]
 
 
-def _listed(scene: Scene, address: str, wanted: Sequence[_Wanted]) -> dict[str, str] | str:
-    """The remote's refs by name, tags by the commit that they stand for; or why the remote cannot be asked."""
+def _list_remote_refs(scene: Scene, address: str, wanted: Sequence[_Wanted]) -> dict[str, str] | str:
+    """The refs of the remote by name, tags by their commit; or why the remote cannot be queried."""
     if not address:
-        return "nobody knows where the remote is"
+        return "the address of the remote is unknown"
     patterns = [name for one in wanted for name in (one.name, f"{one.name}^{{}}")]
-    scene = scene._replace(env={name: value for name, value in scene.env.items() if name not in _SAID})
+    scene = scene._replace(env={name: value for name, value in scene.env.items() if name not in _REPOSITORY_VARIABLES})
     result = scene.ask(
         ["git", "ls-remote", "--quiet", "--", address, *patterns],
         folder=_OUTSIDE,
         GIT_ALLOW_PROTOCOL=_PROTOCOLS,
-        **_ssh(scene),
+        **_build_ssh_env(scene),
     )
     if isinstance(result, str):
         return result.replace(address, pushing.without_password(address))
@@ -155,56 +166,57 @@ def _listed(scene: Scene, address: str, wanted: Sequence[_Wanted]) -> dict[str, 
     return {name.removesuffix("^{}"): commit for commit, _, name in rows}
 
 
-def _ssh(scene: Scene) -> dict[str, str]:
-    """The user's own ssh, told never to ask."""
+def _build_ssh_env(scene: Scene) -> dict[str, str]:
+    """The user's ssh command, which must never prompt."""
     if "GIT_SSH" in scene.env and "GIT_SSH_COMMAND" not in scene.env:
         return {}
     own = scene.env.get("GIT_SSH_COMMAND") or scene.git._replace(workspace=_OUTSIDE).ask("config", "core.sshCommand")
     return {"GIT_SSH_COMMAND": f"{(own or 'ssh').strip()} -oBatchMode=yes"}
 
 
-def _one(scene: Scene, git: Git, push: Push, wanted: _Wanted, listed: Mapping[str, str] | str) -> Finding:
+def _compare_ref(scene: Scene, git: Git, push: Push, wanted: _Wanted, listed: Mapping[str, str] | str) -> Finding:
     if isinstance(listed, str):
-        recorded = _recorded(scene, git, wanted)
-        return recorded or unknown(f"the remote cannot be asked: {listed}")
+        return _search_reflog(scene, git, wanted) or unknown(f"the remote cannot be queried: {listed}")
     there = listed.get(wanted.name, "")
     if wanted.commit == ingredients.GONE:
-        said = f"{wanted.name} is {f'still at {there}' if there else 'not there'}"
-        return Finding(DID_NOT if there else HAPPENED, said)
+        evidence = f"{wanted.name} is {f'still at {there}' if there else 'not there'}"
+        return Finding(DID_NOT if there else HAPPENED, evidence)
     if there == wanted.commit:
         return Finding(HAPPENED, f"{wanted.name} of the remote is at {there}", there)
-    finding = _moved(git, push, wanted, there) if there else Finding(DID_NOT, f"the remote has no {wanted.name}")
-    return finding if finding.verdict == HAPPENED else _recorded(scene, git, wanted) or finding
+    finding = (
+        _compare_moved_ref(git, push, wanted, there) if there else Finding(DID_NOT, f"the remote has no {wanted.name}")
+    )
+    return finding if finding.verdict == HAPPENED else _search_reflog(scene, git, wanted) or finding
 
 
-def _moved(git: Git, push: Push, wanted: _Wanted, there: str) -> Finding:
-    """The remote's ref is at another commit: it went on from ours, or never came to it."""
-    said = f"{wanted.name} of the remote is at {there}"
+def _compare_moved_ref(git: Git, push: Push, wanted: _Wanted, there: str) -> Finding:
+    """Compare a remote ref at another commit: it may contain ours, or have never been there."""
+    evidence = f"{wanted.name} of the remote is at {there}"
     if git.ask("cat-file", "-e", f"{there}^{{commit}}") is None:
-        return unknown(f"{said}, which this repository does not know")
+        return unknown(f"{evidence}, which this repository does not know")
     base = git.ask("merge-base", "--all", wanted.commit, there)
-    holds = base is not None and wanted.commit in base.split()
-    if holds and push.force:  # a push that takes commits back is contained in what it takes back
-        return unknown(f"{said}, which holds {wanted.commit}; a forced push may not have come there yet")
-    if holds:
-        return Finding(HAPPENED, f"{said}, which holds {wanted.commit}", wanted.commit)
+    contained = base is not None and wanted.commit in base.split()
+    if contained and push.force:  # a forced push to an older commit is contained in the newer one
+        return unknown(f"{evidence}, which contains {wanted.commit}; a forced push may not have happened yet")
+    if contained:
+        return Finding(HAPPENED, f"{evidence}, which contains {wanted.commit}", wanted.commit)
     if git.ask("cat-file", "-e", f"{wanted.commit}^{{commit}}") is None:
-        return unknown(f"{said}; this repository no longer has {wanted.commit}")
-    return Finding(DID_NOT, f"{said}, which does not hold {wanted.commit}")
+        return unknown(f"{evidence}; this repository no longer has {wanted.commit}")
+    return Finding(DID_NOT, f"{evidence}, which does not contain {wanted.commit}")
 
 
-def _recorded(scene: Scene, git: Git, wanted: _Wanted) -> Finding | None:
-    """What git wrote down when the remote said that its branch was moved: that outlives the branch there."""
+def _search_reflog(scene: Scene, git: Git, wanted: _Wanted) -> Finding | None:
+    """Look for the push in the reflog of the remote-tracking branch, which survives the branch on the remote."""
     branch = wanted.name.removeprefix(pushing.HEADS)
     ref = f"refs/remotes/{scene.told.get('git.remote', '')}/{branch}"
     if branch == wanted.name or wanted.commit == ingredients.GONE:
         return None
     listed = git.ask("log", "--walk-reflogs", "--date=unix", "--format=%H %gd %gs", "--no-patch", ref, "--")
-    since = scene.call.prepared_at // 1000  # git knows whole seconds: one of the same second may have been before
+    since = scene.call.prepared_at // 1000  # git stores whole seconds: an entry of the same second may be older
     for line in (listed or "").splitlines():
         commit, _, rest = line.partition(" ")
-        place, _, said = rest.partition(" ")
-        at = place.rpartition("@{")[2].rstrip("}")
-        if commit == wanted.commit and said == "update by push" and at.isdigit() and int(at) > since:
-            return Finding(HAPPENED, f"git wrote down that {wanted.name} of the remote was moved to {commit}", commit)
+        selector, _, message = rest.partition(" ")
+        at = selector.rpartition("@{")[2].rstrip("}")
+        if commit == wanted.commit and message == "update by push" and at.isdigit() and int(at) > since:
+            return Finding(HAPPENED, f"the reflog records a push of {commit} to {wanted.name} of the remote", commit)
     return None

@@ -1,4 +1,4 @@
-"""Whether an HTTP request may be sent again: only if it carries an idempotency key. It sends nothing."""
+"""Probe: may an HTTP request be sent again? Only if it has an idempotency key. It sends nothing."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ if TYPE_CHECKING:
     from jackline.domain.shell import Command, Word
     from jackline.engine.probing.scene import Scene
 
-# A request id such as X-Request-Id is for tracing: few servers refuse a second request that has the same.
+# A request id such as X-Request-Id is for tracing: few servers refuse a second request with the same id.
 KEYS = frozenset({"idempotency-key", "x-idempotency-key", "paypal-request-id"})
 _WITH_FLAG = frozenset({"curl", "wget", "curlie"})
 _WITH_ITEM = frozenset({"http", "https", "xh", "xhs"})
 _FLAGS = ("-H", "--header")
 
 
-def look(scene: Scene) -> Finding:
-    """Sending again is harmless where the server knows the request by its key; for any other nobody knows."""
+def probe_http_request(scene: Scene) -> Finding:
+    """A request with an idempotency key may be sent again; for any other the outcome is unknown."""
     if scene.shell_text() is None:
-        return _of_fields(scene)
+        return _probe_fields(scene)
     found = words.commands(scene)
     requests = [one for one in found or () if words.program(one) in _WITH_FLAG | _WITH_ITEM]
     if not requests:
-        return unknown("the call is not a request that can be read")
-    keys = [_key(one) for one in requests]
+        return unknown("the call is not a request that can be parsed")
+    keys = [_find_key(one) for one in requests]
     if not all(keys):
-        return unknown("the request has no idempotency key, or one that only the shell knew")
-    return _idempotent(keys)
+        return unknown("the request has no idempotency key, or only the shell knew it")
+    return _build_finding(keys)
 
 
-def _of_fields(scene: Scene) -> Finding:
-    """A tool that sends requests has its headers as an object, or as a list of texts."""
+def _probe_fields(scene: Scene) -> Finding:
+    """Probe a tool that has its headers as an object, or as a list of texts."""
     headers = scene.input.get("headers") if isinstance(scene.input, dict) else None
     lines = [f"{name}: {value}" for name, value in headers.items()] if isinstance(headers, dict) else headers
-    key = _first_key(lines if isinstance(lines, list) else ())
-    return _idempotent([key]) if key else unknown("the request has no idempotency key")
+    key = _find_header_key(lines if isinstance(lines, list) else ())
+    return _build_finding([key]) if key else unknown("the request has no idempotency key")
 
 
-def _idempotent(keys: list[str]) -> Finding:
+def _build_finding(keys: list[str]) -> Finding:
     return Finding(DID_NOT, f"{SENT_AGAIN} ({', '.join(keys)})", again=True)
 
 
-def _key(request: Command) -> str:
-    """The key of a request, as the server gets it; a key that the shell makes is another one the next time."""
+def _find_key(request: Command) -> str:
+    """The key of a request as the server gets it; one that the shell computes differs the next time."""
     if words.program(request) in _WITH_ITEM:
         headers: Iterable[Word] = request.words[1:]
     else:
         headers = words.values(request.words[1:], *_FLAGS)
-    return _first_key(word.text for word in headers if word.exact)
+    return _find_header_key(word.text for word in headers if word.exact)
 
 
-def _first_key(headers: Iterable[object]) -> str:
+def _find_header_key(headers: Iterable[object]) -> str:
     for header in headers:
         name, _, value = str(header).partition(":")
         if name.strip().lower() in KEYS and value.strip():

@@ -1,6 +1,6 @@
-"""What a built-in probe works with: the call, what was known before it, a way to ask programs. It decides nothing.
+"""The context of a built-in probe: the call, its stored key inputs, and a way to run programs. It decides nothing.
 
-Programs run below the attempt's warden, never prompt, and all of a probe's together have its time.
+Programs run below the attempt's warden and never prompt; all programs of a probe share its timeout.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _SHELL_FIELDS = ("command", "cmd", "script")
 
 
 class Scene(NamedTuple):
-    """One call in doubt, and the means to find out about it."""
+    """A call in doubt, and the means to examine it."""
 
     call: Call
     input: Any  # the whole input, as JSON
-    told: Mapping[str, str]  # the ingredients that were written down with the intent
+    told: Mapping[str, str]  # the key inputs that were stored with the intent
     workspace: str
     env: Mapping[str, str]
     deadline_ms: int  # on the boot clock
@@ -45,32 +45,32 @@ class Scene(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Where the call ran, as far as it was written down."""
+        """Where the call ran, if it was stored."""
         return os.path.join(self.workspace, self.told.get("folder", ""))
 
     @property
     def seconds_left(self) -> float:
-        """How long the probe may still take."""
+        """The rest of the probe's timeout."""
         return max(0.1, (self.deadline_ms - boot_ms()) / 1000)
 
     @property
     def git(self) -> Git:
-        """Questions to the repository of the call, which start no program that it names."""
+        """Git in the repository of the call; it starts no program named by the repository."""
         return Git(self.folder, self.env, self.warden, min(10.0, self.seconds_left))
 
     def field(self, *names: str) -> str | None:
-        """The first of these fields that the input has as text."""
+        """The first of these input fields that is a text."""
         given = self.input if isinstance(self.input, dict) else {}
         return next((given[name] for name in names if isinstance(given.get(name), str)), None)
 
     def shell_text(self) -> str | None:
-        """What a shell was given; None if the call was not one of a shell."""
+        """The shell command of the call; None if it is not a shell call."""
         from jackline.domain.judging import command_of
 
         return command_of(self.call.tool, self.input) or self.field(*_SHELL_FIELDS)
 
     def ask(self, words: Sequence[str], *, folder: str = "", **variables: str) -> CommandResult | str:
-        """What a program says, or why it could not be asked."""
+        """Run a program; return its result, or why it failed."""
         try:
             result = run_command(
                 words,
@@ -87,7 +87,7 @@ class Scene(NamedTuple):
 
 
 def how_it_ended(result: CommandResult) -> str:
-    """In words for a person: the exit, then the last lines."""
+    """Describe how a command ended: its exit, then its last output."""
     if result.timed_out:
         ending = f"no answer within {result.duration_ms / 1000:.0f} s"
     else:
@@ -97,18 +97,14 @@ def how_it_ended(result: CommandResult) -> str:
 
 
 def told_by(call: Call) -> dict[str, str]:
-    """The names that were written down with a call; nothing if they cannot be read."""
-    return {name: value for name, value in _object(call.external).items() if isinstance(value, str)}
+    """The key inputs that were stored with a call; empty if they cannot be read."""
+    values = parsed(call.external)
+    return {name: value for name, value in values.items() if isinstance(value, str)} if isinstance(values, dict) else {}
 
 
 def parsed(text: str) -> Any:  # noqa: ANN401 - a tool's input is any JSON
-    """The input as JSON; None if it is not whole."""
+    """Parse JSON; None if it is incomplete or invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _object(text: str) -> dict[str, Any]:
-    found = parsed(text)
-    return found if isinstance(found, dict) else {}

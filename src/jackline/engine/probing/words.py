@@ -1,4 +1,4 @@
-"""The commands of a call as a probe reads them: which one it is about, and the values of its flags. Pure."""
+"""Reads the shell commands of a call for a probe: finds the relevant one, and the values of its flags. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jackline.domain.shell import Command, Word
     from jackline.engine.probing.scene import Scene
 
-# Wrappers that run a command once, here, with just these words; others add words, or run it elsewhere or often.
+# Wrappers that run a command once, here, unchanged; others add arguments, or run it elsewhere or repeatedly.
 _PLAIN = frozenset(
     {"env", "sudo", "time", "timeout", "nice", "nohup", "command", "exec", "builtin", "stdbuf", "setsid", "ionice",
      "bash", "sh", "zsh", "dash"}
@@ -20,7 +20,7 @@ _PLAIN = frozenset(
 
 
 def commands(scene: Scene) -> tuple[Command, ...] | None:
-    """Every command of a shell's call; None if it is none, or cannot be read."""
+    """All commands of a shell call; None if it is not one, or cannot be parsed."""
     text = scene.shell_text()
     if text is None:
         return None
@@ -31,26 +31,26 @@ def commands(scene: Scene) -> tuple[Command, ...] | None:
 
 
 def the_one(found: Sequence[Command] | None, is_it: Callable[[Command], bool]) -> Command | None:
-    """The only command of its kind; of two, a probe could not say which one it is that happened."""
+    """The only command of its kind; None if there are several, because a probe could not tell which one happened."""
     chosen = [command for command in found or () if is_it(command)]
     alone = len(chosen) == 1 and all(one.partition(" ")[0] in _PLAIN for one in chosen[0].through)
     return chosen[0] if alone else None
 
 
 def program(command: Command) -> str:
-    """The program's name without its folder; empty if only the shell knows it."""
+    """The name of the program without its folder; empty if only the shell knows it."""
     first = command.words[0] if command.words else None
     return first.text.rpartition("/")[2] if first is not None and first.exact else ""
 
 
 def is_of(command: Command, *words: str) -> bool:
-    """Whether the command begins with this program and these subcommands."""
+    """Whether the command starts with this program and these subcommands."""
     texts = [word.text for word in command.words[1 : len(words)]]
     return program(command) == words[0] and texts == list(words[1:])
 
 
 def git_arguments(command: Command) -> tuple[Word, ...] | None:
-    """The subcommand of git with what follows it; None if it is not git's."""
+    """The git subcommand and its arguments; None if the program is not git."""
     if program(command) != "git":
         return None
     left = len(pushing.arguments_of_git([word.text for word in command.words[1:]]))
@@ -58,7 +58,7 @@ def git_arguments(command: Command) -> tuple[Word, ...] | None:
 
 
 def values(words: Sequence[Word], *flags: str, others: frozenset[str] = frozenset()) -> list[Word]:
-    """The values of a flag in all its spellings (`--to x`, `--to=x`, `-t x`, `-tx`); `others` have values as well."""
+    """The values of a flag in all its spellings (`--to x`, `--to=x`, `-t x`, `-tx`); `others` also take values."""
     found: list[Word] = []
     place = 0
     while place < len(words):
@@ -71,12 +71,14 @@ def values(words: Sequence[Word], *flags: str, others: frozenset[str] = frozense
         elif word.text in others:
             place += 1
         else:
-            found.extend(word._replace(text=value) for flag in flags if (value := _attached(word.text, flag)))
+            found.extend(
+                word._replace(text=value) for flag in flags if (value := _find_attached_value(word.text, flag))
+            )
         place += 1
     return found
 
 
-def _attached(text: str, flag: str) -> str:
+def _find_attached_value(text: str, flag: str) -> str:
     if flag.startswith("--"):
         return text.removeprefix(f"{flag}=") if text.startswith(f"{flag}=") else ""
     return text[len(flag) :].removeprefix("=") if text.startswith(flag) and not text.startswith("--") else ""

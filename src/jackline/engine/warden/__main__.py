@@ -11,6 +11,6 @@ from importlib import import_module
 
 if __name__ == "__main__":
     engine = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path.append(engine)  # at the end: nothing there may hide a library
+    sys.path.append(engine)  # at the end, so that it hides no library
     code = import_module("warden.loop").main(*(int(word) for word in sys.argv[1:4]))
-    os._exit(code)  # at once: the supervisor waits for it, and there is nothing to tidy up
+    os._exit(code)  # at once: the supervisor waits, and there is nothing to clean up

@@ -1,4 +1,4 @@
-"""The guard: parent of one agent, forked by the warden. It starts the agent, and lives until its tree is dead."""
+"""The guard: the parent of one agent, forked by the warden. It starts the agent and lives until its tree is dead."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Order:
 
 
 def become_agent(order: Order, report: int, guard: int) -> NoReturn:
-    """Turn this forked process into the agent, or write down why not."""
+    """Turn this forked process into the agent, or report why it failed."""
     subject = f"folder {order.cwd}"
     try:
         os.setsid()
         if LINUX:
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != guard:  # it died before the line above: the signal will never come
+            if os.getppid() != guard:  # the guard died before the line above: the signal will never come
                 os._exit(127)
         for target, fd in enumerate(order.fds):
             os.dup2(fd, target)
@@ -54,7 +54,7 @@ def become_agent(order: Order, report: int, guard: int) -> NoReturn:
         restore_signals()
         os.chdir(order.cwd)
         subject = order.argv[0]
-        os.execvpe(subject, order.argv, order.env)  # noqa: S606 - no shell is wanted
+        os.execvpe(subject, order.argv, order.env)  # noqa: S606 - without a shell
     except OSError as error:
         report_failure(report, error.errno or 0, subject, os.strerror(error.errno or 0))
     except ValueError as error:  # a zero byte in an argument
@@ -71,12 +71,12 @@ def restore_signals() -> None:
 
 
 def report_failure(report: int, number: int, subject: str, text: str) -> None:
-    failure = {"errno": number, "text": f"{subject[:200]}: {text}"}  # short: it must fit the pipe at once
+    failure = {"errno": number, "text": f"{subject[:200]}: {text}"}  # short, to fit into the pipe in one write
     os.write(report, json.dumps(failure).encode())
 
 
 class Guard:
-    """Parent of one agent. Lives until the agent's whole tree is dead, and tells the warden so."""
+    """The parent of one agent. Lives until the agent's whole tree is dead, then reports it to the warden."""
 
     def __init__(self, order: Order, channel: int) -> None:
         become_subreaper()
@@ -97,7 +97,8 @@ class Guard:
         if not self._await_start():
             return
         while self.tree.statuses[self.agent] is None:
-            ready = wait_readable([self.channel, self.tree.wake], self._time_left())
+            timeout = TICK_MS if self.kill_at is None else min(TICK_MS, self.kill_at - boot_ms())
+            ready = wait_readable([self.channel, self.tree.wake], timeout)
             drain(self.tree.wake)
             self.tree.reap()
             if self.channel in ready:
@@ -107,27 +108,24 @@ class Guard:
         self._finish()
 
     def _await_start(self) -> bool:
-        """Wait for the exec, which a hung file system may delay: orders come through all the same."""
+        """Wait for the exec, which a hung file system may delay, and obey orders meanwhile."""
         while self.report not in wait_readable([self.report, self.channel], TICK_MS):
-            self._obey_if_any()
+            if wait_readable([self.channel], 0):
+                self._obey()
             if self.kill_at is not None:
                 break
         failure = b"" if self.kill_at is not None else os.read(self.report, 4096)
         os.close(self.report)
         if failure:
             self.tree.end()
-            self._tell("spawn_failed", **json.loads(failure))
+            self._report("spawn_failed", **json.loads(failure))
         else:
             process = read_process(self.agent)
-            self._tell("spawned", pid=self.agent, start_ticks=process.start_ticks if process else None)
+            self._report("spawned", pid=self.agent, start_ticks=process.start_ticks if process else None)
         return not failure
 
-    def _obey_if_any(self) -> None:
-        if wait_readable([self.channel], 0):
-            self._obey()
-
     def _obey(self) -> None:
-        """Take one grace time per line; end of file means that the warden is dead, and grace is over."""
+        """Read one grace period per line; end of file means that the warden is dead, and there is no grace."""
         words = os.read(self.channel, 4096).split()
         grace = min(int(word) for word in words) if words else 0
         if grace:
@@ -135,30 +133,27 @@ class Guard:
         kill_at = boot_ms() + grace
         self.kill_at = kill_at if self.kill_at is None else min(self.kill_at, kill_at)
 
-    def _time_left(self) -> int:
-        return TICK_MS if self.kill_at is None else min(TICK_MS, self.kill_at - boot_ms())
-
     def _finish(self) -> None:
         killed, survivors = self.tree.end()
         status = self.tree.statuses[self.agent]
         code = None if status is None or os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
         number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         leftovers = len(killed - {self.agent})
-        self._tell("exited", code=code, signal=number, leftovers=leftovers, survivors=survivors)
+        self._report("exited", code=code, signal=number, leftovers=leftovers, survivors=survivors)
 
-    def _tell(self, kind: str, **facts: object) -> None:
+    def _report(self, kind: str, **facts: object) -> None:
         try:
             os.write(self.channel, json.dumps({"type": kind, "id": self.order.id, **facts}).encode() + b"\n")
-        except BrokenPipeError:  # the warden is dead; the tree's death is what matters
+        except BrokenPipeError:  # the warden is dead; only the death of the tree matters
             return
 
 
 def run_guard(order: Order, channel: int, lock: int) -> NoReturn:
-    """Be the guard; the lock stays open here too, for the attempt is not over while its tree lives."""
+    """Run the guard; it keeps the lock open, because the attempt is not over while its tree lives."""
     try:
         close_others({0, 1, 2, channel, lock, *order.fds})
         Guard(order, channel).run()
-    except OSError as error:  # no descriptor or no process to be had: the agent was never started
+    except OSError as error:  # no descriptor or process left: the agent was never started
         line = {"type": "spawn_failed", "id": order.id, "errno": error.errno, "text": str(error)}
         os.write(channel, json.dumps(line).encode() + b"\n")
     finally:

@@ -1,4 +1,4 @@
-"""What the warden asks of the kernel besides processes: the boot clock, waiting, descriptors. It decides nothing."""
+"""System calls of the warden: the boot clock, waiting, descriptors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINUX = sys.platform == "linux"
 BOOT_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-TICK_MS = 1_000  # poll(2) does not count suspend, the boot clock does: look at it at least this often
+TICK_MS = 1_000  # poll(2) does not count suspend, the boot clock does: check it at least this often
 
 
 def boot_ms() -> int:
@@ -39,11 +39,11 @@ def become_subreaper() -> None:
 
 
 def on_child(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: the byte in the wake-up pipe is what counts."""
+    """Do nothing: the signal only has to write into the wake-up pipe."""
 
 
 def open_wakeup() -> int:
-    """Give a pipe that becomes readable when a child has died."""
+    """Return a pipe that becomes readable when a child has died."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
@@ -61,7 +61,7 @@ def drain(fd: int) -> None:
 
 
 def wait_readable(fds: Iterable[int], timeout_ms: int) -> set[int]:
-    poll = select.poll()  # not select(2): the supervisor's descriptor may have any number
+    poll = select.poll()  # not select(2), which is limited to low descriptor numbers
     for fd in fds:
         poll.register(fd, select.POLLIN)
     return {fd for fd, _ in poll.poll(max(0, timeout_ms))}

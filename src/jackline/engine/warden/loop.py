@@ -1,6 +1,6 @@
-"""The loop of the warden: the supervisor's orders, the guards' reports, the dead and the deadline.
+"""The main loop of the warden: orders of the supervisor, reports of the guards, dead children, the deadline.
 
-It never looks at an agent itself: its guard does.
+It never handles an agent itself: its guard does.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGT
 
 
 class Ward:
-    """The warden's view of one guard."""
+    """One guard, as the warden sees it."""
 
-    __slots__ = ("heard", "id", "is_over", "pid")
+    __slots__ = ("buffer", "id", "is_over", "pid")
 
     def __init__(self, id: object, pid: int) -> None:
         self.id, self.pid = id, pid
-        self.heard = b""
+        self.buffer = b""
         self.is_over = False
 
 
 class Warden:
-    """The loop over the supervisor's orders, the guards' reports, the dead and the deadline."""
+    """Runs the main loop until a verdict, which becomes the exit code."""
 
     def __init__(self, control: socket.socket, lock: int, deadline_ms: int) -> None:
         become_subreaper()
@@ -49,19 +49,19 @@ class Warden:
             drain(self.tree.wake)
             self.tree.reap()
             for channel in ready & self.wards.keys():
-                self._hear(channel)
-            # Orders first: a renewal that has already arrived counts, however late we look.
+                self._read_reports(channel)
+            # Orders before the deadline: a renewal that has arrived counts, however late it is read.
             if self.control.fileno() in ready:
                 self._receive()
-            self._look_at_deadline()
+            self._check_deadline()
         return self._end_everything(self.verdict)
 
-    def _look_at_deadline(self) -> None:
+    def _check_deadline(self) -> None:
         if self.verdict is None and boot_ms() >= self.deadline_ms:
             self.verdict = EXIT_DEADLINE
 
     def _end_everything(self, verdict: int) -> int:
-        if not LINUX:  # only the guards know the groups; end of file tells them
+        if not LINUX:  # only the guards know the groups; end of file makes them kill
             for channel in self.wards:
                 os.close(channel)
         _, survivors = self.tree.end()
@@ -90,7 +90,7 @@ class Warden:
             case "kill":
                 self._tell_guard(message["id"], 0)
             case "sweep":
-                killed, survivors = self._end_strays()
+                killed, survivors = self._kill_strays()
                 self._send(type="swept", id=message["id"], killed=killed, survivors=survivors)
             case "quit":
                 self.verdict = EXIT_QUIT
@@ -98,7 +98,7 @@ class Warden:
     def _spawn(self, message: dict[str, object]) -> None:
         fds, self.fds = self.fds[:STREAMS], self.fds[STREAMS:]
         try:
-            if len(fds) < STREAMS:  # the kernel drops what finds no free number
+            if len(fds) < STREAMS:  # the kernel drops descriptors without a free number
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))  # noqa: TRY301 - one way to fail
             mine, theirs = (end.detach() for end in socket.socketpair())
             pid = os.fork()
@@ -118,23 +118,23 @@ class Warden:
             if ward.id == id:
                 send_order(channel, grace_ms)
 
-    def _hear(self, channel: int) -> None:
-        """Pass on what a guard reports."""
+    def _read_reports(self, channel: int) -> None:
+        """Forward the reports of a guard."""
         ward = self.wards[channel]
         data = read_or_end(channel)
-        *lines, ward.heard = (ward.heard + data).split(b"\n")
+        *lines, ward.buffer = (ward.buffer + data).split(b"\n")
         for line in lines:
             message = json.loads(line)
             ward.is_over = message["type"] != "spawned"
             self._send(**message)
         if not data:
-            self._bury(channel)
+            self._remove_guard(channel)
 
-    def _bury(self, channel: int) -> None:
+    def _remove_guard(self, channel: int) -> None:
         ward = self.wards.pop(channel)
         os.close(channel)
-        if not ward.is_over:  # killed by force: what it watched are our children now
-            killed, survivors = self._end_strays()
+        if not ward.is_over:  # killed by force: its processes are our children now
+            killed, survivors = self._kill_strays()
             self._send(
                 type="exited",
                 id=ward.id,
@@ -145,8 +145,8 @@ class Warden:
                 lost=True,
             )
 
-    def _end_strays(self) -> tuple[int, int]:
-        # Not patient: the other agents' deadline is not looked at meanwhile.
+    def _kill_strays(self) -> tuple[int, int]:
+        # With a short timeout: the deadline of the other agents is not checked meanwhile.
         killed, survivors = self.tree.end({ward.pid for ward in self.wards.values()}, TICK_MS)
         return len(killed), survivors
 
@@ -154,14 +154,14 @@ class Warden:
         frame = pack(message)
         try:
             self.control.sendall(frame)
-        except OSError:  # gone, or so frozen that it reads nothing: nobody is left to work for
+        except OSError:  # the supervisor is dead, or so frozen that it reads nothing
             self.verdict = EXIT_ALONE
 
 
 def send_order(channel: int, grace_ms: int) -> None:
     try:
         os.write(channel, b"%d\n" % grace_ms)
-    except BrokenPipeError:  # its end of file is the next thing we read
+    except BrokenPipeError:  # its end of file is read next
         return
 
 
@@ -174,7 +174,7 @@ def read_or_end(fd: int) -> bytes:
 
 def main(control_fd: int, lock_fd: int, deadline_ms: int) -> int:
     if os.getsid(0) != os.getpid():
-        os.setsid()  # the terminal's Ctrl-C is for the supervisor, never for the agent
+        os.setsid()  # the terminal's Ctrl-C is for the supervisor, not for the agent
     for name in IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     for fd in (control_fd, lock_fd):

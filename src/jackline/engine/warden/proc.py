@@ -1,4 +1,4 @@
-"""What /proc says about the processes of this host; it touches none of them. Without /proc there are none."""
+"""Reads the processes of this host from /proc. Without /proc there are none."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-# Dead, or hidden as another user's. No other error may pass for it: a look that fails has not seen a death.
+# Dead, or hidden because it belongs to another user. No other error means that a process is dead.
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
 
 class Process:
-    """What /proc says about one process at one moment."""
+    """The state of one process at one moment."""
 
     __slots__ = ("dead", "group", "parent", "pid", "session", "start_ticks")
 
     def __init__(self, pid: int, stat: bytes) -> None:
-        # The name in brackets may hold blanks and brackets itself, so count from the last one.
+        # The name in brackets may contain blanks and brackets, so count from the last bracket.
         fields = stat[stat.rindex(b")") + 2 :].split()
         self.pid = pid
         self.parent, self.group, self.session = int(fields[1]), int(fields[2]), int(fields[3])
         self.start_ticks = int(fields[19])
-        # A main thread that has ended shows as a zombie while other threads of the process still work.
+        # A main thread that has ended is a zombie while other threads of the process still run.
         self.dead = fields[0] in b"ZX" and int(fields[17]) <= 1
 
 
@@ -43,7 +43,7 @@ def read_process(pid: int) -> Process | None:
 
 
 def processes() -> dict[int, Process]:
-    """Give every living process of this host, as far as it may be seen."""
+    """Every living process of this host that is visible."""
     if not LINUX:
         return {}
     seen = (read_process(int(name)) for name in os.listdir("/proc") if name.isdigit())
@@ -51,7 +51,7 @@ def processes() -> dict[int, Process]:
 
 
 def find_ancestors() -> list[int]:
-    """List the processes above this one, the parent first, without the first process of the host."""
+    """The ancestors of this process, the parent first, without pid 1."""
     found: list[int] = []
     parent = os.getppid()
     while parent > 1 and parent not in found:
@@ -62,7 +62,7 @@ def find_ancestors() -> list[int]:
 
 
 def read_environment(pid: int) -> bytes:
-    """Read the environment a process was started with, each pair between zero bytes; empty if it is hidden or gone."""
+    """The initial environment of a process, each pair between zero bytes; empty if it is hidden or dead."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return b"\0" + file.read() + b"\0"
@@ -71,21 +71,21 @@ def read_environment(pid: int) -> bytes:
 
 
 def descendants(table: dict[int, Process], roots: Iterable[int], spare: Collection[int] = ()) -> set[int]:
-    """Follow the parents' chain down from the roots, which are not part of the answer; not below `spare`."""
+    """The descendants of the roots, without the roots and without what is below `spare`."""
     children: dict[int, list[int]] = {}
     for process in table.values():
         children.setdefault(process.parent, []).append(process.pid)
     found: set[int] = set()
-    open_ends = list(roots)
-    while open_ends:
-        fresh = [pid for pid in children.get(open_ends.pop(), ()) if pid not in found and pid not in spare]
+    pending = list(roots)
+    while pending:
+        fresh = [pid for pid in children.get(pending.pop(), ()) if pid not in found and pid not in spare]
         found.update(fresh)
-        open_ends.extend(fresh)
+        pending.extend(fresh)
     return found
 
 
 def direct_children() -> list[int]:
-    """One small read instead of a walk through all of /proc; nothing where the kernel does not offer it."""
+    """The children of this process, by one small read instead of all of /proc; empty if the kernel lacks it."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
             return [int(pid) for pid in file.read().split()]

@@ -1,6 +1,6 @@
-"""What supervisor and warden say to each other, as bytes, and what the warden's exit codes mean. It sends nothing.
+"""The protocol between supervisor and warden, and the warden's exit codes. It sends nothing.
 
-A message is a JSON object behind its length. The descriptors of a spawn order travel with its first byte.
+A message is a JSON object after its length. The descriptors of a spawn order are sent with its first byte.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def pack(message: Mapping[str, object]) -> bytes:
     return HEADER.pack(len(body)) + body
 
 
-def next_message(heard: bytearray) -> dict[str, Any] | None:
-    """Take the first message out of what was heard; None while it is not all there."""
-    if len(heard) < HEADER.size:
+def next_message(received: bytearray) -> dict[str, Any] | None:
+    """Remove the first message from the received bytes; None while it is incomplete."""
+    if len(received) < HEADER.size:
         return None
-    end = HEADER.size + HEADER.unpack_from(heard)[0]
-    if len(heard) < end:
+    end = HEADER.size + HEADER.unpack_from(received)[0]
+    if len(received) < end:
         return None
-    message: dict[str, Any] = json.loads(heard[HEADER.size : end])
-    del heard[:end]
+    message: dict[str, Any] = json.loads(received[HEADER.size : end])
+    del received[:end]
     return message

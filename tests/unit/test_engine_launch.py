@@ -17,13 +17,13 @@ from jackline.domain.outcome import DEFERRED
 from jackline.domain.records import Call, Check, Lease, Life, Run, Spec, Turn
 from jackline.domain.signals import StartTurn
 from jackline.domain.states import CallClass, CallState, Decision, Replay, Role
-from jackline.engine.launching import Place, Plan, plan
+from jackline.engine.launch import LaunchContext, TurnPlan, plan
 from jackline.store.contract import Store
 from jackline.store.state_contract import CaseQuery
 from tests.unit.test_engine_replaying import TASK, cut_off, wants
 
 AT = 1_700_000_000_000
-PLACE = Place("/home/ada/runs/r/agent", "gate", "token", "/usr/bin/agent", {})
+CONTEXT = LaunchContext("/home/ada/runs/r/agent", "gate", "token", "/usr/bin/agent", {})
 
 
 class Known:
@@ -73,11 +73,11 @@ def _case(name: str) -> Case:
     return Case(name, "repository", "/home/ada/project", "ada", "r", CaseStatus.OPEN, "why?", Problem(), AT, AT)
 
 
-def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, **spec: Any) -> Plan:
+def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, **spec: Any) -> TurnPlan:
     whole = Spec("do it", "/home/ada/project", **{"agent": adapter.declaration.name, **spec})
     run = Run("r", 1, "repository", "r", None, whole, Life(), "me", 1, "", AT, AT)
     order = StartTurn(number + 1, number, Role.WORK)
-    return plan(cast("Store", known), Lease("r", "me", 1), run, order, adapter, PLACE, AT)
+    return plan(cast("Store", known), Lease("r", "me", 1), run, order, adapter, CONTEXT, AT)
 
 
 def ended(number: int, session: str = "s1", agent: str = "claude", **more: Any) -> Turn:
@@ -161,7 +161,7 @@ def test_what_was_cut_off_is_forced_on_who_can_be_held() -> None:
     known = Known(ended(1, agent="scripted"), forced=(cut_off("one", "k"),), scripted="s1")
     held = planned(known, 2, SCRIPTED)
     assert len(held.replay) == 1
-    assert "Any other call is refused until they are made." in held.turn.prompt
+    assert "Any other call is denied until they are made." in held.turn.prompt
     assert held.replay.place(wants("other")).waits_for
 
 

@@ -1,0 +1,285 @@
+"""Launches a turn: choose its session, build its prompt and request, store it, write its files, start the agent.
+
+`turn` takes over once the agent runs.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.domain.adapter import McpServer, TurnRequest
+from jackline.domain.events import Fact
+from jackline.domain.meter import plus
+from jackline.domain.outcome import DEFERRED, Usage
+from jackline.domain.packet import packet, prompt_of, refusal
+from jackline.domain.records import Manner, Turn
+from jackline.domain.states import CallState, Replay
+from jackline.engine import inside, marked_git, marks
+from jackline.engine.check import find_resume_sections
+from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.engine.replaying import Queue
+from jackline.engine.settings import fresh_session, passed
+from jackline.engine.turn import TurnJob
+from jackline.errors import AgentUnavailable, UsageError
+from jackline.named import NamedTuple
+from jackline.store.contract import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from jackline.domain.adapter import Adapter, Launch
+    from jackline.domain.records import Lease, Run, Spec
+    from jackline.domain.signals import StartTurn
+    from jackline.engine.doors import Doors
+    from jackline.engine.process import Warden
+    from jackline.engine.settings import Settings
+    from jackline.engine.turn import TurnServices
+    from jackline.store.contract import Store
+
+_LONGEST_ARGUMENT = 200
+_SERVER_SEES = (*inside.NAMES, inside.DATABASE, inside.ACTOR, marks.NAME, marks.ATTEMPT, "XDG_CONFIG_HOME")
+
+
+class LaunchContext(NamedTuple):
+    """Where a turn will run."""
+
+    folder: str  # the agent's own, in the run's folder
+    gate: str
+    token: str
+    binary: str
+    environ: Mapping[str, str]  # ours; the agent sees the variables that it declares
+    mcp: McpServer | None = None
+    mcp_missing: str = ""  # why there is no server, if a person should know
+
+
+class TurnPlan(NamedTuple):
+    """A turn that is ready to be stored."""
+
+    turn: Turn
+    request: TurnRequest
+    before: Usage  # already charged to earlier turns of the same session
+    since: int  # the first turn of its session
+    replay: Queue  # calls to make again before anything else
+    facts: tuple[Fact, ...] = ()  # stored with the turn
+
+
+class TurnLauncher:
+    """Launches the turns of one attempt."""
+
+    def __init__(
+        self,
+        services: TurnServices,
+        settings: Settings,
+        doors: Doors,
+        *,
+        agents: Callable[[str], Adapter],
+        token: str,
+        folder: str,
+        env: Mapping[str, str],
+    ) -> None:
+        """`folder` is the run's; `env` is the environment that every process of the run gets."""
+        self._services, self._settings, self._doors = services, settings, doors
+        self._agents, self._token, self._folder, self._env = agents, token, folder, env
+
+    def prepare(self, run: Run, order: StartTurn) -> PreparedTurn:
+        """Plan the turn and store it. AgentUnavailable if the agent cannot be used."""
+        services, adapter = self._services, self._load_adapter(run.agent)
+        at = services.now()
+        planned = plan(services.store, services.lease, run, order, adapter, self._build_context(adapter), at)
+        turn, launch = planned.turn, build_launch(adapter, planned.request)
+        data = {
+            "turn": turn.number,
+            "agent": turn.agent,
+            "argv": shorten_argv(services.store.redactor.value(launch.argv)),
+            "resumes": planned.request.resume,
+        }
+        facts = (*planned.facts, Fact("turn.launched", data))
+        session = (turn.agent, turn.session) if turn.session else None
+        run = services.store.write(services.lease, Change(services.now(), facts, turn=turn, session=session))
+        services.ledger.place, services.ledger.since_turn = (order.turn, order.step), planned.since
+        services.ledger.replay = planned.replay
+        job = TurnJob(services, run, adapter, planned, self._folder)
+        return PreparedTurn(run, job, launch, planned.request.environ)
+
+    def start(self, prepared: PreparedTurn, ready_warden: Callable[[], Warden]) -> None:
+        """Write the agent's files and spawn it. SpawnFailed or WardenLost if nothing was started."""
+        run, job, launch = prepared.run, prepared.job, prepared.launch
+        write_files(launch.files)
+        attribution = marked_git.environment(self._folder, run.id, self._env)
+        env = {**self._env, **inside.acting(job.agent, os.environ), **attribution, **prepared.environ, **launch.env}
+        try:
+            job.start(ready_warden(), launch, env, run.spec.workspace)
+        except (SpawnFailed, WardenLost):
+            job.give_up()
+            raise
+
+    def _load_adapter(self, agent: str) -> Adapter:
+        try:
+            return self._agents(agent)
+        except UsageError as error:  # described in settings that are gone, or in a package that was removed
+            raise AgentUnavailable(agent, why=error) from None
+
+    def _build_context(self, adapter: Adapter) -> LaunchContext:
+        env = {**self._env, **inside.acting(adapter.declaration.name, os.environ)}
+        return LaunchContext(
+            folder=os.path.join(self._folder, "agent"),
+            gate=self._doors.address(adapter),
+            token=self._token,
+            binary=self._settings.find(adapter),
+            environ=os.environ,
+            mcp=build_mcp_server(self._settings.server, env),
+            mcp_missing=self._settings.server_missing,
+        )
+
+
+class PreparedTurn(NamedTuple):
+    """A turn that is stored, and not started yet."""
+
+    run: Run
+    job: TurnJob
+    launch: Launch
+    environ: Mapping[str, str]  # the variables that the agent declares
+
+
+def plan(
+    store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapter, context: LaunchContext, at: int
+) -> TurnPlan:
+    """Plan the next turn of the run, in its agent's session if it has one."""
+    agent = adapter.declaration.name
+    session, resumes = _choose_session(store.sessions(run.id), run.spec, adapter)
+    turns = store.turns(run.id)
+    own = [turn for turn in turns if turn.agent == agent]
+    shared = [turn for turn in own if resumes and turn.session == session]
+    calls, forced = store.calls(run.id), [store.whole(call) for call in store.forced(run.id)]
+    held = adapter.declaration.gate == "enforced"
+    resume_prompt = packet(
+        calls,
+        store.receipts(run.id),
+        store.changes(run.id).commits,
+        forced,
+        held=held,
+        refused=refusal(store.checks(run.id), turns) if turns else None,
+        sections=find_resume_sections(store, run.id) if turns else (),
+    )
+    prompt = _build_prompt(run.spec, order.turn, turns, resume_prompt, session if resumes else None, agent)
+    turn = Turn(run.id, order.turn, order.step, lease.token, order.role, agent, session, prompt, at)
+    # An agent that starts over asks for finished tasks, too; those were not cut off.
+    finished = {call.key for call in calls if call.replay is Replay.RELAUNCH and call.state is CallState.DONE}
+    return TurnPlan(
+        turn,
+        build_request(run.spec, turn, adapter, context, resumes=resumes, first=not own),
+        _sum_usage(shared),
+        since=shared[0].number if shared else order.turn,
+        replay=Queue(forced, frozenset(finished), holds=held),
+        facts=build_warnings(adapter, context) if not own else (),
+    )
+
+
+def build_request(
+    spec: Spec, turn: Turn, adapter: Adapter, context: LaunchContext, *, resumes: bool, first: bool = False
+) -> TurnRequest:
+    """Collect everything that the launch of the turn may depend on."""
+    manner = spec.manners.get(turn.agent, Manner())
+    return TurnRequest(
+        run_id=turn.run_id,
+        attempt=turn.attempt,
+        turn=turn.number,
+        role=turn.role,
+        prompt=turn.prompt,
+        workspace=spec.workspace,
+        folder=context.folder,
+        gate=context.gate,
+        token=context.token,
+        session=turn.session,
+        resume=resumes,
+        fork_of=spec.fork_of if first and not resumes and turn.agent == spec.agent else "",
+        binary=context.binary,
+        model=manner.model,
+        effort=manner.effort,
+        arguments=manner.arguments,
+        environ=passed(context.environ, (*adapter.declaration.seen(context.environ), *manner.passes)),
+        options=spec.options,
+        mcp=context.mcp if adapter.declaration.mcp else None,
+        reminder=inside.reminder(turn.agent) if adapter.declaration.compacts else (),
+    )
+
+
+def build_launch(adapter: Adapter, request: TurnRequest) -> Launch:
+    """Ask the adapter for the command line. AgentUnavailable if the agent cannot be started this way."""
+    try:
+        return adapter.launch(request)
+    except UsageError as error:  # an argument, a model or a session that this agent cannot take
+        raise AgentUnavailable(adapter.declaration.name, why=error) from None
+
+
+def build_mcp_server(argv: tuple[str, ...], env: Mapping[str, str]) -> McpServer | None:
+    """Jackline's own server, with the variables that it needs from an agent's environment."""
+    return McpServer(argv, {name: env[name] for name in _SERVER_SEES if name in env}) if argv else None
+
+
+def build_warnings(adapter: Adapter, context: LaunchContext) -> tuple[Fact, ...]:
+    """Events for an agent's first turn: its calls are not gated, or it has no MCP server."""
+    declaration, facts = adapter.declaration, []
+    if declaration.gate != "enforced":
+        facts.append(Fact("gate.advisory", {"agent": declaration.name, "reason": declaration.gate_reason}))
+    if declaration.mcp and context.mcp_missing:
+        facts.append(Fact("mcp.missing", {"agent": declaration.name, "reason": context.mcp_missing}))
+    return tuple(facts)
+
+
+def shorten_argv(argv: Sequence[str]) -> list[str]:
+    """The command line for an event; an argument that is too long, such as the prompt, is cut."""
+    return [word if len(word) <= _LONGEST_ARGUMENT else f"{word[:_LONGEST_ARGUMENT]}…" for word in argv]
+
+
+def write_files(files: Mapping[str, bytes]) -> None:
+    """Write the files that the agent reads besides its prompt, readable by their owner only."""
+    for path, content in files.items():
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+
+
+def _build_prompt(
+    spec: Spec, number: int, turns: Sequence[Turn], resume_prompt: str, session: str | None, agent: str
+) -> str:
+    """The task, the resume prompt, or nothing where a call continues that was waiting for a person."""
+    if session is not None and _is_deferred(turns, agent, session):
+        return ""
+    task = "\n\n".join(part for part in (spec.prompt, spec.preface) if part)
+    first = not any(turn.agent == agent for turn in turns)
+    # Whether the session knows the task: an adopted one does not, nor one that was cut off before it printed anything.
+    knows = session is not None and any(
+        (turn.agent, turn.session) == (agent, session) and turn.stdout_bytes for turn in turns
+    )
+    return prompt_of(1 if first and session is not None else number, task, resume_prompt, resumes=knows)
+
+
+def _is_deferred(turns: Sequence[Turn], agent: str, session: str) -> bool:
+    """Whether the last turn ended because this session stopped before a call, to continue with it."""
+    last = turns[-1] if turns else None
+    return (
+        last is not None
+        and (last.agent, last.session) == (agent, session)
+        and (last.failure, last.detail) == (None, DEFERRED)
+    )
+
+
+def _sum_usage(turns: Sequence[Turn]) -> Usage:
+    total = Usage()
+    for turn in turns:
+        spent = turn.spent
+        total = plus(total, Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros))
+    return total
+
+
+def _choose_session(known: Mapping[str, str], spec: Spec, adapter: Adapter) -> tuple[str | None, bool]:
+    """The session to use and whether it exists already. A lost session is stored as an empty text."""
+    declaration = adapter.declaration
+    adopted = spec.session if declaration.name == spec.agent else ""
+    old = known.get(declaration.name, adopted)
+    if old and declaration.resumes:
+        return old, True
+    return (fresh_session() if declaration.chooses_session else None), False
