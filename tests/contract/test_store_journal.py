@@ -251,7 +251,7 @@ def _filled(store: Store, count: int) -> None:
 
 def _plan(store: Store, query: TimelineQuery) -> str:
     sql, values = timeline(query)
-    backend = store._driver.backend  # type: ignore[attr-defined]
+    backend = store.driver.backend
     explain = "EXPLAIN QUERY PLAN " if backend == "sqlite" else "EXPLAIN "
-    rows = store._driver.read(lambda one: one.listing(explain + sql, values))  # type: ignore[attr-defined]
+    rows = store.driver.read(lambda one: one.listing(explain + sql, values))
     return "\n".join(str(row[-1]) for row in rows)

@@ -12,10 +12,10 @@ from jackline import clock
 from jackline.app import dashboard
 from jackline.app.verifying import archived_events
 from jackline.domain.events import GENESIS, Event, broken_at
-from jackline.domain.evidence import Unreadable
 from jackline.errors import NoHome, Refused, StoreError
 from jackline.files import FOLDER_MODE, NotWritten, replace_file, report_path
 from jackline.store import open as store_open
+from jackline.store.verify import UnreadableEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ def _archived_before(path: str) -> tuple[int, str]:
         return 0, GENESIS
     try:
         events = list(archived_events(path))
-    except Unreadable as error:
+    except UnreadableEvent as error:
         raise Refused(f"{error}: move it away, then archive again") from None
     start = events[0].seq - 1 if events else 0
     if not events or _first_broken(events, None if start else GENESIS, start) is not None:

@@ -9,7 +9,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event
-from jackline.domain.evidence import Unreadable
+from jackline.store.verify import UnreadableEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,12 +41,12 @@ def verify(home: Home, run_id: str, kept_head: str | None = None, folder: str | 
 
 
 def archived_events(path: str) -> Iterator[Event]:
-    """What stands in an archive, unproved; Unreadable if it is none."""
+    """What stands in an archive, unproved; UnreadableEvent if it is none."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             yield from map(_event, file)
     except (OSError, EOFError, ValueError, TypeError, zlib.error) as error:
-        raise Unreadable(f"the archive {path} cannot be read ({error})") from None
+        raise UnreadableEvent(f"the archive {path} cannot be read ({error})") from None
 
 
 def _event(line: str) -> Event:

@@ -18,14 +18,14 @@ _LAST = "\U0010ffff"  # sorts after every other character, byte by byte
 _NEVER = 2**62
 
 
-class CaseReading(Base):
+class Cases(Base):
     """The part of the store that looks into them."""
 
-    def case(self, case_id: str) -> Case | None:
+    def get(self, case_id: str) -> Case | None:
         """One case by its whole id."""
         return self._one_case("get_case", {"id": clean(case_id)})
 
-    def matching_cases(self, text: str, limit: int = 10) -> list[Case]:
+    def find_matching(self, text: str, limit: int = 10) -> list[Case]:
         """The case of this id, else those whose id begins so."""
         wanted = clean(text)
         values = {"low": wanted, "high": wanted + _LAST, "limit": max(0, limit)}
@@ -36,12 +36,12 @@ class CaseReading(Base):
 
         return self._driver.read(look)
 
-    def cases(self, query: CaseQuery) -> list[Case]:
+    def list_page(self, query: CaseQuery) -> list[Case]:
         """Newest first."""
         name, values = _listing(query)
         return [rows.to_case(row) for row in self._driver.read(lambda statements: statements.all(name, values))]
 
-    def active_case(self, place: str) -> Case | None:
+    def get_active(self, place: str) -> Case | None:
         """The one that is written to in this place."""
         return self._one_case("get_active_case", {"place": clean(place)})
 
@@ -49,7 +49,7 @@ class CaseReading(Base):
         row = self._driver.read(lambda statements: statements.one(name, values))
         return None if row is None else rows.to_case(row)
 
-    def entries(self, case_id: str, kind: EntryKind | None = None, after: int = 0) -> list[Entry]:
+    def list_entries(self, case_id: str, kind: EntryKind | None = None, after: int = 0) -> list[Entry]:
         """The entries of a case by kind and number; of one kind, those with a number above `after`."""
         name = "all_entries" if kind is None else "some_entries"
         values = {"case_id": clean(case_id), "kind": str(kind), "after": after}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.case import COUNTERS, Case, CaseStatus, Entry, EntryKind, Problem
 from jackline.domain.events import canonical
 from jackline.store.driver import clean
+from jackline.store.record_digests import digest_row
 from jackline.store.rows import columns
 
 if TYPE_CHECKING:
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
     from jackline.store.driver import Row
 
+CASE = "case"  # the name of the case's own row among the records; an entry's is its id
+CASE_COLUMNS = (
+    "id", "repository", "path", "user_name", "run_id", "status", "request", "problem", "created_at", "hypotheses",
+    "evidence", "commands", "learnings", "closeout", "closed_at",
+)  # fmt: skip
+ENTRY_COLUMNS = ("case_id", "kind", "number", "at", "updated_at", "text", "status", "data")
 _COUNTERS_AT = columns("case").index("hypotheses")
 _KINDS = [str(kind) for kind in COUNTERS]
 
@@ -31,6 +38,16 @@ def case_values(case: Case) -> dict[str, Any]:
     values |= {column: counts.get(str(kind), 0) for kind, column in COUNTERS.items()}
     values |= {"problem": as_json(case.problem._asdict()), "closeout": as_json(dict(case.closeout))}
     return {name: clean(str(value)) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def digest_case(case: Case) -> dict[str, str]:
+    """The digest of a case's row as it is after the write."""
+    return {CASE: digest_row(case_values(case), CASE_COLUMNS)}
+
+
+def digest_entry(entry: Entry) -> dict[str, str]:
+    """The digest of an entry's row."""
+    return {entry.id: digest_row(entry_values(entry), ENTRY_COLUMNS)}
 
 
 def to_case(row: Row) -> Case:

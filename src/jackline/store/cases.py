@@ -10,9 +10,9 @@ from jackline.errors import CaseRefused, NoCase
 from jackline.named import NamedTuple
 from jackline.store import case_rows as rows
 from jackline.store import redacting
-from jackline.store.base import Chain, append, no_run
-from jackline.store.case_reading import CaseReading
+from jackline.store.base import Base, Chain, append, no_run
 from jackline.store.driver import Again, Statements, clean
+from jackline.store.record_digests import cover, digest_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,16 +29,16 @@ class _Written(NamedTuple):
     actor: str
 
 
-class Cases(CaseReading):
+class CaseNotebook(Base):
     """The part of the store that writes them."""
 
-    def start_case(self, new: NewCase, place: str, at: int, actor: str = "") -> Case:
+    def start(self, new: NewCase, place: str, at: int, actor: str = "") -> Case:
         """Begin a case, and make it the active one of its place; Refused if an open one is active there."""
         wanted = redacting.new_case(self.redactor, new)
         by = _Written(at, clean(actor or new.user_name))
         return self._driver.write(lambda statements: _start(statements, wanted, clean(place), by))
 
-    def switch_case(self, place: str, case_id: str, at: int, actor: str = "") -> Case:
+    def switch(self, place: str, case_id: str, at: int, actor: str = "") -> Case:
         """Make an open case the active one of a place; Refused for a closed one."""
 
         def switch(statements: Statements) -> Case:
@@ -79,12 +79,12 @@ class Cases(CaseReading):
             entry = known._replace(status=clean(str(status)), data={**known.data, **more}, updated_at=at)
             statements.run("change_entry", {**rows.entry_values(entry), "at": at})
             done = "resolved" if kind is EntryKind.HYPOTHESIS else "changed"
-            _move(statements, case, _told(entry, done, more), _Written(at, clean(actor)))
+            _move(statements, case, _build_fact(entry, done, more), _Written(at, clean(actor)), entry)
             return entry
 
         return self._driver.write(change)
 
-    def close_case(self, case_id: str, closeout: Mapping[str, Any], at: int, actor: str) -> Case:
+    def close(self, case_id: str, closeout: Mapping[str, Any], at: int, actor: str) -> Case:
         """Close it, and let it be active nowhere; Refused if it is closed already, or was written to meanwhile.
 
         `closeout["event_seq"]` is the case's own when whoever closes it looked whether it may be closed.
@@ -102,7 +102,7 @@ class Cases(CaseReading):
 
         return self._driver.write(close)
 
-    def reopen_case(self, case_id: str, place: str, at: int, actor: str) -> Case:
+    def reopen(self, case_id: str, place: str, at: int, actor: str) -> Case:
         """Open a closed case again and make it active there; Refused if another open one is."""
 
         def reopen(statements: Statements) -> Case:
@@ -117,7 +117,7 @@ class Cases(CaseReading):
 
         return self._driver.write(reopen)
 
-    def relocate_case(self, case_id: str, repository: str, path: str, at: int, actor: str) -> Case:
+    def relocate(self, case_id: str, repository: str, path: str, at: int, actor: str) -> Case:
         """Let a case follow its repository to where that has been moved; it is active nowhere then."""
 
         def relocate(statements: Statements) -> Case:
@@ -165,23 +165,31 @@ def _add(statements: Statements, case_id: str, entry: Entry, by: _Written) -> En
     number = case.counts[str(entry.kind)] + 1
     entry = entry._replace(case_id=case.id, number=number, at=by.at, updated_at=by.at)
     statements.run("add_entry", rows.entry_values(entry))
-    _move(statements, case, _told(entry, "added", entry.data), by, entry.kind)
+    case = case._replace(counts={**case.counts, str(entry.kind): number})
+    _move(statements, case, _build_fact(entry, "added", entry.data), by, entry, counted=entry.kind)
     return entry
 
 
-def _told(entry: Entry, done: str, data: Mapping[str, Any]) -> Fact:
-    """What the event says; of what a command printed only the digest, which still shows that it was altered."""
+def _build_fact(entry: Entry, done: str, data: Mapping[str, Any]) -> Fact:
+    """The event of an entry; of a command's output only the digest."""
     said = {**data, "id": entry.id, "text": clean(entry.text), "status": str(entry.status)}
     if said.get("output"):
-        from jackline.domain.evidence import digest
-
-        said["output"] = digest(str(said["output"]))
+        said["output"] = digest_text(str(said["output"]))
     return Fact(f"case.{entry.kind}.{done}", said)
 
 
-def _move(statements: Statements, case: Case, fact: Fact, by: _Written, counted: EntryKind | None = None) -> Case:
-    """Write the event, and the new end of the chain to the case."""
-    chain = append(statements, stream_of(case.id), Chain(case.event_seq, case.chain_head), (fact,), *by)
+def _move(
+    statements: Statements,
+    case: Case,
+    fact: Fact,
+    by: _Written,
+    entry: Entry | None = None,
+    *,
+    counted: EntryKind | None = None,
+) -> Case:
+    """Write the event, and the new end of the chain to the case; `case` and `entry` are as they are after the write."""
+    records = rows.digest_case(case) | ({} if entry is None else rows.digest_entry(entry))
+    chain = append(statements, stream_of(case.id), Chain(case.event_seq, case.chain_head), cover((fact,), records), *by)
     counts = _NO_ENTRY if counted is None else {**_NO_ENTRY, str(counted): 1}
     values = {"id": case.id, "after": case.event_seq, "at": by.at, **chain._asdict(), **counts}
     if statements.run("move_case", values) == 0:
@@ -191,7 +199,8 @@ def _move(statements: Statements, case: Case, fact: Fact, by: _Written, counted:
 
 def _turned(statements: Statements, case: Case, fact: Fact, by: _Written) -> Case:
     """Write the case's new status together with its event."""
-    chain = append(statements, stream_of(case.id), Chain(case.event_seq, case.chain_head), (fact,), *by)
+    facts = cover((fact,), rows.digest_case(case))
+    chain = append(statements, stream_of(case.id), Chain(case.event_seq, case.chain_head), facts, *by)
     values = {**rows.case_values(case), "after": case.event_seq, "at": by.at, **chain._asdict()}
     if statements.run("set_case_status", values) == 0:
         raise Again

@@ -70,6 +70,7 @@ class Verified(NamedTuple):
     receipts: int = 0
     contents: int = 0
     heads: int = 0  # told by notices
+    uncovered: int = 0  # rows that an older jackline wrote, without a digest
     chain_head: str = ""
     problems: tuple[str, ...] = ()
 

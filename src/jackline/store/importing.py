@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jackline.store.importing_state import Writer
 
 
-class Importing(Base):
+class Imports(Base):
     """The part of the store that takes over what others wrote."""
 
     def import_run(self, new: ImportedRun, at: int, actor: str, *, rehearse: bool = False) -> Import:

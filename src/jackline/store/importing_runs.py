@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import GENESIS, Event, Fact, place
-from jackline.domain.evidence import digest
 from jackline.domain.records import Call, Run
 from jackline.domain.repository import repository_id
 from jackline.domain.states import CallClass, CallState
-from jackline.store import contents, facts, importing_clean, rows, spending
+from jackline.store import blobs, importing_clean, ledger_events, rows
 from jackline.store.base import Chain, write_event
 from jackline.store.driver import Again, clean
 from jackline.store.import_contract import Import, ImportedEvent
+from jackline.store.leases import charge_spending
 from jackline.store.ledger import write_receipt
+from jackline.store.record_digests import RECORDS, digest_run, digest_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -79,10 +80,11 @@ def _add(statements: Statements, new: ImportedRun, told: ImportedEvent) -> Impor
     spec = rows.spec_text(new.spec)
     statements.run("add_spec", {"run_id": run.id, "spec": spec})
     _put_records(statements, new)
-    spending.charge(statements, run.agent, new.finished_at, new.life.spent)
+    charge_spending(statements, run.agent, new.finished_at, new.life.spent)
     calls = [event for number, call in enumerate(new.calls, 1) for event in _put_call(statements, run.id, call, number)]
     between = sorted((*new.events, *calls), key=lambda event: event.at)
     ended = ImportedEvent(new.finished_at, f"run.{new.life.state}", _ENGINE, _end(new))
+    told = told._replace(data={**told.data, RECORDS: digest_run(run)})
     events, chain = placed(run.id, Chain(0, GENESIS), (_created(run, spec), *between, ended, told))
     write_events(statements, events)
     statements.run("move_chain", {"id": run.id, "after": 0, "at": new.updated_at, **chain._asdict()})
@@ -108,7 +110,13 @@ def _put_records(statements: Statements, new: ImportedRun) -> None:
 
 
 def _created(run: Run, spec: str) -> ImportedEvent:
-    data = {"number": run.number, "agent": run.spec.agent, "task": run.spec.task, "parent": None, "spec": digest(spec)}
+    data = {
+        "number": run.number,
+        "agent": run.spec.agent,
+        "task": run.spec.task,
+        "parent": None,
+        "spec": digest_text(spec),
+    }
     return ImportedEvent(run.created_at, "run.created", _ENGINE, data)
 
 
@@ -123,16 +131,16 @@ def _put_call(statements: Statements, run_id: str, given: ImportedCall, number: 
     statements.run("add_call", {**rows.call_values(call), "number": number})
     proves = call.call_class is CallClass.EFFECT and call.state is CallState.DONE
     receipt = write_receipt(statements, call, given.external_id, _IMPORTED, given.ended_at) if proves else None
-    before = facts.intended("call.prepared", call._replace(reason=""))
+    before = ledger_events.build_intended("call.prepared", call._replace(reason=""))
     yield ImportedEvent(call.prepared_at, before.kind, _AGENT, before.data)
-    after = facts.settled(call, given.external_id, _IMPORTED, receipt=receipt)
+    after = ledger_events.build_settled(call, _IMPORTED, given.external_id, receipt=receipt)
     yield ImportedEvent(given.ended_at, after.kind, _IMPORTED, after.data)
 
 
 def _stored(statements: Statements, call: Call, given: ImportedCall) -> Call:
     """With its large texts where such texts are kept."""
-    input_, output = contents.text_of(call.input), contents.text_of(call.output)
-    contents.keep(statements, call.run_id, input_)
-    contents.keep(statements, call.run_id, output)
+    input_, output = blobs.split_text(call.input), blobs.split_text(call.output)
+    blobs.write_blob(statements, call.run_id, input_)
+    blobs.write_blob(statements, call.run_id, output)
     call = call._replace(input=input_.shown, input_ref=input_.ref, output=output.shown, output_ref=output.ref)
     return call if call.state is CallState.IN_DOUBT else call._replace(finished_at=given.ended_at)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from jackline.domain import case as cases
 from jackline.domain import work
 from jackline.domain.events import GENESIS, canonical
-from jackline.domain.evidence import digest
 from jackline.store import case_rows, importing_clean
 from jackline.store.base import Chain
 from jackline.store.driver import Again, clean
 from jackline.store.import_contract import Import, ImportedEvent
 from jackline.store.importing_runs import placed, write_events
+from jackline.store.record_digests import RECORDS, digest_text
+from jackline.store.work_events import digest_item
 from jackline.store.work_reading import item_values, to_item
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class Writer:
         if self._rehearse:
             return self._driver.read(lambda one: _known_case(one, wanted) or Import.IMPORTED)
         kept = [importing_clean.entry(self._redactor, entry) for entry in entries]
+        counts = {str(kind): _highest(kept, kind) for kind in cases.EntryKind}
+        wanted = wanted._replace(counts=counts)
+        kept = [entry._replace(case_id=wanted.id) for entry in kept]
         told = ImportedEvent(at, "case.imported", clean(actor), _about_case(wanted, kept))
         return self._driver.write(lambda one: _known_case(one, wanted) or _add_case(one, wanted, kept, told))
 
@@ -77,8 +81,9 @@ def _add_item(statements: Statements, wanted: WorkItem, events: Sequence[Importe
 
 
 def _about_item(item: WorkItem, events: int) -> dict[str, object]:
-    about = {"kind": item.kind, "payload": digest(item.payload), "status": str(item.status), "events": events}
-    return about if item.owner_agent is None else {**about, "owner": item.owner_agent}
+    about = {"kind": item.kind, "payload": digest_text(item.payload), "status": str(item.status), "events": events}
+    owner = {} if item.owner_agent is None else {"owner": item.owner_agent}
+    return {**about, **owner, RECORDS: digest_item(item)}
 
 
 # --- cases
@@ -96,13 +101,12 @@ def _known_case(statements: Statements, wanted: Case) -> Import | None:
 
 def _add_case(statements: Statements, wanted: Case, entries: Sequence[Entry], told: ImportedEvent) -> Import:
     events, chain = placed(cases.stream_of(wanted.id), Chain(0, GENESIS), (told,))
-    counts = {str(kind): _highest(entries, kind) for kind in cases.EntryKind}
-    made = wanted._replace(counts=counts, **chain._asdict())
+    made = wanted._replace(**chain._asdict())
     if statements.run("add_case", case_rows.case_values(made)) == 0:
         raise Again
     write_events(statements, events)
     for entry in entries:
-        statements.run("add_entry", case_rows.entry_values(entry._replace(case_id=made.id)))
+        statements.run("add_entry", case_rows.entry_values(entry))
     return Import.IMPORTED
 
 
@@ -115,7 +119,11 @@ def _about_case(case: Case, entries: Sequence[Entry]) -> dict[str, object]:
     """With a digest of the entries, which have no events of their own."""
     texts = [[entry.id, entry.at, entry.text, str(entry.status), dict(entry.data)] for entry in entries]
     counts = {str(kind): sum(entry.kind is kind for entry in entries) for kind in cases.EntryKind}
-    return {"request": case.request, "status": str(case.status), **counts, "entries": digest(clean(canonical(texts)))}
+    records = case_rows.digest_case(case)
+    for entry in entries:
+        records |= case_rows.digest_entry(entry)
+    about = {"request": case.request, "status": str(case.status), **counts}
+    return {**about, "entries": digest_text(clean(canonical(texts))), RECORDS: records}
 
 
 # --- events that belong to nothing

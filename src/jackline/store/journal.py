@@ -29,14 +29,14 @@ class _Place(NamedTuple):
 class Journal(Base):
     """The part of the store that knows them."""
 
-    def append_event(self, fact: Fact, at: int, actor: str, item_id: str | None = None) -> Event:
+    def append(self, fact: Fact, at: int, actor: str, item_id: str | None = None) -> Event:
         """Write an event at the end of the journal, or of an item's stream."""
         told = Fact(clean(fact.kind), self.redactor.value(dict(fact.data)))
         who = self.redactor.redact(clean(actor))
         goes_to = _in_journal() if item_id is None else _in_item(clean(item_id))
         return self._driver.write(lambda statements: _append(statements, goes_to, told, at, who))
 
-    def timeline(self, query: TimelineQuery) -> list[Event]:
+    def list_timeline(self, query: TimelineQuery) -> list[Event]:
         """Events of every stream by time; costs the same however many there are, unless it has to search."""
         sql, values = timeline(query)
         return [Event(*row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]

@@ -18,10 +18,10 @@ _LAST = 1 << 62  # no event has this number, and no moment lies behind it
 _LAST_ID = "\U0010ffff"
 
 
-class LookingBack(Base):
+class RetroQueries(Base):
     """The part of the store that retros read."""
 
-    def learnings_between(self, start: int, until: int) -> Iterator[Learning]:
+    def iter_learnings(self, start: int, until: int) -> Iterator[Learning]:
         """Learnings of all cases from a time until before another, oldest first."""
         after: Row = (start - 1, _LAST_ID, _LAST)
 
@@ -32,11 +32,11 @@ class LookingBack(Base):
 
         return _paged(page, after, lambda one: (one.at, one.case_id, one.number))
 
-    def runs_finished(self, start: int, until: int) -> Iterator[RunLine]:
+    def iter_finished_runs(self, start: int, until: int) -> Iterator[RunLine]:
         """Runs that ended from a time until before another, oldest end first."""
         return self._runs_page("report_finished", "finished_at", (start - 1, _LAST_ID), until=until)
 
-    def runs_alive(self, at: int) -> Iterator[RunLine]:
+    def iter_live_runs(self, at: int) -> Iterator[RunLine]:
         """Runs that were made before a time and had not ended then, in no order."""
         for state in sorted(ACTIVE):
             yield from self._runs_page("report_alive", "created_at", (-1, ""), state=str(state), before=at)
@@ -49,7 +49,7 @@ class LookingBack(Base):
 
         return _paged(page, after, lambda one: (getattr(one, by), one.id))
 
-    def run_moves(self, start: int, until: int) -> Iterator[Move]:
+    def iter_state_changes(self, start: int, until: int) -> Iterator[Move]:
         """Changes of runs' states from a time until before another, by time."""
 
         def page(after: Row) -> list[Move]:
@@ -60,21 +60,21 @@ class LookingBack(Base):
         found = _paged(page, (start - 1, _LAST_ID, _LAST), lambda one: (one.at, one.run_id, one.seq))
         return (one for one in found if ":" not in one.run_id)  # anybody may write such a kind into a journal
 
-    def last_move(self, run_id: str, before: int = _LAST, until: int = _LAST) -> Move | None:
+    def get_last_state_change(self, run_id: str, before: int = _LAST, until: int = _LAST) -> Move | None:
         """The last change of a run's state, before an event or a time if one is named."""
         found = self._span("report_last_move", stream=clean(run_id), before=before, until=until)
         return _move(found[0]) if found else None
 
-    def next_move(self, run_id: str, after: int) -> Move | None:
+    def get_next_state_change(self, run_id: str, after: int) -> Move | None:
         """The first change of a run's state after an event."""
         found = self._span("report_next_move", stream=clean(run_id), after=after)
         return _move(found[0]) if found else None
 
-    def turn_lines(self, run_id: str) -> list[TurnLine]:
+    def list_turns(self, run_id: str) -> list[TurnLine]:
         """The turns of a run."""
         return [TurnLine(*row) for row in self._span("report_turns", run_id=clean(run_id))]
 
-    def check_lines(self, run_id: str) -> list[CheckLine]:
+    def list_checks(self, run_id: str) -> list[CheckLine]:
         """The checks of a run."""
         return [CheckLine(*row) for row in self._span("report_checks", run_id=clean(run_id))]
 

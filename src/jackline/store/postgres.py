@@ -16,7 +16,7 @@ import psycopg
 from psycopg import errors as sql_errors
 
 from jackline.errors import Refused, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
-from jackline.store import named
+from jackline.store import queries
 from jackline.store.driver import Again, Clock, Row, Statements, T, Values
 from jackline.store.postgres_address import Address
 
@@ -91,7 +91,7 @@ class PostgresDriver:
         self._clock = clock
         self._outage = outage
         self._expressions = {} if clock else _DATABASE_CLOCK
-        self._sql = named.Spelled(named.load(self.backend), self._spelled)
+        self._sql = queries.Spelled(queries.load(self.backend), self._spelled)
         self._lock = threading.RLock()
         self._event: Values | None = None  # the last one that the transaction under way has written
         try:
@@ -238,7 +238,7 @@ class PostgresDriver:
             )
             if _version(self) >= version:
                 return False
-            self._connection.execute(named.by_bytes(script).encode())
+            self._connection.execute(queries.by_bytes(script).encode())
             work(self)
             return True
 
@@ -262,7 +262,7 @@ class PostgresDriver:
 
     def _spelled(self, name: str, sql: str) -> Any:  # noqa: ANN401 - psycopg wants a literal, which a file is not
         locked = sql + _LOCKS.get(name[:5], "")
-        return named.with_percent(locked, self._expressions)
+        return queries.with_percent(locked, self._expressions)
 
     def _translated(self, error: psycopg.Error) -> StoreError:
         """The error of jackline's tree that says what to do about this one; never with the password."""

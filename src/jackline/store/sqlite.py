@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from jackline.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
-from jackline.store import named, sqlite_file
+from jackline.store import queries, sqlite_file
 from jackline.store.driver import Again, Clock, Row, Statements, T, Values
 from jackline.store.gate_file import GateFile
 
@@ -51,7 +51,7 @@ class SqliteDriver:
     def __init__(self, path: str, *, create: bool, read_only: bool = False, clock: Clock | None = None) -> None:
         self.place = path
         self._clock = clock or boot_clock
-        self._sql = named.Spelled(named.load(self.backend), _spelled)
+        self._sql = queries.Spelled(queries.load(self.backend), _spelled)
         self._gate = GateFile(path + ".gate")
         # Two locks, so that a thread that waits for the gate file does not stop those that read.
         self._writer = threading.RLock()
@@ -192,7 +192,7 @@ class SqliteDriver:
 
 def _spelled(_name: str, sql: str) -> tuple[str, Callable[[Values], tuple[object, ...]]]:
     """A query, and what picks its parameters from the values."""
-    marked, names = named.with_marks(sql)
+    marked, names = queries.with_marks(sql)
     match names:
         case ():
             return marked, lambda _: ()

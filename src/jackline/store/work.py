@@ -9,11 +9,12 @@ from jackline.domain.states import WORK_ENDED, WorkStatus
 from jackline.domain.transitions import TransitionRefused, next_work
 from jackline.domain.work import LONGEST_NAME, WorkItem, is_name, stream_of
 from jackline.errors import ItemConflict, ItemRefused, NoItem, UsageError
-from jackline.store import redacting, work_facts
-from jackline.store.base import Chain, append, write_event
+from jackline.store import redacting, work_events
+from jackline.store.base import Base, Chain, append, write_event
 from jackline.store.driver import Again, Statements, clean
+from jackline.store.record_digests import cover
 from jackline.store.work_next import pick_next
-from jackline.store.work_reading import WorkReading, item_values, to_item
+from jackline.store.work_reading import item_values, to_item
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ _MOST = 1_000_000_000  # of a priority, of attempts
 _LONGEST_LEASE_MS = 100 * 365 * 86_400_000  # more might not fit the database's integers
 
 
-class Work(WorkReading):
+class WorkQueue(Base):
     """The part of the store that workers of the queue write through."""
 
     def enqueue(self, new: NewItem, at: int, actor: str) -> tuple[WorkItem, bool]:
@@ -35,7 +36,7 @@ class Work(WorkReading):
         wanted = _new_item(redacting.new_item(self.redactor, new), at)
         return self._driver.write(lambda statements: _enqueue(statements, wanted, at, actor))
 
-    def claim_item(self, item_id: str, owner: str, lease_ms: int, at: int) -> WorkItem:
+    def claim(self, item_id: str, owner: str, lease_ms: int, at: int) -> WorkItem:
         """Take one item, pending or with a lease that ran out; one whose attempts are used up is buried instead."""
         _refuse_name("owner", owner)
         item = self._driver.write(lambda one: _claim(one, _free(one, item_id), owner, lease_ms, at))
@@ -56,7 +57,7 @@ class Work(WorkReading):
             if item is None or item.status is WorkStatus.IN_FLIGHT:
                 return item
 
-    def renew_item(self, hold: Hold, lease_ms: int, at: int) -> WorkItem:
+    def renew(self, hold: Hold, lease_ms: int, at: int) -> WorkItem:
         """Move the lease on; Refused unless it is still held so."""
 
         def move(statements: Statements) -> WorkItem:
@@ -68,25 +69,27 @@ class Work(WorkReading):
 
         return self._driver.write(move)
 
-    def resolve_item(self, hold: Hold, change: str, at: int, notes: str | None = None) -> WorkItem:
+    def resolve(self, hold: Hold, change: str, at: int, notes: str | None = None) -> WorkItem:
         """`succeed`, `fail` or `cancel`; one that is in flight only by who holds it."""
         if change not in RESOLUTIONS:
             raise UsageError(f"'{change}' does not end a work item: say {', '.join(RESOLUTIONS)}")
-        told = self._told(notes)
+        told = self._redact(notes)
 
         def resolve(statements: Statements) -> WorkItem:
             item = _held(statements, hold)
             after = _moved(item, change)._replace(finished_at=at)
-            return _write(statements, item, _noted(after, told), work_facts.resolved(after, told), at, hold.owner)
+            return _write(
+                statements, item, _noted(after, told), work_events.build_resolved(after, told), at, hold.owner
+            )
 
         return self._driver.write(resolve)
 
-    def release_item(self, hold: Hold, at: int, notes: str | None = None) -> WorkItem:
+    def release(self, hold: Hold, at: int, notes: str | None = None) -> WorkItem:
         """Give it back to the queue; after its last attempt it is buried: failed, and dead."""
-        told = self._told(notes)
+        told = self._redact(notes)
         return self._driver.write(lambda one: _release(one, _held(one, hold), at, hold.owner, told))
 
-    def requeue_item(self, item_id: str, older_than: int, at: int, actor: str) -> WorkItem | None:
+    def requeue(self, item_id: str, older_than: int, at: int, actor: str) -> WorkItem | None:
         """Give back to the queue what is in flight but given up; None if it is not, or not any more."""
 
         def requeue(statements: Statements) -> WorkItem | None:
@@ -97,39 +100,39 @@ class Work(WorkReading):
 
         return self._driver.write(requeue)
 
-    def annotate_item(self, item_id: str, notes: str, at: int, actor: str) -> WorkItem:
+    def annotate(self, item_id: str, notes: str, at: int, actor: str) -> WorkItem:
         """Put these notes in place of the old ones, which stay in the events; in any status."""
-        told = self._told(notes)
+        told = self._redact(notes)
 
         def annotate(statements: Statements) -> WorkItem:
             item = _locked(statements, item_id)
-            return _write(statements, item, _noted(item, told), work_facts.annotated(told or ""), at, actor)
+            return _write(statements, item, _noted(item, told), work_events.build_annotated(told or ""), at, actor)
 
         return self._driver.write(annotate)
 
-    def park_item(self, hold: Hold, question: str, at: int) -> WorkItem:
+    def park(self, hold: Hold, question: str, at: int) -> WorkItem:
         """Let it wait for a person; one in flight only by who holds it."""
-        asked = self._told(question) or ""
+        asked = self._redact(question) or ""
 
         def park(statements: Statements) -> WorkItem:
             item = _held(statements, hold)
             after = _moved(item, "wait")._replace(question=asked, answer="")
-            return _write(statements, item, after, work_facts.waiting(asked), at, hold.owner)
+            return _write(statements, item, after, work_events.build_waiting(asked), at, hold.owner)
 
         return self._driver.write(park)
 
-    def answer_item(self, item_id: str, answer: str, at: int, actor: str) -> WorkItem:
+    def answer(self, item_id: str, answer: str, at: int, actor: str) -> WorkItem:
         """A person's answer: it is pending again, with its attempts as they were."""
-        said = self._told(answer) or ""
+        said = self._redact(answer) or ""
 
         def hear(statements: Statements) -> WorkItem:
             item = _locked(statements, item_id)
             after = _moved(item, "answer")._replace(answer=said)
-            return _write(statements, item, after, work_facts.answered(said), at, actor)
+            return _write(statements, item, after, work_events.build_answered(said), at, actor)
 
         return self._driver.write(hear)
 
-    def _told(self, text: str | None) -> str | None:
+    def _redact(self, text: str | None) -> str | None:
         return None if text is None else clean(self.redactor.redact(text))
 
 
@@ -163,7 +166,8 @@ def _enqueue(statements: Statements, wanted: WorkItem, at: int, actor: str) -> t
         if (known.kind, known.payload) != (wanted.kind, wanted.payload):
             raise ItemConflict(wanted.id)
         return known, False
-    event = place(work_facts.created(wanted), stream_of(wanted.id), 1, at, clean(actor), GENESIS)
+    (fact,) = cover((work_events.build_created(wanted),), work_events.digest_item(wanted))
+    event = place(fact, stream_of(wanted.id), 1, at, clean(actor), GENESIS)
     made = wanted._replace(event_seq=event.seq, chain_head=event.hash)
     if statements.run("add_item", item_values(made)) == 0:
         raise Again  # the same id was made by somebody else since we looked
@@ -228,19 +232,19 @@ def _noted(item: WorkItem, notes: str | None) -> WorkItem:
 def _claim(statements: Statements, item: WorkItem, owner: str, lease_ms: int, at: int) -> WorkItem:
     takeover = item.status is WorkStatus.IN_FLIGHT
     if takeover and item.attempts >= item.max_attempts:
-        return _bury(statements, item, at, owner, work_facts.buried(item, "lease"))
+        return _bury(statements, item, at, owner, work_events.build_buried(item, "lease"))
     after = _moved(item, "claim")._replace(owner_agent=clean(owner), attempts=item.attempts + 1, token=item.token + 1)
-    after = _write(statements, item, after, work_facts.claimed(after, takeover=takeover), at, owner)
+    after = _write(statements, item, after, work_events.build_claimed(after, takeover=takeover), at, owner)
     _move_lease(statements, after, lease_ms, at)
     return after
 
 
 def _release(statements: Statements, item: WorkItem, at: int, actor: str, notes: str | None) -> WorkItem:
     after = _noted(_moved(item, "release"), notes)
-    released = work_facts.released(item, notes)
+    released = work_events.build_released(item, notes)
     if item.attempts >= item.max_attempts:
         dead = item._replace(notes=after.notes)
-        return _bury(statements, dead, at, actor, released, work_facts.buried(item, "release"))
+        return _bury(statements, dead, at, actor, released, work_events.build_buried(item, "release"))
     return _write(statements, item, after, released, at, actor)
 
 
@@ -260,9 +264,9 @@ def _write(
     statements: Statements, before: WorkItem, after: WorkItem, facts: Fact | tuple[Fact, ...], at: int, actor: str
 ) -> WorkItem:
     """Write the item as it is now, and the events that say why."""
-    told = (facts,) if isinstance(facts, Fact) else facts
-    stands = Chain(before.event_seq, before.chain_head)
-    chain = append(statements, stream_of(before.id), stands, told, at, clean(actor))
+    covered = cover((facts,) if isinstance(facts, Fact) else facts, work_events.digest_item(after))
+    end = Chain(before.event_seq, before.chain_head)
+    chain = append(statements, stream_of(before.id), end, covered, at, clean(actor))
     after = after._replace(updated_at=at, **chain._asdict())
     held = int(after.status is WorkStatus.IN_FLIGHT)
     values = {**item_values(after), "held": held, "after": before.event_seq}

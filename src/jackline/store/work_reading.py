@@ -19,20 +19,20 @@ _NEWEST = "ORDER BY created_at DESC, id DESC LIMIT :limit"
 _NO_STATUS = ""  # that an item can have
 
 
-class WorkReading(Base):
+class WorkItems(Base):
     """The part of the store that looks into the queue."""
 
-    def item(self, item_id: str) -> WorkItem | None:
+    def get(self, item_id: str) -> WorkItem | None:
         """One item by its whole id."""
         row = self._driver.read(lambda statements: statements.one("get_item", {"id": clean(item_id)}))
         return None if row is None else to_item(row)
 
-    def items(self, query: ItemQuery) -> list[WorkItem]:
+    def list_page(self, query: ItemQuery) -> list[WorkItem]:
         """Newest first; costs the same however many there are."""
         sql, values = listing(query)
         return [to_item(row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
 
-    def unfinished_items(self, older_than: int, limit: int = 1000, *, given_up_only: bool = False) -> list[WorkItem]:
+    def list_unfinished(self, older_than: int, limit: int = 1000, *, given_up_only: bool = False) -> list[WorkItem]:
         """What a host replays at its start, oldest first: what is pending, and what is in flight but given up."""
         values = {**WORDS, "older_than": older_than, "limit": max(0, limit)}
         if given_up_only:
@@ -40,7 +40,7 @@ class WorkReading(Base):
         found = self._driver.read(lambda one: one.all("unfinished_items", {**values, **one.clock()}))
         return [to_item(row) for row in found]
 
-    def item_counts(self) -> list[tuple[str, str, int]]:
+    def count_open(self) -> list[tuple[str, str, int]]:
         """(kind, status, how many) of what is pending, in flight or waiting for a person."""
         counts = self._driver.snapshot(lambda one: [(word, one.all("count_items", {"status": word})) for word in WORDS])
         return [(kind, status, count) for status, found in counts for kind, count in found]
