@@ -18,7 +18,7 @@ from jackline.store.base import Base, Head, fenced_head, lease_values, write_eve
 from jackline.store.blobs import Text
 from jackline.store.contract import Settlement
 from jackline.store.driver import Again, Statements, clean
-from jackline.store.write_cache import Memory
+from jackline.store.write_cache import WriteCache
 
 _ADMITTED = {
     Decision.ALLOW: (CallState.PREPARED, "call.prepared"),
@@ -37,8 +37,8 @@ class Ledger(Base):
     """The part of the store that gates write through."""
 
     @cached_property
-    def _cache(self) -> Memory:
-        return Memory()
+    def _cache(self) -> WriteCache:
+        return WriteCache()
 
     def admit(
         self, lease: Lease, intent: Intent, decide: Decide, place: tuple[int, int], at: int
@@ -54,9 +54,9 @@ class Ledger(Base):
             lambda one: self._admit(one, lease, clean_intent, decide, place, at)
         )
         reach("call.intent.committed")
-        self._cache.keep_head(lease, head)
+        self._cache.put_head(lease, head)
         if call.state is CallState.PREPARED:
-            self._cache.keep_call(call)
+            self._cache.put_call(call)
         return call, admission, receipt
 
     def _admit(
@@ -68,9 +68,9 @@ class Ledger(Base):
         place: tuple[int, int],
         at: int,
     ) -> tuple[Head, Call, Admission, Receipt | None]:
-        head = self._cache.head(lease) or fenced_head(statements, lease)
+        head = self._cache.get_head(lease) or fenced_head(statements, lease)
         most = self._store.load_spec(statements, lease.run_id).limits.calls
-        known, occurrence = call_history.read(statements, lease, intent, head, most)
+        known, occurrence = call_history.read_history(statements, lease, intent, head, most)
         admission = decide(intent, known)
         text = blobs.split_text(clean(intent.input))
         call = _build_call(lease, intent, admission, place, occurrence, at, text)
@@ -87,14 +87,14 @@ class Ledger(Base):
         redacted = redacting.settlement(self.redactor, settlement)
         head, call = self._driver.write(lambda statements: self._settle(statements, lease, redacted))
         reach("call.outcome.committed")
-        self._cache.keep_head(lease, head)
+        self._cache.put_head(lease, head)
         if settlement.origin != "agent":
             reach("call.judged")
         return call
 
     def _settle(self, statements: Statements, lease: Lease, settlement: Settlement) -> tuple[Head, Call]:
-        head = self._cache.head(lease) or fenced_head(statements, lease)
-        before = self._cache.call(lease, settlement.call_id)
+        head = self._cache.get_head(lease) or fenced_head(statements, lease)
+        before = self._cache.take_call(lease, settlement.call_id)
         before = before or known_call(statements, lease.run_id, settlement.call_id)
         text = blobs.split_text(clean(settlement.output))
         call = _apply_settlement(before, settlement, text)
@@ -107,7 +107,7 @@ class Ledger(Base):
             statements.run("settle_call", build_outcome(call, before.state, cut_off=_is_cut_off(before, settlement)))
             == 0
         ):
-            self._cache.forget(lease.run_id)
+            self._cache.drop_run(lease.run_id)
             raise Again
         blobs.write_blob(statements, lease.run_id, text)
         reach("call.outcome.begun")
@@ -130,7 +130,7 @@ class Ledger(Base):
             "at": at,
         }
         if statements.run("move_head", values) == 0:
-            self._cache.forget(lease.run_id)
+            self._cache.drop_run(lease.run_id)
             fenced_head(statements, lease)
             raise Again
         write_event(statements, event)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.work import stream_of
 from jackline.store.rows import columns
 from jackline.store.verify import StreamKind
-from jackline.store.work_events import ITEM, ITEM_COLUMNS
+from jackline.store.work import ITEM, ITEM_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
