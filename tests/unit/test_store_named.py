@@ -106,8 +106,8 @@ def test_what_is_asked_often_has_an_index(connection: sqlite3.Connection, name: 
     [
         ("get_call", "PRIMARY KEY (run_id=? AND id=?)"),
         ("all_calls", "PRIMARY KEY (run_id=?)"),
-        ("seen_of_key", "calls_key (run_id=? AND key=?)"),
-        ("telling_of_key", "calls_key (run_id=? AND key=?)"),
+        ("count_of_key", "calls_key (run_id=? AND key=?)"),
+        ("calls_of_key", "calls_key (run_id=? AND key=?)"),
         ("last_denial", "calls_key (run_id=? AND key=?)"),
         ("same_target", "calls_target (run_id=? AND target=?)"),
         ("receipt_of_key", "PRIMARY KEY (run_id=? AND key=?)"),

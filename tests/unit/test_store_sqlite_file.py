@@ -150,7 +150,7 @@ def test_what_is_not_ours_is_left_untouched(path: str, damage: object, create: b
 
 def test_a_folder_in_its_place_is_an_error_in_words(path: str) -> None:
     _folder(path)
-    with pytest.raises(StoreError, match="is no regular file: move it away"):
+    with pytest.raises(StoreError, match="is not a regular file: move it away"):
         open_store(path, create=True)
 
 

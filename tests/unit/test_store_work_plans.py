@@ -11,7 +11,7 @@ import pytest
 from jackline.store import queries
 from jackline.store.open import migrate
 from jackline.store.state_contract import ItemQuery
-from jackline.store.work_reading import WORDS, listing
+from jackline.store.work_reading import WORDS, build_listing
 
 SORTED = "USE TEMP B-TREE"
 VALUES = {**WORDS, "kind": "k", "any": 0, "status": "pending", "clock_boot": "b", "clock_now": 1}
@@ -45,7 +45,7 @@ def _plan(connection: sqlite3.Connection, sql: str, values: dict[str, object]) -
     ],
 )
 def test_a_page_reads_one_index(connection: sqlite3.Connection, query: ItemQuery, index: str) -> None:
-    sql, values = listing(query)
+    sql, values = build_listing(query)
     read, *rest = [line for line in _plan(connection, sql, values) if "work_items" in line]
     assert index in read
     assert rest == []

@@ -38,7 +38,7 @@ class Admin(Base):
         """Terminal runs that ended before this time and still have their events here."""
         return [
             row[0]
-            for row in self._all("some_archivable", {**_TERMINAL_WORDS, "before": before, "limit": max(0, limit)})
+            for row in self._all("archivable_runs", {**_TERMINAL_WORDS, "before": before, "limit": max(0, limit)})
         ]
 
     def drop_archived_events(self, run_id: str, head: str, at: int) -> int:

@@ -65,7 +65,7 @@ class Answers(Base):
         facts = cover((Fact(f"run.{queued}", {"by": "answer"}),), digest_run(woken))
         chain = append(statements, run.id, chain, facts, at, _PERSON)
         values = {"id": run.id, "state": str(run.life.state), "to": str(queued), "at": at, **chain._asdict()}
-        statements.run("wake", values)
+        statements.run("queue_waiting_run", values)
 
 
 def _expire(statements: Statements, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:

@@ -46,7 +46,7 @@ def read_history(
     only_newest = rule.call_class is CallClass.UNKNOWN and not (_needs_history(rule) or intent.waits_for)
     most = _NEWEST if only_newest else _MOST
     values = {**_WORDS, "run_id": lease.run_id, "key": intent.key, "most": most}
-    row = statements.one("seen_of_key", values)
+    row = statements.one("count_of_key", values)
     seen = 0 if row is None else int(row[0])
     is_effect = rule.call_class is CallClass.EFFECT
     receipt = _read_receipt(statements, values) if is_effect and seen else None
@@ -76,7 +76,7 @@ def _read_receipt(statements: Statements, values: dict[str, object]) -> Receipt 
 
 def _read_same_key(statements: Statements, values: dict[str, object]) -> tuple[Call, ...]:
     """Newest first."""
-    calls = [rows.to_call(row) for row in statements.all("telling_of_key", values)]
+    calls = [rows.to_call(row) for row in statements.all("calls_of_key", values)]
     if not any(call.state is CallState.IN_DOUBT for call in calls):
         return tuple(calls)
     # Only then does it matter whether the agent was told already to look first.

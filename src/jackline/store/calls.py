@@ -44,7 +44,7 @@ class Calls(Base):
 
     def count_cut_off(self, run_id: str, key: str) -> int:
         """How often a recovery found a call of this key without an outcome."""
-        row = self._one("cut_off_times", {"run_id": clean(run_id), "key": key})
+        row = self._one("count_cut_off", {"run_id": clean(run_id), "key": key})
         return int(row[0]) if row else 0
 
     def list_receipts(self, run_id: str) -> list[Receipt]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.case import LETTERS, EntryKind, stream_of
-from jackline.store.case_rows import CASE, CASE_COLUMNS, ENTRY_COLUMNS
+from jackline.store.case_reading import CASE, CASE_COLUMNS, ENTRY_COLUMNS
 from jackline.store.rows import columns
 from jackline.store.verify import StreamKind
 

@@ -14,8 +14,9 @@ from jackline.domain.events import GENESIS, Event, Fact, canonical, place
 from jackline.domain.records import Call, Run
 from jackline.domain.repository import repository_id
 from jackline.domain.states import CallClass, CallState
-from jackline.store import blobs, case_rows, ledger_events, redacting, rows
+from jackline.store import blobs, case_reading, ledger_events, redacting, rows
 from jackline.store.base import Base, Chain, write_event
+from jackline.store.cases import digest_case, digest_entry
 from jackline.store.contract import Change
 from jackline.store.driver import Again, clean
 from jackline.store.import_contract import Import, ImportedCall, ImportedEvent
@@ -227,7 +228,7 @@ def _find_case(statements: Statements, wanted: Case) -> Import | None:
     row = statements.one("get_case", {"id": wanted.id})
     if row is None:
         return None
-    here = case_rows.to_case(row)
+    here = case_reading.to_case(row)
     # If the capsule could not be read, the request is unknown.
     same_request = here.request == wanted.request or not (here.request and wanted.request)
     return Import.ALREADY if here.repository == wanted.repository and same_request else Import.TAKEN
@@ -236,11 +237,11 @@ def _find_case(statements: Statements, wanted: Case) -> Import | None:
 def _add_case(statements: Statements, wanted: Case, entries: Sequence[Entry], event: ImportedEvent) -> Import:
     events, chain = _place_events(cases.stream_of(wanted.id), Chain(0, GENESIS), (event,))
     made = wanted._replace(**chain._asdict())
-    if statements.run("add_case", case_rows.case_values(made)) == 0:
+    if statements.run("add_case", case_reading.case_values(made)) == 0:
         raise Again
     _write_events(statements, events)
     for entry in entries:
-        statements.run("add_entry", case_rows.entry_values(entry))
+        statements.run("add_entry", case_reading.entry_values(entry))
     return Import.IMPORTED
 
 
@@ -248,9 +249,9 @@ def _describe_case(case: Case, entries: Sequence[Entry]) -> dict[str, object]:
     """The data of `case.imported`, with digests of the entries, which have no events."""
     texts = [[entry.id, entry.at, entry.text, str(entry.status), dict(entry.data)] for entry in entries]
     counts = {str(kind): sum(entry.kind is kind for entry in entries) for kind in cases.EntryKind}
-    records = case_rows.digest_case(case)
+    records = digest_case(case)
     for entry in entries:
-        records |= case_rows.digest_entry(entry)
+        records |= digest_entry(entry)
     about = {"request": case.request, "status": str(case.status), **counts}
     return {**about, "entries": digest_text(clean(canonical(texts))), RECORDS: records}
 

@@ -68,7 +68,7 @@ class Leases(Base):
 
     def is_cancel_requested(self, run_id: str) -> bool:
         """Whether a cancel was requested: one cheap read."""
-        row = self._one("cancel_wanted", {"id": clean(run_id)})
+        row = self._one("get_cancel_requested", {"id": clean(run_id)})
         return row is not None and bool(row[0])
 
     def record_warden(self, lease: Lease, pid: int, started: int) -> None:
@@ -77,7 +77,7 @@ class Leases(Base):
         def note(statements: Statements) -> None:
             fenced_head(statements, lease)
             values = {"run_id": lease.run_id, "token": lease.token, "pid": pid, "started": started}
-            statements.run("note_warden", values)
+            statements.run("set_warden", values)
 
         self._driver.write(note)
 

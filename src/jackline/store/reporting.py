@@ -1,4 +1,4 @@
-"""What dashboards read: bounded look-ups, never over everything."""
+"""Bounded reads for dashboards: no query reads a whole table."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jackline.store.driver import Row, clean
 
 
 class ReportQueries(Base):
-    """The part of the store that dashboards read."""
+    """Reads for dashboards."""
 
     def list_runs_in(self, state: str, limit: int) -> list[RunLine]:
         """Runs in a state, newest first."""
         return [RunLine(*row) for row in self._report("report_runs", state=str(state), limit=limit)]
 
     def list_runs_waiting(self, reason: str, limit: int) -> list[RunLine]:
-        """Runs that wait for this reason, oldest first."""
+        """Runs that wait for a reason, oldest first."""
         found = self._report("report_waiting", state=str(RunState.WAITING), reason=str(reason), limit=limit)
         return [RunLine(*row) for row in found]
 
@@ -46,11 +46,11 @@ class ReportQueries(Base):
         return [(kind, int(count)) for kind, count in found]
 
     def list_spending(self, first: str, last: str) -> list[Spending]:
-        """What was spent from one day to another, both included."""
+        """The spending from one day (UTC) to another, both included."""
         return [Spending(*row) for row in self._report("report_spending", first=clean(first), last=clean(last))]
 
     def list_newest_events(self, limit: int) -> list[EventLine]:
-        """Events of all streams, newest first, without the talk and the tool calls of agents."""
+        """Events of all streams, newest first, without the messages and the tool calls of agents."""
         return [EventLine(*row) for row in self._report("report_newest_events", limit=limit)]
 
     def list_newest_learnings(self, limit: int) -> list[Learning]:
@@ -70,7 +70,7 @@ def learning(row: Row) -> Learning:
 
 
 def object_of(data: str) -> dict[str, Any]:
-    """What was imported, or written by hand, may be anything."""
+    """The JSON object in a text; empty if there is none, because imported data may be anything."""
     try:
         told = json.loads(data)
     except (ValueError, RecursionError):
@@ -79,6 +79,6 @@ def object_of(data: str) -> dict[str, Any]:
 
 
 def text_of(told: dict[str, Any], name: str) -> str:
-    """A text of it; empty if there is none."""
+    """A text field of an object; empty if there is none."""
     value = told.get(name)
     return value if isinstance(value, str) else ""

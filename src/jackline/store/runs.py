@@ -70,10 +70,10 @@ class Runs(Base):
         if state is RunState.RUNNING:  # only its worker may end it
             if run.life.cancel_requested:
                 return run
-            query = "ask_cancel"
+            query = "request_cancel"
             facts: tuple[Fact, ...] = (Fact("cancel.requested"),)
         else:
-            query, after = "end_idle", next_run(state, "cancel")
+            query, after = "cancel_idle_run", next_run(state, "cancel")
             life = run.life._replace(state=after, reason=None, wake_at=None)
             ended = Fact(f"run.{after}", {"by": "request"})
             settled = _settle_open_calls(statements, run_id, at)

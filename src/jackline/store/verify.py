@@ -112,13 +112,13 @@ def _find_contradictions(statements: Statements) -> Iterator[str]:
         "stored": str(Decision.STORED),
         **{str(state): str(state) for state in TERMINAL},
     }
-    for call_id, run_id in statements.all("proofless_effects", words):
+    for call_id, run_id in statements.all("effects_without_receipt", words):
         yield f"run {run_id}: the effect of call {call_id} is done and has no receipt"
-    for run_id, state in statements.all("odd_leases", words):
+    for run_id, state in statements.all("inconsistent_leases", words):
         yield f"run {run_id} is {state}, and its lease says otherwise"
-    for run_id, count in statements.all("odd_attempts", words):
+    for run_id, count in statements.all("inconsistent_attempts", words):
         yield f"run {run_id}: {count} attempts have not ended, and none of them holds the lease"
-    for run_id, state in statements.all("odd_ends", words):
+    for run_id, state in statements.all("inconsistent_ends", words):
         yield f"run {run_id} is {state}, and its time of ending says otherwise"
 
 
@@ -282,7 +282,7 @@ class RunCheck:
 
     def find_problems(self, kept_head: str | None = None) -> Iterator[str]:
         """The first break of the chain; without one, the altered rows that it covers."""
-        heads = self._statements.all("heads_told", {"run_id": self._chain.id})
+        heads = self._statements.all("notice_heads", {"run_id": self._chain.id})
         self._wanted_heads = frozenset((kept_head or "", *(head for _, head in heads)))
         broken = self._find_break()
         found = (broken,) if broken else (*self._check_calls(), *self._check_blobs())

@@ -25,10 +25,10 @@ UPDATE runs SET lease_boot = :clock_boot, lease_until = CAST(:clock_now AS BIGIN
 WHERE id = :id AND owner = :owner AND token = :token AND state = :running
 RETURNING cancel_requested
 
--- name: cancel_wanted
+-- name: get_cancel_requested
 SELECT cancel_requested FROM runs WHERE id = :id
 
--- name: note_warden
+-- name: set_warden
 UPDATE attempts SET warden_pid = :pid, warden_started = :started WHERE run_id = :run_id AND token = :token
 
 -- name: advance_run
