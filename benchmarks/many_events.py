@@ -14,7 +14,7 @@ from typing import Any
 from jackline.domain.events import GENESIS, Event, Fact, place
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import WorkItem, stream_of
-from jackline.store import work_facts
+from jackline.store import work
 from jackline.store.open import migrate
 from jackline.store.state_contract import JOURNAL
 
@@ -72,13 +72,13 @@ class Fill:
 def _next(item: WorkItem, seq: int, at: int, *, ends: bool) -> tuple[WorkItem, Fact]:
     """An item after one event more, and what that event says; whoever ends it claims it before."""
     if not seq:
-        return item, work_facts.created(item)
+        return item, work.build_created(item)
     if ends and seq == _OF_AN_ITEM - 2:
         item = item._replace(status=WorkStatus.IN_FLIGHT, owner_agent="ada", token=1, attempts=1)
-        return item, work_facts.claimed(item, takeover=False)
+        return item, work.build_claimed(item, takeover=False)
     if ends and seq == _OF_AN_ITEM - 1:
         item = item._replace(status=WorkStatus.DONE, finished_at=at)
-        return item, work_facts.resolved(item, None)
+        return item, work.build_resolved(item, None)
     return item, Fact("note.made", {"text": "looked at it"})
 
 

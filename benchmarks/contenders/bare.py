@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from benchmarks import samples
 from benchmarks.contenders import Prepared, pragmas
@@ -29,7 +29,7 @@ _AHEAD = 1_000
 def prepare(folder: str, variant: str) -> Prepared:
     """`variant` is what is called: `read` or `effect`."""
     store = open_store(os.path.join(folder, "jackline.db"), create=True)
-    driver: SqliteDriver = store._driver  # type: ignore[attr-defined]  # noqa: SLF001 - to listen at it
+    driver = cast("SqliteDriver", store.driver)  # to listen at it
     at = clock.wall_ms()
     lease, _ = samples.claim(store, samples.create(store, samples.Wanted(RunState.RUNNING, folder), at), at)
     rule, call_id = samples.SEND if variant == "effect" else samples.READ, samples.new_id(at)

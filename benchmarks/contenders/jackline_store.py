@@ -24,7 +24,7 @@ def prepare(folder: str, variant: str) -> Prepared:
     rules = {"read": samples.READ, "effect": samples.SEND}
     work = _pair(store, lease, rules[variant]) if variant in rules else _gated(store, lease, run)
     # Behind the contract, because a setting of a connection is seen on that connection only.
-    connection = store._driver._connection  # type: ignore[attr-defined]  # noqa: SLF001
+    connection = store.driver._connection  # type: ignore[attr-defined]  # noqa: SLF001
     return Prepared(work, pragmas.describe(connection), store.close)
 
 

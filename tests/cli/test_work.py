@@ -228,7 +228,7 @@ def test_a_person_is_asked_and_answers(queue: Place) -> None:
     ended = queue.type("work", "wait-human", "a", "--owner", "agent", "--token", token, "--question", "left or right?")
     assert (ended.code, ended.out) == (0, "a waits for a person: jackline work answer a 'YOUR ANSWER'\n")
     refused(queue, 4, "there is nothing to claim", "next")
-    refused(queue, 1, "a person answers it first", "claim", "a")
+    refused(queue, 1, "it needs an answer first", "claim", "a")
     assert "left or right?" in queue.type("work", "list", "--status", "waiting_human").out
     answered = work(queue, "answer", "a", "left")
     assert (answered["status"], answered["answer"]) == ("pending", "left")

@@ -36,7 +36,7 @@ def filled(postgres_database: str) -> Iterator[Store]:
 
 
 def connection(store: Store) -> Any:
-    return store._driver._connection  # type: ignore[attr-defined]
+    return store.driver._connection  # type: ignore[attr-defined]
 
 
 def planned_anew(store: Store, words: str) -> int:

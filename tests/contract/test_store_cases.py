@@ -162,7 +162,7 @@ def test_a_closed_case_refuses_every_write_and_is_active_nowhere(store: Store) -
 def test_a_case_that_was_written_to_meanwhile_is_not_closed(store: Store) -> None:
     seen = started(store).event_seq
     store.add_entry("case-1", line(), AT, "bob")
-    with pytest.raises(Refused, match="was written to meanwhile"):
+    with pytest.raises(Refused, match="was changed meanwhile"):
         store.close_case("case-1", {"event_seq": seen}, AT, "ann")
     assert store.active_case(PLACE) is not None
     assert "event_seq" not in store.close_case("case-1", {"event_seq": seen + 1}, AT, "ann").closeout

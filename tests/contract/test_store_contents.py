@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from jackline.domain.gate import decide
 from jackline.domain.records import Call, Lease, Receipt
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
-from jackline.store.contents import LARGE, MOST, SHOWN
+from jackline.store.blobs import LARGE, MOST, SHOWN
 from jackline.store.contract import Settlement, Store
 from tests.support.stores import AT, LEASE_MS, READ, FakeClock, begun, by_hand, claimed, intent, made
 
@@ -117,7 +118,7 @@ def test_a_judgement_without_words_leaves_what_the_agent_said(store: Store) -> N
 
 def test_a_small_text_costs_no_statement_more(store: Store) -> None:
     lease = begun(store)
-    driver = store._driver  # type: ignore[attr-defined]
+    driver: Any = store.driver
     ran: list[str] = []
     original = type(driver).run
 

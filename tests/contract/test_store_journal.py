@@ -13,8 +13,8 @@ from jackline.domain.events import Event, Fact, broken_at
 from jackline.domain.gate import decide
 from jackline.errors import NoItem
 from jackline.store.contract import Change, Settlement, Store
+from jackline.store.journal import build_timeline
 from jackline.store.state_contract import JOURNAL, NewItem, TimelineQuery
-from jackline.store.timeline import timeline
 from tests.support.stores import AT, begun, by_hand, intent, made
 
 INDEX = "events_timeline"
@@ -250,8 +250,8 @@ def _filled(store: Store, count: int) -> None:
 
 
 def _plan(store: Store, query: TimelineQuery) -> str:
-    sql, values = timeline(query)
-    backend = store._driver.backend  # type: ignore[attr-defined]
+    sql, values = build_timeline(query)
+    backend = store.driver.backend
     explain = "EXPLAIN QUERY PLAN " if backend == "sqlite" else "EXPLAIN "
-    rows = store._driver.read(lambda one: one.listing(explain + sql, values))  # type: ignore[attr-defined]
+    rows = store.driver.read(lambda one: one.listing(explain + sql, values))
     return "\n".join(str(row[-1]) for row in rows)

@@ -17,7 +17,7 @@ from jackline.domain.reporting import Spending
 from jackline.domain.retro.lines import Move
 from jackline.domain.states import Decision, Failure, Phase, RunState, WaitReason
 from jackline.errors import Fenced
-from jackline.store import looking_back, named, rows, schema
+from jackline.store import looking_back, queries, rows, schema
 from jackline.store.contract import Change, Store
 from jackline.store.open import _driver, migrate, open_store
 from jackline.store.sql_store import SqlStore
@@ -43,10 +43,10 @@ def parked(store: Store, run_id: str, reason: WaitReason, at: int = AT + 10) -> 
 
 
 def insert(store: Store, table: str, **values: object) -> None:
-    mark = MARK[store._driver.backend]  # type: ignore[attr-defined]
+    mark = MARK[store.driver.backend]
     marks = ", ".join([mark] * len(values))
     sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})"
-    store._driver._connection.execute(sql, list(values.values()))  # type: ignore[attr-defined]
+    store.driver._connection.execute(sql, list(values.values()))  # type: ignore[attr-defined]
 
 
 def put_item(store: Store, item_id: str, status: str, at: int = AT, **more: object) -> None:
@@ -349,9 +349,9 @@ def test_a_look_up_reads_its_index_in_order(tmp_path: Path, name: str) -> None:
     place = str(tmp_path / "state.sqlite")
     migrate(place)
     store = open_store(place, create=False)
-    driver = store._driver  # type: ignore[attr-defined]
+    driver: Any = store.driver
     sql, picked = driver._sql[name]
-    values = dict.fromkeys(named.with_marks(named.expanded(named.load(driver.backend)[name]))[1], 1)
+    values = dict.fromkeys(queries.with_marks(queries.expanded(queries.load(driver.backend)[name]))[1], 1)
     plan = " | ".join(row[3] for row in driver._connection.execute(f"EXPLAIN QUERY PLAN {sql}", picked(values)))
     store.close()
     assert any(f"INDEX {index}" in plan for index in _BOUNDED[name]), plan

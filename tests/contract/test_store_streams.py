@@ -85,7 +85,7 @@ def test_a_store_with_every_kind_of_stream_is_in_order(store: Store) -> None:
         ("DELETE FROM events WHERE stream = '{stream}'", "its chain ends at event 0, its row says 2"),
         (
             "INSERT INTO events SELECT stream, -4, at, kind, actor, data, 'x' FROM events WHERE hash = '{hash}'",
-            "event -4 stands before the first",
+            "event -4 precedes the first",
         ),
     ],
 )

@@ -101,11 +101,11 @@ def test_a_call_that_no_event_tells_of_is_found(store: Store) -> None:
     columns = ", ".join(name for name in _columns(store, "calls") if name not in {"id", "key", "call_class"})
     sql = f"INSERT INTO calls (id, key, call_class, {columns}) SELECT 'forged', 'k', 'read', {columns} FROM calls"
     by_hand(store, sql)
-    assert store.check() == ["run run-1: call forged is in the ledger, and no event tells of it"]
+    assert store.check() == ["run run-1: call forged is in the ledger, and no event records it"]
 
 
 def _columns(store: Store, table: str) -> list[str]:
-    connection = store._driver._connection  # type: ignore[attr-defined]
+    connection = store.driver._connection  # type: ignore[attr-defined]
     cursor = connection.execute(f"SELECT * FROM {table} WHERE 1 = 0")
     return [column[0] for column in cursor.description]
 

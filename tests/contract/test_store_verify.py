@@ -70,9 +70,9 @@ def test_a_run_that_is_not_there_cannot_be_verified(store: Store) -> None:
         ("DELETE FROM events WHERE seq = 4", "broken at event 4"),
         ("DELETE FROM events WHERE seq = 7", "its chain ends at event 6, its row says 7"),
         ("INSERT INTO events VALUES ('run-1', 8, 1, 'k', 'a', '{}', 'h')", "broken at event 8"),
-        ("INSERT INTO events VALUES ('run-1', 0, 1, 'k', 'a', '{}', 'h')", "event 0 stands before the first"),
+        ("INSERT INTO events VALUES ('run-1', 0, 1, 'k', 'a', '{}', 'h')", "event 0 precedes the first"),
         ("UPDATE runs SET chain_head = 'x'", "its chain ends at event 7 with another hash than its row says"),
-        ("UPDATE runs SET state = 'cancelled'", "its row says cancelled, its events say failed"),
+        ("UPDATE runs SET state = 'cancelled'", "its row was altered after it had been written"),
         ('UPDATE specs SET spec = \'{"prompt": "x", "workspace": "/"}\'', "its spec was altered"),
         ("UPDATE notices SET chain_head = 'gone'", "notice notice-1 told the head gone, which is not on the chain"),
         ("UPDATE calls SET target = 'mail:eve' WHERE id = 'effect'", "call effect was altered"),
@@ -117,7 +117,7 @@ def test_a_forged_receipt_is_found(store: Store) -> None:
     _worked(store)
     receipt = "('read', 'run-1', 'k2', '', 'reads', 'out', '', 'agent', 1)"
     _tamper(store, f"INSERT INTO receipts VALUES {receipt}")
-    assert store.verify("run-1").problems == ("run run-1: call read has a receipt, and no event tells of it",)
+    assert store.verify("run-1").problems == ("run run-1: call read has a receipt, and no event records it",)
 
 
 def _rewritten(store: Store) -> list[Event]:

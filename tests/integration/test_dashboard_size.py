@@ -62,7 +62,7 @@ def entry_row(number: int) -> dict[str, Any]:
 
 
 def fill(store: Store, runs: int, events: int) -> None:
-    connection = store._driver._connection  # type: ignore[attr-defined]
+    connection = store.driver._connection  # type: ignore[attr-defined]
     connection.execute("BEGIN")
     connection.execute("INSERT INTO repositories VALUES ('r', '/srv', 1, 0)")
     connection.execute(
@@ -106,7 +106,7 @@ def counted(store: Store) -> tuple[int, Dashboard]:
         steps += 1
         return 0
 
-    connection = store._driver._connection  # type: ignore[attr-defined]
+    connection = store.driver._connection  # type: ignore[attr-defined]
     connection.set_progress_handler(count, 100)
     shown = dashboard.read(store, AT + MINUTE)
     connection.set_progress_handler(None, 0)

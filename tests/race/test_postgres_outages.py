@@ -100,7 +100,7 @@ class Saboteur:
 def test_a_connection_lost_at_commit_neither_loses_nor_doubles(
     store: SqlStore, postgres_database: str, heard: bool, commit: int
 ) -> None:
-    driver: Any = store._driver
+    driver: Any = store.driver
     with psycopg.connect(postgres_database, autocommit=True) as killer:
         driver._connection = Saboteur(driver._connection, commit, heard=heard, killer=killer)
         _pairs(store, 2)
@@ -112,7 +112,7 @@ def test_a_crash_that_lost_the_transaction_s_number_is_noticed(
     store: SqlStore, postgres_database: str, number: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crashed server gives the numbers of transactions that it lost to others, or has not come to them yet."""
-    driver: Any = store._driver
+    driver: Any = store.driver
     begin = driver._begin
     if not number.isdigit():
         number = begin()
@@ -126,7 +126,7 @@ def test_a_crash_that_lost_the_transaction_s_number_is_noticed(
 
 def test_backends_that_are_ended_again_and_again_are_ridden_out(store: SqlStore, postgres_database: str) -> None:
     """As soon as something was written, at any moment: not by the clock, or a slow machine writes nothing at all."""
-    driver: Any = store._driver
+    driver: Any = store.driver
     with Worker(store) as worker, psycopg.connect(postgres_database, autocommit=True) as killer:
         for _ in range(15):
             worker.moves()
@@ -210,7 +210,7 @@ def test_a_deadlock_is_run_again(store: SqlStore, postgres_database: str) -> Non
                 meet.wait()
             statements.one("lock_run", {"id": second})
 
-        mine._driver.write(work)
+        mine.driver.write(work)
 
     threads = [
         threading.Thread(target=cross, args=(store, "a", "b")),

@@ -30,7 +30,7 @@ def _hold(store: SqlStore) -> Hold:
 
 
 def _taken(store: SqlStore) -> WorkItem:
-    item = store.claim_next((), "one", LEASE_MS, AT)
+    item: WorkItem | None = store.claim_next((), "one", LEASE_MS, AT)
     assert item is not None
     return item
 
@@ -56,7 +56,7 @@ KINDS = ["created", "claimed", "waiting", "answered", "claimed", "annotated", "n
 def test_a_connection_lost_at_commit_neither_loses_nor_doubles(
     store: SqlStore, postgres_database: str, broken: str, heard: bool
 ) -> None:
-    driver: Any = store._driver
+    driver: Any = store.driver
     with psycopg.connect(postgres_database, autocommit=True) as killer:
         for name, step in STEPS.items():
             if name == broken:

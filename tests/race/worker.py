@@ -68,7 +68,7 @@ def hold(database: str) -> None:
         say("holding")
         sys.stdin.readline()
 
-    store._driver.write(wait)  # type: ignore[attr-defined]
+    store.driver.write(wait)
     store.close()
 
 
@@ -126,7 +126,7 @@ def killed(database: str, count: str) -> None:
 
 def _do_doomed(database: str, kind: str, at: int) -> None:
     store = open_store(database, create=False)
-    driver: Any = store._driver  # type: ignore[attr-defined]
+    driver: Any = store.driver
     driver._connection = Doomed(driver._connection, at)
     item = store.claim_next((kind,), kind, 0, AT)  # a lease that is over at once, for whoever comes next
     assert item is not None

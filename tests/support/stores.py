@@ -79,7 +79,7 @@ def history_of(store: Store, lease: Lease, wanted: Intent) -> History:
 
 def by_hand(store: Store, sql: str, values: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
     """Run SQL behind the store's back, in its own spelling of parameters."""
-    connection = store._driver._connection  # type: ignore[attr-defined]
+    connection = store.driver._connection  # type: ignore[attr-defined]
     cursor = connection.execute(sql, values or {}) if values else connection.execute(sql)
     return cursor.fetchall() if cursor.description else []
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.store import contents
-from jackline.store.contents import Text, text_of
+from jackline.store import blobs
+from jackline.store.blobs import Text, split_text
 
 CHARACTERS = st.characters(codec="utf-8")
 
@@ -18,23 +18,23 @@ CHARACTERS = st.characters(codec="utf-8")
 @given(piece=st.text(CHARACTERS, min_size=1, max_size=9), times=st.integers(0, 6_000))
 def test_a_text_is_kept_whole_in_one_place_or_the_other(piece: str, times: int) -> None:
     text = piece * times
-    kept = text_of(text)
-    if len(text.encode()) <= contents.LARGE:
+    kept = split_text(text)
+    if len(text.encode()) <= blobs.LARGE:
         assert kept == Text(text)
         return
     assert kept.whole == text
     assert kept.ref == hashlib.sha256(text.encode()).hexdigest()
     assert text.startswith(kept.shown)
-    assert contents.SHOWN - 4 < len(kept.shown.encode()) <= contents.SHOWN
+    assert blobs.SHOWN - 4 < len(kept.shown.encode()) <= blobs.SHOWN
 
 
 @settings(deadline=None, max_examples=50)
 @given(piece=st.text(CHARACTERS.filter(lambda one: one not in "[]"), min_size=1, max_size=7))
 def test_an_enormous_text_keeps_both_ends_and_says_how_much_is_gone(piece: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contents, "MOST", 20_000)
+        patch.setattr(blobs, "MOST", 20_000)
         text = piece * 20_001
-        kept = text_of(text)
+        kept = split_text(text)
     first, note, last = (
         kept.whole.rpartition("\n[")[0],
         kept.whole.rpartition("\n[")[2],

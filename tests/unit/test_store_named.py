@@ -10,43 +10,43 @@ from pathlib import Path
 import pytest
 
 from jackline.domain.states import CallClass, CallState, Decision, Phase, RunState
-from jackline.store import named, sqlite_file
+from jackline.store import queries, sqlite_file
 from jackline.store.contract import RunQuery
-from jackline.store.listing import listing
 from jackline.store.open import migrate
+from jackline.store.runs import build_listing
 
 BACKENDS = ("sqlite", "postgres")
 
 
 def test_only_these_queries_differ() -> None:
-    assert sorted(named.overrides("postgres")) == ["has_schema", "size"]
-    assert sorted(named.overrides("sqlite")) == ["add_event", "has_schema", "size"]
-    assert not set(named.shared()) & {"has_schema", "size"}
+    assert sorted(queries.overrides("postgres")) == ["has_schema", "size"]
+    assert sorted(queries.overrides("sqlite")) == ["add_event", "has_schema", "size"]
+    assert not set(queries.shared()) & {"has_schema", "size"}
 
 
 def test_no_query_names_a_state() -> None:
     """The transition table decides; SQL compares with what it is handed."""
     words = {*RunState, *CallState, *CallClass, *Decision, *Phase}
-    for name, sql in named.shared().items():
-        assert not set(re.findall(r"'(\w+)'", named.expanded(sql))) & words, name
+    for name, sql in queries.shared().items():
+        assert not set(re.findall(r"'(\w+)'", queries.expanded(sql))) & words, name
 
 
 def test_parameters_are_spelled_for_psycopg() -> None:
     sql = "SELECT ':not' , :name, x::text FROM t WHERE a = :a_1 AND b % 2 = :clock_now"
-    spelled = named.with_percent(sql, {"clock_now": "now()"})
+    spelled = queries.with_percent(sql, {"clock_now": "now()"})
     assert spelled == "SELECT ':not' , %(name)s, x::text FROM t WHERE a = %(a_1)s AND b %% 2 = now()"
 
 
 def test_records_stand_for_their_columns() -> None:
     text = "-- what\n\n-- name: a\n-- why\nSELECT {checkpoint}\n-- name: b\nX ({:checkpoint}) Y {checkpoint=}\n"
-    queries = {name: named.expanded(sql) for name, sql in named.parse(text).items()}
-    assert queries["a"] == "SELECT run_id, step, kind, life, cursor, at"
-    assert queries["b"].startswith("X (:run_id, :step, :kind, :life, :cursor, :at) Y run_id = excluded.run_id,")
+    found = {name: queries.expanded(sql) for name, sql in queries.parse(text).items()}
+    assert found["a"] == "SELECT run_id, step, kind, life, cursor, at"
+    assert found["b"].startswith("X (:run_id, :step, :kind, :life, :cursor, :at) Y run_id = excluded.run_id,")
 
 
 def test_every_column_of_text_is_compared_by_its_bytes() -> None:
     script = "CREATE TABLE t (\n    id TEXT NOT NULL,\n    at BIGINT\n);\n-- TEXT\n"
-    assert named.by_bytes(script) == script.replace("id TEXT", 'id TEXT COLLATE "C"')
+    assert queries.by_bytes(script) == script.replace("id TEXT", 'id TEXT COLLATE "C"')
 
 
 def test_a_trigger_is_one_statement() -> None:
@@ -89,14 +89,14 @@ def _plan(connection: sqlite3.Connection, sql: str, values: dict[str, object]) -
     ],
 )
 def test_a_list_reads_one_index_and_never_all_runs(connection: sqlite3.Connection, query: RunQuery, index: str) -> None:
-    plan = _plan(connection, *listing(query))
+    plan = _plan(connection, *build_listing(query))
     assert index in plan
     assert "SCAN runs\n" not in plan + "\n"
 
 
 @pytest.mark.parametrize("name", ["find_prefix", "find_number", "open_calls", "some_events", "all_receipts"])
 def test_what_is_asked_often_has_an_index(connection: sqlite3.Connection, name: str) -> None:
-    sql = named.expanded(named.load("sqlite")[name])
+    sql = queries.expanded(queries.load("sqlite")[name])
     values = dict.fromkeys(re.findall(r":(\w+)", sql), "x")
     assert "SCAN" not in _plan(connection, sql, dict(values))
 
@@ -106,8 +106,8 @@ def test_what_is_asked_often_has_an_index(connection: sqlite3.Connection, name: 
     [
         ("get_call", "PRIMARY KEY (run_id=? AND id=?)"),
         ("all_calls", "PRIMARY KEY (run_id=?)"),
-        ("seen_of_key", "calls_key (run_id=? AND key=?)"),
-        ("telling_of_key", "calls_key (run_id=? AND key=?)"),
+        ("count_of_key", "calls_key (run_id=? AND key=?)"),
+        ("calls_of_key", "calls_key (run_id=? AND key=?)"),
         ("last_denial", "calls_key (run_id=? AND key=?)"),
         ("same_target", "calls_target (run_id=? AND target=?)"),
         ("receipt_of_key", "PRIMARY KEY (run_id=? AND key=?)"),
@@ -117,5 +117,5 @@ def test_the_gate_reads_a_few_calls_however_many_there_are(
     connection: sqlite3.Connection, name: str, index: str
 ) -> None:
     """An index of some rows only is used by a query that asks for such rows in the same words."""
-    sql = named.expanded(named.load("sqlite")[name])
+    sql = queries.expanded(queries.load("sqlite")[name])
     assert index in _plan(connection, sql, dict.fromkeys(re.findall(r":(\w+)", sql), "x"))

@@ -150,7 +150,7 @@ def test_what_is_not_ours_is_left_untouched(path: str, damage: object, create: b
 
 def test_a_folder_in_its_place_is_an_error_in_words(path: str) -> None:
     _folder(path)
-    with pytest.raises(StoreError, match="is no regular file: move it away"):
+    with pytest.raises(StoreError, match="is not a regular file: move it away"):
         open_store(path, create=True)
 
 
@@ -229,10 +229,10 @@ def test_a_really_full_disk_says_so_and_loses_nothing(tmp_path: Path) -> None:
 _AS_NOBODY = """
     import os, sys
     # Everything is loaded before our own files, in a checkout that only its owner may read, are out of reach.
-    from jackline.store import named, sqlite
+    from jackline.store import queries, sqlite
     from jackline.store.open import open_store
-    queries = named.load("sqlite")
-    named.load = lambda backend: queries
+    loaded = queries.load("sqlite")
+    queries.load = lambda backend: loaded
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
     try:
         open_store(sys.argv[1], create=sys.argv[2] == "create").close()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jackline.store import named
+from jackline.store import queries
 from jackline.store.open import migrate
 from jackline.store.state_contract import ItemQuery
-from jackline.store.work_reading import WORDS, listing
+from jackline.store.work_reading import WORDS, build_listing
 
 SORTED = "USE TEMP B-TREE"
 VALUES = {**WORDS, "kind": "k", "any": 0, "status": "pending", "clock_boot": "b", "clock_now": 1}
@@ -45,7 +45,7 @@ def _plan(connection: sqlite3.Connection, sql: str, values: dict[str, object]) -
     ],
 )
 def test_a_page_reads_one_index(connection: sqlite3.Connection, query: ItemQuery, index: str) -> None:
-    sql, values = listing(query)
+    sql, values = build_listing(query)
     read, *rest = [line for line in _plan(connection, sql, values) if "work_items" in line]
     assert index in read
     assert rest == []
@@ -67,13 +67,15 @@ def test_a_page_reads_one_index(connection: sqlite3.Connection, query: ItemQuery
     ],
 )
 def test_the_front_of_the_queue_is_found_by_an_index(connection: sqlite3.Connection, name: str, index: str) -> None:
-    (plan,) = _plan(connection, named.expanded(named.load("sqlite")[name]), VALUES)
+    (plan,) = _plan(connection, queries.expanded(queries.load("sqlite")[name]), VALUES)
     assert index in plan
 
 
 def test_the_unfinished_are_found_by_an_index(connection: sqlite3.Connection) -> None:
     plan = _plan(
-        connection, named.expanded(named.load("sqlite")["unfinished_items"]), {**VALUES, "older_than": 1, "limit": 1}
+        connection,
+        queries.expanded(queries.load("sqlite")["unfinished_items"]),
+        {**VALUES, "older_than": 1, "limit": 1},
     )
     reads = [line for line in plan if " work_items" in line]
     assert len(reads) == 2

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
     from jackline.app.request import Request
     from jackline.domain.records import Call, Repository, Run
+    from jackline.domain.secrets import Redactor
     from jackline.store.contract import RunRow, Store
     from jackline.views.manifest import Manifest
     from jackline.views.transcript import TranscriptEntry
@@ -93,7 +94,7 @@ class Home:
 
     def _opened(self, *, create: bool) -> Store:
         try:
-            return open_store(self.database, create=create)
+            return open_store(self.database, create=create, redactor=make_redactor)
         except SchemaMissing:
             if "://" in self.database:
                 raise
@@ -248,3 +249,11 @@ class Home:
 
         named = self.config.sources["database"]
         return export(self.store(), run, self.path, named if named.startswith("JACKLINE_") else "")
+
+
+def make_redactor() -> Redactor:
+    """A redactor that knows the values of this process's secret variables."""
+    from jackline.domain.secrets import Redactor
+    from jackline.domain.secrets.variables import secret_values
+
+    return Redactor(secret_values(os.environ))

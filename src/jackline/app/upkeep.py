@@ -1,4 +1,4 @@
-"""Looking after the database: migrate, status, backup, and the archive of old events. It repairs nothing."""
+"""Administration of the database: migrate, status, backup, and the archive of old events. It repairs nothing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from jackline import clock
 from jackline.app import dashboard
 from jackline.app.verifying import archived_events
 from jackline.domain.events import GENESIS, Event, broken_at
-from jackline.domain.evidence import Unreadable
 from jackline.errors import NoHome, Refused, StoreError
 from jackline.files import FOLDER_MODE, NotWritten, replace_file, report_path
 from jackline.store import open as store_open
+from jackline.store.verify import UnreadableEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ _PAGE = 1000
 
 @dataclass(slots=True)
 class Archived:
-    """What an archiving did: runs and events moved, and what stayed where it was, with the reason."""
+    """The result of archiving: runs and events moved, and the runs that were not, with the reason."""
 
     folder: str
     runs: int = 0
@@ -37,20 +37,20 @@ class Archived:
 
 
 def migrate(home: Home) -> list[str]:
-    """Bring the database to the schema of this jackline; the names of what was applied."""
+    """Bring the database to the schema of this jackline; returns the names of the migrations that were applied."""
     home.make()
     return store_open.migrate(home.database)
 
 
 def status(home: Home) -> Status:
-    """The state of the database, also if its schema is not ours."""
+    """The status of the database, even if its schema is of another version."""
     if home.is_new:
         raise NoHome(home.path)
     return store_open.database_status(home.database)
 
 
 def backup(home: Home, path: str) -> str:
-    """Copy the database to a new file; gives back its whole path."""
+    """Copy the database to a new file; returns its absolute path."""
     whole = os.path.abspath(path)
     home.store().backup(whole)
     return whole
@@ -62,7 +62,7 @@ def archive(home: Home, older_than_ms: int, folder: str | None = None) -> Archiv
     done = Archived(os.path.abspath(folder or os.path.join(home.path, "archive")))
     before = clock.wall_ms() - older_than_ms
     kept: set[str] = set()
-    # What cannot be archived stays archivable: ask for enough to get past it.
+    # A run that cannot be archived is listed again: list enough to get past it.
     while found := [one for one in store.archivable(before, 100 + len(kept)) if one not in kept]:
         for run_id in found:
             try:
@@ -77,36 +77,38 @@ def archive(home: Home, older_than_ms: int, folder: str | None = None) -> Archiv
 
 
 def _archive_run(store: Store, run_id: str, folder: str) -> int:
-    """Write first, and surely, then drop; after a crash in between the same is simply done again."""
+    """Write the archive, then drop the events; after a crash in between, the same is done again."""
     path = os.path.join(folder, f"{run_id}.jsonl.gz")
     head: str | None
-    seq, head = _archived_before(path)
+    seq, head = _read_archive_end(path)
     first = next(iter(store.events(run_id, seq, 1)), None)
     if first is not None and first.seq > seq + 1:
         if seq:
-            raise Refused(f"run {run_id}: events {seq + 1} to {first.seq - 1} are neither in {path} nor here")
-        # An earlier archive lies elsewhere: what is left begins in the middle of the chain.
+            raise Refused(
+                f"run {run_id}: events {seq + 1} to {first.seq - 1} are neither in {path} nor in the database"
+            )
+        # An earlier archive is elsewhere: the remaining events begin in the middle of the chain.
         seq, head = first.seq - 1, None
-    ended = _append(store, run_id, path, seq, head)
+    ended = _append_events(store, run_id, path, seq, head)
     return store.drop_archived_events(run_id, ended, clock.wall_ms())
 
 
-def _archived_before(path: str) -> tuple[int, str]:
-    """Where an archive that is there already ends: a failed run may be archived, resumed, and end again."""
+def _read_archive_end(path: str) -> tuple[int, str]:
+    """The end of an existing archive: a failed run may be archived, resumed, and end again."""
     if not os.path.exists(path):
         return 0, GENESIS
     try:
         events = list(archived_events(path))
-    except Unreadable as error:
+    except UnreadableEvent as error:
         raise Refused(f"{error}: move it away, then archive again") from None
     start = events[0].seq - 1 if events else 0
-    if not events or _first_broken(events, None if start else GENESIS, start) is not None:
+    if not events or _find_break(events, None if start else GENESIS, start) is not None:
         raise Refused(f"{path} was changed since it was written: move it away, then archive again")
     return events[-1].seq, events[-1].hash
 
 
-def _append(store: Store, run_id: str, path: str, seq: int, head: str | None) -> str:
-    """The archive with the events that it lacks, as a new file in its place; gives back the chain's head."""
+def _append_events(store: Store, run_id: str, path: str, seq: int, head: str | None) -> str:
+    """Replace the archive by one with the missing events; returns the chain's head."""
     ended = head or GENESIS
     try:
         with report_path(path):
@@ -116,8 +118,8 @@ def _append(store: Store, run_id: str, path: str, seq: int, head: str | None) ->
                 with open(path, "rb") as old:
                     file.write(old.read())
             with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
-                for events in _pages(store, run_id, seq):
-                    ended = _checked(run_id, events, head, seq)
+                for events in _read_pages(store, run_id, seq):
+                    ended = _check_chain(run_id, events, head, seq)
                     seq, head = events[-1].seq, ended
                     packed.write("".join(json.dumps(event._asdict()) + "\n" for event in events).encode())
     except NotWritten as error:
@@ -126,21 +128,21 @@ def _append(store: Store, run_id: str, path: str, seq: int, head: str | None) ->
     return ended
 
 
-def _pages(store: Store, run_id: str, after: int) -> Iterator[list[Event]]:
+def _read_pages(store: Store, run_id: str, after: int) -> Iterator[list[Event]]:
     while events := store.events(run_id, after, _PAGE):
         yield events
         after = events[-1].seq
 
 
-def _checked(run_id: str, events: list[Event], head: str | None, after: int) -> str:
-    broken = _first_broken(events, head, after)
+def _check_chain(run_id: str, events: list[Event], head: str | None, after: int) -> str:
+    broken = _find_break(events, head, after)
     if broken is not None:
         raise Refused(f"run {run_id}: its chain is broken at event {broken}; it is not archived")
     return events[-1].hash
 
 
-def _first_broken(events: list[Event], head: str | None, after: int) -> int | None:
-    """With an unknown head the first event is taken at its word, and the rest must follow from it."""
+def _find_break(events: list[Event], head: str | None, after: int) -> int | None:
+    """With an unknown head, the first event is trusted, and the rest must follow from it."""
     if head is not None:
         return broken_at(events, head, after)
     return broken_at(events[1:], events[0].hash, events[0].seq)

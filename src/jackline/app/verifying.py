@@ -1,4 +1,4 @@
-"""Verify one run, or all: archives are read, the store compares. It repairs nothing, and believes no file unread."""
+"""Verification of runs together with their archives. It repairs nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event
-from jackline.domain.evidence import Unreadable
+from jackline.store.verify import UnreadableEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.store.contract import Verified
 
-_KINDS = (str, int, int, str, str, str, str)  # of an event's columns
+_KINDS = (str, int, int, str, str, str, str)  # of an event's fields
 
 
 class Archives:
-    """The archived events of runs in one folder."""
+    """The archives of runs in one folder."""
 
     def __init__(self, home: Home, folder: str | None = None) -> None:
         self.folder = os.path.abspath(folder or os.path.join(home.path, "archive"))
-        self.missing = 0  # how many were asked for and are not there
+        self.missing = 0  # how many archives were looked up and do not exist
 
     def __call__(self, run_id: str) -> Iterator[Event] | None:
         path = os.path.join(self.folder, f"{run_id}.jsonl.gz")
@@ -36,21 +36,21 @@ class Archives:
 
 
 def verify(home: Home, run_id: str, kept_head: str | None = None, folder: str | None = None) -> Verified:
-    """What was found. A run that was archived is whole only together with its archive."""
+    """Verify a run. A run that was archived is whole only together with its archive."""
     return home.store().verify(run_id, Archives(home, folder)(run_id), kept_head)
 
 
 def archived_events(path: str) -> Iterator[Event]:
-    """What stands in an archive, unproved; Unreadable if it is none."""
+    """The events of an archive, unverified; UnreadableEvent if it is not an archive."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
-            yield from map(_event, file)
+            yield from map(_parse_event, file)
     except (OSError, EOFError, ValueError, TypeError, zlib.error) as error:
-        raise Unreadable(f"the archive {path} cannot be read ({error})") from None
+        raise UnreadableEvent(f"the archive {path} cannot be read ({error})") from None
 
 
-def _event(line: str) -> Event:
+def _parse_event(line: str) -> Event:
     event = Event(**json.loads(line))
     if tuple(map(type, event)) != _KINDS:
-        raise ValueError("a line is no event")
+        raise ValueError("a line is not an event")
     return event

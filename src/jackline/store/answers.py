@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from jackline.domain.events import Fact
-from jackline.domain.records import Call, Lease, Run
+from jackline.domain.records import Call, Lease, Receipt, Run
 from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
 from jackline.domain.transitions import next_run
 from jackline.errors import Refused
 from jackline.faults import reach
-from jackline.store import facts, rows
+from jackline.store import ledger_events, rows
 from jackline.store.base import RUNNING, Base, Chain, append, chain_of, fenced_head
+from jackline.store.calls import WORDS
 from jackline.store.driver import Again, Statements
-from jackline.store.ledger import changed, known_call, write_receipt
-from jackline.store.ledger_reading import WORDS
+from jackline.store.ledger import known_call, next_state, write_receipt
+from jackline.store.record_digests import cover, digest_run
 
 _PERSON = "person"
 _TIMEOUT = "timeout"
@@ -45,7 +46,7 @@ class Answers(Base):
         self._move_on(statements, run, chain, at)
         return call, self._found(statements, run_id)
 
-    def expire_asked(self, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
+    def expire(self, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
         """Answer what a person was asked before `older_than` and has not answered, with `allow` or `deny`."""
         if verdict not in _OF_ASKED:
             raise Refused(
@@ -60,9 +61,11 @@ class Answers(Base):
             statements.run("move_chain", values)
             return
         queued = next_run(run.life.state, "wake")
-        chain = append(statements, run.id, chain, (Fact(f"run.{queued}", {"by": "answer"}),), at, _PERSON)
+        woken = run._replace(life=run.life._replace(state=queued, reason=None, wake_at=None))
+        facts = cover((Fact(f"run.{queued}", {"by": "answer"}),), digest_run(woken))
+        chain = append(statements, run.id, chain, facts, at, _PERSON)
         values = {"id": run.id, "state": str(run.life.state), "to": str(queued), "at": at, **chain._asdict()}
-        statements.run("wake", values)
+        statements.run("queue_waiting_run", values)
 
 
 def _expire(statements: Statements, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
@@ -100,13 +103,13 @@ def _judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[
 
 
 def _doubt_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
-    judged = call._replace(state=changed(call.id, call.state, _OF_DOUBT[verdict]), answer=verdict, finished_at=at)
+    judged = call._replace(state=next_state(call.id, call.state, _OF_DOUBT[verdict]), answer=verdict, finished_at=at)
     words = {"state": str(call.state), "to": str(judged.state), "answer": verdict}
     statements.run("judge_call", {"run_id": call.run_id, "id": call.id, **words, "at": at})
-    receipt = None
+    receipt: Receipt | bool | None = None
     if judged.state is CallState.DONE and judged.call_class is CallClass.EFFECT:
         receipt = write_receipt(statements, judged, "", _PERSON, at)
-    fact = facts.settled(judged, "", _PERSON, receipt=receipt)
+    fact = ledger_events.build_settled(judged, _PERSON, receipt=receipt)
     return judged, Fact(fact.kind, {**fact.data, "answer": verdict})
 
 
@@ -119,8 +122,10 @@ def _asked_judged(statements: Statements, call: Call, verdict: str, at: int, by:
         "answer": verdict,
         "at": at,
     }
+    asked = [rows.to_call(row) for row in statements.all("asked_calls", {**WORDS, "run_id": call.run_id})]
+    same = [one._replace(answer=verdict, finished_at=at) for one in asked if one.key == call.key]
     statements.run("answer_asked", values)
-    fact = Fact("call.answered", {"call": call.id, "answer": verdict, "by": by})
+    fact = ledger_events.build_answered(call, same, verdict, by)
     return call._replace(answer=verdict, finished_at=at), fact
 
 
@@ -128,8 +133,8 @@ def _cut_off_judged(statements: Statements, call: Call, verdict: str, at: int) -
     """Nothing waits for it any more; what it is does not change, because nothing happened."""
     words = {"state": str(call.state), "to": str(call.state), "answer": verdict}
     statements.run("judge_call", {"run_id": call.run_id, "id": call.id, **words, "at": at})
-    fact = Fact("call.answered", {"call": call.id, "answer": verdict, "by": _PERSON})
-    return call._replace(answer=verdict, finished_at=at), fact
+    judged = call._replace(answer=verdict, finished_at=at)
+    return judged, ledger_events.build_answered(call, (judged,), verdict, _PERSON)
 
 
 def _forced(statements: Statements, run_id: str) -> set[str]:

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class NewRun(NamedTuple):
-    """A run to be created; the same id with the same request is the same run."""
+    """A run to create; the same id with the same request is the same run."""
 
     id: str
     repository: str  # its path
     spec: Spec
-    request: str  # a digest of what was asked, to tell a repeated call from a conflicting one
+    request: str  # a digest of the request, to tell a repeated call from a conflicting one
     parent: str | None = None
-    forked_at: int | None = None  # the step of the parent's checkpoint that it begins from
+    forked_at: int | None = None  # the step of the parent's checkpoint that it starts from
 
 
 class Change(NamedTuple):
-    """Everything that one fenced transaction of a worker may write together."""
+    """Everything that one fenced transaction of a worker may write."""
 
     at: int
     facts: tuple[Fact, ...] = ()
@@ -44,11 +44,11 @@ class Change(NamedTuple):
     checkpoint: Checkpoint | None = None
     notice: Notice | None = None
     actor: str = "engine"
-    changes: Changes | None = None  # in the repository, over all attempts; takes the place of what was known before
+    changes: Changes | None = None  # in the repository, over all attempts; replaces the known changes
 
 
 class Settlement(NamedTuple):
-    """How a call came out. `change` is a word of the call's transition table."""
+    """The outcome of a call. `change` is a word of the call's transition table."""
 
     call_id: str
     change: str
@@ -59,17 +59,18 @@ class Settlement(NamedTuple):
     origin: str = "agent"
     reason: str = ""
     duration_ms: int | None = None
-    external: str = ""  # JSON: the names of the rule and what was found for them
+    external: str = ""  # JSON: the values found for the names of the rule
 
 
 class Verified(NamedTuple):
-    """What a look at everything that is written of one run found: how much there is, and what is wrong with it."""
+    """The result of verifying one run: how much was compared, and the problems."""
 
     events: int = 0
     calls: int = 0
     receipts: int = 0
     contents: int = 0
-    heads: int = 0  # told by notices
+    heads: int = 0  # in notices
+    uncovered: int = 0  # rows that an older jackline wrote, without a digest
     chain_head: str = ""
     problems: tuple[str, ...] = ()
 
@@ -88,7 +89,7 @@ class RunQuery(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """A line of a list: cheap columns only, never the whole spec."""
+    """A row of a list: cheap columns only, never the whole spec."""
 
     id: str
     number: int
@@ -114,7 +115,7 @@ class RunRow(NamedTuple):
 
 
 class Status(NamedTuple):
-    """The state of the database itself."""
+    """The status of the database."""
 
     backend: str
     place: str  # a path, or an address without its password

@@ -1,4 +1,4 @@
-"""What the store asks of a backend: transactions and named statements. Contracts only; no SQL."""
+"""The interface of a database driver: transactions and named statements. No SQL here."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Row = tuple[Any, ...]
 Values = Mapping[str, object]
 Clock = Callable[[], tuple[str, int]]
 
-# A NUL cannot be stored by PostgreSQL, half a surrogate pair by neither. Compiled when a text gives reason to look.
+# PostgreSQL cannot store a NUL, and neither can store half a surrogate pair. Compiled on first use.
 _UNSTORABLE = "[\x00\ud800-\udfff]"
 
 
 class Again(Exception):
-    """Not an error: somebody else won a race; the transaction is to be rolled back and run once more."""
+    """Rolls the transaction back and runs it again, because another process won a race."""
 
 
 class Statements(Protocol):
-    """The named queries, to be run inside a transaction or a read."""
+    """The named queries, run inside a transaction or a read."""
 
     def one(self, name: str, values: Values) -> Row | None:
         """The first row."""
@@ -31,15 +31,15 @@ class Statements(Protocol):
         ...
 
     def run(self, name: str, values: Values) -> int:
-        """How many rows were changed."""
+        """Execute; returns the number of changed rows."""
         ...
 
     def listing(self, sql: str, values: Values) -> list[Row]:
-        """Every row of a query that `store.listing` put together in the language of the named queries."""
+        """Every row of a query that was built in the syntax of the named queries."""
         ...
 
     def clock(self) -> Values:
-        """The lease clock as parameters; empty where the database's own clock stands in the queries."""
+        """The lease clock as parameters; empty if the queries use the database's own clock."""
         ...
 
 
@@ -53,11 +53,11 @@ class Driver(Protocol):
 
     @property
     def place(self) -> str:
-        """Where the database is, without a password."""
+        """The path or the address of the database, without a password."""
         ...
 
     def write(self, work: Callable[[Statements], T]) -> T:
-        """Run `work` in a durable transaction; it may be run again, so it changes nothing else."""
+        """Run `work` in a durable transaction; it may run more than once, so it must have no other side effects."""
         ...
 
     def read(self, work: Callable[[Statements], T]) -> T:
@@ -65,11 +65,11 @@ class Driver(Protocol):
         ...
 
     def snapshot(self, work: Callable[[Statements], T]) -> T:
-        """Run `work` so that all its reads see the same moment; it waits for no writer either."""
+        """Run `work` so that all its reads see the same snapshot; it does not wait for writers."""
         ...
 
     def migrate(self, version: int, script: str, work: Callable[[Statements], None]) -> bool:
-        """Bring the schema to `version` in one transaction; False if another process has done it meanwhile."""
+        """Bring the schema to `version` in one transaction; False if another process has done so already."""
         ...
 
     def version(self) -> int:
@@ -77,7 +77,7 @@ class Driver(Protocol):
         ...
 
     def damage(self) -> list[str]:
-        """What the database itself finds wrong with its pages and references."""
+        """The problems that the database finds in its pages and references."""
         ...
 
     def size(self) -> int:
@@ -89,12 +89,12 @@ class Driver(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         ...
 
 
 def clean(text: str) -> str:
-    """The text as both databases can store it: what cannot be stored becomes the replacement character."""
+    """The text as both databases can store it: other characters become the replacement character."""
     if text.isascii() and "\x00" not in text:
         return text
     return re.sub(_UNSTORABLE, "\N{REPLACEMENT CHARACTER}", text)

@@ -1,4 +1,4 @@
-"""The gate file: writers of one SQLite database stand in line for it. It knows nothing of SQL.
+"""The gate file: a lock on which the writers of one SQLite database queue. It knows nothing of SQL.
 
 SQLite's own busy handler polls, and starves writers (measured p99 1283 ms against 4.7 ms). `flock(2)` is a
 queue in the kernel, and belongs to the open file, so that it excludes threads with descriptors of their own as
@@ -25,23 +25,23 @@ class GateFile:
         self._descriptor: int | None = None
 
     def enter(self) -> None:
-        """Wait for the turn; StoreUnavailable if whoever has it does not move on."""
-        descriptor = self._opened()
+        """Wait for the lock; StoreUnavailable if its holder does not release it."""
+        descriptor = self._open()
         if not lock_descriptor(descriptor):
             self._wait(descriptor)
 
     def leave(self) -> None:
-        """Let the next one in."""
+        """Release the lock."""
         if self._descriptor is not None:
             unlock_descriptor(self._descriptor)
 
     def close(self) -> None:
-        """Give up the descriptor."""
+        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         if self._descriptor is None:
             try:
                 self._descriptor = open_lock(self.path)
@@ -50,18 +50,18 @@ class GateFile:
         return self._descriptor
 
     def _wait(self, descriptor: int) -> None:
-        """Wait in the kernel's queue, on another thread: flock has no time limit, and its holder may be frozen."""
+        """Wait in the kernel's queue, in another thread: flock has no timeout, and its holder may be stopped."""
         waiter = _Waiter(descriptor)
         waiter.start()
         waiter.join(self._patience)
         if waiter.is_alive() and waiter.give_up():
-            self._descriptor = None  # the waiter closes it when its turn comes
-            held = f"{self.path} was held for {self._patience:g} s by a process that may be stopped"
-            raise StoreUnavailable(held)
+            self._descriptor = None  # the waiter closes it when it gets the lock
+            message = f"{self.path} was held for {self._patience:g} s by a process that may be stopped"
+            raise StoreUnavailable(message)
 
 
 class _Waiter(threading.Thread):
-    """Waits for one turn; if nobody wants it any more when it comes, passes it on."""
+    """Waits for the lock once; if the caller has given up meanwhile, releases it."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(name="jackline-gate-file", daemon=True)
@@ -78,7 +78,7 @@ class _Waiter(threading.Thread):
                 os.close(self._descriptor)
 
     def give_up(self) -> bool:
-        """False if the turn came just now."""
+        """False if the lock was acquired just now."""
         with self._decision:
             self._given_up = not self._entered
             return self._given_up

@@ -1,4 +1,4 @@
-"""What a store takes over from the predecessors: contracts and small values only."""
+"""What is imported from predecessors: runs, calls and events."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class Import(StrEnum):
-    """What became of something that was to be imported."""
+    """The result of an import."""
 
     IMPORTED = "imported"
-    ALREADY = "already"  # it was imported before; what is here stays as it is
-    TAKEN = "taken"  # its id belongs to something else here
+    ALREADY = "already"  # it was imported before, and stays unchanged
+    TAKEN = "taken"  # its id is used by something else
 
 
 class ImportedEvent(NamedTuple):
-    """Something that a predecessor wrote down, with its own time and actor."""
+    """An event of a predecessor, with its own time and actor."""
 
     at: int
     kind: str
@@ -35,22 +35,22 @@ class ImportedEvent(NamedTuple):
 
 
 class ImportedCall(NamedTuple):
-    """A call of a predecessor's ledger, as it stood in the end; done effects get a receipt."""
+    """A call of a predecessor's ledger in its last state; done effects get a receipt."""
 
     call: Call
-    ended_at: int  # of one in doubt: when it was last heard of
+    ended_at: int  # of one in doubt: the time of its last event
     external_id: str = ""
 
 
 class ImportedRun(NamedTuple):
-    """A run of a predecessor: always terminal, and never carried on. `origin` and `since` tell it from others.
+    """A run of a predecessor: always terminal, and never continued. `origin` and `since` identify it.
 
-    The ids in turns, attempts and calls are not looked at.
+    The ids in turns, attempts and calls are ignored.
     """
 
     id: str
     origin: str  # the kind of source, and its own id there
-    since: str  # when it was made there, as it was written; empty if nobody knows
+    since: str  # its time of creation there, as written; empty if unknown
     repository: str  # its path
     spec: Spec
     life: Life

@@ -1,17 +1,22 @@
-"""Leases and the fenced write: who works on a run, and what they may change of it. The heart decides what."""
+"""Leases: claims of runs, and the fenced writes of their workers. The run machine decides what is written."""
 
 from __future__ import annotations
 
+from operator import attrgetter
+
+from jackline.domain.budget import Spent
 from jackline.domain.events import Fact
 from jackline.domain.records import Lease, Life, Owner, Run
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Refused, SessionTaken
 from jackline.faults import reach
-from jackline.store import covering, redacting, rows, spending
+from jackline.formatting import format_date
+from jackline.store import redacting, rows
 from jackline.store.base import RUNNING, Base, add_notice, append, chain_of, fenced_head, lease_values
 from jackline.store.contract import Change
 from jackline.store.driver import Statements, clean
+from jackline.store.record_digests import cover, digest_run, digest_step_records
 
 _STEP_KINDS = {
     Phase.RECOVERING: StepKind.RECOVERY,
@@ -21,17 +26,17 @@ _STEP_KINDS = {
     Phase.PROVING: StepKind.CHECK,
 }
 _AFTER_RUNNING = frozenset(after for (before, _), after in RUN.items() if before is RunState.RUNNING)
-_LOST = "lost"  # the outcome of an attempt that never said how it ended
+_LOST = "lost"  # the outcome of an attempt that ended without reporting one
 
 
 class Leases(Base):
     """The part of the store that workers write through."""
 
     def claim(self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None) -> tuple[Lease, Run]:
-        """Take the run as a new attempt; a running one only if its lease ran out or its attempt is `dead`."""
-        taken = self._driver.write(lambda one: self._claim(one, run_id, owner, lease_ms, at, dead))
+        """Take the run as a new attempt; Busy if it is running, unless its lease ran out or its attempt is `dead`."""
+        claimed = self._driver.write(lambda one: self._claim(one, run_id, owner, lease_ms, at, dead))
         reach("run.claimed")
-        return taken
+        return claimed
 
     def _claim(
         self, statements: Statements, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None
@@ -43,13 +48,14 @@ class Leases(Base):
         end = {"run_id": run_id, "at": at, "outcome": _LOST}
         statements.run("end_attempts", end)
         statements.run("end_steps", end)
-        chain = append(statements, run_id, chain_of(run), (_claimed(run, owner),), at, "engine")
-        statements.run("take_lease", {**clock, **_taken(run, lease, lease_ms, at), **chain._asdict()})
-        statements.run("add_attempt", _attempt(owner, lease, at))
+        facts = cover((_build_claimed(run, owner),), digest_run(_claim_run(run)))
+        chain = append(statements, run_id, chain_of(run), facts, at, "engine")
+        statements.run("take_lease", {**clock, **_build_claim_values(run, lease, lease_ms, at), **chain._asdict()})
+        statements.run("add_attempt", _build_attempt_values(owner, lease, at))
         return lease, self._found(statements, run_id)
 
     def renew(self, lease: Lease, lease_ms: int, wall_ms: int) -> bool:
-        """Move the lease on and add `wall_ms` to what was spent; True if a cancel was requested."""
+        """Extend the lease and add `wall_ms` to the time spent; True if a cancel was requested, Fenced if lost."""
 
         def move(statements: Statements) -> bool:
             values = {**lease_values(lease), **statements.clock(), "lease_ms": lease_ms, "wall_ms": wall_ms}
@@ -60,23 +66,28 @@ class Leases(Base):
 
         return self._driver.write(move)
 
-    def cancel_wanted(self, run_id: str) -> bool:
+    def is_cancel_requested(self, run_id: str) -> bool:
         """Whether a cancel was requested: one cheap read."""
-        row = self._driver.read(lambda statements: statements.one("cancel_wanted", {"id": clean(run_id)}))
+        row = self._one("get_cancel_requested", {"id": clean(run_id)})
         return row is not None and bool(row[0])
 
-    def note_warden(self, lease: Lease, pid: int, started: int) -> None:
-        """Remember the attempt's warden, so that a later attempt can end it."""
+    def record_warden(self, lease: Lease, pid: int, started: int) -> None:
+        """Record the attempt's warden, so that a later attempt can end it."""
 
         def note(statements: Statements) -> None:
             fenced_head(statements, lease)
             values = {"run_id": lease.run_id, "token": lease.token, "pid": pid, "started": started}
-            statements.run("note_warden", values)
+            statements.run("set_warden", values)
 
         self._driver.write(note)
 
-    def write(self, lease: Lease, change: Change) -> Run:
-        """The one fenced write of a worker; gives back the run as it now is, with what others changed."""
+    def write_change(self, lease: Lease, change: Change) -> Run:
+        """The fenced write of a worker; returns the run as it is now.
+
+        Cancel requests, calls and wall time are changed by others and never overwritten by `change.life`. A notice
+        without a chain head gets the head of this write. A run whose end was requested meanwhile cannot wait:
+        CancelWanted, and nothing is written.
+        """
         clean_change = redacting.change(self.redactor, change)
         run = self._driver.write(lambda statements: self._write(statements, lease, clean_change))
         reach("advance.committed")
@@ -86,21 +97,38 @@ class Leases(Base):
         row = statements.one("lock_run", {"id": clean(lease.run_id)})
         if row is None:
             raise Fenced(lease.run_id)
-        run = rows.to_run(row, self._spec(statements, lease.run_id))
-        if not _held(run, lease):
+        run = rows.to_run(row, self._store.load_spec(statements, lease.run_id))
+        if run.owner != lease.owner or run.life.attempt != lease.token or run.life.state is not RunState.RUNNING:
             raise Fenced(lease.run_id)
-        actor = clean(change.actor)
-        chain = append(statements, run.id, chain_of(run), covering.covered(change), change.at, actor)
-        run = run._replace(updated_at=change.at, event_seq=chain.event_seq, chain_head=chain.chain_head)
-        _put_records(statements, run, change)
-        run = _advance(statements, run, lease, change)
+        life = run.life if change.life is None else _merge_life(run.id, run.life, change.life)
+        finished_at = change.at if life.state in TERMINAL else None
+        after = run._replace(life=life, updated_at=change.at, finished_at=finished_at)
+        facts = cover(change.facts, _digest_rows(run, after, change))
+        chain = append(statements, run.id, chain_of(run), facts, change.at, clean(change.actor))
+        after = after._replace(event_seq=chain.event_seq, chain_head=chain.chain_head)
+        _put_records(statements, after, change)
+        _advance(statements, run, after, lease, change)
         reach("advance.begun")
-        return run
+        return after if life.state is RunState.RUNNING else after._replace(owner=None)
 
 
-def _held(run: Run, lease: Lease) -> bool:
-    same = run.owner == lease.owner and run.life.attempt == lease.token
-    return same and run.life.state is RunState.RUNNING
+def _digest_rows(before: Run, after: Run, change: Change) -> dict[str, str]:
+    """The digests of the rows that the change writes; of the run's row only if a covered column may have changed."""
+    records = dict(digest_step_records(change))
+    state = attrgetter("state", "reason", "wake_at", "failure", "proof")
+    if state(before.life) != state(after.life) or any(fact.kind.startswith("run.") for fact in change.facts):
+        life = after.life
+        if life.state is RunState.RUNNING:  # `advance_run` leaves these columns as they are
+            life = life._replace(reason=before.life.reason, wake_at=before.life.wake_at)
+        records |= digest_run(after._replace(life=life))
+    return records
+
+
+def _claim_run(run: Run) -> Run:
+    """The run as `take_lease` leaves it, as far as its digest covers it."""
+    state, attempt = next_run(run.life.state, "claim"), run.life.attempt + 1
+    life = run.life._replace(state=state, reason=None, wake_at=None, failure=None, attempt=attempt)
+    return run._replace(life=life, finished_at=None)
 
 
 def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], dead: int | None) -> None:
@@ -116,14 +144,14 @@ def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], d
         raise Busy(run.id, owner=run.owner)
 
 
-def _claimed(run: Run, owner: Owner) -> Fact:
+def _build_claimed(run: Run, owner: Owner) -> Fact:
     takeover = run.life.state is RunState.RUNNING
     data = {"token": run.life.attempt + 1, "owner": owner.name, "host": owner.host, "takeover": takeover}
     return Fact("run.claimed", data)
 
 
-def _taken(run: Run, lease: Lease, lease_ms: int, at: int) -> dict[str, object]:
-    # Who resumes a failed run has changed their mind about cancelling it.
+def _build_claim_values(run: Run, lease: Lease, lease_ms: int, at: int) -> dict[str, object]:
+    # Resuming a failed run withdraws its cancel request.
     reopened = run.life.state is RunState.FAILED
     return {
         "id": run.id,
@@ -139,7 +167,7 @@ def _taken(run: Run, lease: Lease, lease_ms: int, at: int) -> dict[str, object]:
     }
 
 
-def _attempt(owner: Owner, lease: Lease, at: int) -> dict[str, object]:
+def _build_attempt_values(owner: Owner, lease: Lease, at: int) -> dict[str, object]:
     return {
         **rows.plain(owner),
         "run_id": lease.run_id,
@@ -180,35 +208,34 @@ def _take_session(statements: Statements, values: dict[str, object]) -> None:
         raise SessionTaken(values["session"], owner=owner)
 
 
-def _advance(statements: Statements, run: Run, lease: Lease, change: Change) -> Run:
-    """Write the new life; what others change meanwhile (cancel requests, calls, wall time) stays as it is."""
-    life = run.life if change.life is None else _kept(run.id, run.life, change.life)
-    ended = life.state is not RunState.RUNNING
-    finished_at = change.at if life.state in TERMINAL else None
+def _advance(statements: Statements, before: Run, after: Run, lease: Lease, change: Change) -> None:
+    """Write the new life; columns that others change meanwhile (cancel requests, calls, wall time) stay."""
+    life = after.life
+    is_ended = life.state is not RunState.RUNNING
     values = {
         **lease_values(lease),
         **rows.life_values(life),
-        "event_seq": run.event_seq,
-        "chain_head": run.chain_head,
-        "finished_at": finished_at,
+        "event_seq": after.event_seq,
+        "chain_head": after.chain_head,
+        "finished_at": after.finished_at,
         "at": change.at,
     }
-    if statements.run("stand_down" if ended else "go_on", values) == 0:
+    if statements.run("park_or_finish_run" if is_ended else "advance_run", values) == 0:
         raise Fenced(lease.run_id)
-    spending.add(statements, run, life, change)
-    _step(statements, run, life, change)
-    if not ended:
-        return run._replace(life=life)
-    outcome = str(life.reason or life.state)
-    statements.run("end_attempts", {"run_id": run.id, "at": change.at, "outcome": outcome})
-    return run._replace(life=life, owner=None, finished_at=finished_at)
+    # `after` may already name the agent that takes over.
+    agent = change.turn.agent if change.turn is not None else before.agent
+    charge_spending(statements, agent, change.at, life.spent, before.life.spent)
+    _write_step(statements, before, life, change)
+    if is_ended:
+        outcome = str(life.reason or life.state)
+        statements.run("end_attempts", {"run_id": after.id, "at": change.at, "outcome": outcome})
 
 
-def _kept(run_id: str, before: Life, wanted: Life) -> Life:
+def _merge_life(run_id: str, before: Life, wanted: Life) -> Life:
     if wanted.state not in _AFTER_RUNNING:
         raise Refused(f"a running run cannot become {wanted.state}")
     if before.cancel_requested and wanted.state is RunState.WAITING:
-        raise CancelWanted(run_id)  # else the request would sleep with the run, and nobody would heed it
+        raise CancelWanted(run_id)  # else the request would wait with the run, and no worker would see it
     spent = wanted.spent._replace(calls=before.spent.calls, wall_ms=before.spent.wall_ms)
     return wanted._replace(
         attempt=before.attempt,
@@ -219,11 +246,11 @@ def _kept(run_id: str, before: Life, wanted: Life) -> Life:
     )
 
 
-def _step(statements: Statements, run: Run, life: Life, change: Change) -> None:
-    """A step ends when the next one begins, or the attempt does."""
+def _write_step(statements: Statements, run: Run, life: Life, change: Change) -> None:
+    """A step ends when the next one begins or the attempt ends."""
     grown = life.step > run.life.step
     if grown or life.state is not RunState.RUNNING:
-        values = {"run_id": run.id, "at": change.at, "outcome": _outcome(life, change)}
+        values = {"run_id": run.id, "at": change.at, "outcome": _find_step_outcome(life, change)}
         statements.run("end_steps", values)
     if grown and life.phase is not None:
         kind = str(_STEP_KINDS[life.phase])
@@ -231,9 +258,18 @@ def _step(statements: Statements, run: Run, life: Life, change: Change) -> None:
         statements.run("add_step", {**place, "kind": kind, "at": change.at})
 
 
-def _outcome(life: Life, change: Change) -> str:
+def _find_step_outcome(life: Life, change: Change) -> str:
     if change.turn is not None and change.turn.failure:
         return str(change.turn.failure)
     if change.check is not None and change.check.exit_code:
         return "refuted"
     return "ended" if str(life.state) == RUNNING else str(life.state)
+
+
+def charge_spending(statements: Statements, agent: str, at: int, spent: Spent, before: Spent | None = None) -> None:
+    """Add the spending of a write to the agent's day, in the same transaction; a sum over all runs would grow."""
+    usd_micros = spent.usd_micros - (before.usd_micros if before else 0)
+    tokens = spent.tokens - (before.tokens if before else 0)
+    if usd_micros or tokens:
+        values = {"day": format_date(at), "agent": clean(agent), "usd_micros": usd_micros, "tokens": tokens}
+        statements.run("add_spending", values)

@@ -1,4 +1,4 @@
-"""The ledger: intents before answers, outcomes with their receipts. `domain.gate` decides, not this."""
+"""Writes of the ledger: intents before the answer, outcomes with their receipts. `domain.gate` decides, not this."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from jackline.domain.states import CallClass, CallState, Decision
 from jackline.domain.transitions import TransitionRefused, next_call
 from jackline.errors import NotFound, Refused
 from jackline.faults import reach
-from jackline.store import contents, facts, history, redacting, rows
-from jackline.store.base import RUNNING, Base, Head, fenced_head, write_event
-from jackline.store.contents import Text
+from jackline.store import blobs, call_history, ledger_events, redacting, rows
+from jackline.store.base import Base, Head, fenced_head, lease_values, write_event
+from jackline.store.blobs import Text
 from jackline.store.contract import Settlement
 from jackline.store.driver import Again, Statements, clean
-from jackline.store.memory import Memory
+from jackline.store.write_cache import WriteCache
 
 _ADMITTED = {
     Decision.ALLOW: (CallState.PREPARED, "call.prepared"),
@@ -34,23 +34,29 @@ Decide = Callable[[Intent, History], Admission]
 
 
 class Ledger(Base):
-    """The part of the store that doors write through."""
+    """The part of the store that gates write through."""
 
     @cached_property
-    def _memory(self) -> Memory:
-        return Memory()
+    def _cache(self) -> WriteCache:
+        return WriteCache()
 
     def admit(
         self, lease: Lease, intent: Intent, decide: Decide, place: tuple[int, int], at: int
     ) -> tuple[Call, Admission, Receipt | None]:
-        """Write the intent down with what `decide` says of it, in one go; `place` is (turn, step)."""
+        """Write the intent and the decision of `decide` in one transaction; `place` is (turn, step).
+
+        `decide` may be called more than once, so it must be pure. A read or a local call repeats freely, unless its
+        rule asks a person or its replay is `relaunch`: its history has no earlier calls, and its occurrence is 0.
+        A stored result is returned whole, as a receipt also if it is that of a finished call that is not an effect.
+        """
         clean_intent = redacting.intent(self.redactor, intent)
-        made = self._driver.write(lambda one: self._admit(one, lease, clean_intent, decide, place, at))
+        head, call, admission, receipt = self._driver.write(
+            lambda one: self._admit(one, lease, clean_intent, decide, place, at)
+        )
         reach("call.intent.committed")
-        head, call, admission, receipt = made
-        self._memory.keep_head(lease, head)
+        self._cache.put_head(lease, head)
         if call.state is CallState.PREPARED:
-            self._memory.keep_call(call)
+            self._cache.put_call(call)
         return call, admission, receipt
 
     def _admit(
@@ -62,62 +68,61 @@ class Ledger(Base):
         place: tuple[int, int],
         at: int,
     ) -> tuple[Head, Call, Admission, Receipt | None]:
-        head = self._memory.head(lease) or fenced_head(statements, lease)
-        most = self._spec(statements, lease.run_id).limits.calls
-        known, occurrence = history.read(statements, lease, intent, head, most)
+        head = self._cache.get_head(lease) or fenced_head(statements, lease)
+        most = self._store.load_spec(statements, lease.run_id).limits.calls
+        known, occurrence = call_history.read_history(statements, lease, intent, head, most)
         admission = decide(intent, known)
-        text = contents.text_of(clean(intent.input))
-        call = _intended(lease, intent, admission, place, occurrence, at, text)
-        fact = facts.intended(_ADMITTED[admission.decision][1], call)
-        moved = self._move(statements, lease, head, fact, at, "agent", calls=head.calls + 1)
+        text = blobs.split_text(clean(intent.input))
+        call = _build_call(lease, intent, admission, place, occurrence, at, text)
+        fact = ledger_events.build_intended(_ADMITTED[admission.decision][1], call)
+        moved = self._move_head(statements, lease, head, fact, at, "agent", calls=head.calls + 1)
         if statements.run("add_call", {**rows.call_values(call), "number": moved.calls}) == 0:
             raise Refused(f"call {intent.call_id} is in the ledger already")
-        contents.keep(statements, lease.run_id, text)
+        blobs.write_blob(statements, lease.run_id, text)
         reach("call.intent.begun")
-        stored = _stored(statements, lease, known, admission)
-        return moved, call, admission, stored
+        return moved, call, admission, _find_stored_result(statements, lease, known, admission)
 
     def settle(self, lease: Lease, settlement: Settlement) -> Call:
         """Write an outcome; an effect that succeeded or happened gets its receipt in the same transaction."""
-        told = redacting.settlement(self.redactor, settlement)
-        head, call = self._driver.write(lambda statements: self._settle(statements, lease, told))
+        redacted = redacting.settlement(self.redactor, settlement)
+        head, call = self._driver.write(lambda statements: self._settle(statements, lease, redacted))
         reach("call.outcome.committed")
-        self._memory.keep_head(lease, head)
+        self._cache.put_head(lease, head)
         if settlement.origin != "agent":
             reach("call.judged")
         return call
 
     def _settle(self, statements: Statements, lease: Lease, settlement: Settlement) -> tuple[Head, Call]:
-        head = self._memory.head(lease) or fenced_head(statements, lease)
-        before = self._memory.call(lease, settlement.call_id)
+        head = self._cache.get_head(lease) or fenced_head(statements, lease)
+        before = self._cache.take_call(lease, settlement.call_id)
         before = before or known_call(statements, lease.run_id, settlement.call_id)
-        text = contents.text_of(clean(settlement.output))
-        call = _settled(before, settlement, text)
+        text = blobs.split_text(clean(settlement.output))
+        call = _apply_settlement(before, settlement, text)
         external, origin = clean(settlement.external_id), clean(settlement.origin)
         proves = call.call_class is CallClass.EFFECT and call.state is CallState.DONE
         receipt = write_receipt(statements, call, external, origin, settlement.at) if proves else None
-        fact = facts.settled(call, external, origin, receipt=receipt)
-        moved = self._move(statements, lease, head, fact, settlement.at, origin, calls=head.calls)
-        if statements.run("settle_call", outcome(call, before.state, cut_off=_cut_off(before, settlement))) == 0:
-            self._memory.forget(lease.run_id)
+        fact = ledger_events.build_settled(call, origin, external, receipt=receipt)
+        moved = self._move_head(statements, lease, head, fact, settlement.at, origin, calls=head.calls)
+        if (
+            statements.run("settle_call", build_outcome(call, before.state, cut_off=_is_cut_off(before, settlement)))
+            == 0
+        ):
+            self._cache.drop_run(lease.run_id)
             raise Again
-        contents.keep(statements, lease.run_id, text)
+        blobs.write_blob(statements, lease.run_id, text)
         reach("call.outcome.begun")
         return moved, call
 
-    def _move(
+    def _move_head(
         self, statements: Statements, lease: Lease, head: Head, fact: Fact, at: int, actor: str, *, calls: int
     ) -> Head:
-        """Write the event and move the run's head, if it is still where we think it is and the lease still ours.
+        """Write the event and move the run's head, if it has not moved since and the lease is still ours.
 
-        The head first: on PostgreSQL two doors of one run meet at its row, and the second one finds it changed.
+        The head first: on PostgreSQL two gates of one run meet at its row, and the second one finds it changed.
         """
         event = place_event(fact, lease.run_id, head.event_seq + 1, at, actor, head.chain_head)
         values = {
-            "id": lease.run_id,
-            "owner": lease.owner,
-            "token": lease.token,
-            "running": RUNNING,
+            **lease_values(lease),
             "after": head.event_seq,
             "event_seq": event.seq,
             "chain_head": event.hash,
@@ -125,7 +130,7 @@ class Ledger(Base):
             "at": at,
         }
         if statements.run("move_head", values) == 0:
-            self._memory.forget(lease.run_id)
+            self._cache.drop_run(lease.run_id)
             fenced_head(statements, lease)
             raise Again
         write_event(statements, event)
@@ -140,32 +145,22 @@ def known_call(statements: Statements, run_id: str, call_id: str) -> Call:
     return rows.to_call(row)
 
 
-def changed(call_id: str, state: CallState, change: str) -> CallState:
-    """The state after the change; Refused if the table does not know it."""
+def next_state(call_id: str, state: CallState, change: str) -> CallState:
+    """The state after the change; Refused if the transition table has none."""
     try:
         return next_call(state, change)
     except TransitionRefused as error:
         raise Refused(f"call {call_id} is settled: {error}") from error
 
 
-def write_receipt(statements: Statements, call: Call, external_id: str, origin: str, at: int) -> bool:
-    """The proof of an effect; False if its key has one already, which the event then says."""
-    values = {
-        "call_id": call.id,
-        "run_id": call.run_id,
-        "key": call.key,
-        "target": call.target,
-        "rule": call.rule,
-        "output": call.output,
-        "external_id": external_id,
-        "origin": origin,
-        "at": at,
-    }
-    return statements.run("add_receipt", values) == 1
+def write_receipt(statements: Statements, call: Call, external_id: str, origin: str, at: int) -> Receipt | bool:
+    """The receipt of an effect; False if its key has one already, which the event then tells."""
+    receipt = Receipt(call.id, call.run_id, call.key, call.target, call.rule, call.output, external_id, origin, at)
+    return receipt if statements.run("add_receipt", receipt._asdict()) else False
 
 
-def outcome(call: Call, before: CallState, *, cut_off: bool = False) -> dict[str, object]:
-    """What settling changes; `before` is what the state has to be in the database."""
+def build_outcome(call: Call, before: CallState, *, cut_off: bool = False) -> dict[str, object]:
+    """The parameters that settle a call; `before` is the state that it must have in the database."""
     return {
         "run_id": call.run_id,
         "id": call.id,
@@ -182,9 +177,9 @@ def outcome(call: Call, before: CallState, *, cut_off: bool = False) -> dict[str
     }
 
 
-def _settled(call: Call, settlement: Settlement, text: Text) -> Call:
-    """What a judgement says nothing of stays as the agent told it."""
-    state = changed(call.id, call.state, settlement.change)
+def _apply_settlement(call: Call, settlement: Settlement, text: Text) -> Call:
+    """The call after its settlement; columns that the settlement does not name stay as the agent reported them."""
+    state = next_state(call.id, call.state, settlement.change)
     kept = text if text.shown else Text(call.output, call.output_ref)
     return call._replace(
         state=state,
@@ -198,14 +193,14 @@ def _settled(call: Call, settlement: Settlement, text: Text) -> Call:
     )
 
 
-def _cut_off(before: Call, settlement: Settlement) -> bool:
-    """Whether a recovery found the call without an outcome: that bounds how often it is made again."""
+def _is_cut_off(before: Call, settlement: Settlement) -> bool:
+    """Whether a recovery found the call without an outcome; this count bounds how often it is made again."""
     open_until_now = before.state is CallState.PREPARED and settlement.change in _LEFT_OPEN
     return open_until_now and settlement.origin == _RECOVERY
 
 
-def _stored(statements: Statements, lease: Lease, known: History, admission: Admission) -> Receipt | None:
-    """The result that is given again, whole: a receipt's, or that of a finished call that is no effect."""
+def _find_stored_result(statements: Statements, lease: Lease, known: History, admission: Admission) -> Receipt | None:
+    """The stored result that answers the call, whole: of a receipt, or of a finished call that is not an effect."""
     if admission.decision is not Decision.STORED or admission.original is None:
         return None
     receipt = known.receipt
@@ -214,13 +209,13 @@ def _stored(statements: Statements, lease: Lease, known: History, admission: Adm
     if row is None:
         return receipt
     call = rows.to_call(row)
-    output = contents.whole(statements, call.run_id, call.output, call.output_ref)
+    output = blobs.read_whole(statements, call.run_id, call.output, call.output_ref)
     if receipt is not None:
         return receipt if call.output_ref is None else receipt._replace(output=output)
     return Receipt(call.id, call.run_id, call.key, call.target, call.rule, output, "", "agent", call.prepared_at)
 
 
-def _intended(
+def _build_call(
     lease: Lease, intent: Intent, admission: Admission, place: tuple[int, int], occurrence: int, at: int, text: Text
 ) -> Call:
     """A new call, with storable text."""

@@ -1,4 +1,4 @@
-"""What retros read: pages over a span of time, never over everything."""
+"""Reads for retros: pages over a span of time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jackline.store.reporting import learning, object_of, text_of
 
 T = TypeVar("T")
 _PAGE = 500
-_LAST = 1 << 62  # no event has this number, and no moment lies behind it
+_LAST = 1 << 62  # above the sequence of every event, and after every time
 _LAST_ID = "\U0010ffff"
 
 
-class LookingBack(Base):
-    """The part of the store that retros read."""
+class RetroQueries(Base):
+    """Reads for retros."""
 
-    def learnings_between(self, start: int, until: int) -> Iterator[Learning]:
+    def iter_learnings(self, start: int, until: int) -> Iterator[Learning]:
         """Learnings of all cases from a time until before another, oldest first."""
         after: Row = (start - 1, _LAST_ID, _LAST)
 
@@ -30,51 +30,51 @@ class LookingBack(Base):
             values = {"after_at": at, "after_case": case_id, "after_number": number, "until": until, "limit": _PAGE}
             return [learning(row) for row in self._span("report_learnings", **values)]
 
-        return _paged(page, after, lambda one: (one.at, one.case_id, one.number))
+        return _iter_pages(page, after, lambda one: (one.at, one.case_id, one.number))
 
-    def runs_finished(self, start: int, until: int) -> Iterator[RunLine]:
+    def iter_finished_runs(self, start: int, until: int) -> Iterator[RunLine]:
         """Runs that ended from a time until before another, oldest end first."""
-        return self._runs_page("report_finished", "finished_at", (start - 1, _LAST_ID), until=until)
+        return self._iter_runs("report_finished", "finished_at", (start - 1, _LAST_ID), until=until)
 
-    def runs_alive(self, at: int) -> Iterator[RunLine]:
-        """Runs that were made before a time and had not ended then, in no order."""
+    def iter_live_runs(self, at: int) -> Iterator[RunLine]:
+        """Runs that were created before a time and had not ended then, in no order."""
         for state in sorted(ACTIVE):
-            yield from self._runs_page("report_alive", "created_at", (-1, ""), state=str(state), before=at)
-        yield from self._runs_page("report_outlived", "finished_at", (at - 1, _LAST_ID), before=at)
+            yield from self._iter_runs("report_alive", "created_at", (-1, ""), state=str(state), before=at)
+        yield from self._iter_runs("report_outlived", "finished_at", (at - 1, _LAST_ID), before=at)
 
-    def _runs_page(self, name: str, by: str, after: Row, **values: object) -> Iterator[RunLine]:
+    def _iter_runs(self, name: str, by: str, after: Row, **values: object) -> Iterator[RunLine]:
         def page(after: Row) -> list[RunLine]:
             found = self._span(name, **values, after_at=after[0], after_id=after[1], limit=_PAGE)
             return [RunLine(*row) for row in found]
 
-        return _paged(page, after, lambda one: (getattr(one, by), one.id))
+        return _iter_pages(page, after, lambda one: (getattr(one, by), one.id))
 
-    def run_moves(self, start: int, until: int) -> Iterator[Move]:
+    def iter_state_changes(self, start: int, until: int) -> Iterator[Move]:
         """Changes of runs' states from a time until before another, by time."""
 
         def page(after: Row) -> list[Move]:
             at, stream, seq = after
             values = {"after_at": at, "after_stream": stream, "after_seq": seq, "until": until, "limit": _PAGE}
-            return [_move(row) for row in self._span("report_moves", **values)]
+            return [_parse_move(row) for row in self._span("report_moves", **values)]
 
-        found = _paged(page, (start - 1, _LAST_ID, _LAST), lambda one: (one.at, one.run_id, one.seq))
-        return (one for one in found if ":" not in one.run_id)  # anybody may write such a kind into a journal
+        found = _iter_pages(page, (start - 1, _LAST_ID, _LAST), lambda one: (one.at, one.run_id, one.seq))
+        return (one for one in found if ":" not in one.run_id)  # events of other streams may have such a kind
 
-    def last_move(self, run_id: str, before: int = _LAST, until: int = _LAST) -> Move | None:
+    def get_last_state_change(self, run_id: str, before: int = _LAST, until: int = _LAST) -> Move | None:
         """The last change of a run's state, before an event or a time if one is named."""
         found = self._span("report_last_move", stream=clean(run_id), before=before, until=until)
-        return _move(found[0]) if found else None
+        return _parse_move(found[0]) if found else None
 
-    def next_move(self, run_id: str, after: int) -> Move | None:
+    def get_next_state_change(self, run_id: str, after: int) -> Move | None:
         """The first change of a run's state after an event."""
         found = self._span("report_next_move", stream=clean(run_id), after=after)
-        return _move(found[0]) if found else None
+        return _parse_move(found[0]) if found else None
 
-    def turn_lines(self, run_id: str) -> list[TurnLine]:
+    def list_turns(self, run_id: str) -> list[TurnLine]:
         """The turns of a run."""
         return [TurnLine(*row) for row in self._span("report_turns", run_id=clean(run_id))]
 
-    def check_lines(self, run_id: str) -> list[CheckLine]:
+    def list_checks(self, run_id: str) -> list[CheckLine]:
         """The checks of a run."""
         return [CheckLine(*row) for row in self._span("report_checks", run_id=clean(run_id))]
 
@@ -82,7 +82,7 @@ class LookingBack(Base):
         return self._driver.read(lambda statements: statements.all(name, values))
 
 
-def _paged(page: Callable[[Row], list[T]], after: Row, place: Callable[[T], Row]) -> Iterator[T]:
+def _iter_pages(page: Callable[[Row], list[T]], after: Row, place: Callable[[T], Row]) -> Iterator[T]:
     while found := page(after):
         yield from found
         if len(found) < _PAGE:
@@ -90,6 +90,6 @@ def _paged(page: Callable[[Row], list[T]], after: Row, place: Callable[[T], Row]
         after = place(found[-1])
 
 
-def _move(row: Row) -> Move:
+def _parse_move(row: Row) -> Move:
     stream, seq, at, kind, data = row
     return Move(stream, seq, at, kind, text_of(object_of(data), "reason"))

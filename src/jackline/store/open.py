@@ -1,9 +1,9 @@
-"""The door to the store: a path opens SQLite, an address opens PostgreSQL. The backend is imported on use."""
+"""Opens the store: SQLite for a path, PostgreSQL for an address. The backend is imported on use."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jackline.errors import StoreError
 from jackline.store import schema
@@ -11,6 +11,8 @@ from jackline.store.driver import Clock, Driver
 from jackline.store.sql_store import SqlStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jackline.domain.secrets import Redactor
     from jackline.store.contract import Status, Store
 
@@ -23,11 +25,11 @@ def open_store(
     create: bool,
     read_only: bool = False,
     lease_clock: Clock | None = None,
-    redactor: Redactor | None = None,
+    redactor: Redactor | Callable[[], Redactor] | None = None,
 ) -> Store:
     """The store of a database; `create` makes and migrates a file, but never changes a server's schema.
 
-    Without a `redactor` the values of this process's secret variables are known to it.
+    `redactor` is one, or makes one when the first write needs it; without, secrets are recognized by their form only.
     """
     driver = _driver(database, create=create and not read_only, read_only=read_only, clock=lease_clock)
     try:
@@ -37,11 +39,12 @@ def open_store(
     except BaseException:
         driver.close()
         raise
-    return SqlStore(driver, redactor)
+    make_redactor = redactor if redactor is None or callable(redactor) else lambda: redactor
+    return cast("Store", SqlStore(driver, make_redactor))
 
 
 def migrate(database: str) -> list[str]:
-    """Bring a database to the schema that this jackline knows; the names of what was applied."""
+    """Bring a database to the schema of this jackline; returns the names of the migrations that were applied."""
     driver = _driver(database, create=True)
     try:
         return schema.migrate(driver, _now())
@@ -50,12 +53,12 @@ def migrate(database: str) -> list[str]:
 
 
 def database_status(database: str) -> Status:
-    """The state of a database whose schema this jackline need not be able to work with."""
-    from jackline.store.upkeep import status_of
+    """The status of a database, even if this jackline cannot work with its schema."""
+    from jackline.store.admin import read_status
 
     driver = _driver(database, create=False, read_only=True)
     try:
-        return status_of(driver)
+        return read_status(driver)
     finally:
         driver.close()
 

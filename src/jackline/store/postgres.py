@@ -1,8 +1,8 @@
-"""The PostgreSQL driver: one connection, outages ridden out, nothing written twice. SQL by name only.
+"""The PostgreSQL driver: one connection that survives outages and writes nothing twice. It knows SQL only by name.
 
-A transaction is a function that can be run again. When the connection is lost during COMMIT, the server is
-asked afterwards what became of that transaction and of its last event, so that a commit whose answer was lost is
-not repeated, and one that was lost itself is.
+A transaction is a function that can be run again. If the connection is lost during COMMIT, the driver asks the server
+afterwards for the status of the transaction and for its last event: a commit whose answer was lost is not repeated, and
+one that was lost is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import psycopg
 from psycopg import errors as sql_errors
 
 from jackline.errors import Refused, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
-from jackline.store import named
+from jackline.store import queries
 from jackline.store.driver import Again, Clock, Row, Statements, T, Values
 from jackline.store.postgres_address import Address
 
@@ -27,7 +27,7 @@ _DATABASE_CLOCK = {
     "clock_boot": "'database'",
     "clock_now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
 }
-# A frozen client must not hold a row for ever; a server that trades durability for speed must not do so here.
+# A stopped client must not hold a row forever, and a server must not trade durability for speed here.
 _SESSION = """
 SELECT set_config('lock_timeout', '15s', false),
     set_config('idle_in_transaction_session_timeout', '15s', false),
@@ -36,7 +36,7 @@ SELECT set_config('lock_timeout', '15s', false),
     set_config('synchronous_commit',
         COALESCE(NULLIF(current_setting('synchronous_commit'), 'off'), 'on'), false)
 """
-# A dead network is noticed within the outage that is ridden out; what the address says goes before.
+# A dead network is noticed before the driver gives up; the address takes precedence.
 _DEFAULTS: dict[str, Any] = {
     "client_encoding": "utf8",
     "connect_timeout": 5,
@@ -45,7 +45,7 @@ _DEFAULTS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-# The beginnings of the names of queries that lock the row they read; `pick_*` passes over what others have locked.
+# By prefix of a query's name: queries that lock the row they read; `pick_*` skips rows that others have locked.
 _LOCKS = {"lock_": " FOR UPDATE", "pick_": " FOR UPDATE SKIP LOCKED"}
 _LIMITS = ("limit", "most")
 _STATUS = "SELECT pg_xact_status(CAST(%s AS xid8))"
@@ -91,20 +91,20 @@ class PostgresDriver:
         self._clock = clock
         self._outage = outage
         self._expressions = {} if clock else _DATABASE_CLOCK
-        self._sql = named.Spelled(named.load(self.backend), self._spelled)
+        self._sql = queries.Spelled(queries.load(self.backend), self._convert_query)
         self._lock = threading.RLock()
-        self._event: Values | None = None  # the last one that the transaction under way has written
+        self._event: Values | None = None  # the last one that the current transaction has written
         try:
             self._connection = self._connect()
         except psycopg.Error as error:
-            raise self._translated(error) from error
+            raise self._translate(error) from error
 
     # statements
     def one(self, name: str, values: Values) -> Row | None:
         return self._connection.execute(self._sql[name], values).fetchone()
 
     def all(self, name: str, values: Values) -> list[Row]:
-        return self._connection.execute(_bounded(self._sql[name], values), values).fetchall()
+        return self._connection.execute(_inline_limits(self._sql[name], values), values).fetchall()
 
     def run(self, name: str, values: Values) -> int:
         if name == "add_event":
@@ -112,7 +112,7 @@ class PostgresDriver:
         return self._connection.execute(self._sql[name], values).rowcount
 
     def listing(self, sql: str, values: Values) -> list[Row]:
-        return self._connection.execute(_bounded(self._spelled("", sql), values), values).fetchall()
+        return self._connection.execute(_inline_limits(self._convert_query("", sql), values), values).fetchall()
 
     def clock(self) -> Values:
         if self._clock is None:
@@ -122,20 +122,20 @@ class PostgresDriver:
 
     # transactions
     def read(self, work: Callable[[Statements], T]) -> T:
-        return self._ridden_out(lambda: work(self))
+        return self._retry(lambda: work(self))
 
     def snapshot(self, work: Callable[[Statements], T]) -> T:
-        def look() -> T:
+        def read() -> T:
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             try:
                 return work(self)
             finally:
                 self._roll_back()
 
-        return self._ridden_out(look)
+        return self._retry(read)
 
     def write(self, work: Callable[[Statements], T]) -> T:
-        return self._ridden_out(lambda: self._transaction(work))
+        return self._retry(lambda: self._transaction(work))
 
     def _transaction(self, work: Callable[[Statements], T]) -> T:
         transaction = self._begin()
@@ -147,13 +147,13 @@ class PostgresDriver:
         try:
             self._connection.execute("COMMIT")
         except psycopg.Error as error:
-            if self._lost(error):
+            if self._is_outage(error):
                 raise _OutcomeUnknown(transaction, self._event, result, error) from error
             raise
         return result
 
     def _begin(self) -> str:
-        """Begin, and learn the transaction's number in the same round trip."""
+        """Begin, and read the transaction's id in the same round trip."""
         self._event = None
         cursor = self._connection.execute("BEGIN; SELECT CAST(pg_current_xact_id() AS TEXT)")
         cursor.nextset()
@@ -166,13 +166,13 @@ class PostgresDriver:
         try:
             self._connection.execute("ROLLBACK")
         except psycopg.OperationalError:
-            self._connection.close()  # the server has rolled back by itself; what went wrong before is the news
+            self._connection.close()  # the server has rolled back by itself; the first error matters
 
     # outages
-    def _ridden_out(self, action: Callable[[], T]) -> T:
-        """Run the action; again after a lost race, or an outage that does not last too long."""
+    def _retry(self, action: Callable[[], T]) -> T:
+        """Run the action; run it again after a lost race or a short outage."""
         with self._lock:
-            patience = _Patience(self._outage)
+            backoff = _Backoff(self._outage)
             while True:
                 try:
                     if self._connection.closed:
@@ -181,43 +181,43 @@ class PostgresDriver:
                 except Again:
                     continue
                 except _RACES as error:
-                    if not patience.pause():
-                        raise self._translated(error) from error
+                    if not backoff.pause():
+                        raise self._translate(error) from error
                 except _OutcomeUnknown as unknown:
-                    if self._was_committed(unknown, patience):
+                    if self._was_committed(unknown, backoff):
                         return unknown.result  # type: ignore[return-value]
                 except psycopg.Error as error:
-                    if not self._lost(error) or not patience.pause():
-                        raise self._translated(error) from error
+                    if not self._is_outage(error) or not backoff.pause():
+                        raise self._translate(error) from error
                     self._connection.close()
 
-    def _was_committed(self, unknown: _OutcomeUnknown, patience: _Patience) -> bool:
-        """Ask a new connection what became of a transaction whose commit got no answer."""
-        while patience.pause():
+    def _was_committed(self, unknown: _OutcomeUnknown, backoff: _Backoff) -> bool:
+        """Ask over a new connection whether a transaction was committed whose commit got no answer."""
+        while backoff.pause():
             try:
                 self._connection.close()
                 self._connection = self._connect()
-                status = self._status(unknown.transaction)
+                status = self._read_transaction_status(unknown.transaction)
                 if status != "in progress":
-                    return status == "committed" and self._is_there(unknown.event)
+                    return status == "committed" and self._has_event(unknown.event)
             except psycopg.Error as error:
-                if not self._lost(error):
-                    raise self._translated(error) from error
-        raise self._translated(unknown.cause) from unknown.cause
+                if not self._is_outage(error):
+                    raise self._translate(error) from error
+        raise self._translate(unknown.cause) from unknown.cause
 
-    def _status(self, transaction: str) -> str | None:
+    def _read_transaction_status(self, transaction: str) -> str | None:
         try:
             row = self._connection.execute(_STATUS, (transaction,)).fetchone()
         except sql_errors.InvalidParameterValue:
-            return None  # "in the future": the server crashed before it had written down that there was one
+            return None  # "in the future": the server crashed before it had recorded the transaction
         return None if row is None else str(row[0])
 
-    def _is_there(self, event: Values | None) -> bool:
-        """After a crash the server gives the numbers of lost transactions out again; a hash is nobody else's."""
+    def _has_event(self, event: Values | None) -> bool:
+        """After a crash the server reuses the ids of lost transactions, but the hash of an event is unique."""
         return event is None or self._connection.execute(_EVENT, event).fetchone() is not None
 
-    def _lost(self, error: psycopg.Error) -> bool:
-        """Whether trying again on a new connection can help."""
+    def _is_outage(self, error: psycopg.Error) -> bool:
+        """Whether a new connection may help."""
         if isinstance(error, _OUTAGES):
             return True
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate is None
@@ -229,16 +229,16 @@ class PostgresDriver:
 
     # schema
     def version(self) -> int:
-        return self.read(_version)
+        return self.read(_read_version)
 
     def migrate(self, version: int, script: str, work: Callable[[Statements], None]) -> bool:
         def apply(_: Statements) -> bool:
             self._connection.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended('jackline.' || current_schema(), 0))"
             )
-            if _version(self) >= version:
+            if _read_version(self) >= version:
                 return False
-            self._connection.execute(named.by_bytes(script).encode())
+            self._connection.execute(queries.by_bytes(script).encode())
             work(self)
             return True
 
@@ -246,7 +246,7 @@ class PostgresDriver:
 
     # upkeep
     def damage(self) -> list[str]:
-        """Pages are the server's business; `pg_amcheck` looks at them."""
+        """Empty: the server checks its own pages, with `pg_amcheck`."""
         return []
 
     def size(self) -> int:
@@ -260,12 +260,12 @@ class PostgresDriver:
         with self._lock:
             self._connection.close()
 
-    def _spelled(self, name: str, sql: str) -> Any:  # noqa: ANN401 - psycopg wants a literal, which a file is not
+    def _convert_query(self, name: str, sql: str) -> Any:  # noqa: ANN401 - psycopg wants a literal, which a file is not
         locked = sql + _LOCKS.get(name[:5], "")
-        return named.with_percent(locked, self._expressions)
+        return queries.with_percent(locked, self._expressions)
 
-    def _translated(self, error: psycopg.Error) -> StoreError:
-        """The error of jackline's tree that says what to do about this one; never with the password."""
+    def _translate(self, error: psycopg.Error) -> StoreError:
+        """The error of jackline for an error of PostgreSQL; never with the password."""
         said = self._address.without_password(" ".join(str(error).split()))
         match error:
             case sql_errors.DiskFull():
@@ -279,8 +279,8 @@ class PostgresDriver:
         return StoreError(f"{self.place}: {said}")
 
 
-class _Patience:
-    """How much longer an outage is ridden out; the pauses grow."""
+class _Backoff:
+    """Growing pauses, until the time limit of an outage."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline: float | None = None
@@ -288,7 +288,7 @@ class _Patience:
         self._next = _PAUSE_SECONDS
 
     def pause(self) -> bool:
-        """Wait a little; False when patience has run out."""
+        """Wait; False when the time limit has passed."""
         now = time.monotonic()
         self._deadline = self._deadline or now + self._seconds
         left = self._deadline - now
@@ -299,11 +299,11 @@ class _Patience:
         return True
 
 
-def _bounded(sql: str, values: Values) -> Any:  # noqa: ANN401 - as above
+def _inline_limits(sql: str, values: Values) -> Any:  # noqa: ANN401 - as above
     """The query with its limits as numbers.
 
-    A limit that it does not know the planner takes for a tenth of the table. It keeps no plan for that, once the table
-    is big, but makes a new one each time, which takes longer than to carry it out.
+    The planner takes an unknown limit for a tenth of the table. On a big table it then makes a new plan each time,
+    which takes longer than the query.
     """
     for name in _LIMITS:
         limit = values.get(name)
@@ -312,7 +312,7 @@ def _bounded(sql: str, values: Values) -> Any:  # noqa: ANN401 - as above
     return sql
 
 
-def _version(statements: Statements) -> int:
+def _read_version(statements: Statements) -> int:
     if statements.one("has_schema", {}) is None:
         return 0
     applied = statements.all("applied_migrations", {})

@@ -1,4 +1,4 @@
-"""The address of a PostgreSQL database: whole for the connection, without its password for people."""
+"""The address of a PostgreSQL database: complete for the connection, without its password for display."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HIDDEN = "***"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a database is."""
+    """The address of a database."""
 
     parts: dict[str, Any]
     shown: str
@@ -24,14 +24,14 @@ class Address:
 
     @classmethod
     def parse(cls, address: str) -> Address:
-        """The parts of a `postgresql://` address; one that cannot be read is not repeated in the error."""
+        """Parse a `postgresql://` address; the error does not repeat an invalid one, which may hold a password."""
         try:
             parts: dict[str, Any] = conninfo.conninfo_to_dict(address)
         except psycopg.ProgrammingError as error:
             hint = "the database's address cannot be read: write postgresql://user:password@host:5432/name"
             raise StoreError(hint) from error
         secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
-        return cls(parts, _shown(parts), (*secrets, *(quote(secret, safe="") for secret in secrets)))
+        return cls(parts, _hide_password(parts), (*secrets, *(quote(secret, safe="") for secret in secrets)))
 
     def without_password(self, text: str) -> str:
         """The text, safe to show."""
@@ -40,7 +40,7 @@ class Address:
         return text
 
 
-def _shown(parts: dict[str, Any]) -> str:
+def _hide_password(parts: dict[str, Any]) -> str:
     user = f"{parts['user']}@" if parts.get("user") else ""
     host = quote(str(parts.get("host") or parts.get("hostaddr") or ""), safe="[]:,.")
     port = f":{parts['port']}" if parts.get("port") else ""

@@ -35,11 +35,17 @@ if TYPE_CHECKING:
     from jackline.domain.secrets import Redactor
     from jackline.domain.tally import Tally
     from jackline.store.contract import Change, NewRun, RunQuery, RunRow, Settlement, Status, Verified
-    from jackline.store.witness import Archive
+    from jackline.store.driver import Driver
+    from jackline.store.verify import Archive
 
 
 class Store(WorkStore, JournalStore, CaseStore, ReportStore, ImportStore, Protocol):
     """The truth: runs here, the agent's own state in `state_protocol`."""
+
+    @property
+    def driver(self) -> Driver:
+        """The connection to the database."""
+        ...
 
     @property
     def secret(self) -> bytes:

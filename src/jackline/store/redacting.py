@@ -1,7 +1,7 @@
-"""What the store frees of secrets before it writes: one function for each kind of write. It reads and writes nothing.
+"""Redacts secrets before a write: one function for each kind of write. It reads and writes nothing.
 
-Ids, keys and words of closed sets are left as they are: they are compared, and hold nothing of anybody's. So is what a
-run needs to be carried out: the proof, the rules, and the words for its agent.
+Ids, keys and words of closed sets stay unchanged: they are compared, and hold no secrets. So does what a run needs to
+be executed: the proof, the rules, and the instructions for its agent.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ def new_run(redactor: Redactor, new: NewRun) -> NewRun:
 
 
 def spec(redactor: Redactor, asked: Spec) -> Spec:
-    """What was asked for; what is kept is also what the agent is given."""
+    """A spec; the agent gets the stored prompt."""
     return asked._replace(prompt=redactor.redact(asked.prompt), job=redactor.redact(asked.job))
 
 
 def change(redactor: Redactor, wanted: Change) -> Change:
-    """What a worker writes."""
+    """A write of a worker."""
     changes = wanted.changes
     return wanted._replace(
         facts=tuple(Fact(fact.kind, redactor.value(dict(fact.data))) for fact in wanted.facts),
-        life=wanted.life and _life(redactor, wanted.life),
-        turn=wanted.turn and _turn(redactor, wanted.turn),
-        check=wanted.check and _check(redactor, wanted.check),
+        life=wanted.life and _redact_life(redactor, wanted.life),
+        turn=wanted.turn and _redact_turn(redactor, wanted.turn),
+        check=wanted.check and _redact_check(redactor, wanted.check),
         health=wanted.health and wanted.health._replace(detail=redactor.redact(wanted.health.detail)),
-        checkpoint=wanted.checkpoint and _checkpoint(redactor, wanted.checkpoint),
-        notice=wanted.notice and _notice(redactor, wanted.notice),
+        checkpoint=wanted.checkpoint and _redact_checkpoint(redactor, wanted.checkpoint),
+        notice=wanted.notice and _redact_notice(redactor, wanted.notice),
         changes=changes and changes._replace(commits=tuple(redactor.redact(one) for one in changes.commits)),
     )
 
 
 def intent(redactor: Redactor, wanted: Intent) -> Intent:
-    """A call that is asked for; its key was made from the whole input."""
+    """The intent of a call; its key was made from the whole input."""
     return wanted._replace(
         input=redactor.json(wanted.input),
         target=redactor.redact(wanted.target),
@@ -56,19 +56,19 @@ def intent(redactor: Redactor, wanted: Intent) -> Intent:
 
 
 def new_case(redactor: Redactor, new: NewCase) -> NewCase:
-    """A case to be begun."""
+    """A case to be started."""
     clean = redactor.value(new.problem._asdict())
     lists = {name: tuple(clean[name]) for name, one in new.problem._asdict().items() if isinstance(one, tuple)}
     return new._replace(request=redactor.redact(new.request), problem=new.problem._replace(**{**clean, **lists}))
 
 
 def entry(redactor: Redactor, added: Entry) -> Entry:
-    """What is written into a case."""
+    """An entry of a case."""
     return added._replace(text=redactor.redact(added.text), data=redactor.value(dict(added.data)))
 
 
 def settlement(redactor: Redactor, told: Settlement) -> Settlement:
-    """What came of a call."""
+    """The outcome of a call."""
     return told._replace(
         output=redactor.redact(told.output),
         external_id=redactor.redact(told.external_id),
@@ -78,17 +78,17 @@ def settlement(redactor: Redactor, told: Settlement) -> Settlement:
 
 
 def new_item(redactor: Redactor, new: NewItem) -> NewItem:
-    """A work item to be put into the queue; its id and kind are compared, and left as they are."""
+    """A work item to be enqueued; its id and kind are compared, and stay unchanged."""
     return new._replace(
         payload=redactor.json(new.payload), notes=redactor.redact(new.notes), question=redactor.redact(new.question)
     )
 
 
-def _life(redactor: Redactor, life: Life) -> Life:
+def _redact_life(redactor: Redactor, life: Life) -> Life:
     return life._replace(detail=redactor.redact(life.detail))
 
 
-def _turn(redactor: Redactor, turn: Turn) -> Turn:
+def _redact_turn(redactor: Redactor, turn: Turn) -> Turn:
     return turn._replace(
         prompt=redactor.redact(turn.prompt),
         detail=redactor.redact(turn.detail),
@@ -96,13 +96,13 @@ def _turn(redactor: Redactor, turn: Turn) -> Turn:
     )
 
 
-def _check(redactor: Redactor, check: Check) -> Check:
+def _redact_check(redactor: Redactor, check: Check) -> Check:
     return check._replace(command=redactor.redact(check.command), output=redactor.redact(check.output))
 
 
-def _checkpoint(redactor: Redactor, checkpoint: Checkpoint) -> Checkpoint:
+def _redact_checkpoint(redactor: Redactor, checkpoint: Checkpoint) -> Checkpoint:
     return checkpoint._replace(life=redactor.json(checkpoint.life), cursor=redactor.json(checkpoint.cursor))
 
 
-def _notice(redactor: Redactor, notice: Notice) -> Notice:
+def _redact_notice(redactor: Redactor, notice: Notice) -> Notice:
     return notice._replace(title=redactor.redact(notice.title), body=redactor.redact(notice.body))

@@ -1,4 +1,4 @@
-"""What dashboards read: bounded look-ups, never over everything."""
+"""Bounded reads for dashboards: no query reads a whole table."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from jackline.store.base import Base
 from jackline.store.driver import Row, clean
 
 
-class Reporting(Base):
-    """The part of the store that dashboards read."""
+class ReportQueries(Base):
+    """Reads for dashboards."""
 
-    def runs_in(self, state: str, limit: int) -> list[RunLine]:
+    def list_runs_in(self, state: str, limit: int) -> list[RunLine]:
         """Runs in a state, newest first."""
         return [RunLine(*row) for row in self._report("report_runs", state=str(state), limit=limit)]
 
-    def runs_waiting(self, reason: str, limit: int) -> list[RunLine]:
-        """Runs that wait for this reason, oldest first."""
+    def list_runs_waiting(self, reason: str, limit: int) -> list[RunLine]:
+        """Runs that wait for a reason, oldest first."""
         found = self._report("report_waiting", state=str(RunState.WAITING), reason=str(reason), limit=limit)
         return [RunLine(*row) for row in found]
 
-    def runs_failed(self, since: int, limit: int) -> list[RunLine]:
+    def list_runs_failed(self, since: int, limit: int) -> list[RunLine]:
         """Runs that failed since a time, newest first."""
         found = self._report("report_failed", state=str(RunState.FAILED), since=since, limit=limit)
         return [RunLine(*row) for row in found]
@@ -32,28 +32,28 @@ class Reporting(Base):
         """How many runs are in a state, counted no further than `most`."""
         return int(self._report("report_count", state=str(state), most=most)[0][0])
 
-    def items_in(self, status: str, limit: int) -> list[ItemLine]:
+    def list_items_in(self, status: str, limit: int) -> list[ItemLine]:
         """Items of a status, oldest first."""
         return [ItemLine(*row) for row in self._report("report_items", status=str(status), limit=limit)]
 
-    def items_dead(self, limit: int) -> list[ItemLine]:
+    def list_dead_items(self, limit: int) -> list[ItemLine]:
         """Dead letters, newest first."""
         return [ItemLine(*row) for row in self._report("report_dead", limit=limit)]
 
-    def kinds_in(self, status: str, most: int, limit: int) -> list[tuple[str, int]]:
+    def count_kinds(self, status: str, most: int, limit: int) -> list[tuple[str, int]]:
         """The kinds of items of a status, and how many of each, counted no further than `most`."""
         found = self._report("report_kinds", status=str(status), most=most, limit=limit)
         return [(kind, int(count)) for kind, count in found]
 
-    def spending(self, first: str, last: str) -> list[Spending]:
-        """What was spent from one day to another, both included."""
+    def list_spending(self, first: str, last: str) -> list[Spending]:
+        """The spending from one day (UTC) to another, both included."""
         return [Spending(*row) for row in self._report("report_spending", first=clean(first), last=clean(last))]
 
-    def newest_events(self, limit: int) -> list[EventLine]:
-        """Events of all streams, newest first, without the talk and the tool calls of agents."""
+    def list_newest_events(self, limit: int) -> list[EventLine]:
+        """Events of all streams, newest first, without the messages and the tool calls of agents."""
         return [EventLine(*row) for row in self._report("report_newest_events", limit=limit)]
 
-    def newest_learnings(self, limit: int) -> list[Learning]:
+    def list_newest_learnings(self, limit: int) -> list[Learning]:
         """Learnings of all cases, newest first."""
         return [learning(row) for row in self._report("report_newest_learnings", limit=limit)]
 
@@ -70,7 +70,7 @@ def learning(row: Row) -> Learning:
 
 
 def object_of(data: str) -> dict[str, Any]:
-    """What was imported, or written by hand, may be anything."""
+    """The JSON object in a text; empty if there is none, because imported data may be anything."""
     try:
         told = json.loads(data)
     except (ValueError, RecursionError):
@@ -79,6 +79,6 @@ def object_of(data: str) -> dict[str, Any]:
 
 
 def text_of(told: dict[str, Any], name: str) -> str:
-    """A text of it; empty if there is none."""
+    """A text field of an object; empty if there is none."""
     value = told.get(name)
     return value if isinstance(value, str) else ""

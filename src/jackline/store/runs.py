@@ -1,31 +1,39 @@
-"""Runs: created once, cancelled by request. Who works on them: `store.leases`; how they are found: `store.finding`."""
+"""Runs: create, cancel, find and list them. Claims and the writes of workers are in `leases`."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jackline.domain.events import GENESIS, Fact
-from jackline.domain.evidence import RECORDS, digest
-from jackline.domain.notices import notice_of
-from jackline.domain.records import Life, Run
+from jackline.domain.ids import as_number
+from jackline.domain.records import Life, Repository, Run
 from jackline.domain.repository import repository_id
-from jackline.domain.states import TERMINAL, RunState
-from jackline.domain.transitions import next_run
+from jackline.domain.states import TERMINAL, CallClass, CallState, RunState
+from jackline.domain.transitions import next_call, next_run
 from jackline.errors import Conflict, Refused
 from jackline.faults import reach
-from jackline.store import leaving, redacting, rows
+from jackline.store import redacting, rows
 from jackline.store.base import Base, add_notice, append, chain_of
-from jackline.store.contract import NewRun
-from jackline.store.driver import Again, Statements, clean
+from jackline.store.contract import RunRow
+from jackline.store.driver import Again, Row, Statements, clean
+
+if TYPE_CHECKING:
+    from jackline.domain.records import Call, Notice
+    from jackline.store.contract import NewRun, RunQuery
+
+_LAST = "\U0010ffff"  # sorts after every other character, byte by byte
+_REPEATS_FREELY = frozenset({CallClass.READ, CallClass.LOCAL})
 
 
 class Runs(Base):
-    """The part of the store that makes runs, and ends those that nobody works on."""
+    """The part of the store that creates runs, finds them, and ends those without a worker."""
 
-    def create_run(self, new: NewRun, at: int) -> tuple[Run, bool]:
-        """The run and whether it is new; Conflict if the id is taken by another request."""
-        clean_run = redacting.new_run(self.redactor, new)
-        made = self._driver.write(lambda statements: self._create(statements, clean_run, at))
+    def create(self, new: NewRun, at: int) -> tuple[Run, bool]:
+        """The run and whether it is new; Conflict if another request has the id, NotFound if the parent is unknown."""
+        redacted = redacting.new_run(self.redactor, new)
+        created = self._driver.write(lambda statements: self._create(statements, redacted, at))
         reach("run.created")
-        return made
+        return created
 
     def _create(self, statements: Statements, new: NewRun, at: int) -> tuple[Run, bool]:
         known = statements.one("get_request", {"id": new.id})
@@ -33,56 +41,196 @@ class Runs(Base):
             if known[0] != clean(new.request):
                 raise Conflict(new.id)
             return self._found(statements, new.id), False
-        run = self._new_run(statements, new, at)
+        lineage = new.id if new.parent is None else self._found(statements, new.parent).lineage
+        run = _build_run(statements, new, lineage, at)
         if statements.run("add_run", rows.run_values(run, new.request)) == 0:
-            raise Again  # the same id was made by somebody else since we looked
+            raise Again  # another process created the same id since we looked
         spec = rows.spec_text(new.spec)
         statements.run("add_spec", {"run_id": run.id, "spec": spec})
-        chain = append(statements, run.id, chain_of(run), (_created(run, spec),), at, "engine")
+        chain = append(statements, run.id, chain_of(run), (_build_created(run, spec),), at, "engine")
         statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
-        self._specs[run.id] = new.spec
+        self._store.cache_spec(run.id, new.spec)
         return run._replace(event_seq=chain.event_seq, chain_head=chain.chain_head), True
 
-    def _new_run(self, statements: Statements, new: NewRun, at: int) -> Run:
-        lineage = new.id if new.parent is None else self._found(statements, new.parent).lineage
-        path = clean(new.repository)
-        repository = repository_id(path)
-        statements.run("add_repository", {"id": repository, "path": path, "at": at})
-        number = (statements.one("take_number", {"id": repository}) or (0,))[0]
-        names = (new.id, number, repository, lineage, new.parent)
-        forked_at = None if new.parent is None else new.forked_at
-        life = Life(agent=new.spec.agent)
-        return Run(*names, new.spec, life, None, 0, GENESIS, at, at, forked_at=forked_at)
-
     def request_cancel(self, run_id: str, at: int, notice_id: str) -> Run:
-        """Ask a running run to stop, or end one that is queued or waiting; Refused by a terminal state."""
+        """Ask a running run to stop, or end one that is queued or waiting, with a notice; a terminal state refuses.
+
+        If the run is ended here, its calls without an outcome are settled: no worker will come back for them.
+        """
         return self._driver.write(lambda statements: self._cancel(statements, run_id, at, notice_id))
 
     def _cancel(self, statements: Statements, run_id: str, at: int, notice_id: str) -> Run:
+        from jackline.domain.notices import notice_of
+        from jackline.store.record_digests import cover, digest_run
+
         run = self._locked(statements, run_id)
-        if run.life.state in TERMINAL:
-            raise Refused(f"run {run_id} is {run.life.state} already: there is nothing to cancel")
-        if run.life.state is RunState.RUNNING and run.life.cancel_requested:
-            return run
-        asked = run.life.state is RunState.RUNNING  # its worker ends it; nobody else may
-        after = run.life.state if asked else next_run(run.life.state, "cancel")
-        fact = Fact("cancel.requested") if asked else Fact(f"run.{after}", {"by": "request"})
-        left = () if asked else leaving.settle_open(statements, run_id, at)
-        chain = append(statements, run_id, chain_of(run), (*left, fact), at, "person")
-        values = {"id": run_id, "state": str(run.life.state), "to": str(after), "at": at, **chain._asdict()}
-        statements.run("ask_cancel" if asked else "end_idle", values)
+        state = after = run.life.state
+        if state in TERMINAL:
+            raise Refused(f"run {run_id} is {state} already: there is nothing to cancel")
+        if state is RunState.RUNNING:  # only its worker may end it
+            if run.life.cancel_requested:
+                return run
+            query = "request_cancel"
+            facts: tuple[Fact, ...] = (Fact("cancel.requested"),)
+        else:
+            query, after = "cancel_idle_run", next_run(state, "cancel")
+            life = run.life._replace(state=after, reason=None, wake_at=None)
+            ended = Fact(f"run.{after}", {"by": "request"})
+            settled = _settle_open_calls(statements, run_id, at)
+            facts = cover((*settled, ended), digest_run(run._replace(life=life, finished_at=at)))
+        chain = append(statements, run_id, chain_of(run), facts, at, "person")
+        statements.run(query, {"id": run_id, "state": str(state), "to": str(after), "at": at, **chain._asdict()})
         run = self._found(statements, run_id)
         notice = notice_of(notice_id, run_id, run.spec, run.life, at)
         if notice is not None:
-            add_notice(statements, leaving.told(statements, notice), run.chain_head)
+            add_notice(statements, _mention_open_effects(statements, notice), run.chain_head)
         return run
 
+    def get(self, run_id: str) -> Run | None:
+        """One run by its whole id."""
 
-def _created(run: Run, spec: str) -> Fact:
-    """With the digest of the spec: a policy that was altered after the run began is seen.
+        def read(statements: Statements) -> Run | None:
+            row = statements.one("get_run", {"id": clean(run_id)})
+            return None if row is None else self._to_run(statements, clean(run_id), row)
 
-    And with the records that are written along with it, of which there are none: those that come later will be named.
-    """
+        return self._driver.read(read)
+
+    def find_matching(self, text: str, repository: str | None, limit: int = 10) -> list[RunRow]:
+        """Runs whose id is `text`; else whose number (`#12`) it is in the repository; else whose id begins so.
+
+        `repository` is the id of one (`domain.repository`); without it no number is looked for.
+        """
+        wanted, number = clean(text), as_number(clean(text))
+
+        def read(statements: Statements) -> list[Row]:
+            found = statements.all("find_run", {"id": wanted})
+            if not found and number is not None and repository is not None:
+                found = statements.all("find_number", {"repository": repository, "number": number})
+            if not found and wanted:
+                found = statements.all("find_prefix", {"low": wanted, "high": wanted + _LAST, "limit": limit})
+            return found
+
+        return [RunRow(*row) for row in self._driver.read(read)]
+
+    def list_page(self, query: RunQuery) -> list[RunRow]:
+        """Newest first; the cost does not grow with the number of runs."""
+        sql, values = build_listing(query)
+        return [RunRow(*row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
+
+    def list_repositories(self) -> list[Repository]:
+        """Every repository in which a run was created."""
+        return [Repository(*row) for row in self._all("all_repositories", {})]
+
+    def list_ancestors(self, run_id: str) -> list[tuple[str, int | None]]:
+        """The runs that this one was forked from, nearest first, each with the last step that the fork knows."""
+        return [(parent, step) for parent, step in self._all("ancestors", {"run_id": clean(run_id)})]
+
+
+def _build_run(statements: Statements, new: NewRun, lineage: str, at: int) -> Run:
+    path = clean(new.repository)
+    repository = repository_id(path)
+    statements.run("add_repository", {"id": repository, "path": path, "at": at})
+    number = (statements.one("take_number", {"id": repository}) or (0,))[0]
+    forked_at = None if new.parent is None else new.forked_at
+    names = (new.id, number, repository, lineage, new.parent)
+    return Run(*names, new.spec, Life(agent=new.spec.agent), None, 0, GENESIS, at, at, forked_at=forked_at)
+
+
+def _build_created(run: Run, spec: str) -> Fact:
+    """The first event of a run. The digest of the spec shows a policy that was altered after the run began."""
+    from jackline.store.record_digests import RECORDS, digest_run, digest_text
+
     data = {"number": run.number, "agent": run.spec.agent, "task": run.spec.task, "parent": run.parent}
     fork = {} if run.forked_at is None else {"forked_at": run.forked_at, "lineage": run.lineage}
-    return Fact("run.created", {**data, **fork, "spec": digest(spec), RECORDS: {}})
+    return Fact("run.created", {**data, **fork, "spec": digest_text(spec), RECORDS: digest_run(run)})
+
+
+# calls without an outcome, when their run is cancelled
+
+
+def _read_open_calls(statements: Statements, run_id: str) -> list[Call]:
+    from jackline.store.calls import WORDS
+
+    return [rows.to_call(row) for row in statements.all("open_calls", {**WORDS, "run_id": run_id})]
+
+
+def _settle_open_calls(statements: Statements, run_id: str, at: int) -> tuple[Fact, ...]:
+    """Settle the calls that are still prepared: one that may have happened is in doubt, the rest are given up."""
+    from jackline.store.ledger import build_outcome
+    from jackline.store.ledger_events import build_settled
+
+    facts = []
+    for call in _read_open_calls(statements, run_id):
+        if call.state is CallState.PREPARED:
+            state = next_call(call.state, "abandon" if call.call_class in _REPEATS_FREELY else "doubt")
+            ended = None if state is CallState.IN_DOUBT else at
+            settled = call._replace(state=state, reason="its run was cancelled", finished_at=ended)
+            statements.run("settle_call", build_outcome(settled, call.state))
+            facts.append(build_settled(settled, "cancel"))
+    return tuple(facts)
+
+
+def _mention_open_effects(statements: Statements, notice: Notice) -> Notice:
+    """The notice of the run's end, with the number of effects whose outcome is unknown."""
+    count = sum(call.call_class is CallClass.EFFECT for call in _read_open_calls(statements, notice.run_id))
+    if not count:
+        return notice
+    stay = f"{count} effect stays" if count == 1 else f"{count} effects stay"
+    line = f"{stay} in doubt: jackline receipts {notice.run_id}"
+    return notice._replace(body=f"{notice.body}\n{line}" if notice.body else line)
+
+
+# the list of runs
+
+_PLACE = "runs.id AS id, runs.created_at AS created_at"
+# From the few runs of the session to their rows, never through all the newest runs until one of them fits.
+_FROM_SESSION = "sessions CROSS JOIN runs"
+
+
+def build_listing(query: RunQuery) -> tuple[str, dict[str, object]]:
+    """The SQL of a page of the list, and its parameters.
+
+    Every part reads one index from its newest end and stops after a page, so that the cost does not grow with the
+    number of runs. Several states are several parts that are merged: `IN (...)` would sort everything that matches.
+    """
+    values: dict[str, object] = {"limit": max(0, query.limit)}
+    shared = _build_conditions(query, values)
+    states = {f"state_{place}": str(state) for place, state in enumerate(dict.fromkeys(query.states))}
+    build_part = _build_part if query.session is None else _build_session_part
+    parts = [build_part([*shared, f"runs.state = :{name}"]) for name in states]
+    found = " UNION ALL ".join(parts) or build_part(shared)
+    return (
+        f"SELECT {', '.join(rows.columns('listed'))} FROM ("  # noqa: S608 - values are parameters
+        f"SELECT id FROM ({found}) AS merged ORDER BY created_at DESC, id DESC LIMIT :limit) AS found "
+        "JOIN runs ON runs.id = found.id JOIN repositories AS places ON places.id = runs.repository "
+        "ORDER BY runs.created_at DESC, runs.id DESC"
+    ), values | states
+
+
+def _build_part(conditions: list[str]) -> str:
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    order = "ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit"
+    return f"SELECT id, created_at FROM (SELECT {_PLACE} FROM runs{where} {order}) AS part"  # noqa: S608
+
+
+def _build_session_part(conditions: list[str]) -> str:
+    return f"SELECT DISTINCT {_PLACE} FROM {_FROM_SESSION} WHERE {' AND '.join(conditions)}"  # noqa: S608
+
+
+def _build_conditions(query: RunQuery, values: dict[str, object]) -> list[str]:
+    conditions = []
+    for name in ("agent", "task", "repository"):
+        value = getattr(query, name)
+        if value is not None:
+            conditions.append(f"runs.{name} = :{name}")
+            values[name] = clean(value)
+    if query.session is not None:
+        conditions.append("sessions.session = :session AND runs.id = sessions.run_id")
+        values["session"] = clean(query.session)
+    if query.since is not None:
+        conditions.append("runs.created_at >= :since")
+        values["since"] = query.since
+    if query.before is not None:
+        conditions.append("(runs.created_at, runs.id) < (:before_at, :before_id)")
+        values["before_at"], values["before_id"] = query.before
+    return conditions

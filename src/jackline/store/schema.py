@@ -1,4 +1,4 @@
-"""Numbered migrations: which there are, which a database has, how it gets the rest. The SQL is in files."""
+"""Numbered migrations: lists them, and applies those that a database lacks. The SQL is in files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jackline.store.driver import Driver, Statements
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
 _SECRET_BYTES = 32
-# A worker of the version before lives through the upgrade of a shared database; a file has one program.
+# A worker of the previous version survives the upgrade of a shared database; a file has one program.
 _NEWER_TOLERATED = {"sqlite": 0, "postgres": 1}
 
 
 class Migration(NamedTuple):
-    """One numbered change of the schema; the second part is for one backend only."""
+    """One numbered change of the schema; the second file is for one backend only."""
 
     version: int
     name: str
@@ -25,23 +25,23 @@ class Migration(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it does."""
+        """Its SQL."""
         return "\n".join(_read(path) for path in self.paths if os.path.exists(path))
 
     @property
     def checksum(self) -> str:
-        """Changes when a file that databases were already made from is edited."""
+        """Changes if a file is edited that databases were made from already."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def migrations(backend: str) -> list[Migration]:
-    """All of them, in order."""
-    return [_migration(stem, backend) for stem in sorted(_stems())]
+    """All migrations, in order."""
+    return [_build_migration(stem, backend) for stem in sorted(_list_stems())]
 
 
 def latest() -> int:
-    """The version that this jackline knows."""
-    return max(int(stem[:4]) for stem in _stems())
+    """The newest version of the schema that this jackline knows."""
+    return max(int(stem[:4]) for stem in _list_stems())
 
 
 def ensure(driver: Driver) -> None:
@@ -61,10 +61,9 @@ def refuse_newer(driver: Driver, version: int, known: int) -> None:
 
 
 def migrate(driver: Driver, at: int, upto: int | None = None) -> list[str]:
-    """Apply what is missing; the names of what was applied.
+    """Apply the missing migrations; returns their names.
 
-    Each in a transaction of its own, but all in one where nothing is there yet: who looks meanwhile never finds a
-    database that is half made.
+    Each runs in its own transaction. In a new database all run in one, so that no reader finds it half made.
     """
     version, known = driver.version(), latest()
     refuse_newer(driver, version, known)
@@ -75,7 +74,7 @@ def migrate(driver: Driver, at: int, upto: int | None = None) -> list[str]:
 
 
 def verify(driver: Driver) -> None:
-    """MigrationChanged if a file is no longer what the database was made from."""
+    """MigrationChanged if a file differs from the one that the database was made from."""
     if driver.version() == 0:
         return
     known = {one.version: one for one in migrations(driver.backend)}
@@ -85,39 +84,39 @@ def verify(driver: Driver) -> None:
 
 
 def pending(driver: Driver) -> tuple[str, ...]:
-    """The names of what is missing."""
+    """The names of the missing migrations."""
     version = driver.version()
     return tuple(label(one) for one in migrations(driver.backend) if one.version > version)
 
 
 def label(one: Migration) -> str:
-    """The number and the name."""
+    """The number and the name, such as 0001_runs."""
     return f"{one.version:04d}_{one.name}"
 
 
 def _apply(driver: Driver, step: list[Migration], at: int) -> bool:
-    def note(statements: Statements) -> None:
+    def record(statements: Statements) -> None:
         for one in step:
             values = {"version": one.version, "name": one.name, "checksum": one.checksum, "at": at}
             statements.run("add_migration", values)
-        _make_instance(statements)
+        _add_instance(statements)
 
-    return driver.migrate(step[-1].version, "\n".join(one.text for one in step), note)
+    return driver.migrate(step[-1].version, "\n".join(one.text for one in step), record)
 
 
-def _make_instance(statements: Statements) -> None:
-    """The secret and the name of this instance; made once, and by nobody but the first migration."""
+def _add_instance(statements: Statements) -> None:
+    """The secret and the id of this instance; only the first migration makes them."""
     statements.run("add_instance_value", {"name": "secret", "value": os.urandom(_SECRET_BYTES).hex()})
     statements.run("add_instance_value", {"name": "id", "value": os.urandom(8).hex()})
 
 
-def _stems() -> list[str]:
-    """The files that both backends read, such as 0001_runs, without their ending."""
+def _list_stems() -> list[str]:
+    """The names of the files that both backends read, such as 0001_runs, without their suffix."""
     parted = (name.split(".") for name in os.listdir(FOLDER))
     return [stem for stem, *rest in parted if rest == ["sql"] and stem[:4].isdigit()]
 
 
-def _migration(stem: str, backend: str) -> Migration:
+def _build_migration(stem: str, backend: str) -> Migration:
     number, _, name = stem.partition("_")
     path = os.path.join(FOLDER, stem)
     return Migration(int(number), name, (f"{path}.sql", f"{path}.{backend}.sql"))

@@ -1,4 +1,4 @@
-"""The SQLite driver: one file, WAL, every commit on disk before it counts. It knows SQL only by name."""
+"""The SQLite driver: one file in WAL mode; a commit returns when it is on disk. It knows SQL only by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from operator import itemgetter
 from typing import Any
 
 from jackline.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
-from jackline.store import named, sqlite_file
+from jackline.store import queries, sqlite_file
 from jackline.store.driver import Again, Clock, Row, Statements, T, Values
 from jackline.store.gate_file import GateFile
 
-_BUSY_SECONDS = 10.0  # only a safety net: the gate file already lets one writer in at a time
+_BUSY_SECONDS = 10.0  # a safety net only: the gate file admits one writer at a time
 _CONNECTION: dict[str, Any] = {
     "uri": True,
     "timeout": _BUSY_SECONDS,
@@ -25,17 +25,17 @@ _CONNECTION: dict[str, Any] = {
 
 
 def boot_clock() -> tuple[str, int]:
-    """The lease clock of one host: nobody can set it, and it counts sleep."""
+    """The lease clock of one host: it cannot be set, and it counts sleep."""
     from jackline import clock
 
-    return _boot_id(), clock.boot_ms()
+    return _read_boot_id(), clock.boot_ms()
 
 
 _known_boot: list[str] = []
 
 
-def _boot_id() -> str:
-    """Read once: a process does not outlive its boot."""
+def _read_boot_id() -> str:
+    """Read once, because a process does not outlive its boot."""
     from jackline import clock
 
     if not _known_boot:
@@ -44,16 +44,16 @@ def _boot_id() -> str:
 
 
 class SqliteDriver:
-    """One connection, shared by the threads of a process; reads wait for no writer of another one."""
+    """One connection, shared by the threads of a process; reads do not wait for writers of other processes."""
 
     backend = "sqlite"
 
     def __init__(self, path: str, *, create: bool, read_only: bool = False, clock: Clock | None = None) -> None:
         self.place = path
         self._clock = clock or boot_clock
-        self._sql = named.Spelled(named.load(self.backend), _spelled)
+        self._sql = queries.Spelled(queries.load(self.backend), _convert_query)
         self._gate = GateFile(path + ".gate")
-        # Two locks, so that a thread that waits for the gate file does not stop those that read.
+        # Two locks, so that a thread that waits for the gate file does not block readers.
         self._writer = threading.RLock()
         self._lock = threading.RLock()
         self._connection = self._open(create=create, read_only=read_only)
@@ -88,14 +88,14 @@ class SqliteDriver:
                 raise translated(error, self.place) from error
 
     def snapshot(self, work: Callable[[Statements], T]) -> T:
-        def look(_: Statements) -> T:
+        def read(_: Statements) -> T:
             self._connection.execute("BEGIN")
             try:
                 return work(self)
             finally:
                 self._connection.execute("ROLLBACK")
 
-        return self.read(look)
+        return self.read(read)
 
     def write(self, work: Callable[[Statements], T]) -> T:
         with self._writer:
@@ -143,7 +143,7 @@ class SqliteDriver:
     def damage(self) -> list[str]:
         with self._lock:
             try:
-                return _damage(self._connection)
+                return _check_integrity(self._connection)
             except sqlite3.DatabaseError as error:
                 return [f"{self.place}: {error}"]
 
@@ -183,16 +183,16 @@ class SqliteDriver:
         if not read_only and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._gate.enter()
             try:
-                # The mark first: it must stand in the file itself before the write-ahead log takes over.
+                # The mark first: it must be in the file itself before the write-ahead log takes over.
                 connection.execute(f"PRAGMA application_id = {sqlite_file.MARK}")
                 connection.execute("PRAGMA journal_mode = WAL")
             finally:
                 self._gate.leave()
 
 
-def _spelled(_name: str, sql: str) -> tuple[str, Callable[[Values], tuple[object, ...]]]:
-    """A query, and what picks its parameters from the values."""
-    marked, names = named.with_marks(sql)
+def _convert_query(_name: str, sql: str) -> tuple[str, Callable[[Values], tuple[object, ...]]]:
+    """A query with question marks, and the function that picks its parameters from the values."""
+    marked, names = queries.with_marks(sql)
     match names:
         case ():
             return marked, lambda _: ()
@@ -201,7 +201,7 @@ def _spelled(_name: str, sql: str) -> tuple[str, Callable[[Values], tuple[object
     return marked, itemgetter(*names)
 
 
-def _damage(connection: sqlite3.Connection) -> list[str]:
+def _check_integrity(connection: sqlite3.Connection) -> list[str]:
     pages = [row[0] for row in connection.execute("PRAGMA integrity_check")]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     found = [] if pages == ["ok"] else pages
@@ -209,7 +209,7 @@ def _damage(connection: sqlite3.Connection) -> list[str]:
 
 
 def translated(error: sqlite3.Error, place: str) -> StoreError:
-    """The error of jackline's tree that says what to do about this one."""
+    """The error of jackline for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", None)
     match None if code is None else code & 0xFF:
         case sqlite3.SQLITE_FULL:

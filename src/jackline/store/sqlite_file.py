@@ -1,4 +1,4 @@
-"""The file under the SQLite driver: made private, judged before SQLite may touch it, copied whole. No SQL."""
+"""The database file of SQLite: created private, checked before SQLite opens it, copied atomically. No SQL."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ _NETWORK = ("nfs", "cifs", "smb", "fuse.sshfs")
 
 
 # close(2) of any descriptor of a file drops every POSIX lock that the process holds on it, SQLite's own among them:
-# another process would then take away the log that we write to. So a database that is open here is not opened by hand.
-_one_at_a_time = threading.Lock()
+# another process could then remove the log that we write to. So a database that is open here is never opened by hand.
+_opening_lock = threading.Lock()
 _open_here: dict[int, tuple[int, int]] = {}  # by connection: which file it has open
 
 
 def connect(path: str, *, create: bool, read_only: bool, **settings: Any) -> sqlite3.Connection:  # noqa: ANN401
-    """A connection to a file that was judged first, unless a connection of this process has it open already."""
-    with _one_at_a_time:
-        address = _prepare(path, create=create, read_only=read_only)
+    """A connection to a file that is checked first, unless this process has it open already."""
+    with _opening_lock:
+        address = _prepare_file(path, create=create, read_only=read_only)
         connection: sqlite3.Connection = sqlite3.connect(address, **settings)
-        _open_here[id(connection)] = _identity(path)
+        _open_here[id(connection)] = _identify(path)
         return connection
 
 
 def disconnect(connection: sqlite3.Connection) -> None:
-    """Close a connection that `connect` gave."""
-    with _one_at_a_time:
+    """Close a connection that `connect` returned."""
+    with _opening_lock:
         connection.close()
         _open_here.pop(id(connection), None)
 
 
 def is_marked(path: str) -> bool:
-    """Whether the file is a jackline database, damaged or not; nothing is opened if this process has it open."""
-    with _one_at_a_time:
+    """Whether the file is a jackline database, damaged or not; it is not opened if this process has it open."""
+    with _opening_lock:
         if not os.path.isfile(path):
             return False
-        if _identity(path) in _open_here.values():
+        if _identify(path) in _open_here.values():
             return True
         try:
             with open(path, "rb") as file:
                 header = file.read(_HEADER_BYTES)
         except OSError:
             return False
-    return header.startswith(_MAGIC) and _marked(header)
+    return header.startswith(_MAGIC) and _has_mark(header)
 
 
-def _identity(path: str) -> tuple[int, int]:
+def _identify(path: str) -> tuple[int, int]:
     about = os.stat(path)
     return about.st_dev, about.st_ino
 
 
-def _prepare(path: str, *, create: bool, read_only: bool) -> str:
-    """The address under which SQLite may open the file; an error, and an untouched file, if it must not."""
+def _prepare_file(path: str, *, create: bool, read_only: bool) -> str:
+    """The address under which SQLite may open the file; an error, and an untouched file, if it must not be opened."""
     folder = os.path.dirname(os.path.abspath(path))
     if create:
-        _make(folder, path)
-    if not (os.path.exists(path) and _identity(path) in _open_here.values()):
-        _judge(path)
+        _create_file(folder, path)
+    if not (os.path.exists(path) and _identify(path) in _open_here.values()):
+        _check_header(path)
     if not read_only:
         _refuse_network(folder)
         if not os.access(folder, os.W_OK):
@@ -86,7 +86,7 @@ def backup(connection: sqlite3.Connection, path: str) -> None:
         try:
             connection.backup(copy)
             if copy.execute("PRAGMA quick_check").fetchone()[0] != "ok":
-                raise StoreCorrupt("the database")  # a faithful copy of the damage is no backup
+                raise StoreCorrupt("the database")  # a copy of the damage is not a backup
         finally:
             copy.close()
         _flush(unfinished)
@@ -124,7 +124,7 @@ def network_type(folder: str, mounts: str) -> str | None:
     return kind if kind.startswith(_NETWORK) else None
 
 
-def _make(folder: str, path: str) -> None:
+def _create_file(folder: str, path: str) -> None:
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
         if not os.path.exists(path):
@@ -133,10 +133,10 @@ def _make(folder: str, path: str) -> None:
         raise StoreReadOnly(f"{path}: {error.strerror}") from error
 
 
-def _judge(path: str) -> None:
-    """Read the header ourselves: SQLite would write to a foreign file, or recover a damaged one, unasked."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
-        raise StoreError(f"{path} is no regular file: move it away, or name another home")
+def _check_header(path: str) -> None:
+    """Read the header first: SQLite would write to a foreign file, or recover a damaged one, without asking."""
+    if os.path.exists(path) and not os.path.isfile(path):  # opening a pipe would block
+        raise StoreError(f"{path} is not a regular file: move it away, or name another home")
     try:
         with open(path, "rb") as file:
             header = file.read(_HEADER_BYTES)
@@ -144,16 +144,16 @@ def _judge(path: str) -> None:
         raise StoreError(f"there is no database at {path} yet: `jackline run` makes one") from None
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
-    if header and not (header.startswith(_MAGIC) and _MARK_AT.stop <= len(header) and _marked(header)):
+    if header and not (header.startswith(_MAGIC) and _MARK_AT.stop <= len(header) and _has_mark(header)):
         raise StoreCorrupt(path)
 
 
-def _marked(header: bytes) -> bool:
+def _has_mark(header: bytes) -> bool:
     return int.from_bytes(header[_MARK_AT], "big") == MARK
 
 
 def _refuse_network(folder: str) -> None:
-    # A disk has a major number; only network, memory and stacked file systems have none, and need a closer look.
+    # A disk has a major number; network, memory and stacked file systems have none, and need a closer look.
     if sys.platform != "linux" or os.major(os.stat(folder).st_dev) != 0:
         return
     with open("/proc/mounts", encoding="utf-8", errors="surrogateescape") as file:

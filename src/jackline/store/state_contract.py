@@ -1,4 +1,4 @@
-"""What is asked of a store about the agent's own state: small values. What it can do with them: `state_protocol`."""
+"""Requests and queries about work items, cases and the timeline."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from jackline.domain.case import Problem
 
-JOURNAL = "journal:"  # the stream of events that belong to no run, no item and no case
+JOURNAL = "journal:"  # the stream of events that belong to no run, item or case
 
 
 class NewItem(NamedTuple):
-    """An item to be put into the queue."""
+    """An item to enqueue."""
 
     id: str
     kind: str
@@ -22,7 +22,7 @@ class NewItem(NamedTuple):
     priority: int = 0
     max_attempts: int = MOST_ATTEMPTS
     notes: str = ""
-    question: str = ""  # with one, the item waits for a person from the beginning
+    question: str = ""  # with a question, the item waits for a person from the beginning
 
 
 class ItemQuery(NamedTuple):
@@ -36,7 +36,7 @@ class ItemQuery(NamedTuple):
 
 
 class TimelineQuery(NamedTuple):
-    """Which events of the timeline to read: all but a run's own `agent.*` and `call.*`."""
+    """Which events of the timeline to read: all except the `agent.*` and `call.*` of runs."""
 
     after: tuple[int, str, int] | None = None  # (at, stream, seq): only later ones, oldest first
     since: int | None = None  # a time: only from then on
@@ -44,14 +44,14 @@ class TimelineQuery(NamedTuple):
     kind: str = ""  # its beginning
     actor: str = ""
     stream: str = ""
-    text: str = ""  # somewhere in kind, actor or data, in whatever case of ASCII letters
+    text: str = ""  # in kind, actor or data; the case of ASCII letters is ignored
     limit: int = 50
     newest_first: bool = True
-    whole: bool = False  # with a stream: also what a run keeps out of the timeline
+    whole: bool = False  # with a stream: also the events that the timeline leaves out
 
 
 class NewCase(NamedTuple):
-    """A case to be begun; if the id is taken, the store adds a number to it."""
+    """A case to start; if the id is taken, the store adds a number to it."""
 
     id: str
     repository: str

@@ -1,4 +1,4 @@
-"""What can be read of work items, and how they become rows and records. It changes nothing."""
+"""Reads of work items, and their conversion from and to rows. It changes nothing."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from jackline.store.state_contract import ItemQuery
 
 _UNFINISHED = tuple(one for one in WorkStatus if one not in WORK_ENDED)
 WORDS = {str(one): str(one) for one in _UNFINISHED}
-_MOST_PARTS = 300  # of a query: SQLite joins no more than 500
+_MOST_PARTS = 300  # of a query: SQLite merges no more than 500
 _NEWEST = "ORDER BY created_at DESC, id DESC LIMIT :limit"
-_NO_STATUS = ""  # that an item can have
+_NO_STATUS = ""  # that no item has
 
 
-class WorkReading(Base):
-    """The part of the store that looks into the queue."""
+class WorkItems(Base):
+    """Reads of work items."""
 
-    def item(self, item_id: str) -> WorkItem | None:
+    def get(self, item_id: str) -> WorkItem | None:
         """One item by its whole id."""
         row = self._driver.read(lambda statements: statements.one("get_item", {"id": clean(item_id)}))
         return None if row is None else to_item(row)
 
-    def items(self, query: ItemQuery) -> list[WorkItem]:
-        """Newest first; costs the same however many there are."""
-        sql, values = listing(query)
+    def list_page(self, query: ItemQuery) -> list[WorkItem]:
+        """Newest first; the cost does not grow with the number of items."""
+        sql, values = build_listing(query)
         return [to_item(row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
 
-    def unfinished_items(self, older_than: int, limit: int = 1000, *, given_up_only: bool = False) -> list[WorkItem]:
-        """What a host replays at its start, oldest first: what is pending, and what is in flight but given up."""
+    def list_unfinished(self, older_than: int, limit: int = 1000, *, given_up_only: bool = False) -> list[WorkItem]:
+        """The items that a host replays at its start, oldest first: the pending, and the abandoned ones in flight.
+
+        An item is abandoned if its lease ran out or it was not touched since `older_than`.
+        """
         values = {**WORDS, "older_than": older_than, "limit": max(0, limit)}
         if given_up_only:
             values["pending"] = _NO_STATUS
         found = self._driver.read(lambda one: one.all("unfinished_items", {**values, **one.clock()}))
         return [to_item(row) for row in found]
 
-    def item_counts(self) -> list[tuple[str, str, int]]:
-        """(kind, status, how many) of what is pending, in flight or waiting for a person."""
+    def count_open(self) -> list[tuple[str, str, int]]:
+        """(kind, status, count) of the items that are pending, in flight or waiting for a person."""
         counts = self._driver.snapshot(lambda one: [(word, one.all("count_items", {"status": word})) for word in WORDS])
         return [(kind, status, count) for status, found in counts for kind, count in found]
 
@@ -57,17 +60,17 @@ def item_values(item: WorkItem) -> dict[str, Any]:
     return {**plain(item), "dead": int(item.dead)}
 
 
-def listing(query: ItemQuery) -> tuple[str, dict[str, object]]:
+def build_listing(query: ItemQuery) -> tuple[str, dict[str, object]]:
     """The query of a page and its parameters: parts that each read one index from its newest end, merged."""
     values: dict[str, object] = {"limit": max(0, query.limit)}
-    shared = _shared(query, values)
-    statuses = _named("status", query.statuses, values) or [None]
-    kinds = _named("kind", query.kinds, values) or [None]
+    shared = _build_shared(query, values)
+    statuses = _add_words("status", query.statuses, values) or [None]
+    kinds = _add_words("kind", query.kinds, values) or [None]
     if len(statuses) * len(kinds) > _MOST_PARTS:
-        raise UsageError(f"so many kinds cannot be listed at once: name at most {_MOST_PARTS // len(statuses)}")
+        raise UsageError(f"too many kinds: name at most {_MOST_PARTS // len(statuses)}")
     led = query.owner is not None
     parts = [
-        _part([*shared, *_places(status, kind, str(values.get(status or "")), led=led)])
+        _build_part([*shared, *_build_filters(status, kind, str(values.get(status or "")), led=led)])
         for status in statuses
         for kind in kinds
     ]
@@ -75,13 +78,13 @@ def listing(query: ItemQuery) -> tuple[str, dict[str, object]]:
     return f"SELECT {', '.join(columns('item'))} FROM ({merged}) AS merged {_NEWEST}", values  # noqa: S608
 
 
-def _named(column: str, wanted: tuple[str, ...], values: dict[str, object]) -> list[str | None]:
+def _add_words(column: str, wanted: tuple[str, ...], values: dict[str, object]) -> list[str | None]:
     named = {f"{column}_{place}": clean(str(one)) for place, one in enumerate(dict.fromkeys(wanted))}
     values |= named
     return list(named)
 
 
-def _shared(query: ItemQuery, values: dict[str, object]) -> list[str]:
+def _build_shared(query: ItemQuery, values: dict[str, object]) -> list[str]:
     conditions = []
     if query.owner is not None:
         values["owner"] = clean(query.owner)
@@ -92,7 +95,7 @@ def _shared(query: ItemQuery, values: dict[str, object]) -> list[str]:
     return conditions
 
 
-def _places(status: str | None, kind: str | None, wanted: str, *, led: bool) -> list[str]:
+def _build_filters(status: str | None, kind: str | None, wanted: str, *, led: bool) -> list[str]:
     """The conditions on status and kind; only one column leads, so that its index gives the order.
 
     `|| ''` keeps the other column's index out. Of what is unfinished there is little, so its status leads.
@@ -107,6 +110,6 @@ def _places(status: str | None, kind: str | None, wanted: str, *, led: bool) -> 
     return found
 
 
-def _part(conditions: list[str]) -> str:
+def _build_part(conditions: list[str]) -> str:
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT * FROM (SELECT {', '.join(columns('item'))} FROM work_items{where} {_NEWEST}) AS part"  # noqa: S608

@@ -51,5 +51,7 @@ def _tell(run_id: str, found: Verified, out: Output) -> None:
     compared = ", ".join(pluralize(count, word) for count, word in counts)
     agree = "agrees" if found.heads == 1 else "agree"
     out.line(f"run {run_id} is whole: {compared}; {pluralize(found.heads, 'notice')} {agree}")
+    if found.uncovered:
+        out.line(f"  not covered: {pluralize(found.uncovered, 'row')} of an older jackline, without a digest")
     out.line(f"  head {found.chain_head}")
     out.line("  a head that is kept elsewhere shows that nobody wrote all of it anew: --head")

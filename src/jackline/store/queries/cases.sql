@@ -10,7 +10,7 @@ SELECT {case} FROM cases WHERE id = :id
 -- name: find_case_prefix
 SELECT {case} FROM cases WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
 
--- What stands after the first condition is a filter on the way through the index, newest first.
+-- The conditions after the first filter on the way through the index, newest first.
 -- name: newest_cases
 SELECT {case} FROM cases WHERE (created_at, id) < (:before_at, :before_id)
 AND (:status = '' OR status = :status)
@@ -26,7 +26,7 @@ SELECT {case} FROM cases WHERE run_id = :run_id AND (created_at, id) < (:before_
 AND (:status = '' OR status = :status) AND (:repository = '' OR repository = :repository)
 ORDER BY created_at DESC, id DESC LIMIT :limit
 
--- The case is locked meanwhile, so the numbers that it gives out are nobody else's.
+-- The case is locked meanwhile, so its numbers are unique.
 -- name: move_case
 UPDATE cases SET hypotheses = hypotheses + :hypothesis, evidence = evidence + :evidence,
     commands = commands + :command, learnings = learnings + :learning,
@@ -47,7 +47,7 @@ SELECT case_id FROM active_cases WHERE place = :place
 -- name: get_active_case
 SELECT {case} FROM cases WHERE id = (SELECT case_id FROM active_cases WHERE place = :place)
 
--- Changes nothing if the place has got another case since it was looked at.
+-- Changes nothing if another case became active in the place since it was read.
 -- name: set_active_case
 INSERT INTO active_cases (place, case_id, at) VALUES (:place, :case_id, :at)
 ON CONFLICT (place) DO UPDATE SET case_id = excluded.case_id, at = excluded.at WHERE active_cases.case_id = :seen

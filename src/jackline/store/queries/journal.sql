@@ -12,5 +12,5 @@ WHERE name = :id AND event_seq = :after
 SELECT event_seq, chain_head FROM work_items WHERE id = :id
 
 -- name: move_item_chain
--- An event that somebody adds is no change of the item: `updated_at` says when its holder last did something.
+-- An added event does not change the item: `updated_at` is the time of its holder's last action.
 UPDATE work_items SET event_seq = :event_seq, chain_head = :chain_head WHERE id = :id AND event_seq = :after

@@ -25,13 +25,13 @@ UPDATE runs SET lease_boot = :clock_boot, lease_until = CAST(:clock_now AS BIGIN
 WHERE id = :id AND owner = :owner AND token = :token AND state = :running
 RETURNING cancel_requested
 
--- name: cancel_wanted
+-- name: get_cancel_requested
 SELECT cancel_requested FROM runs WHERE id = :id
 
--- name: note_warden
+-- name: set_warden
 UPDATE attempts SET warden_pid = :pid, warden_started = :started WHERE run_id = :run_id AND token = :token
 
--- name: go_on
+-- name: advance_run
 UPDATE runs SET phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
     step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent,
     iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
@@ -39,7 +39,7 @@ UPDATE runs SET phase = :phase, goal = :goal, failure = :failure, detail = :deta
     event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND owner = :owner AND token = :token AND state = :running
 
--- name: stand_down
+-- name: park_or_finish_run
 UPDATE runs SET state = :to, reason = :reason, wake_at = :wake_at,
     phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
     step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent,

@@ -4,12 +4,12 @@ SELECT state, owner, token, event_seq, chain_head, calls, parent FROM runs WHERE
 -- name: get_call
 SELECT {call} FROM calls WHERE run_id = :run_id AND id = :id
 
--- name: seen_of_key
--- `occurrence > 0` stands in every query by key: without it the databases may not use the index.
+-- name: count_of_key
+-- Every query by key has `occurrence > 0`: without it the databases may not use the index.
 SELECT occurrence FROM calls WHERE run_id = :run_id AND key = :key AND occurrence > 0 ORDER BY number DESC LIMIT 1
 
--- name: telling_of_key
--- What was denied without a person's word says nothing about the effect, and must not crowd out what does.
+-- name: calls_of_key
+-- A call that was denied without asking a person tells nothing about the effect, and must not crowd out the others.
 SELECT {call} FROM calls WHERE run_id = :run_id AND key = :key AND occurrence > 0
     AND (state <> :denied OR answer <> '')
 ORDER BY number DESC LIMIT :most
@@ -19,14 +19,14 @@ SELECT {call} FROM calls WHERE run_id = :run_id AND key = :key AND occurrence > 
 ORDER BY number DESC LIMIT 1
 
 -- name: same_target
--- What an earlier attempt or session did to the target is what matters, however much came after it.
+-- Only the calls of an earlier attempt or session count, however many came after them.
 SELECT {call} FROM calls
 WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key AND (attempt < :attempt OR turn < :since)
     AND call_class = :call_class AND (state = :done OR state = :in_doubt)
 ORDER BY number LIMIT :most
 
 -- name: ancestors
--- The runs that this one was forked from, nearest first, each with the step after which it was left.
+-- The runs that this one was forked from, nearest first, each with the step of the fork.
 WITH RECURSIVE ancestors (id, forked_at, distance) AS (
     SELECT parent, forked_at, 1 FROM runs WHERE id = :run_id AND parent IS NOT NULL
     UNION ALL
@@ -50,7 +50,7 @@ WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key
 ORDER BY number LIMIT :most
 
 -- name: count_of_rule
--- What is known not to have happened does not count against a rule's limit. A rule is one of those that met in the call.
+-- A call that did not happen does not count against a rule's limit. A call may match several rules.
 SELECT COUNT(*) FROM (
     SELECT 1 FROM calls
     WHERE run_id = :run_id AND decision = :allow AND state <> :void
@@ -77,7 +77,7 @@ UPDATE calls SET state = :to, answer = :answer, finished_at = :at
 WHERE run_id = :run_id AND id = :id AND state = :state
 
 -- name: answer_asked
--- The same question, asked twice, is answered once.
+-- One answer is for every call that asked the same question.
 UPDATE calls SET answer = :answer, finished_at = :at
 WHERE run_id = :run_id AND key = :key AND occurrence > 0 AND state = :denied AND decision = :ask
     AND finished_at IS NULL
@@ -95,7 +95,7 @@ WHERE run_id = :run_id AND id >= :since AND finished_at IS NULL AND (state = :pr
 ORDER BY number
 
 -- name: count_unanswered
--- An unknown call in doubt does not stop the night, unless the run is strict.
+-- An unknown call in doubt does not stop the run, unless the run is strict.
 SELECT COUNT(*) FROM calls
 WHERE run_id = :run_id AND finished_at IS NULL
     AND ((state = :in_doubt AND (call_class <> :unknown OR :strict = 1)) OR (state = :denied AND decision = :ask))
@@ -121,7 +121,7 @@ WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AN
     )
 ORDER BY number
 
--- name: cut_off_times
+-- name: count_cut_off
 SELECT CAST(COALESCE(SUM(cut_off), 0) AS BIGINT) FROM calls WHERE run_id = :run_id AND key = :key
 
 -- name: tally

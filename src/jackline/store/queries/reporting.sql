@@ -1,5 +1,5 @@
--- What dashboards and retros read. Each reads one index and stops after a page; a condition that is written as a word,
--- not as a parameter, is that of a partial index.
+-- Reads of dashboards and retros. Each reads one index and stops after a page; a condition with a literal instead of a
+-- parameter is that of a partial index.
 
 -- name: report_runs
 SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
@@ -23,7 +23,7 @@ SELECT {report_item} FROM work_items WHERE status = :status ORDER BY created_at,
 SELECT {report_item} FROM work_items WHERE dead = 1 ORDER BY finished_at DESC, id DESC LIMIT :limit
 
 -- name: report_kinds
--- From one kind to the next in the index, and of each no more than `most`: counting everything would grow.
+-- From one kind to the next in the index, and of each no more than `most`, so that the cost does not grow.
 WITH RECURSIVE kinds (kind) AS (
     SELECT MIN(kind) FROM work_items WHERE status = :status
     UNION ALL

@@ -33,16 +33,16 @@ INSERT INTO events ({event}) VALUES ({:event})
 UPDATE runs SET event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND event_seq = :after
 
--- name: ask_cancel
+-- name: request_cancel
 UPDATE runs SET cancel_requested = 1, event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND state = :state
 
--- name: end_idle
+-- name: cancel_idle_run
 UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, phase = NULL, cancel_requested = 1,
     finished_at = :at, event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND state = :state
 
--- name: wake
+-- name: queue_waiting_run
 UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, detail = '',
     event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND state = :state

@@ -29,7 +29,7 @@ SELECT id, event_seq, chain_head, archived_seq, archived_head FROM runs WHERE id
 -- name: event_before
 SELECT seq FROM events WHERE stream = :stream AND seq < :first ORDER BY seq LIMIT 1
 
--- name: heads_told
+-- name: notice_heads
 SELECT id, chain_head FROM notices WHERE run_id = :run_id ORDER BY created_at, id
 
 -- name: item_chains
@@ -51,26 +51,26 @@ WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = known.stream)
         AND EXISTS (SELECT 1 FROM cases WHERE cases.id = substr(known.stream, 6)))
 ORDER BY stream LIMIT 20
 
--- name: proofless_effects
+-- name: effects_without_receipt
 SELECT calls.id, calls.run_id FROM calls
 WHERE call_class = :effect AND state = :done AND decision <> :stored AND NOT EXISTS (
     SELECT 1 FROM receipts WHERE receipts.run_id = calls.run_id AND receipts.key = calls.key
 ) LIMIT 20
 
--- name: odd_leases
+-- name: inconsistent_leases
 SELECT id, state FROM runs
 WHERE (state = :running) <> (owner IS NOT NULL AND lease_until IS NOT NULL) LIMIT 20
 
--- name: odd_attempts
+-- name: inconsistent_attempts
 SELECT attempts.run_id, COUNT(*) FROM attempts JOIN runs ON runs.id = attempts.run_id
 WHERE attempts.ended_at IS NULL AND NOT (runs.state = :running AND attempts.token = runs.token)
 GROUP BY attempts.run_id LIMIT 20
 
--- name: odd_ends
+-- name: inconsistent_ends
 SELECT id, state FROM runs
 WHERE (state = :succeeded OR state = :failed OR state = :cancelled) <> (finished_at IS NOT NULL) LIMIT 20
 
--- name: some_archivable
+-- name: archivable_runs
 SELECT id FROM runs
 WHERE (state = :succeeded OR state = :failed OR state = :cancelled) AND finished_at < :before
     AND event_seq > archived_seq

@@ -1,4 +1,4 @@
-"""The named queries: read from `queries/*.sql`, overridden by name per backend. It never runs one."""
+"""Loads the named queries from `queries/*.sql`; a backend may override some by name. It runs none."""
 
 from __future__ import annotations
 
@@ -20,64 +20,64 @@ _PARAMETER = re.compile(r"'[^']*'|::|:([a-z_][a-z0-9_]*)")
 
 
 class Spelled(dict[str, T], Generic[T]):
-    """The queries in a driver's own spelling, each spelled when it is first used: a command needs a few of them."""
+    """The queries in a driver's parameter style, each converted on first use: a command needs few of them."""
 
-    def __init__(self, queries: Mapping[str, str], spell: Callable[[str, str], T]) -> None:
-        """`spell` is given a query's name and its text."""
+    def __init__(self, queries: Mapping[str, str], convert: Callable[[str, str], T]) -> None:
+        """`convert` takes a query's name and its text."""
         super().__init__()
-        self._queries, self._spell = queries, spell
+        self._queries, self._convert = queries, convert
 
     def __missing__(self, name: str) -> T:
-        spelled = self[name] = self._spell(name, expanded(self._queries[name]))
-        return spelled
+        converted = self[name] = self._convert(name, expanded(self._queries[name]))
+        return converted
 
 
 def load(backend: str) -> dict[str, str]:
-    """Every query by its name, not `expanded` yet; the backend's own take the place of the shared ones."""
+    """Every query by name, before `expanded`; the backend's own replace the shared ones."""
     return shared() | overrides(backend)
 
 
 def shared() -> dict[str, str]:
-    """The queries that both backends understand."""
-    return _folder(FOLDER)
+    """The queries of both backends."""
+    return _load_folder(FOLDER)
 
 
 def overrides(backend: str) -> dict[str, str]:
-    """The few that differ."""
-    return _folder(os.path.join(FOLDER, backend))
+    """The queries of one backend."""
+    return _load_folder(os.path.join(FOLDER, backend))
 
 
 def with_percent(sql: str, expressions: dict[str, str]) -> str:
-    """The query with psycopg's spelling of parameters; those named in `expressions` become SQL instead."""
+    """The query with psycopg's parameter style; parameters in `expressions` become SQL expressions."""
 
-    def spell(found: re.Match[str]) -> str:
+    def replace(found: re.Match[str]) -> str:
         name = found[1]
         if name is None:
             return found[0]
         return expressions.get(name) or f"%({name})s"
 
-    return _PARAMETER.sub(spell, sql.replace("%", "%%"))
+    return _PARAMETER.sub(replace, sql.replace("%", "%%"))
 
 
 def with_marks(sql: str) -> tuple[str, tuple[str, ...]]:
-    """The query with a question mark for each parameter, and their names in order: SQLite binds these faster."""
+    """The query with a question mark for each parameter, and their names in order; SQLite binds these faster."""
     names: list[str] = []
 
-    def spell(found: re.Match[str]) -> str:
+    def replace(found: re.Match[str]) -> str:
         if found[1] is None:
             return found[0]
         names.append(found[1])
         return "?"
 
-    return _PARAMETER.sub(spell, sql), tuple(names)
+    return _PARAMETER.sub(replace, sql), tuple(names)
 
 
 def by_bytes(script: str) -> str:
-    """A migration with PostgreSQL's name for text that is compared by its bytes, as SQLite does."""
+    """A migration for PostgreSQL, in which text is compared by its bytes, as in SQLite."""
     return re.sub(r"^( +\w+ TEXT)\b", r'\1 COLLATE "C"', script, flags=re.MULTILINE)
 
 
-def _folder(path: str) -> dict[str, str]:
+def _load_folder(path: str) -> dict[str, str]:
     queries: dict[str, str] = {}
     for name in sorted(os.listdir(path)):
         if name.endswith(".sql"):
@@ -93,11 +93,11 @@ def parse(text: str) -> dict[str, str]:
 
 
 def expanded(sql: str) -> str:
-    """The query without comments, and with the columns of the records that it names."""
-    return _COLUMNS.sub(_columns, _COMMENT.sub("", sql)).strip()
+    """The query without comments, with the columns of the records that it names."""
+    return _COLUMNS.sub(_expand_columns, _COMMENT.sub("", sql)).strip()
 
 
-def _columns(found: re.Match[str]) -> str:
+def _expand_columns(found: re.Match[str]) -> str:
     parameter, record, assignment = found.groups()
     names = columns(record)
     if parameter:

@@ -1,0 +1,95 @@
+"""Large texts of the ledger: stored once per run by digest; the row of a call holds only the beginning."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from jackline.named import NamedTuple
+from jackline.store.base import Base
+from jackline.store.driver import clean
+
+if TYPE_CHECKING:
+    from jackline.domain.records import Call
+    from jackline.store.driver import Statements
+
+LARGE = 16 * 1024  # bytes of UTF-8 above which a text is not stored in its row
+SHOWN = 2 * 1024  # bytes of it that are
+MOST = 8 * 1024 * 1024
+_NOTE = 128  # room for the line that tells how much was left out
+_ALWAYS_SMALL = LARGE // 4  # characters; none takes more than four bytes
+
+
+class Text(NamedTuple):
+    """A text as the ledger stores it; a small one is stored in its row only."""
+
+    shown: str
+    ref: str | None = None
+    whole: str = ""
+
+
+class Blobs(Base):
+    """The part of the store that reads large texts."""
+
+    def get(self, run_id: str, digest: str) -> str | None:
+        """The large text that a call's reference names."""
+        return self._driver.read(lambda statements: read_blob(statements, clean(run_id), clean(digest)))
+
+    def list_digests(self, run_id: str) -> list[str]:
+        """The digests of the run's large texts."""
+        return [row[0] for row in self._all("all_digests", {"run_id": clean(run_id)})]
+
+    def load_call(self, call: Call) -> Call:
+        """The call with its large texts in full."""
+        if call.input_ref is None and call.output_ref is None:
+            return call
+        return self._driver.read(
+            lambda one: call._replace(
+                input=read_whole(one, call.run_id, call.input, call.input_ref),
+                output=read_whole(one, call.run_id, call.output, call.output_ref),
+            )
+        )
+
+
+def split_text(text: str) -> Text:
+    """How a storable text is stored. The middle of an enormous one is cut out, with a note."""
+    if len(text) <= _ALWAYS_SMALL:
+        return Text(text)
+    data = text.encode()
+    if len(data) <= LARGE:
+        return Text(text)
+    if len(data) > MOST:
+        data = _cut_middle(data)
+    return Text(cut_beginning(data), hashlib.sha256(data).hexdigest(), data.decode())
+
+
+def cut_beginning(data: bytes) -> str:
+    """The beginning of a large text that its row holds: whole characters only."""
+    return data[:SHOWN].decode("utf-8", "ignore")
+
+
+def write_blob(statements: Statements, run_id: str, text: Text) -> None:
+    """Store a large text, unless the run has it already."""
+    if text.ref is not None:
+        statements.run("add_content", {"run_id": run_id, "digest": text.ref, "content": text.whole})
+
+
+def read_blob(statements: Statements, run_id: str, ref: str) -> str | None:
+    """The large text of a digest."""
+    row = statements.one("get_content", {"run_id": run_id, "digest": ref})
+    return None if row is None else str(row[0])
+
+
+def read_whole(statements: Statements, run_id: str, shown: str, ref: str | None) -> str:
+    """The whole text of a row; if its large text is lost, the beginning with a note, never passed off as whole."""
+    if ref is None:
+        return shown
+    found = read_blob(statements, run_id, ref)
+    return f"{shown}\n[the rest of this text, {ref}, is missing from the database]\n" if found is None else found
+
+
+def _cut_middle(data: bytes) -> bytes:
+    half = (MOST - _NOTE) // 2
+    first, last = data[:half].decode("utf-8", "ignore"), data[-half:].decode("utf-8", "ignore")
+    left_out = len(data) - len(first.encode()) - len(last.encode())
+    return f"{first}\n[{left_out} of {len(data)} bytes were left out here]\n{last}".encode()

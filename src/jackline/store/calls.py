@@ -1,0 +1,67 @@
+"""Reads of the ledger: calls, receipts, and the calls that are still open. It changes nothing."""
+
+from __future__ import annotations
+
+from jackline.domain.records import Call, Receipt
+from jackline.domain.states import CallClass, CallState, Decision, Replay
+from jackline.domain.tally import Tally
+from jackline.store import rows
+from jackline.store.base import Base
+from jackline.store.driver import Row, Statements, clean
+
+WORDS: dict[str, object] = {
+    **{str(one): str(one) for one in CallState},
+    **{str(one): str(one) for one in (Decision.ALLOW, Decision.STORED, Decision.ASK)},
+    **{str(one): str(one) for one in (Replay.EXACT, Replay.IDEMPOTENT, Replay.RELAUNCH)},
+    **{str(one): str(one) for one in (CallClass.EFFECT, CallClass.UNKNOWN)},
+    "since": "",  # from the first call on
+}
+
+
+class Calls(Base):
+    """The part of the store that reads tool calls."""
+
+    def list_open(self, run_id: str, newest: int | None = None) -> list[Call]:
+        """Calls that were allowed and have no outcome, and those in doubt; oldest first, among the `newest`."""
+        return self._list_calls("open_calls", run_id, newest)
+
+    def list_asked(self, run_id: str, newest: int | None = None) -> list[Call]:
+        """Calls that need approval and have no answer; oldest first, among the `newest`."""
+        return self._list_calls("asked_calls", run_id, newest)
+
+    def list_forced(self, run_id: str, newest: int | None = None) -> list[Call]:
+        """Calls that a recovery gave up and that were not made again since; oldest first, among the `newest`."""
+        return self._list_calls("forced_calls", run_id, newest)
+
+    def list_all(self, run_id: str) -> list[Call]:
+        """The whole ledger of a run, oldest first; a large input or output is its beginning and a reference."""
+        return self._list_calls("all_calls", run_id)
+
+    def get(self, run_id: str, call_id: str) -> Call | None:
+        """One call of a run."""
+        row = self._one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
+        return None if row is None else rows.to_call(row)
+
+    def count_cut_off(self, run_id: str, key: str) -> int:
+        """How often a recovery found a call of this key without an outcome."""
+        row = self._one("count_cut_off", {"run_id": clean(run_id), "key": key})
+        return int(row[0]) if row else 0
+
+    def list_receipts(self, run_id: str) -> list[Receipt]:
+        """Every receipt of a run, oldest first."""
+        return [Receipt(*row) for row in self._all("all_receipts", {"run_id": clean(run_id)})]
+
+    def tally(self, run_id: str) -> Tally:
+        """The outcomes of the run's calls, counted by the database."""
+        row = self._one("tally", {**WORDS, "run_id": clean(run_id)})
+        return Tally(*(number or 0 for number in row)) if row else Tally()
+
+    def _list_calls(self, name: str, run_id: str, newest: int | None = None) -> list[Call]:
+        """`newest` bounds the calls that are searched: a ledger can be long, and open calls have no index."""
+        values: dict[str, object] = {**WORDS, "run_id": clean(run_id)}
+
+        def read(statements: Statements) -> list[Row]:
+            oldest = statements.one("nth_newest_call", {**values, "others": newest - 1}) if newest else None
+            return statements.all(name, values if oldest is None else {**values, "since": oldest[0]})
+
+        return [rows.to_call(row) for row in self._driver.read(read)]

@@ -1,0 +1,62 @@
+"""Reads of the records of runs: events, turns, attempts, checks, checkpoints, notices. It changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.events import Event
+from jackline.domain.records import Attempt, Check, Checkpoint, Notice, Turn
+from jackline.store import rows
+from jackline.store.base import Base
+from jackline.store.driver import clean
+
+if TYPE_CHECKING:
+    from jackline.domain.changes import Changes
+    from jackline.domain.health import Health
+
+
+class RunRecords(Base):
+    """The part of the store that reads the records of runs."""
+
+    def list_events(self, stream: str, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a sequence above `after`."""
+        values = {"stream": clean(stream), "after": after, "limit": max(0, limit)}
+        return [Event(*row) for row in self._all("some_events", values)]
+
+    def list_turns(self, run_id: str) -> list[Turn]:
+        """The turns of a run."""
+        return [rows.to_turn(row) for row in self._all("all_turns", {"run_id": clean(run_id)})]
+
+    def list_attempts(self, run_id: str) -> list[Attempt]:
+        """The attempts of a run."""
+        return [Attempt(*row) for row in self._all("all_attempts", {"run_id": clean(run_id)})]
+
+    def list_checks(self, run_id: str) -> list[Check]:
+        """The checks of a run."""
+        return [Check(*row) for row in self._all("all_checks", {"run_id": clean(run_id)})]
+
+    def get_sessions(self, run_id: str) -> dict[str, str]:
+        """The provider's session of each agent of the run."""
+        return dict(self._all("all_sessions", {"run_id": clean(run_id)}))
+
+    def list_health(self) -> list[Health]:
+        """The health of each agent after its last turn, in whichever run."""
+        from jackline.domain.health import Health
+
+        return [Health(*row) for row in self._all("all_health", {})]
+
+    def get_changes(self, run_id: str) -> Changes:
+        """The known changes of the run in its repository."""
+        from jackline.domain.changes import Changes
+
+        row = self._one("changes_of_run", {"run_id": clean(run_id)})
+        return rows.to_changes(row) if row else Changes()
+
+    def list_checkpoints(self, run_id: str) -> list[Checkpoint]:
+        """The checkpoints of a run."""
+        return [Checkpoint(*row) for row in self._all("all_checkpoints", {"run_id": clean(run_id)})]
+
+    def list_notices(self, run_id: str | None = None, limit: int = 100) -> list[Notice]:
+        """The outbox, newest first."""
+        name = "newest_notices" if run_id is None else "newest_notices_of_run"
+        return [Notice(*row) for row in self._all(name, {"run_id": clean(run_id or ""), "limit": max(0, limit)})]

@@ -1,0 +1,149 @@
+"""The store: one database, with its parts imported on first use. No SQL here.
+
+Every write of a worker names its lease; a write whose lease is no longer the newest raises Fenced and changes nothing.
+An event and the state that it explains are written in one transaction. Times are milliseconds; `at` is the caller's
+wall clock. Leases use the store's own clock: the boot clock on SQLite, the database's clock on PostgreSQL.
+
+A command needs one or two parts, and importing the others would delay it. Features build their own parts over a store,
+such as `WorkItems(store)`. A new read is one named query and one method of a part.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from jackline.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.domain.records import Spec
+    from jackline.domain.secrets import Redactor
+    from jackline.store.admin import Admin
+    from jackline.store.answers import Answers
+    from jackline.store.blobs import Blobs
+    from jackline.store.calls import Calls
+    from jackline.store.driver import Driver, Statements
+    from jackline.store.journal import Journal
+    from jackline.store.leases import Leases
+    from jackline.store.ledger import Ledger
+    from jackline.store.run_records import RunRecords
+    from jackline.store.runs import Runs
+    from jackline.store.verify import Verification
+
+_SPECS_KEPT = 256
+
+
+class Store:
+    """One store over one driver."""
+
+    def __init__(self, driver: Driver, make_redactor: Callable[[], Redactor] | None = None) -> None:
+        """Without `make_redactor`, secrets are recognized by their form only."""
+        self.driver = driver
+        self._make_redactor = make_redactor
+        self._specs: dict[str, Spec] = {}
+
+    @cached_property
+    def secret(self) -> bytes:
+        """The instance's secret for keys, the same on every host that shares the store."""
+        row = self.driver.read(lambda statements: statements.one("instance_value", {"name": "secret"}))
+        return bytes.fromhex(row[0]) if row else b""
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Removes secrets from everything before it is written; made on first use, because reads need none."""
+        if self._make_redactor is not None:
+            return self._make_redactor()
+        from jackline.domain.secrets import Redactor
+
+        return Redactor(())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.driver.close()
+
+    def load_spec(self, statements: Statements, run_id: str) -> Spec:
+        """The spec of a run. It never changes, so it is read once."""
+        spec = self._specs.get(run_id)
+        if spec is None:
+            row = statements.one("get_spec", {"run_id": run_id})
+            spec = rows.to_spec((row or ("{}",))[0])
+            self.cache_spec(run_id, spec)
+        return spec
+
+    def cache_spec(self, run_id: str, spec: Spec) -> None:
+        """Keep the spec of a run in memory."""
+        if len(self._specs) >= _SPECS_KEPT:
+            self._specs.clear()
+        self._specs[run_id] = spec
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Runs: create, cancel, find, list."""
+        from jackline.store.runs import Runs
+
+        return Runs(self)
+
+    @cached_property
+    def leases(self) -> Leases:
+        """Claims of runs, and the fenced writes of their workers."""
+        from jackline.store.leases import Leases
+
+        return Leases(self)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Writes of tool calls: intents before, outcomes after."""
+        from jackline.store.ledger import Ledger
+
+        return Ledger(self)
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Reads of tool calls and receipts."""
+        from jackline.store.calls import Calls
+
+        return Calls(self)
+
+    @cached_property
+    def approvals(self) -> Answers:
+        """Answers to calls that are in doubt or need approval."""
+        from jackline.store.answers import Answers
+
+        return Answers(self)
+
+    @cached_property
+    def blobs(self) -> Blobs:
+        """Large texts of calls, by digest."""
+        from jackline.store.blobs import Blobs
+
+        return Blobs(self)
+
+    @cached_property
+    def records(self) -> RunRecords:
+        """Reads of events, turns, attempts, checks, checkpoints and notices."""
+        from jackline.store.run_records import RunRecords
+
+        return RunRecords(self)
+
+    @cached_property
+    def journal(self) -> Journal:
+        """Events that belong to no run, and the timeline of all events."""
+        from jackline.store.journal import Journal
+
+        return Journal(self)
+
+    @cached_property
+    def verify(self) -> Verification:
+        """Checks that nothing was altered."""
+        from jackline.store.verify import Verification
+
+        return Verification(self)
+
+    @cached_property
+    def admin(self) -> Admin:
+        """Status, backup, archive and the name of the instance."""
+        from jackline.store.admin import Admin
+
+        return Admin(self)
