@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.adapter import McpServer, TurnRequest
+from jackline.domain.budget import Spent
 from jackline.domain.events import Fact
 from jackline.domain.meter import plus
 from jackline.domain.outcome import DEFERRED, Usage
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _SERVER_SEES = (*inside.NAMES, inside.DATABASE, inside.ACTOR, marks.NAME, marks.ATTEMPT, "XDG_CONFIG_HOME")
+
+_NOTHING_SPENT = Spent()
 
 
 class Place(NamedTuple):
@@ -66,7 +69,7 @@ def plan(store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapte
     turn = Turn(run.id, order.turn, order.step, lease.token, order.role, agent, session, prompt, at)
     return Plan(
         turn,
-        request_of(run.spec, turn, adapter, place, resumes=resumes, first=not own),
+        request_of(run.spec, turn, adapter, place, resumes=resumes, first=not own, spent=run.life.spent),
         _charged(shared),
         since=shared[0].number if shared else order.turn,
         replay=_queue(forced, calls, holds=held),
@@ -130,10 +133,17 @@ def _was_told(turns: Sequence[Turn], agent: str, session: str | None) -> bool:
 
 
 def request_of(
-    spec: Spec, turn: Turn, adapter: Adapter, place: Place, *, resumes: bool, first: bool = False
+    spec: Spec,
+    turn: Turn,
+    adapter: Adapter,
+    place: Place,
+    *,
+    resumes: bool,
+    first: bool = False,
+    spent: Spent = _NOTHING_SPENT,
 ) -> TurnRequest:
     """Everything that the launch of the turn may depend on."""
-    manner = spec.manners.get(turn.agent, Manner())
+    manner, usd_limit = spec.manners.get(turn.agent, Manner()), spec.limits.usd_micros
     return TurnRequest(
         run_id=turn.run_id,
         attempt=turn.attempt,
@@ -153,6 +163,7 @@ def request_of(
         arguments=manner.arguments,
         environ=passed(place.environ, (*adapter.declaration.seen(place.environ), *manner.passes)),
         options=spec.options,
+        usd_micros_left=None if usd_limit is None else max(usd_limit - spent.usd_micros, 1),
         mcp=place.mcp if adapter.declaration.mcp else None,
         reminder=inside.reminder(turn.agent) if adapter.declaration.compacts else (),
     )
