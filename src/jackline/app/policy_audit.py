@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, Decision
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 from jackline.store.contract import RunQuery
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class FieldUse(NamedTuple):
     values: int
 
 
+@stored_as("tool calls unknown inputs repeated fields example")
 class ToolUse(NamedTuple):
     """How one tool was used."""
 
@@ -46,6 +47,7 @@ class ToolUse(NamedTuple):
     example: str  # an input that no rule knew, cut
 
 
+@stored_as("rule calls allowed asked denied stored")
 class RuleUse(NamedTuple):
     """How often a rule decided, and what."""
 
@@ -57,6 +59,7 @@ class RuleUse(NamedTuple):
     stored: int
 
 
+@stored_as("runs calls tools rules programs unread default")
 class Audit(NamedTuple):
     """Everything that was counted, the most frequent first."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.combining import JOINED
 from jackline.domain.permission import EFFECTS
 from jackline.errors import PolicyError
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _GOOD = {"tool": "*", "class": "read"}  # what every rule must have, for looking at the rest of one that has not
 
 
+@stored_as("line text")
 class Mistake(NamedTuple):
     """One thing that is wrong with a policy; the line is 0 where nobody can say."""
 

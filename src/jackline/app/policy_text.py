@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ def toml_of(rules: Sequence[Rule]) -> str:
 
 def record_of(rule: Rule) -> dict[str, object]:
     """A rule for programs, by the words that a file uses."""
-    told = {_WORDS.get(name, name): value for name, value in rule._asdict().items()}
+    told = {_WORDS.get(name, name): value for name, value in stored_dict(rule).items()}
     return {**told, "external": dict(rule.external)}
 
 
@@ -51,7 +52,7 @@ def _table(rule: Rule) -> str:
 
 def _lines(rule: Rule) -> Iterator[str]:
     plain = _defaults(rule)
-    for name, value in rule._asdict().items():
+    for name, value in stored_dict(rule).items():
         if name not in _NO_WORDS and (name in _ALWAYS or value != plain[name]):
             yield f"{_WORDS.get(name, name)} = {_value(name, value)}"
 
@@ -60,13 +61,14 @@ def _defaults(rule: Rule) -> Mapping[str, object]:
     """What a file's rule of this class is if it says nothing else."""
     repeats = rule.call_class in {CallClass.READ, CallClass.LOCAL}
     effect = rule.call_class is CallClass.EFFECT
-    return Rule(
+    assumed = Rule(
         rule.name,
         "",
         rule.call_class,
         Replay.EXACT if repeats else Replay.ASK,
         Decision.ASK if effect else Decision.ALLOW,
-    )._asdict()
+    )
+    return stored_dict(assumed)
 
 
 def _value(name: str, value: object) -> str:

@@ -13,7 +13,7 @@ from jackline import clock
 from jackline.app import notes, places
 from jackline.app.places import PROJECT_FILE, project_file
 from jackline.errors import Refused, UsageError
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ _LEFT_OUT = "runs"  # what runs leave there is no instruction to anybody
 _CHUNK = 1 << 20
 
 
+@stored_as("folder files trusted changed at")
 class Standing(NamedTuple):
     """How far a project is trusted."""
 

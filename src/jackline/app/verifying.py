@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event
 from jackline.domain.evidence import Unreadable
+from jackline.named import load_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ def archived_events(path: str) -> Iterator[Event]:
 
 
 def _event(line: str) -> Event:
-    event = Event(**json.loads(line))
+    event = load_stored(Event, json.loads(line))
     if tuple(map(type, event)) != _KINDS:
         raise ValueError("a line is no event")
     return event

@@ -8,6 +8,7 @@ from jackline.app import policy_audit
 from jackline.app.policy_audit import MOST_VALUES
 from jackline.cli.commands.list import parse_since
 from jackline.formatting import make_printable, pluralize
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -32,9 +33,11 @@ def audit(args: Namespace, home: Home, out: Output) -> int:
 
 def _record(found: Audit) -> dict[str, object]:
     return {
-        **found._asdict(),
-        "tools": [{**tool._asdict(), "fields": {one.name: one.values for one in tool.fields}} for tool in found.tools],
-        "rules": [rule._asdict() for rule in found.rules],
+        **stored_dict(found),
+        "tools": [
+            {**stored_dict(tool), "fields": {one.name: one.values for one in tool.fields}} for tool in found.tools
+        ],
+        "rules": [stored_dict(rule) for rule in found.rules],
         "programs": dict(found.programs),
         "default": dict(found.default),
     }

@@ -11,6 +11,7 @@ from jackline.domain.judging import Where, judge
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import UsageError
 from jackline.formatting import make_printable
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -61,7 +62,7 @@ def _told(tool: str, given: object, judged: Judgement, folder: str) -> dict[str,
         "class": str(rule.call_class),
         "decision": "deny" if judged.mistake else str(rule.decision),
         "mistake": judged.mistake,
-        "matches": [match._asdict() for match in judged.matches],
+        "matches": [stored_dict(match) for match in judged.matches],
         "key": list(rule.key),
         "target": rule.target,
         "target_here": _target(rule, given, judged, folder),

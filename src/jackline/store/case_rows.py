@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.case import COUNTERS, Case, CaseStatus, Entry, EntryKind, Problem
 from jackline.domain.events import canonical
+from jackline.named import split_stored, stored_dict
 from jackline.store.driver import clean
 from jackline.store.rows import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from jackline.store.driver import Row
 
 _COUNTERS_AT = columns("case").index("hypotheses")
@@ -26,10 +25,10 @@ def as_json(value: object) -> str:
 
 def case_values(case: Case) -> dict[str, Any]:
     """A case as parameters."""
-    values = case._asdict()
+    values = stored_dict(case)
     counts = values.pop("counts")
     values |= {column: counts.get(str(kind), 0) for kind, column in COUNTERS.items()}
-    values |= {"problem": as_json(case.problem._asdict()), "closeout": as_json(dict(case.closeout))}
+    values |= {"problem": as_json(stored_dict(case.problem)), "closeout": as_json(dict(case.closeout))}
     return {name: clean(str(value)) if isinstance(value, str) else value for name, value in values.items()}
 
 
@@ -44,17 +43,14 @@ def to_case(row: Row) -> Case:
 
 def to_problem(text: str) -> Problem:
     """The capsule from its JSON; what is a list there is a tuple here."""
-    kept: Mapping[str, Any] = json.loads(text)
-    return Problem(**{name: _plain(name, kept[name]) for name in Problem._fields if name in kept})
-
-
-def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
-    return tuple(value) if isinstance(value, list) and name != "intake_plan" else value
+    known, _ = split_stored(Problem, json.loads(text))
+    lists = {name: tuple(value) for name, value in known.items() if isinstance(value, list) and name != "intake_plan"}
+    return Problem(**{**known, **lists})
 
 
 def entry_values(entry: Entry) -> dict[str, Any]:
     """An entry as parameters."""
-    values = entry._asdict() | {"kind": str(entry.kind), "data": as_json(dict(entry.data))}
+    values = stored_dict(entry) | {"kind": str(entry.kind), "data": as_json(dict(entry.data))}
     return values | {"text": clean(entry.text), "status": clean(str(entry.status))}
 
 

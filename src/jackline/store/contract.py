@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +62,7 @@ class Settlement(NamedTuple):
     external: str = ""  # JSON: the names of the rule and what was found for them
 
 
+@stored_as("events calls receipts contents heads chain_head problems")
 class Verified(NamedTuple):
     """What a look at everything that is written of one run found: how much there is, and what is wrong with it."""
 
@@ -113,6 +114,7 @@ class RunRow(NamedTuple):
     finished_at: int | None
 
 
+@stored_as("backend place schema known_schema pending counts size")
 class Status(NamedTuple):
     """The state of the database itself."""
 
