@@ -12,7 +12,7 @@ from jackline.domain.repository import repository_id
 from jackline.domain.states import RunState, WaitReason
 from jackline.errors import Conflict, NotFound, Refused
 from jackline.store.contract import Change, RunQuery, Store
-from tests.support.stores import AT, HERE, begun, claimed, made, new_run
+from tests.support.stores import AT, HERE, begun, by_hand, claimed, made, new_run
 
 
 def test_a_run_comes_back_as_it_was_made(store: Store) -> None:
@@ -201,3 +201,15 @@ def test_a_terminal_state_refuses_to_be_cancelled(store: Store, state: RunState)
 def test_what_does_not_exist_is_not_found(store: Store, act: Callable[[Store], object]) -> None:
     with pytest.raises(NotFound, match="no run matches 'nobody'"):
         act(store)
+
+
+def test_a_run_with_settings_of_a_newer_version_can_be_read_but_not_claimed(opened: Callable[..., Store]) -> None:
+    store = opened()
+    made(store)
+    by_hand(store, """UPDATE specs SET spec = '{"prompt":"p","workspace":"/w","sandbox":"on","limits":{"disk":1}}'""")
+    later = opened()
+    run = later.run("run-1")
+    assert run is not None
+    assert (run.spec.prompt, run.spec.unknown) == ("p", ("sandbox", "limits.disk"))
+    with pytest.raises(Refused, match=r"settings unknown to this one: sandbox, limits\.disk"):
+        claimed(later)

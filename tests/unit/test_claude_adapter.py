@@ -48,6 +48,18 @@ def test_model_effort_and_further_arguments_are_handed_on_in_this_order() -> Non
     assert launch.argv[-5:] == ("--model=m", "--effort", "low", "--add-dir", "/srv")
 
 
+def test_the_rest_of_the_runs_budget_is_its_limit() -> None:
+    assert "--max-budget-usd" not in ADAPTER.launch(request()).argv
+    assert ADAPTER.launch(request(usd_micros_left=1_250_000)).argv[-2:] == ("--max-budget-usd", "1.250000")
+    assert ADAPTER.launch(request(usd_micros_left=1)).argv[-1] == "0.000001", "the CLI refuses 0"
+
+
+def test_the_end_of_the_budget_parks_the_run() -> None:
+    outcome = outcome_of("max_budget", FAILED)
+    assert (outcome.failure, outcome.waits) == (Failure.BUDGET, WaitReason.BUDGET)
+    assert outcome.detail == "Reached maximum budget ($0.000001)"
+
+
 @pytest.mark.parametrize(
     "flag", ["--bare", "--safe-mode", "--settings", "--settings={}", "--output-format=json", "--resume", "-c", "--bg"]
 )

@@ -126,8 +126,12 @@ def test_a_spec_survives_the_store_and_words_of_tomorrow() -> None:
     stored = json.loads(json.dumps(spec.to_dict()))
     assert Spec.from_dict(stored) == spec
     for inner in (stored, stored["limits"], stored["retry"], stored["rules"][0]):
-        inner["word of tomorrow"] = 1
-    assert Spec.from_dict(stored) == spec
+        inner["word_of_tomorrow"] = 1
+    read = Spec.from_dict(stored)
+    assert read.unknown == (
+        "word_of_tomorrow", "rules.mail.word_of_tomorrow", "limits.word_of_tomorrow", "retry.word_of_tomorrow",
+    )  # fmt: skip
+    assert read._replace(unknown=()) == spec
 
 
 def test_a_spec_of_yesterday_gets_the_defaults() -> None:

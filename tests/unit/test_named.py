@@ -101,3 +101,25 @@ def test_a_record_survives_pickling() -> None:
     life = Life(detail="x")
     assert pickle.loads(pickle.dumps(life)) == life  # noqa: S301 - our own
     assert Spec.from_dict(Spec("p", "/w").to_dict()) == Spec("p", "/w")
+
+
+def stored_record(names: str, fields: str) -> Any:
+    body = "\n".join(f"    {field}: int" for field in fields.split())
+    place: dict[str, Any] = {"NamedTuple": named.NamedTuple, "stored_as": named.stored_as, "__name__": "somewhere"}
+    exec(f"@stored_as({names!r})\nclass Made(NamedTuple):\n{body}\n", place)  # noqa: S102 - a class for each case
+    return place["Made"]
+
+
+def test_a_renamed_field_keeps_its_stored_name() -> None:
+    renamed = stored_record("life step", "status step")
+    assert named.stored_dict(renamed(1, 2)) == {"life": 1, "step": 2}
+    assert named.load_stored(renamed, {"step": 2, "life": 1}) == (1, 2)
+    assert named.split_stored(renamed, {"life": 1, "later": 3}) == ({"status": 1}, ["later"])
+    with pytest.raises(TypeError, match="Made has no later"):
+        named.load_stored(renamed, {"life": 1, "step": 2, "later": 3})
+
+
+@pytest.mark.parametrize("fields", ["step life", "step status life", "life"])
+def test_a_field_that_has_left_its_place_is_refused(fields: str) -> None:
+    with pytest.raises(TypeError, match="the stored names of Made are not in the order of its fields"):
+        stored_record("life step", fields)

@@ -138,6 +138,9 @@ def _choices(request: TurnRequest) -> Iterator[str]:
         yield launching.model(request)
     if request.effort:
         yield from ("--effort", request.effort)
+    # The CLI counts what this process spends, not the session. A limit that the user passed on wins if it comes last.
+    if request.usd_micros_left is not None:
+        yield from ("--max-budget-usd", f"{request.usd_micros_left / 1_000_000:.6f}")
 
 
 def _environment(request: TurnRequest) -> dict[str, str]:

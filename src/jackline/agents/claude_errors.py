@@ -66,6 +66,8 @@ def _failed(end: Heard, heard: tuple[Heard, ...]) -> Outcome:
     told, error = verdict.complained(end), verdict.last(heard, "error")
     if told.failure is _UNKNOWN and not told.session_lost and error is not None:
         told = verdict.complained(error)
+    if told.failure is Failure.BUDGET:  # the limit of the run, passed on as --max-budget-usd
+        return told._replace(waits=WaitReason.BUDGET)
     limit = verdict.last(heard, "limit")
     if told.failure is Failure.LIMIT and limit is not None:
         return told._replace(resets_at=limit.data.get("resets_at"))

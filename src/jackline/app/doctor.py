@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.errors import JacklineError, StoreError
 from jackline.formatting import format_iso
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ _GIT = (2, 20)
 _YEAR_2026_MS = 1_767_225_600_000
 
 
+@stored_as("part state found fix")
 class Finding(NamedTuple):
     """One part: what was found, and what to do if it is not well."""
 

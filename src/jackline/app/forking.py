@@ -34,6 +34,9 @@ def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", 
     """Write the new run down, ready to be worked on."""
     if parent.spec.imported:
         raise Refused(f"run {parent.id} was imported from {parent.spec.imported}: it has no frozen policy to fork")
+    if parent.spec.unknown:
+        names = ", ".join(parent.spec.unknown)
+        raise Refused(f"run {parent.id} was created by a newer jackline and has settings unknown to this one: {names}")
     if parent.life.state is RunState.RUNNING:
         raise Refused(f"run {parent.id} is running in the same workspace: cancel it, or fork it when it has ended")
     if run_id and not ids.is_chosen(run_id):

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, Decision
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 from jackline.store.contract import RunQuery
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class FieldUse(NamedTuple):
     values: int
 
 
+@stored_as("tool calls unknown inputs repeated fields example")
 class ToolUse(NamedTuple):
     """The usage of one tool."""
 
@@ -44,6 +45,7 @@ class ToolUse(NamedTuple):
     example: str  # an unmatched input, truncated
 
 
+@stored_as("rule calls allowed asked denied stored")
 class RuleUse(NamedTuple):
     """The decisions of one rule."""
 
@@ -55,6 +57,7 @@ class RuleUse(NamedTuple):
     stored: int
 
 
+@stored_as("runs calls tools rules programs unread default")
 class Audit(NamedTuple):
     """All counts, most frequent first."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app.trust import FOLDER
 from jackline.files import append_missing, create_file
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ Substantial tasks keep a case with `jackline case`, small ones do not. Read the 
 """
 
 
+@stored_as("path wrote what")
 class Step(NamedTuple):
     """One thing that was to be there; `wrote` is false if it was already."""
 

@@ -13,7 +13,7 @@ from jackline import clock
 from jackline.app import notes, places
 from jackline.app.places import PROJECT_FILE, project_file
 from jackline.errors import Refused, UsageError
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ _LEFT_OUT = "runs"  # output of runs, not instructions
 _CHUNK = 1 << 20
 
 
+@stored_as("folder files trusted changed at")
 class Standing(NamedTuple):
     """The trust status of a project."""
 

@@ -19,7 +19,7 @@ from jackline.domain import ids
 from jackline.domain.events import Event
 from jackline.domain.states import RunState
 from jackline.errors import JacklineError, Refused, StoreError
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, load_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -206,7 +206,7 @@ def _is_archive(path: str) -> bool:
         return False
     try:
         with gzip.open(path, "rb") as file:
-            stream = Event(**json.loads(file.readline(_READ_LIMIT))).stream
+            stream = load_stored(Event, json.loads(file.readline(_READ_LIMIT))).stream
     except (OSError, EOFError, ValueError, TypeError, RecursionError, zlib.error):
         return False
     return stream == os.path.basename(path).removesuffix(_ARCHIVE_SUFFIX)

@@ -14,6 +14,7 @@ from jackline.app.verifying import archived_events
 from jackline.domain.events import GENESIS, Event, broken_at
 from jackline.errors import NoHome, Refused, StoreError
 from jackline.files import FOLDER_MODE, NotWritten, replace_file, report_path
+from jackline.named import stored_dict
 from jackline.store import open as store_open
 from jackline.store.verify import UnreadableEvent
 
@@ -121,7 +122,7 @@ def _append_events(store: Store, run_id: str, path: str, seq: int, head: str | N
                 for events in _read_pages(store, run_id, seq):
                     ended = _check_chain(run_id, events, head, seq)
                     seq, head = events[-1].seq, ended
-                    packed.write("".join(json.dumps(event._asdict()) + "\n" for event in events).encode())
+                    packed.write("".join(json.dumps(stored_dict(event)) + "\n" for event in events).encode())
     except NotWritten as error:
         message = f"the archive {path} cannot be written: {error.facts['why']}; nothing was removed"
         raise StoreError(message) from None

@@ -9,6 +9,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event
+from jackline.named import load_stored
 from jackline.store.verify import UnreadableEvent
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def archived_events(path: str) -> Iterator[Event]:
 
 
 def _parse_event(line: str) -> Event:
-    event = Event(**json.loads(line))
+    event = load_stored(Event, json.loads(line))
     if tuple(map(type, event)) != _KINDS:
         raise ValueError("a line is not an event")
     return event

@@ -14,6 +14,7 @@ from jackline.domain.judging import Where, judge
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import UsageError
 from jackline.formatting import make_printable, pluralize
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -72,7 +73,7 @@ def _build_record(tool: str, given: object, judged: Judgement, folder: str) -> d
         "class": str(rule.call_class),
         "decision": "deny" if judged.mistake else str(rule.decision),
         "mistake": judged.mistake,
-        "matches": [match._asdict() for match in judged.matches],
+        "matches": [stored_dict(match) for match in judged.matches],
         "key": list(rule.key),
         "target": rule.target,
         "target_here": target,
@@ -136,11 +137,11 @@ def print_audit(args: Namespace, home: Home, out: Output) -> int:
     """Run `policy audit`."""
     found = policy_audit.audit(home, parse_since(args.since) if args.since else None)
     if out.json or args.format == "json":
-        tools = [{**tool._asdict(), "fields": {one.name: one.values for one in tool.fields}} for tool in found.tools]
+        tools = [{**stored_dict(tool), "fields": {one.name: one.values for one in tool.fields}} for tool in found.tools]
         record = {
-            **found._asdict(),
+            **stored_dict(found),
             "tools": tools,
-            "rules": [rule._asdict() for rule in found.rules],
+            "rules": [stored_dict(rule) for rule in found.rules],
             "programs": dict(found.programs),
             "default": dict(found.default),
         }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.states import Failure, RunState, WaitReason, exit_code
 from jackline.domain.turns import run_cost
 from jackline.formatting import format_iso
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -70,8 +71,8 @@ def row_exit_code(row: RunRow) -> int | None:
 
 def values(record: object) -> Any:  # noqa: ANN401 - any JSON value
     """A record as JSON values, with times that programs can read."""
-    if isinstance(record, tuple) and hasattr(record, "_asdict"):
-        return {name: _timed(name, value) for name, value in record._asdict().items()}
+    if isinstance(record, tuple) and hasattr(record, "_fields"):
+        return {name: _timed(name, value) for name, value in stored_dict(record).items()}
     if isinstance(record, list | tuple):
         return [values(one) for one in record]
     if isinstance(record, dict):

@@ -11,6 +11,7 @@ from jackline.domain.states import Failure, RunState, WaitReason
 from jackline.domain.tally import completion
 from jackline.domain.turns import lost_sessions, run_cost
 from jackline.formatting import format_count, format_elapsed, format_local, format_usd, make_printable, pluralize
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ def tell(home: Home, run: Run, out: Output, code: int) -> int:
     """The end of `run` and `resume`: a short summary, or exactly one JSON object. Gives the code back."""
     if out.json:
         tally = home.store().tally(run.id)
-        out.json_line({**run_record(home, run), "exit_code": code, "completion": tally._asdict()})
+        out.json_line({**run_record(home, run), "exit_code": code, "completion": stored_dict(tally)})
         return code
     turns = home.store().turns(run.id)
     out.line(f"run {run.id} (#{run.number}) {headline(run, out)}")

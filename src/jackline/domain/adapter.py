@@ -85,6 +85,7 @@ class TurnRequest(NamedTuple):
     environ: Mapping[str, str] = NOTHING  # of ours, what `Declaration.passes` names
     options: Mapping[str, str] = NOTHING
     mcp: McpServer | None = None
+    usd_micros_left: int | None = None  # what the run may still spend; None: it has no limit in USD
     reminder: tuple[str, ...] = ()  # the command that gives the run's case back, for an agent that compacts
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 HOUR_MS = 3_600_000
 
 
+@stored_as("wall_ms iterations steps calls tokens usd_micros")
 class Limits(NamedTuple):
     """How much a run may use before it stops cleanly; None means no limit. The defaults are finite on purpose."""
 
@@ -18,6 +19,7 @@ class Limits(NamedTuple):
     usd_micros: int | None = 20_000_000
 
 
+@stored_as("wall_ms iterations steps calls tokens_input tokens_output tokens_cached usd_micros")
 class Spent(NamedTuple):
     """The usage of a run so far, over all its attempts."""
 

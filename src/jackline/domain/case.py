@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +81,7 @@ COUNTERS = {  # the columns of a case that count its entries
 _MOST_DIGITS = 18  # what both databases hold
 
 
+@stored_as("intent target_properties intake_plan expected_verification risks non_goals dirty_worktree")
 class Problem(NamedTuple):
     """The capsule that a case begins with."""
 
@@ -93,6 +94,10 @@ class Problem(NamedTuple):
     dirty_worktree: tuple[str, ...] = ()  # what `git status --porcelain` said
 
 
+@stored_as(
+    "id repository path user_name run_id status request problem created_at updated_at counts closeout closed_at "
+    "event_seq chain_head"
+)
 class Case(NamedTuple):
     """A case as it stands; its events are the stream `case:ID`."""
 
@@ -113,6 +118,7 @@ class Case(NamedTuple):
     chain_head: str = ""
 
 
+@stored_as("case_id kind number at updated_at text status data")
 class Entry(NamedTuple):
     """One line of the notebook: `text` is the hypothesis, the evidence, the command or the learning's summary.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,6 +27,7 @@ _FORWARDED = "fast-forward"
 _SUBJECT = 200
 
 
+@stored_as("commits files_changed insertions deletions")
 class Changes(NamedTuple):
     """What a run changed in its repository; a commit is its id and its subject, as `git log --oneline` has it."""
 

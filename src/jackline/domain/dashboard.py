@@ -21,7 +21,7 @@ from jackline.formatting import (
     pluralize,
     quote_code,
 )
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from jackline.domain.reporting import EventLine, ItemLine, Learning, RunLine, Spending
@@ -34,6 +34,7 @@ PARKED = tuple(reason for reason in WaitReason if reason not in FOR_PEOPLE)
 LIVE = (WorkStatus.PENDING, WorkStatus.IN_FLIGHT, WorkStatus.WAITING_HUMAN)
 
 
+@stored_as("call_id tool target said verdicts")
 class Question(NamedTuple):
     """A call that waits for a person's word, with the words that fit."""
 
@@ -44,6 +45,7 @@ class Question(NamedTuple):
     verdicts: tuple[str, ...]
 
 
+@stored_as("run questions older")
 class Waiting(NamedTuple):
     """A run that waits for a person."""
 
@@ -52,6 +54,7 @@ class Waiting(NamedTuple):
     older: bool = False  # whether it waits for calls from before those that were looked at
 
 
+@stored_as("kind status items")
 class KindCount(NamedTuple):
     """How many items of a kind have a status; no further than COUNTED."""
 
@@ -60,6 +63,10 @@ class KindCount(NamedTuple):
     items: int
 
 
+@stored_as(
+    "at words program note waiting items_waiting running failed imported queued queued_count parked kinds spending "
+    "today in_flight dead events learnings"
+)
 class Dashboard(NamedTuple):
     """All of it, as it stood at one moment. A list may hold one more than is shown, which says that there are more."""
 

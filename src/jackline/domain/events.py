@@ -7,7 +7,7 @@ import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +23,7 @@ class Fact(NamedTuple):
     data: Mapping[str, Any] = NOTHING
 
 
+@stored_as("stream seq at kind actor data hash")
 class Event(NamedTuple):
     """A fact with its place: stream (a run's id), sequence, time, actor, and the chain's hash up to here."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import Failure
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +24,7 @@ _REST_MS = {
 _FIXED_BY_HAND = frozenset({Failure.AUTHENTICATION, Failure.BILLING})
 
 
+@stored_as("agent failure detail until at")
 class Health(NamedTuple):
     """The state of an agent after its last turn; `until` is 0 if it is healthy."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain import plain_json
 from jackline.domain.events import canonical
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,7 @@ class EventId(NamedTuple):
         return f"{self.stream}#{self.seq}"
 
 
+@stored_as("run work_item_id case")
 class Owner(NamedTuple):
     """Whose stream it is: at most one of them; none of the journal itself."""
 

@@ -12,7 +12,7 @@ from jackline.domain.permission import EFFECTS
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as, stored_dict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _REQUIRED = {"tool": "*", "class": "read"}  # required keys, filled in to find further errors in a rule without them
 
 
+@stored_as("line text")
 class Mistake(NamedTuple):
     """One error in a policy; the line is 0 if unknown."""
 
@@ -296,7 +297,7 @@ def toml_of(rules: Sequence[Rule]) -> str:
 
 def record_of(rule: Rule) -> dict[str, object]:
     """Build the JSON record of a rule, with the keys of a policy file."""
-    record = {_KEYS.get(name, name): value for name, value in rule._asdict().items()}
+    record = {_KEYS.get(name, name): value for name, value in stored_dict(rule).items()}
     return {**record, "external": dict(rule.external)}
 
 
@@ -318,7 +319,7 @@ def _render_table(rule: Rule) -> str:
 
 def _render_lines(rule: Rule) -> Iterator[str]:
     plain = _build_defaults(rule)
-    for name, value in rule._asdict().items():
+    for name, value in stored_dict(rule).items():
         if name not in _HIDDEN_FIELDS and (name in _ALWAYS_SHOWN or value != plain[name]):
             yield f"{_KEYS.get(name, name)} = {_render_value(name, value)}"
 
@@ -327,13 +328,14 @@ def _build_defaults(rule: Rule) -> Mapping[str, object]:
     """Return the defaults of a rule of this class."""
     repeats = rule.call_class in {CallClass.READ, CallClass.LOCAL}
     effect = rule.call_class is CallClass.EFFECT
-    return Rule(
+    defaults = Rule(
         rule.name,
         "",
         rule.call_class,
         Replay.EXACT if repeats else Replay.ASK,
         Decision.ASK if effect else Decision.ALLOW,
-    )._asdict()
+    )
+    return stored_dict(defaults)
 
 
 def _render_value(name: str, value: object) -> str:

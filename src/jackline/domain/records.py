@@ -22,16 +22,13 @@ from jackline.domain.states import (
     RunState,
     WaitReason,
 )
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, split_stored, stored_as, stored_dict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _known(record: type[Limits | RetryPolicy | Manner | Spec], data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if name in record._fields}
-
-
+@stored_as("model effort arguments passes tells_cost")
 class Manner(NamedTuple):
     """How one agent is to be run; what is empty is left to the CLI's own default."""
 
@@ -42,6 +39,11 @@ class Manner(NamedTuple):
     tells_cost: bool = True  # a cost of 0 from one that does not is one that nobody knows
 
 
+@stored_as(
+    "prompt workspace agent task mode proof turn_timeout_ms idle_timeout_ms grace_ms limits retry rules options "
+    "fallback manners session requires_commit job strict approval_timeout_ms approval_answer ungated preface "
+    "fork_of allowed"
+)
 class Spec(NamedTuple):
     """What was asked for, frozen when the run starts: a resume on another day must not see tomorrow's settings."""
 
@@ -70,6 +72,7 @@ class Spec(NamedTuple):
     preface: str = ""  # what a fork's agent is told of the run that it was forked from
     fork_of: str = ""  # the session of that run's agent, where this one's begins as a copy of it
     allowed: tuple[str, ...] = ()  # rules, by name, whose asking a person has answered beforehand
+    unknown: tuple[str, ...] = ()  # stored names of a newer version; not stored again, because such a run is refused
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -82,35 +85,52 @@ class Spec(NamedTuple):
         return self.options.get("imported", "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return the spec as plain JSON values, by stored name."""
         return {
-            **self._asdict(),
-            "limits": self.limits._asdict(),
-            "retry": self.retry._asdict(),
-            "rules": [rule._asdict() for rule in self.rules],
+            **stored_dict(self),
+            "limits": stored_dict(self.limits),
+            "retry": stored_dict(self.retry),
+            "rules": [stored_dict(rule) for rule in self.rules],
             "options": dict(self.options),
-            "manners": {agent: manner._asdict() for agent, manner in self.manners.items()},
+            "manners": {agent: stored_dict(manner) for agent, manner in self.manners.items()},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Spec:
-        """The reverse of to_dict; names that this version does not know are passed over."""
-        values = _known(cls, data)
-        values["limits"] = Limits(**_known(Limits, values.get("limits", {})))
-        values["retry"] = RetryPolicy(**_known(RetryPolicy, values.get("retry", {})))
-        values["rules"] = tuple(Rule.from_dict(rule) for rule in values.get("rules", ()))
-        values["fallback"] = tuple(values.get("fallback", ()))
-        values["allowed"] = tuple(values.get("allowed", ()))
-        manners = values.get("manners", {})
-        values["manners"] = {agent: _manner(_known(Manner, manner)) for agent, manner in manners.items()}
-        return cls(**values)
+        """Build a spec from the values of `to_dict`; missing names get their defaults, unknown ones go to `unknown`."""
+        values, unknown = split_stored(cls, data)
+
+        def known_values(record: type, place: str, inner: Mapping[str, Any]) -> dict[str, Any]:
+            known, others = split_stored(record, inner)
+            unknown.extend(f"{place}.{name}" for name in others)
+            return known
+
+        spec = cls(**values)
+        rules, manners = data.get("rules", ()), data.get("manners", {})
+        for rule in rules:
+            known_values(Rule, f"rules.{rule['name']}", rule)
+        spec = spec._replace(
+            limits=Limits(**known_values(Limits, "limits", data.get("limits", {}))),
+            retry=RetryPolicy(**known_values(RetryPolicy, "retry", data.get("retry", {}))),
+            rules=tuple(Rule.from_dict(rule) for rule in rules),
+            fallback=tuple(spec.fallback),
+            allowed=tuple(spec.allowed),
+            manners={
+                name: _build_manner(known_values(Manner, f"manners.{name}", one)) for name, one in manners.items()
+            },
+        )
+        return spec._replace(unknown=tuple(unknown))
 
 
-def _manner(values: dict[str, Any]) -> Manner:
-    lists = {name: tuple(values.get(name, ())) for name in ("arguments", "passes")}
-    return Manner(**{**values, **lists})
+def _build_manner(values: dict[str, Any]) -> Manner:
+    manner = Manner(**values)
+    return manner._replace(arguments=tuple(manner.arguments), passes=tuple(manner.passes))
 
 
+@stored_as(
+    "state reason wake_at phase goal failure detail proof attempt step turn iteration retries cancel_requested "
+    "spent agent"
+)
 class Life(NamedTuple):
     """The part of a run that the heart changes; `goal` is where recovery leads back to after a crash."""
 
@@ -130,6 +150,10 @@ class Life(NamedTuple):
     cancel_requested: bool = False
     spent: Spent = Spent()
     agent: str = ""  # who works on it now; empty: the first
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the life as plain JSON values, by stored name."""
+        return {**stored_dict(self), "spent": stored_dict(self.spent)}
 
 
 class Run(NamedTuple):
@@ -165,6 +189,7 @@ class Repository(NamedTuple):
     created_at: int
 
 
+@stored_as("name host boot pid")
 class Owner(NamedTuple):
     """Who holds a lease: one supervisor process on one boot of one host."""
 
@@ -182,6 +207,7 @@ class Lease(NamedTuple):
     token: int
 
 
+@stored_as("run_id token owner host boot pid warden_pid warden_started started_at ended_at outcome")
 class Attempt(NamedTuple):
     """One leased execution of a run; its number is the fencing token."""
 
@@ -198,6 +224,10 @@ class Attempt(NamedTuple):
     outcome: str | None
 
 
+@stored_as(
+    "run_id number step attempt role agent session prompt started_at ended_at exit_code failure detail last_message "
+    "stdout_bytes stderr_bytes raw_lines spent"
+)
 class Turn(NamedTuple):
     """One invocation of an agent."""
 
@@ -221,6 +251,7 @@ class Turn(NamedTuple):
     spent: Spent = Spent()
 
 
+@stored_as("run_id step attempt command started_at ended_at exit_code output tree")
 class Check(NamedTuple):
     """A command that the host executed to prove something."""
 
@@ -235,6 +266,11 @@ class Check(NamedTuple):
     tree: str = ""
 
 
+@stored_as(
+    "id run_id attempt turn step occurrence tool call_class replay decision rule door key target input state "
+    "prepared_at agent_call reason answer original output exit_code finished_at parent_id input_ref output_ref "
+    "duration_ms external"
+)
 class Call(NamedTuple):
     """One tool call in the ledger."""
 
@@ -269,6 +305,7 @@ class Call(NamedTuple):
     external: str = ""  # JSON: what was found in the output by the names of its rule (url, pr, commit, message)
 
 
+@stored_as("call_id run_id key target rule output external_id origin at")
 class Receipt(NamedTuple):
     """Proof of an effect's outcome; `origin` says who gave it: the agent, a probe or a person."""
 
@@ -283,6 +320,7 @@ class Receipt(NamedTuple):
     at: int
 
 
+@stored_as("id run_id kind title body chain_head created_at delivered_at")
 class Notice(NamedTuple):
     """A notification in the outbox, written in the same transaction as the state that it tells."""
 
@@ -296,6 +334,7 @@ class Notice(NamedTuple):
     delivered_at: int | None = None
 
 
+@stored_as("run_id step kind life cursor at")
 class Checkpoint(NamedTuple):
     """What a resume needs, at a step boundary or an interrupt."""
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 
+@stored_as(
+    "id number path agent task prompt state reason wake_at phase failure detail proof tokens usd_micros created_at "
+    "started_at finished_at event_seq archived_at"
+)
 class RunLine(NamedTuple):
     """A run in the columns that a report shows."""
 
@@ -30,6 +34,7 @@ class RunLine(NamedTuple):
     archived_at: int | None  # when its events left the store
 
 
+@stored_as("id kind status owner priority attempts max_attempts question notes created_at updated_at finished_at")
 class ItemLine(NamedTuple):
     """A work item in the columns that a report shows."""
 
@@ -47,6 +52,7 @@ class ItemLine(NamedTuple):
     finished_at: int | None
 
 
+@stored_as("stream seq at kind actor data")
 class EventLine(NamedTuple):
     """An event in the columns that a report shows."""
 
@@ -58,6 +64,7 @@ class EventLine(NamedTuple):
     data: str  # its beginning
 
 
+@stored_as("case_id number at kind summary action path reason")
 class Learning(NamedTuple):
     """A learning of a case; without a path or a reason it came to nothing yet."""
 
@@ -86,6 +93,7 @@ class Learning(NamedTuple):
         return bool(self.path) and self.action != "none"
 
 
+@stored_as("day agent usd_micros tokens")
 class Spending(NamedTuple):
     """What an agent spent on one day (UTC)."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 
+@stored_as("most base_ms cap_ms")
 class RetryPolicy(NamedTuple):
     """At most `most` retries in a row; the wait doubles from `base_ms` up to `cap_ms`."""
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.states import CallClass, Decision, Replay
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, split_stored, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LISTS = ("key", "nothing_happened", "command", "having", "lacking")
 
-
+@stored_as(
+    "name tool call_class replay decision key target probe nothing_happened most command having lacking external "
+    "hint layer tightens"
+)
 class Rule(NamedTuple):
     """One rule of the policy."""
 
@@ -36,15 +38,17 @@ class Rule(NamedTuple):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Rule:
-        """Build a rule from the JSON frozen with a run; unknown names are ignored."""
-        values = {name: value for name, value in data.items() if name in cls._fields}
-        return cls(
-            **{
-                **values,
-                "call_class": CallClass(values["call_class"]),
-                "replay": Replay(values.get("replay", Replay.ASK)),
-                "decision": Decision(values.get("decision", Decision.ALLOW)),
-                **{name: tuple(values.get(name, ())) for name in _LISTS},
-                "external": tuple((name, pattern) for name, pattern in values.get("external", ())),
-            }
+        """Build a rule from the JSON that was frozen with a run; `Spec` reports the names that are unknown."""
+        values, _ = split_stored(cls, data)
+        rule = cls(**values)
+        return rule._replace(
+            call_class=CallClass(rule.call_class),
+            replay=Replay(rule.replay),
+            decision=Decision(rule.decision),
+            key=tuple(rule.key),
+            nothing_happened=tuple(rule.nothing_happened),
+            command=tuple(rule.command),
+            having=tuple(rule.having),
+            lacking=tuple(rule.lacking),
+            external=tuple((name, pattern) for name, pattern in rule.external),
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from jackline.formatting import pluralize
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 
+@stored_as("calls tools effects failed replayed abandoned denied asked in_doubt receipts steps")
 class Tally(NamedTuple):
     """The run-wide completion summary; every call of the ledger counts, over all attempts."""
 

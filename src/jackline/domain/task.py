@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
 from jackline.errors import UsageError
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +36,10 @@ _NOT_PLAIN = tuple("|>&*!%@`{}[]\"'")
 _PLACES = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
 
 
+@stored_as(
+    "name prompt source description agent fallback model effort proof mode requires_commit requires_clean settings "
+    "variables origin allow"
+)
 class Task(NamedTuple):
     """What a task file says; what is empty is left to the flags and settings."""
 

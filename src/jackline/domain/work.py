@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from jackline.domain.states import WorkStatus
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 LEASE_MS = 15 * 60_000
 MOST_ATTEMPTS = 5
 LONGEST_NAME = 200
 
 
+@stored_as(
+    "id kind payload status owner_agent created_at updated_at notes priority attempts max_attempts token question "
+    "answer dead finished_at event_seq chain_head"
+)
 class WorkItem(NamedTuple):
     """An item as it stands; its events are the stream `work:ID`."""
 

@@ -106,5 +106,5 @@ def _build_checkpoint(decided: Step, at: int) -> Checkpoint | None:
     life = decided.state.life
     kind = "interrupt" if life.reason is WaitReason.PAUSED else "boundary"
     cursor = canonical({"turn": life.turn, "iteration": life.iteration, "goal": life.goal})
-    whole = canonical({**life._asdict(), "spent": life.spent._asdict()})
+    whole = canonical(life.to_dict())
     return Checkpoint(decided.state.run_id, life.step, kind, whole, cursor, at)

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.domain.adapter import McpServer, TurnRequest
+from jackline.domain.budget import Spent
 from jackline.domain.events import Fact
 from jackline.domain.meter import plus
 from jackline.domain.outcome import DEFERRED, Usage
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 _LONGEST_ARGUMENT = 200
+_NOTHING_SPENT = Spent()
 _SERVER_SEES = (*inside.NAMES, inside.DATABASE, inside.ACTOR, marks.NAME, marks.ATTEMPT, "XDG_CONFIG_HOME")
 
 
@@ -168,7 +170,7 @@ def plan(
     finished = {call.key for call in calls if call.replay is Replay.RELAUNCH and call.state is CallState.DONE}
     return TurnPlan(
         turn,
-        build_request(run.spec, turn, adapter, context, resumes=resumes, first=not own),
+        build_request(run.spec, turn, adapter, context, resumes=resumes, first=not own, spent=run.life.spent),
         _sum_usage(shared),
         since=shared[0].number if shared else order.turn,
         replay=Queue(forced, frozenset(finished), holds=held),
@@ -177,10 +179,17 @@ def plan(
 
 
 def build_request(
-    spec: Spec, turn: Turn, adapter: Adapter, context: LaunchContext, *, resumes: bool, first: bool = False
+    spec: Spec,
+    turn: Turn,
+    adapter: Adapter,
+    context: LaunchContext,
+    *,
+    resumes: bool,
+    first: bool = False,
+    spent: Spent = _NOTHING_SPENT,
 ) -> TurnRequest:
     """Collect everything that the launch of the turn may depend on."""
-    manner = spec.manners.get(turn.agent, Manner())
+    manner, usd_limit = spec.manners.get(turn.agent, Manner()), spec.limits.usd_micros
     return TurnRequest(
         run_id=turn.run_id,
         attempt=turn.attempt,
@@ -200,6 +209,7 @@ def build_request(
         arguments=manner.arguments,
         environ=passed(context.environ, (*adapter.declaration.seen(context.environ), *manner.passes)),
         options=spec.options,
+        usd_micros_left=None if usd_limit is None else max(usd_limit - spent.usd_micros, 1),
         mcp=context.mcp if adapter.declaration.mcp else None,
         reminder=inside.reminder(turn.agent) if adapter.declaration.compacts else (),
     )

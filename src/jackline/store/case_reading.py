@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.case import COUNTERS, Case, CaseStatus, Entry, EntryKind, Problem
 from jackline.domain.events import canonical
+from jackline.named import split_stored, stored_dict
 from jackline.store.base import Base
 from jackline.store.driver import Row, Statements, clean
 from jackline.store.rows import columns
@@ -85,10 +86,10 @@ def _encode(value: object) -> str:
 
 def case_values(case: Case) -> dict[str, Any]:
     """A case as parameters."""
-    values = case._asdict()
+    values = stored_dict(case)
     counts = values.pop("counts")
     values |= {column: counts.get(str(kind), 0) for kind, column in COUNTERS.items()}
-    values |= {"problem": _encode(case.problem._asdict()), "closeout": _encode(dict(case.closeout))}
+    values |= {"problem": _encode(stored_dict(case.problem)), "closeout": _encode(dict(case.closeout))}
     return {name: clean(str(value)) if isinstance(value, str) else value for name, value in values.items()}
 
 
@@ -103,17 +104,14 @@ def to_case(row: Row) -> Case:
 
 def _to_problem(text: str) -> Problem:
     """The capsule from its JSON; what is a list there is a tuple here."""
-    kept: Mapping[str, Any] = json.loads(text)
-    return Problem(**{name: _restore_tuple(name, kept[name]) for name in Problem._fields if name in kept})
-
-
-def _restore_tuple(name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
-    return tuple(value) if isinstance(value, list) and name != "intake_plan" else value
+    known, _ = split_stored(Problem, json.loads(text))
+    lists = {name: tuple(value) for name, value in known.items() if isinstance(value, list) and name != "intake_plan"}
+    return Problem(**{**known, **lists})
 
 
 def entry_values(entry: Entry) -> dict[str, Any]:
     """An entry as parameters."""
-    values = entry._asdict() | {"kind": str(entry.kind), "data": _encode(dict(entry.data))}
+    values = stored_dict(entry) | {"kind": str(entry.kind), "data": _encode(dict(entry.data))}
     return values | {"text": clean(entry.text), "status": clean(str(entry.status))}
 
 

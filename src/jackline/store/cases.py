@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.case import Case, CaseStatus, Entry, EntryKind, numbered, stream_of
 from jackline.domain.events import NOTHING, Fact
 from jackline.errors import CaseRefused, NoCase
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_dict
 from jackline.store import redacting
 from jackline.store.base import Base, Chain, append, no_run
 from jackline.store.case_reading import CASE, CASE_COLUMNS, ENTRY_COLUMNS, case_values, entry_values, to_case, to_entry
@@ -141,7 +141,9 @@ def _start(statements: Statements, new: NewCase, place: str, by: _Written) -> Ca
     case = _insert(statements, new, by.at)
     _activate(statements, place, case.id, active, by.at)
     data = {"request": case.request, "repository": case.repository, "path": case.path, "place": place}
-    fact = Fact("case.started", {**data, "run": case.run_id, "user": case.user_name, "problem": case.problem._asdict()})
+    fact = Fact(
+        "case.started", {**data, "run": case.run_id, "user": case.user_name, "problem": stored_dict(case.problem)}
+    )
     return _move(statements, case, fact, by)
 
 

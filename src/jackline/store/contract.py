@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +62,7 @@ class Settlement(NamedTuple):
     external: str = ""  # JSON: the values found for the names of the rule
 
 
+@stored_as("events calls receipts contents heads chain_head problems")
 class Verified(NamedTuple):
     """The result of verifying one run: how much was compared, and the problems."""
 
@@ -114,6 +115,7 @@ class RunRow(NamedTuple):
     finished_at: int | None
 
 
+@stored_as("backend place schema known_schema pending counts size")
 class Status(NamedTuple):
     """The status of the database."""
 

@@ -135,6 +135,9 @@ def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], d
     state = run.life.state
     if run.spec.imported:
         raise Refused(f"run {run.id} was imported from {run.spec.imported}: it is kept to be read; start another run")
+    if run.spec.unknown:
+        names = ", ".join(run.spec.unknown)
+        raise Refused(f"run {run.id} was created by a newer jackline and has settings unknown to this one: {names}")
     if state not in run_sources("claim"):
         raise Refused(f"run {run.id} is {state}; nothing reopens it: fork it")
     if state is not RunState.RUNNING or dead == run.life.attempt:

@@ -1,4 +1,7 @@
-"""How records become rows and rows become records: column names and conversions only, no SQL."""
+"""Converts records to rows and rows to records: column names and conversions only, no SQL.
+
+The columns of a record are its stored names (`jackline.named.stored_as`), in their order; a row is read by position.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from jackline.domain.states import (
     RunState,
     WaitReason,
 )
+from jackline.named import stored_dict, stored_names
 from jackline.store.driver import Row, clean
 
 if TYPE_CHECKING:
@@ -26,9 +30,7 @@ if TYPE_CHECKING:
 
 PROMPT_SHOWN = 200
 
-_SPENT = (
-    "wall_ms", "iterations", "steps", "calls", "tokens_input", "tokens_output", "tokens_cached", "usd_micros",
-)  # fmt: skip
+_SPENT = stored_names(Spent)
 _RUN = ("id", "number", "repository", "lineage", "parent")
 _LIFE = (
     "state", "reason", "wake_at", "phase", "goal", "failure", "detail", "proof", "token", "step", "turn",
@@ -55,20 +57,20 @@ _REPORT_ITEM = (
     "id", "kind", "status", "owner_agent", "priority", "attempts", "max_attempts", "SUBSTR(question, 1, 400)",
     "SUBSTR(notes, 1, 400)", "created_at", "updated_at", "finished_at",
 )  # fmt: skip
-_TURN = Turn._fields[:-1]  # all but `spent`, which has columns of its own
+_TURN = stored_names(Turn)[:-1]  # all but `spent`, which has columns of its own
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "run": (*_RUN, *_LIFE, *_SPENT, *_REST),
     "new_run": (*_RUN, *_LIFE, *_SPENT, *_REST, "task", "prompt", "request"),
     "listed": _LISTED,
-    "event": Event._fields,
-    "attempt": Attempt._fields,
+    "event": stored_names(Event),
+    "attempt": stored_names(Attempt),
     "turn": (*_TURN, *_SPENT),
-    "check": Check._fields,
-    "checkpoint": Checkpoint._fields,
-    "notice": Notice._fields,
-    "call": Call._fields,
-    "receipt": Receipt._fields,
+    "check": stored_names(Check),
+    "checkpoint": stored_names(Checkpoint),
+    "notice": stored_names(Notice),
+    "call": stored_names(Call),
+    "receipt": stored_names(Receipt),
     "report_run": _REPORT_RUN,
     "report_item": _REPORT_ITEM,
     "report_learning": ("case_id", "number", "at", "SUBSTR(text, 1, 2000)", "status", "data"),
@@ -103,7 +105,7 @@ def columns(record: str) -> tuple[str, ...]:
         from importlib import import_module
 
         module, _, name = _LATER[record].partition(":")
-        COLUMNS[record] = getattr(import_module(f"jackline.domain.{module}"), name)._fields
+        COLUMNS[record] = stored_names(getattr(import_module(f"jackline.domain.{module}"), name))
     return COLUMNS[record]
 
 
@@ -113,33 +115,40 @@ def word(value: str | None) -> str | None:
 
 
 def plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any of the records
-    """A record's fields as parameters, with storable text."""
+    """Return a record's fields as parameters by stored name, with storable text."""
     values = {}
-    for name, value in record._asdict().items():
+    for name, value in stored_dict(record).items():
         # str() because a word of a closed set is a subclass of it, which both drivers bind more slowly.
         values[name] = clean(str(value)) if isinstance(value, str) else value
     return values
-
-
-def spent_values(spent: Spent) -> dict[str, int]:
-    """An account as parameters."""
-    return {name: getattr(spent, name) for name in _SPENT}
 
 
 def turn_values(turn: Turn) -> dict[str, Any]:
     """A turn as parameters."""
     values = plain(turn)
     del values["spent"]
-    return values | spent_values(turn.spent)
+    return values | stored_dict(turn.spent)
 
 
 def run_values(run: Run, request: str) -> dict[str, Any]:
     """A new run as parameters."""
     life = run.life
     return {
-        **{name: getattr(run, name) for name in (*_RUN, *_REST)},
+        "id": run.id,
+        "number": run.number,
+        "repository": run.repository,
+        "lineage": run.lineage,
+        "parent": run.parent,
+        "owner": run.owner,
+        "event_seq": run.event_seq,
+        "chain_head": run.chain_head,
+        "created_at": run.created_at,
+        "updated_at": run.updated_at,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "forked_at": run.forked_at,
         **life_values(life),
-        **spent_values(life.spent),
+        **stored_dict(life.spent),
         "state": str(life.state),
         "token": life.attempt,
         "cancel_requested": int(life.cancel_requested),
@@ -188,33 +197,56 @@ def to_spec(text: str) -> Spec:
 
 def to_run(row: Row, spec: Spec) -> Run:
     """A run from the columns of `{run}`."""
-    values = [*row[: len(_RUN)], spec, to_life(row), *row[_REST_AT:]]
-    return Run(*values)
+    run_id, number, repository, lineage, parent = row[: len(_RUN)]
+    owner, event_seq, chain_head, created_at, updated_at, started_at, finished_at, forked_at = row[_REST_AT:]
+    return Run(
+        id=run_id,
+        number=number,
+        repository=repository,
+        lineage=lineage,
+        parent=parent,
+        spec=spec,
+        life=to_life(row),
+        owner=owner,
+        event_seq=event_seq,
+        chain_head=chain_head,
+        created_at=created_at,
+        updated_at=updated_at,
+        started_at=started_at,
+        finished_at=finished_at,
+        forked_at=forked_at,
+    )
 
 
 def to_life(row: Row) -> Life:
     """The part of a run that the heart changes, from the columns of `{run}`."""
-    state, reason, wake_at, phase, goal, failure, detail, proof, *counts, cancel, agent = row[len(_RUN) : _SPENT_AT]
-    values = [
-        RunState(state),
-        WaitReason(reason) if reason else None,
-        wake_at,
-        Phase(phase) if phase else None,
-        Phase(goal),
-        Failure(failure) if failure else None,
-        detail,
-        Proof(proof),
-        *counts,
-        bool(cancel),
-        Spent(*row[_SPENT_AT:_REST_AT]),
-        agent,
-    ]
-    return Life(*values)
+    (
+        state, reason, wake_at, phase, goal, failure, detail, proof, token, step, turn, iteration, retries,
+        cancel_requested, agent,
+    ) = row[len(_RUN) : _SPENT_AT]  # fmt: skip
+    return Life(
+        state=RunState(state),
+        reason=WaitReason(reason) if reason else None,
+        wake_at=wake_at,
+        phase=Phase(phase) if phase else None,
+        goal=Phase(goal),
+        failure=Failure(failure) if failure else None,
+        detail=detail,
+        proof=Proof(proof),
+        attempt=token,
+        step=step,
+        turn=turn,
+        iteration=iteration,
+        retries=retries,
+        cancel_requested=bool(cancel_requested),
+        spent=Spent(*row[_SPENT_AT:_REST_AT]),
+        agent=agent,
+    )
 
 
 def call_values(call: Call) -> dict[str, Any]:
     """A call as parameters; its text is storable already."""
-    values = call._asdict()
+    values = stored_dict(call)
     for name in _CALL_WORDS:
         values[name] = str(values[name])
     return values
@@ -229,7 +261,7 @@ def to_call(row: Row) -> Call:
 
 def changes_values(run_id: str, changes: Changes, at: int) -> dict[str, Any]:
     """What a run changed as parameters."""
-    return {**changes._asdict(), "commits": json.dumps(changes.commits), "run_id": run_id, "at": at}
+    return {**stored_dict(changes), "commits": json.dumps(changes.commits), "run_id": run_id, "at": at}
 
 
 def to_changes(row: Row) -> Changes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.case import CaseStatus, EntryKind, place_of, stream_of
 from jackline.files import FILE_MODE, make_private_folder, remove_file, report_path, write_file, write_pieces
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as, stored_dict
 from jackline.views import case_lines
 from jackline.views.coalesce import once
 
@@ -40,6 +40,7 @@ _PAGE = 1000
 _IGNORED = b"*\n"
 
 
+@stored_as("seq lines marks")
 class Standing(NamedTuple):
     """How far the files stand: the last event, how many lines of each kind, and what each file looks like."""
 
@@ -125,7 +126,7 @@ class _Builder:
         lines = {name: self._case.counts[str(kind)] for kind, name in LISTS.items()}
         now = Standing(self._case.event_seq, lines, marks)
         if now != known:
-            _note(self._path(BUILT), json.dumps(now._asdict()).encode())
+            _note(self._path(BUILT), json.dumps(stored_dict(now)).encode())
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, name)

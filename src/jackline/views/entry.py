@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from jackline.errors import UsageError
+from jackline.named import stored_as
 from jackline.views import record_json
 from jackline.views.record_json import ZERO_TIME
 
@@ -29,6 +30,7 @@ class EntryType(StrEnum):
     END = "end"
 
 
+@stored_as("type timestamp run_id iteration agent state content signal error duration metadata")
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
     """One line; `duration` counts nanoseconds, as Go's does."""

@@ -17,6 +17,7 @@ from jackline.domain.tally import NO_CALLS, Tally
 from jackline.domain.turns import run_cost
 from jackline.errors import UsageError
 from jackline.formatting import format_rfc3339, to_datetime, to_usd
+from jackline.named import stored_as, stored_dict
 from jackline.views import record_json
 from jackline.views.record_json import ZERO_TIME
 
@@ -45,6 +46,11 @@ _STATES = {
 _PATIENT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason.DEPENDENCY})
 
 
+@stored_as(
+    "id repo_path repo_id prompt state primary_agent review_mode max_iterations current_iteration claude_session_id "
+    "codex_session_id worktree_path tmux_session proof_command done_signal created_at updated_at completed_at error "
+    "metadata"
+)
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What a manifest.json says; a field that a file leaves out has Go's zero value."""
@@ -128,7 +134,7 @@ def fold(
         updated_at=to_datetime(run.updated_at),
         completed_at=to_datetime(run.finished_at),
         error=error_of(run),
-        metadata={**_metadata(run, sessions, turns), "completion": tally._asdict()},
+        metadata={**_metadata(run, sessions, turns), "completion": stored_dict(tally)},
     )
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jackline.formatting import format_rfc3339
+from jackline.named import stored_dict, stored_names
 
 ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)  # Go's zero time, which a manifest has where no time was set
 
@@ -34,9 +35,8 @@ def decode_object(text: str | bytes) -> dict[str, Any]:
 
 
 def dump_record(record: Any, omit: frozenset[str] = frozenset()) -> dict[str, Any]:  # noqa: ANN401 - any record
-    """Convert the fields of a record, in their order, to JSON values; empty ones among `omit` are left out."""
-    named = {one.name: getattr(record, one.name) for one in fields(record)}
-    return {name: _value(value) for name, value in named.items() if value or name not in omit}
+    """Convert a record to JSON values by stored name; empty ones among `omit` are left out."""
+    return {name: _value(value) for name, value in stored_dict(record).items() if value or name not in omit}
 
 
 def load_fields(record: Any, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - any record
@@ -44,8 +44,9 @@ def load_fields(record: Any, values: Mapping[str, Any]) -> dict[str, Any]:  # no
 
     A missing field keeps its default and an unknown one is ignored, as in Go.
     """
-    known = {one.name: _READERS[str(one.type)] for one in fields(record) if values.get(one.name) is not None}
-    return {name: _read(name, reader, values[name]) for name, reader in known.items()}
+    named = zip(stored_names(record), fields(record), strict=True)
+    known = {name: field for name, field in named if values.get(name) is not None}
+    return {field.name: _read(name, _READERS[str(field.type)], values[name]) for name, field in known.items()}
 
 
 def _value(value: Any) -> Any:  # noqa: ANN401 - any field

@@ -17,6 +17,7 @@ from jackline.domain.states import RunState, WaitReason, exit_code
 from jackline.domain.tally import NO_CALLS, Tally, completion
 from jackline.domain.turns import lost_sessions, run_cost
 from jackline.formatting import format_rfc3339, make_readable, to_datetime, to_usd
+from jackline.named import stored_as
 from jackline.store.state_contract import CaseQuery
 from jackline.views import record_json
 
@@ -27,6 +28,12 @@ _UNDER_WAY = frozenset({RunState.QUEUED, RunState.RUNNING})
 _CLASSIFIED = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # waits that the predecessor ended as errors
 
 
+@stored_as(
+    "run_id agent task start_time end_time elapsed_seconds exit_code token_count last_message commits files_changed "
+    "insertions deletions requires_commit dry_run classified_error number state reason wake_time phase detail proof "
+    "proof_command workspace created_time worked_seconds cost_usd attempts turns iterations calls effects receipts "
+    "tools failed replayed abandoned denied asked in_doubt steps lost_sessions open_cases imported"
+)
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The predecessor's metadata in its order, then ours."""

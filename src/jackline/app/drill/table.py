@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app.drill.verdict import FAIL, PASS, SKIP
 from jackline.formatting import pluralize
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,12 @@ def row(verdict: Verdict) -> tuple[str, ...]:
 
 def record(verdict: Verdict, agent: str) -> dict[str, object]:
     """The same for programs."""
-    return {"agent": agent, **verdict._asdict(), "reasons": list(verdict.reasons), "seconds": round(verdict.seconds, 3)}
+    return {
+        "agent": agent,
+        **stored_dict(verdict),
+        "reasons": list(verdict.reasons),
+        "seconds": round(verdict.seconds, 3),
+    }
 
 
 def total(verdicts: Sequence[Verdict], agent: str, folder: str) -> dict[str, object]:

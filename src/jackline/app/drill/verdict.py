@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,7 @@ PASS, FAIL, SKIP = "pass", "fail", "skip"
 _DONE = "succeeded"
 
 
+@stored_as("case result reasons effects_expected effects_seen replayed refused seconds evidence")
 class Verdict(NamedTuple):
     """One row of the table."""
 

@@ -15,7 +15,7 @@ from jackline.app.instance import layout
 from jackline.app.places import DATABASE
 from jackline.errors import Refused, StoreCorrupt, UsageError
 from jackline.files import create_file
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 from jackline.store import open as store_open
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _FILE, _FOLDER = 0o600, 0o700
 
 
+@stored_as("name path wrote applied")
 class Part(NamedTuple):
     """One thing of an instance; `wrote` is false if it was there already."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app import doctor
 from jackline.cli.output import columns
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -25,7 +26,7 @@ def execute(_args: Namespace, home: Home, out: Output) -> int:
     found = list(doctor.examine(home))
     failed = any(one.state == doctor.FAIL for one in found)
     if out.json:
-        out.json_line({"ok": not failed, "findings": [one._asdict() for one in found]})
+        out.json_line({"ok": not failed, "findings": [stored_dict(one) for one in found]})
     else:
         out.table(_COLUMNS, [[one.state, one.part, one.found, one.fix and f"→ {one.fix}"] for one in found])
     return 1 if failed else 0

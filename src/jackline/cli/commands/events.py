@@ -14,6 +14,7 @@ from jackline.domain import work
 from jackline.domain.journal import EventId, event_id, owner_of
 from jackline.errors import NoItem, UsageError
 from jackline.formatting import format_iso, format_local, make_printable, parse_time
+from jackline.named import stored_dict
 from jackline.store.state_contract import TimelineQuery
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def record(event: Event) -> dict[str, object]:
         "actor": event.actor,
         "stream": event.stream,
         "seq": event.seq,
-        **owner_of(event.stream)._asdict(),
+        **stored_dict(owner_of(event.stream)),
         "payload": data_of(event),
         "hash": event.hash,
     }

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import preparing, trust
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,7 +29,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     steps = preparing.prepare(folder, pointer=args.pointer)
     ended = trusted and not trust.is_trusted(home.path, folder)
     if out.json:
-        out.json_line({"steps": [step._asdict() for step in steps], "trust_ended": ended})
+        out.json_line({"steps": [stored_dict(step) for step in steps], "trust_ended": ended})
         return 0
     for step in steps:
         out.line(f"{'wrote' if step.wrote else 'left '} {step.path}: {step.what}")

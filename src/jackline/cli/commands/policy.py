@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app import policies
 from jackline.errors import PolicyError
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -81,7 +82,7 @@ def _show_rules(args: Namespace, home: Home, out: Output) -> int:
 def _check_file(path: str, out: Output) -> int:
     parsed = policies.check(path)
     if out.json:
-        mistakes = [one._asdict() for one in parsed.mistakes]
+        mistakes = [stored_dict(one) for one in parsed.mistakes]
         record = {"file": path, "ok": not mistakes, "rules": len(parsed.rules), "mistakes": mistakes}
         out.json_line(record)
         return PolicyError.exit_code if mistakes else 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.app.instance import layout
 from jackline.app.instance.scaffold import scaffold
 from jackline.errors import UsageError
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,7 +38,7 @@ def execute(args: Namespace, _home: Home, out: Output) -> int:
     for warning in laid.warnings:
         out.note(f"jackline: {warning}")
     if out.json:
-        out.json_lines(part._asdict() for part in laid.parts)
+        out.json_lines(stored_dict(part) for part in laid.parts)
         return 0
     for part in laid.parts:
         out.line(_said(part, names))

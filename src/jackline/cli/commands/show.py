@@ -21,6 +21,7 @@ from jackline.formatting import (
     pluralize,
     shorten_text,
 )
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -83,7 +84,7 @@ def _record(home: Home, run: Run) -> dict[str, Any]:
         "owner": run.owner,
         "parent": run.parent,
         "forked_at": run.forked_at,
-        "completion": store.tally(run.id)._asdict(),
+        "completion": stored_dict(store.tally(run.id)),
         "spec": values(run.spec),
         "life": values(run.life),
         "sessions": store.sessions(run.id),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.app import tasks
 from jackline.cli.output import columns
 from jackline.formatting import make_printable
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -75,7 +76,7 @@ def _entry(listed: Listed) -> dict[str, Any]:
 
 def _record(task: Task) -> dict[str, Any]:
     return {
-        **{name: value for name, value in task._asdict().items() if name != "source"},
+        **{name: value for name, value in stored_dict(task).items() if name != "source"},
         "path": task.source,
         "settings": dict(task.settings),
         "variables": dict(task.variables),

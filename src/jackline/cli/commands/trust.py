@@ -9,6 +9,7 @@ from jackline.app import trust
 from jackline.app.inside_run import refuse_inside_run
 from jackline.clock import wall_ms
 from jackline.formatting import format_iso, format_local, make_printable
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -39,7 +40,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         trust.trust(home.path, folder)
     standing = trust.standing(home.path, folder)
     if out.json:
-        record = {**standing._asdict(), "at": format_iso(standing.at)}
+        record = {**stored_dict(standing), "at": format_iso(standing.at)}
         out.json_line(record)
         return 0
     out.line(f"{standing.folder} is {_describe_status(standing)}")

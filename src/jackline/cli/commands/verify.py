@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.cli.parser import RUN
 from jackline.errors import UsageError
 from jackline.formatting import make_printable, pluralize
+from jackline.named import stored_dict
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -35,7 +36,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     run_id = home.find_id(args.run)
     found = verify(home, run_id, head, args.archive)
     if out.json:
-        out.json_line({"id": run_id, "ok": not found.problems, **found._asdict(), "problems": list(found.problems)})
+        out.json_line({"id": run_id, "ok": not found.problems, **stored_dict(found), "problems": list(found.problems)})
     else:
         _tell(run_id, found, out)
     return 1 if found.problems else 0

@@ -18,7 +18,7 @@ from jackline.domain.judging.classify_command import Found, classify_command
 from jackline.domain.judging.path_zones import Place
 from jackline.domain.shell import NotParsed, commands
 from jackline.domain.states import CallClass, Decision
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,6 +36,7 @@ class Where(NamedTuple):
     folder: str
 
 
+@stored_as("words rule why")
 class Match(NamedTuple):
     """One command of a call, its rule, and the reason for that rule."""
 

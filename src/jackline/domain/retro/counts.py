@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from jackline.domain.reporting import RunLine, Spending
 from jackline.domain.retro.lines import TurnLine
 from jackline.domain.states import Failure, Proof, RunState
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 
+@stored_as("agent task succeeded proved failed cancelled usd_micros tokens")
 class Success(NamedTuple):
     """The runs of one agent at one task that ended in the week."""
 
@@ -35,6 +36,7 @@ class Success(NamedTuple):
         return self.succeeded / judged if judged else None
 
 
+@stored_as("failure runs turns")
 class Failures(NamedTuple):
     """One class of failure."""
 
@@ -43,6 +45,7 @@ class Failures(NamedTuple):
     turns: int  # that ended so, also where another try, or another agent, did better
 
 
+@stored_as("agent turns")
 class Limits(NamedTuple):
     """How often an agent gave up at a limit."""
 

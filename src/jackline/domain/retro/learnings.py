@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from jackline.domain.reporting import Learning
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 _WORD = re.compile(r"[^\W_]+")
 _SHORTEST = 3
@@ -23,6 +23,7 @@ _COMMON = frozenset(
 MOST = 2_000  # that are compared with each other
 
 
+@stored_as("kind summary learnings")
 class Repeated(NamedTuple):
     """One learning in several cases."""
 

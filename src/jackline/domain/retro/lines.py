@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 
 class Move(NamedTuple):
@@ -15,6 +15,7 @@ class Move(NamedTuple):
     reason: str = ""  # of run.waiting
 
 
+@stored_as("step agent started_at ended_at failure")
 class TurnLine(NamedTuple):
     """A turn in the columns that a report needs."""
 
@@ -25,6 +26,7 @@ class TurnLine(NamedTuple):
     failure: str | None
 
 
+@stored_as("step command started_at exit_code tree attempt")
 class CheckLine(NamedTuple):
     """A check in the columns that a report needs."""
 

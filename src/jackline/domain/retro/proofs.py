@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from jackline.domain.learning import REVIEW
 from jackline.domain.retro.lines import CheckLine, TurnLine
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 SAME_TREE = "different results on the same tree"
 NO_TURN = "different results with no turn in between"
@@ -21,6 +21,7 @@ TO_AND_FRO = "changed its result twice in one run"
 _TWICE = 2
 
 
+@stored_as("command why runs")
 class Flaky(NamedTuple):
     """A command whose result depends on luck, or may."""
 

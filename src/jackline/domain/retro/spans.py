@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from jackline.domain.dashboard import FOR_PEOPLE
 from jackline.domain.retro.lines import Move
 from jackline.domain.states import WaitReason
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 RUNNING, QUEUED = "running", "queued"
 LIMIT, PEOPLE, OTHER = "limits", "people", "other waits"
@@ -17,6 +17,7 @@ _WORKED = frozenset({"run.succeeded", "run.failed"})
 _OF_REASON = {WaitReason.LIMIT: LIMIT, **dict.fromkeys(FOR_PEOPLE, PEOPLE)}
 
 
+@stored_as("reason times ms")
 class Waits(NamedTuple):
     """Waiting for one reason."""
 
@@ -25,6 +26,7 @@ class Waits(NamedTuple):
     ms: int
 
 
+@stored_as("running queued waits")
 class Times(NamedTuple):
     """How long, in total over all runs."""
 

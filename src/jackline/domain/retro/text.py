@@ -18,11 +18,12 @@ from jackline.formatting import (
     pluralize,
     quote_code,
 )
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_as
 
 _MOST_ROWS = 50
 
 
+@stored_as("id question status answer command is_new")
 class Asked(NamedTuple):
     """A proposal that is in the queue, as it stands there."""
 

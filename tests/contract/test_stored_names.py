@@ -1,0 +1,171 @@
+"""Compares every stored or printed name with `stored_names.toml`, so that a rename in the code cannot change one.
+
+A difference is a change of the storage format or of the JSON output. A new name is added to the file with the change
+that introduces it; a name that is there is never renamed or removed without a migration.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jackline.app.keys import KEYS
+from jackline.domain import case, states
+from jackline.domain.records import Life, Manner, Spec
+from jackline.domain.rule import Rule
+from jackline.domain.states import CallClass
+from jackline.store import rows
+from jackline.store.contract import Store
+from tests.cli.place import Place
+from tests.fixtures.make_old_home import environment
+from tests.support.old_home import unpacked
+from tests.support.stores import by_hand
+
+RECORDED = tomllib.loads((Path(__file__).parent / "stored_names.toml").read_text())
+SOURCE = Path(__file__).parents[2] / "src" / "jackline"
+# Of event kinds and crash points, which share their first words.
+KIND = re.compile(
+    r"(?:advance|agent|call|cancel|case|check|gate|import|leftovers|mcp|probe|recovery|replay|run|session|step|stop|turn"
+    r"|views|work)(?:\.[a-z_]+)+"
+)
+FILE = re.compile(r".*\.(?:json|jsonl|md|py|sh|sock|sqlite|toml|txt|loop|turn)")
+VARIABLE = re.compile(r"JACKLINE_[A-Z_]*[A-Z]\b")
+# Objects whose keys are data of the user.
+FREE = frozenset(
+    {"sessions", "options", "manners", "payload", "settings", "variables", "programs", "default", "counts"}
+)
+COMMANDS = (
+    "agents", "case hypothesis list", "case list", "config", "dashboard", "db check", "db status", "events tail",
+    "list", "policy show", "receipts lost-after", "show asks", "show checked", "show lost-after", "tasks list",
+    "tasks show agent_management", "trust --show", "verify parent", "work list",
+)  # fmt: skip
+
+
+def words(names: Iterable[str]) -> str:
+    return " ".join(names)
+
+
+def check(section: str, found: dict[str, str]) -> None:
+    """Fail with the lines that the file would need."""
+    recorded = {name: words(text.split()) for name, text in RECORDED[section].items()}
+    changed = {name: text for name, text in found.items() if recorded.get(name) != text}
+    missing = sorted(recorded.keys() - found.keys())
+    lines = "\n".join(f"{json.dumps(name)} = {json.dumps(text)}" for name, text in changed.items())
+    assert not changed, f"stored names differ from stored_names.toml; found for [{section}]:\n{lines}"
+    assert not missing, f"[{section}] has no {missing} any more"
+
+
+def test_tables_and_columns(store: Store) -> None:
+    check("tables", dict(_tables(store)))
+
+
+def test_columns_in_the_order_that_digests_cover() -> None:
+    check("columns", {record: words(rows.columns(record)) for record in RECORDED["columns"]})
+
+
+def test_keys_of_the_frozen_spec_and_of_a_checkpoint() -> None:
+    rule = Rule("mail", "send", CallClass.EFFECT)
+    spec = Spec(prompt="p", workspace="/w", rules=(rule,), manners={"claude": Manner()}).to_dict()
+    nested = {"limits": spec["limits"], "retry": spec["retry"], "rule": spec["rules"][0]}
+    life = Life().to_dict()
+    objects = {"spec": spec, **nested, "manner": spec["manners"]["claude"], "life": life, "spent": life["spent"]}
+    check("objects", {name: words(one) for name, one in objects.items()})
+
+
+def test_words_of_closed_sets() -> None:
+    sets = [one for module in (states, case) for one in vars(module).values() if isinstance(one, type)]
+    closed = {words(one) for one in sets if issubclass(one, StrEnum) and one is not StrEnum}
+    assert closed == set(RECORDED["words"]["sets"])
+
+
+def test_kinds_of_events_and_crash_points() -> None:
+    texts = {text for path in SOURCE.rglob("*.py") for text in _constants(path)}
+    found = {text for text in texts if KIND.fullmatch(text) and not FILE.fullmatch(text)}
+    check("kinds", {"kinds": words(sorted(found))})
+
+
+def test_environment_variables_and_settings() -> None:
+    files = [path for path in SOURCE.rglob("*") if path.suffix in {".py", ".sh", ".js", ".md"}]
+    found = {name for path in files for name in VARIABLE.findall(path.read_text(encoding="utf-8"))}
+    check("environment", {"variables": words(sorted(found)), "settings": words(sorted(one.name for one in KEYS))})
+
+
+@pytest.fixture
+def old() -> Iterator[Place]:
+    """The home of an older version, which has something of everything."""
+
+    class OldPlace(Place):
+        def environment(self, **more: str) -> dict[str, str]:
+            return environment(self.folder, **{**self.environ, **more})
+
+    with unpacked("sqlite") as folder:
+        place = OldPlace(folder)
+        try:
+            assert place.type("db", "migrate").code == 0
+            yield place
+        finally:
+            place.close()
+
+
+def test_json_output_and_files_of_a_run(old: Place) -> None:
+    request = ("run", "look", "--agent", "command", "--run-id", "checked", "--proof", "true", "--json", "--", "true")
+    printed = {"run": old.type(*request).rows, "resume": _printed(old, "resume", "lost-after")}
+    for command in COMMANDS:
+        name = "show" if command.startswith("show ") else command
+        printed[name] = [*printed.get(name, ()), *_printed(old, *command.split())]
+    check("json", {name: _keys(values) for name, values in printed.items()})
+    folder = old.folder / "home" / "runs" / "lost-after"
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    check("run_folder", {"files": words(name for name in names if not name.startswith("agent/"))})
+
+
+def _printed(place: Place, *command: str) -> list[dict[str, Any]]:
+    ended = place.type(*command, "--json")
+    assert ended.out.strip(), (command, ended)
+    assert '"error"' not in ended.out.partition(":")[0], (command, ended)
+    return ended.rows
+
+
+def _keys(printed: object) -> str:
+    """The names of every object, as paths; where objects differ, all of them."""
+    return words(dict.fromkeys(_paths(printed, "")))
+
+
+def _paths(value: object, above: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _paths(one, above)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield f"{above}{name}"
+            if name not in FREE:
+                yield from _paths(inner, f"{above}{name}.")
+
+
+def _tables(store: Store) -> Iterator[tuple[str, str]]:
+    if store.status().backend == "sqlite":
+        tables = by_hand(store, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        for (table,) in sorted(tables):
+            yield table, words(row[1] for row in by_hand(store, f"PRAGMA table_info({table})"))
+        return
+    sql = (
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
+        " ORDER BY table_name, ordinal_position"
+    )
+    columns: dict[str, list[str]] = {}
+    for table, column in by_hand(store, sql):
+        columns.setdefault(table, []).append(column)
+    yield from ((table, words(names)) for table, names in columns.items())
+
+
+def _constants(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    yield from (one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str))
