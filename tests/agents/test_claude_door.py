@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude import ADAPTER, Claude
-from jackline.agents.claude_hooks import HOOKS
+from jackline.agents.claude.adapter import ADAPTER, Claude
+from jackline.agents.claude.hooks import HOOKS
 from jackline.app.canary_trial import prove
 from jackline.domain.adapter import Launch, TurnRequest
 from jackline.domain.outcome import DEFERRED

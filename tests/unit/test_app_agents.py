@@ -193,7 +193,7 @@ def test_a_server_that_does_not_answer_is_in_the_way(machine: Machine) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1:port", f"{'x' * 70}.example"])
 def test_where_no_server_can_be_is_no_traceback(machine: Machine, host: str) -> None:
     found = machine.ollama(OLLAMA_HOST=host)
-    assert "which is no address" in found.why or "nothing answers at xxx" in found.why
+    assert "which is not an address" in found.why or "nothing answers at xxx" in found.why
 
 
 def test_a_turn_has_more_patience_with_a_server(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

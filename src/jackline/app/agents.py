@@ -15,7 +15,7 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.agents.described import Described
+    from jackline.agents.toml_agents import TomlAgent
     from jackline.app.config import Config
     from jackline.app.home import Home
     from jackline.domain.adapter import Adapter, Declaration
@@ -59,13 +59,13 @@ def declared(config: Config, name: str) -> tuple[Declaration, str]:
         return Declaration(name, "", "advisory", unknown, chooses_session=False, resumes=False), str(error)
 
 
-def described(config: Config) -> dict[str, Described]:
+def described(config: Config) -> dict[str, TomlAgent]:
     """The agents that the settings describe."""
     if not config.agents:
         return {}
-    from jackline.agents.described import from_tables
+    from jackline.agents.toml_agents import parse_tables
 
-    return from_tables(config.agents)
+    return parse_tables(config.agents)
 
 
 def rests(home: Home) -> dict[str, Health]:
