@@ -55,9 +55,9 @@ def test_a_door_that_held_is_not_tried_again(tmp_path: Path, trials: Trials, fou
 def test_a_door_that_does_not_hold_is_tried_each_time_and_nothing_is_noted(
     tmp_path: Path, trials: Trials, found: Found
 ) -> None:
-    trials.why = "ran a command and asked nobody"
+    trials.why = "ran a command without asking"
     for _ in range(2):
-        with pytest.raises(Ungated, match="ran a command and asked nobody; install another version"):
+        with pytest.raises(Ungated, match="ran a command without asking; install another version"):
             canary.check(str(tmp_path), ADAPTER, found)
     assert (Ungated.exit_code, issubclass(Ungated, AgentUnavailable)) == (18, True)
     assert trials.count == 2
