@@ -20,7 +20,7 @@ from benchmarks import samples
 from benchmarks.process import Talker
 from benchmarks.report import duration
 from jackline import clock
-from jackline.agents.claude_hooks import HOOKS
+from jackline.agents.claude.hooks import HOOKS
 from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, RunState
 from jackline.engine.hooking import Book

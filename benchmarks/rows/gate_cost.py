@@ -17,8 +17,8 @@ from contextlib import AbstractContextManager, nullcontext
 from benchmarks import door, real_cli
 from benchmarks.measure import Contender, interleave
 from benchmarks.report import Line, Table, compare, told
-from jackline.agents.claude import ADAPTER
-from jackline.agents.claude_hooks import HOOKS
+from jackline.agents.claude.adapter import ADAPTER
+from jackline.agents.claude.hooks import HOOKS
 from jackline.domain.adapter import Launch, TurnRequest
 from jackline.engine.settings import fresh_session, inherited, passed
 from jackline.fake.script import Reply, Script

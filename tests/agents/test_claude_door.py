@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude import ADAPTER, Claude
-from jackline.agents.claude_hooks import HOOKS
+from jackline.agents.claude.adapter import ADAPTER, Claude
+from jackline.agents.claude.hooks import HOOKS
+from jackline.app.canary import build_request
 from jackline.app.canary_trial import prove
 from jackline.domain.adapter import Launch, TurnRequest
 from jackline.domain.outcome import DEFERRED
@@ -309,17 +310,17 @@ def _switched_off(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (_without_hooks, "ran a command and asked nobody"),
-        (_switched_off, "ran a command and asked nobody"),
-        (_open_on_failure, "ran a command when nobody answered its question"),
+        (_without_hooks, "ran a command without asking"),
+        (_switched_off, "ran a command without asking"),
+        (_open_on_failure, "ran a command without an answer from the gate"),
     ],
 )
 def test_the_trial_sees_a_door_that_does_not_hold(change: Callable[[dict[str, Any]], None], why: str) -> None:
-    assert prove(_Changed(change), HOOKS, binary("claude")) == why
+    assert prove(_Changed(change), HOOKS, build_request(binary("claude"), HOOKS)) == why
 
 
 def test_the_trial_passes_the_door_as_it_is() -> None:
-    assert prove(ADAPTER, HOOKS, binary("claude")) == ""
+    assert prove(ADAPTER, HOOKS, build_request(binary("claude"), HOOKS)) == ""
 
 
 def test_a_program_that_drops_the_hooks_is_not_started_at_all(set_stage: SetStage) -> None:

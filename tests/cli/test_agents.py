@@ -89,7 +89,7 @@ def test_ollama_is_not_ready_without_a_server(place: Place) -> None:
     place.environ["OLLAMA_HOST"] = "127.0.0.1:1"
     seen = of(place, "ollama")
     assert (seen["usable"], seen["health"]) == (False, "missing")
-    assert seen["why"] == "nothing answers at 127.0.0.1:1: start it with `ollama serve`"
+    assert seen["why"] == "there is no answer at 127.0.0.1:1: start it with `ollama serve`"
 
 
 def test_auto_with_no_cli_and_no_server_finds_nobody(place: Place) -> None:

@@ -95,7 +95,7 @@ def test_a_hint_after_an_answer_can_be_pasted(place: Place) -> None:
 
 
 def test_a_choice_that_is_joined_by_pipes_would_not_pass(place: Place) -> None:
-    """The check itself: a pipe starts another program, and a bracket writes a file."""
+    """The check itself: a pipe starts a different program, and a bracket writes a file."""
     with pytest.raises(AssertionError):
         paste("jackline answer r c allow|deny", place.folder)
     with pytest.raises(AssertionError):

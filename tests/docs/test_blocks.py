@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.agents.scripted import validate
+from jackline.agents.scripted.script_format import validate
 from jackline.app import config, job
 from jackline.app.tasks import SETTINGS
 from jackline.domain import policy, task

@@ -20,13 +20,13 @@ AGENTS = ROOT / "src" / "jackline" / "agents"
 NEVER = "—"
 SAME = "as opencode"
 ANY = {"command", "scripted"}  # whoever prints an event line names the class
-HELPERS = {"acp": AGENTS / "talking" / "acp.py", "ollama": AGENTS / "talking" / "ollama.py"}
+HELPERS = {"acp": AGENTS / "helpers" / "acp_client.py", "ollama": AGENTS / "helpers" / "ollama_loop.py"}
 CODE = re.compile(r"`([^`]+)`")
 WORDS = re.compile(r"\"([^\"]+)\"")
 OF_EXIT = {Failure.CRASHED, Failure.AGENT_ERROR, Failure.NO_TERMINAL_EVENT}
 ENDS = {
-    "verdict.of_exit": OF_EXIT,
-    "verdict.of_status": {
+    "outcome_of_exit(": OF_EXIT,
+    "failure_of_status(": {
         Failure.AUTHENTICATION, Failure.BILLING, Failure.MODEL_NOT_FOUND, Failure.CONNECTIVITY,
         Failure.CONTEXT_TOO_LONG, Failure.LIMIT, Failure.OVERLOADED, Failure.AGENT_ERROR,
     },
@@ -66,7 +66,7 @@ def sources(agent: str) -> tuple[Path, ...]:
     if agent in HELPERS:
         return tuple(_imported(HELPERS[agent], frozenset()))
     base = "opencode" if agent == "kilo" else agent
-    return tuple(sorted({*AGENTS.glob(f"{base}.py"), *AGENTS.glob(f"{base}_*.py")}))
+    return tuple(sorted({*AGENTS.glob(f"{base}.py"), *AGENTS.glob(f"{base}/*.py")}))
 
 
 def _imported(path: Path, seen: frozenset[Path]) -> frozenset[Path]:
@@ -98,15 +98,15 @@ def possible(agent: str) -> frozenset[str]:
     named = {str(Failure[name]) for name in re.findall(r"\bFailure\.([A-Z_]+)\b", code)}
     shared = {str(one) for call, ends in ENDS.items() if call in code for one in ends}
     if agent in HELPERS:
-        named |= set(re.findall(r"(?:failed\(|: \(?)\"([a-z_]+)\"", code)) & set(Failure)
-        shared = {*map(str, OF_EXIT), "overloaded", "limit"}  # by lines.classify, and `refused` of talking/turn.py
+        named |= set(re.findall(r"(?:build_failure\(|: \(?)\"([a-z_]+)\"", code)) & set(Failure)
+        shared = {*map(str, OF_EXIT), "overloaded", "limit"}  # event_lines, build_http_failure
     return frozenset(named | shared)
 
 
 def test_the_helpers_are_read_to_the_bottom() -> None:
     names = {path.name for path in sources("ollama")}
-    assert {"chat.py", "turn.py", "gate.py", "lines.py"} <= names
-    assert {"peer.py", "conversation.py"} <= {path.name for path in sources("acp")}
+    assert {"ollama_server.py", "helper_turn.py", "agent_io.py"} <= names
+    assert {"acp_rpc.py", "acp_updates.py"} <= {path.name for path in sources("acp")}
 
 
 def test_every_agent_of_the_registry_has_a_column() -> None:

@@ -87,7 +87,7 @@ def test_a_denied_call_is_rejected_and_was_never_started(stage: Stage, part: str
 
 def test_what_was_done_before_is_not_done_again(stage: Stage) -> None:
     stage.gate.prepare = lambda _question: {"decision": "stored", "call": "c0", "output": "sent"}
-    assert play(stage, "ask").texts() == ["shell was done before, and is not done again: sent", "[no]"]
+    assert play(stage, "ask").texts() == ["shell was done before and is not repeated: sent", "[no]"]
 
 
 def test_a_call_that_needs_a_person_ends_the_turn(stage: Stage) -> None:
@@ -163,7 +163,7 @@ def test_an_unknown_session_is_lost(stage: Stage, parts: tuple[str, ...]) -> Non
 @pytest.mark.parametrize(
     ("part", "failure", "detail"),
     [
-        ("session/new=-32000", Failure.AUTHENTICATION, "no: because: log in"),
+        ("session/new=-32000", Failure.AUTHENTICATION, "no: because; start the agent once"),
         ("session/prompt=-32000", Failure.AUTHENTICATION, "no: because"),
         ("session/prompt=401", Failure.AUTHENTICATION, "no: because"),
         ("session/prompt=404", Failure.MODEL_NOT_FOUND, "no: because"),

@@ -14,7 +14,7 @@ import pytest
 
 from jackline.agents import registry
 from jackline.agents.command import ADAPTER
-from jackline.agents.described import from_tables
+from jackline.agents.toml_agents import parse_tables
 from jackline.domain.outcome import Usage
 from jackline.domain.states import Failure
 from tests.support.gate import SECONDS
@@ -100,7 +100,7 @@ def test_a_described_agent_keeps_its_session(tmp_path: Path) -> None:
             "resume": ["/bin/sh", "-c", 'cat "$1"; cat', "sh", "{folder}/{session}"],
         }
     }
-    stage = Stage(registry.load("parrot", from_tables(tables)), tmp_path)
+    stage = Stage(registry.load("parrot", parse_tables(tables)), tmp_path)
     stage.agent.mkdir(parents=True)
     try:
         stage.play("the word is heron\n", session="s1")

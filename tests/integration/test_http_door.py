@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude_hooks import HOOKS
+from jackline.agents.claude.hooks import HOOKS
 from jackline.domain.states import Decision
 from jackline.engine.http_door import HttpDoor
 from jackline.engine.ledger import Answer, Report, Wish

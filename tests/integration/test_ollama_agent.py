@@ -103,7 +103,7 @@ def test_a_call_that_does_not_fit_is_told_to_the_model_and_not_to_the_gate(stage
     with model(stage, Reply(call={"tool": "rm", "input": {}}), Reply(call={"tool": "shell", "input": {"cmd": "x"}})):
         assert stage.play(session=SESSION).outcome.failure is None
     results = [one["content"] for one in messages(stage) if one["role"] == "tool"]
-    assert results[0].startswith("error: there is no tool 'rm'; there are shell")
+    assert results[0].startswith("error: there is no tool 'rm'; the tools are shell")
     assert results[1] == "error: shell needs 'command': the command"
     assert stage.gate.asked == []
 
@@ -219,7 +219,7 @@ def test_a_silent_server_is_given_up(stage: Stage) -> None:
     with model(stage, Reply(say="half of it", hang="middle")):
         done = stage.play(session=SESSION, model="m")
     assert done.outcome.failure is Failure.CONNECTIVITY
-    assert "said nothing for 0.2 s" in done.outcome.detail
+    assert "sent nothing for 0.2 s" in done.outcome.detail
 
 
 def test_the_only_model_is_taken(stage: Stage) -> None:
@@ -241,7 +241,7 @@ class Tags:
         return {"models": [{"name": name} for name in self._names]} if path == "/api/tags" else None
 
 
-@pytest.mark.parametrize(("names", "words"), [((), "no model is installed"), (("b", "a"), "which model?")])
+@pytest.mark.parametrize(("names", "words"), [((), "no model is installed"), (("b", "a"), "no model given")])
 def test_no_model_or_more_than_one_is_a_question(stage: Stage, names: tuple[str, ...], words: str) -> None:
     with FakeModel(Script(()), wires=(Tags(*names),)) as fake:
         stage.env["OLLAMA_HOST"] = fake.address
@@ -255,7 +255,7 @@ def test_no_model_or_more_than_one_is_a_question(stage: Stage, names: tuple[str,
 def test_a_bad_option_is_named(stage: Stage) -> None:
     with model(stage):
         done = stage.play(session=SESSION, arguments=("--verbose",))
-    assert "'--verbose' is no option of a model" in done.outcome.detail
+    assert "'--verbose' is not an option of a model" in done.outcome.detail
 
 
 def test_a_large_prompt(stage: Stage) -> None:

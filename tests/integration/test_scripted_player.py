@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.scripted import ADAPTER, PLAYER
+from jackline.agents.scripted.adapter import ADAPTER, PLAYER
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Outcome
 from jackline.domain.states import Failure, WaitReason
 from tests.support.gate import SECONDS, Answer, FakeGate, Json, allow, deny
 
-ROOT = Path(PLAYER).parents[3]
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
@@ -168,7 +168,7 @@ def test_it_does_not_import_jackline(stage: Stage) -> None:
     env = {"JACKLINE_SCRIPT": str(stage.agent / "script.json"), "JACKLINE_AGENT_FOLDER": str(stage.agent)}
     argv = [sys.executable, "-X", "importtime", "-I", PLAYER]
     done = subprocess.run(argv, env=env, input=b"", capture_output=True, timeout=SECONDS, check=True)
-    assert b"playing.steps" in done.stderr
+    assert b"playback.steps" in done.stderr
     assert b"jackline" not in done.stderr
 
 
@@ -422,7 +422,7 @@ def test_an_outcome_that_the_gate_refuses(stage: Stage) -> None:
     gate = stage.gate(finish=lambda _q: {"ok": False, "reason": "another attempt owns the run"})
     played = stage.play({"call": {"tool": "t"}}, {"say": "on"}, gate=gate)
     assert played.outcome() == Outcome(
-        Failure.AGENT_ERROR, "the gate refused the outcome: another attempt owns the run"
+        Failure.AGENT_ERROR, "the gate rejected the outcome: another attempt owns the run"
     )
 
 

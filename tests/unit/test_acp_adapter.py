@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from jackline.agents import acp, helper
+from jackline.agents import acp, cli_args
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Heard
 from jackline.errors import UsageError
@@ -16,8 +16,8 @@ REQUEST = TurnRequest("r1", 1, 1, "work", "do it", "/w", "/f", "/g", "t0", argum
 
 def test_launch() -> None:
     launch = acp.ADAPTER.launch(REQUEST)
-    assert launch.argv == (sys.executable, "-IS", helper.START, "acp", "gemini", "--acp")
-    assert launch.env == helper.environment(REQUEST)
+    assert launch.argv == (sys.executable, "-IS", cli_args.HELPER, "acp", "gemini", "--acp")
+    assert launch.env == cli_args.helper_env(REQUEST)
     assert launch.stdin == b"do it"
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import lines, reading, registry
+from jackline.agents import event_lines, json_fields, registry
 from jackline.domain.adapter import Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome, Usage
 from tests.support.recordings import RECORDINGS, TELLING, Recording
@@ -216,7 +216,7 @@ def is_proper(heard: Heard) -> None:
     ],
 )
 def test_no_text_comes_in_that_a_database_refuses(line: bytes, fields: dict[str, str] | None) -> None:
-    assert reading.fields_of(line) == fields
+    assert json_fields.parse_object(line) == fields
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -235,10 +235,10 @@ def test_no_bytes_raise(name: str, line: bytes) -> None:
 )
 def test_no_event_line_of_a_stranger_raises(kind: str, fields: dict[str, object], exit_: Exit) -> None:
     """Anybody may print these: what stands in them is what the adapter hears."""
-    heard = lines.parse(json.dumps({"type": kind, **fields}).encode())
+    heard = event_lines.parse(json.dumps({"type": kind, **fields}).encode())
     for one in heard:
         is_proper(one)
-    outcome = lines.classify(exit_, heard, "")
+    outcome = event_lines.classify(exit_, heard, "")
     assert outcome.resets_at is None or isinstance(outcome.resets_at, int)
 
 

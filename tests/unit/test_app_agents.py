@@ -128,9 +128,9 @@ def test_looking_makes_no_home(machine: Machine) -> None:
     [
         ("echo 2.0.1", "is 2.0.1, needs 2.1.295 or newer: install it with `npm install -g nimble`"),
         ("echo 2.1", "is 2.1, needs 2.1.295 or newer"),
-        ("echo no idea", "`nimble --version` says no version: no idea"),
+        ("echo no idea", "`nimble --version` prints no version: no idea"),
         ("exit 0", "it prints nothing"),
-        ("echo 2.1.300; exit 3", "says no version"),
+        ("echo 2.1.300; exit 3", "prints no version"),
     ],
 )
 def test_why_a_program_cannot_be_used(machine: Machine, says: str, why: str) -> None:
@@ -150,7 +150,7 @@ def test_a_program_that_hangs_is_given_up(machine: Machine, monkeypatch: pytest.
     monkeypatch.setattr(versions, "_TIMEOUT_S", 0.3)
     machine.program("exec sleep 60")
     began = time.monotonic()
-    assert "did not end within 0.3 s" in machine.find().why
+    assert "did not finish within 0.3 s" in machine.find().why
     assert time.monotonic() - began < 20
 
 
@@ -174,7 +174,7 @@ def test_a_program_that_hangs_is_not_waited_for_again_and_again(
 
 def test_one_that_is_simply_wrong_is_asked_again_at_once(machine: Machine) -> None:
     machine.program(f"[ -e {machine.folder}/mended ] && echo 2.1.300")
-    assert "says no version" in machine.find().why
+    assert "prints no version" in machine.find().why
     (machine.folder / "mended").touch()
     assert machine.find().version == "2.1.300"
 
@@ -186,14 +186,14 @@ def test_a_server_that_does_not_answer_is_in_the_way(machine: Machine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"127.0.0.1:{server.getsockname()[1]}"
         assert machine.ollama(OLLAMA_HOST=place).why == ""
-    why = f"nothing answers at {place}: start it with `ollama serve`"
+    why = f"there is no answer at {place}: start it with `ollama serve`"
     assert machine.ollama(OLLAMA_HOST=place) == agents.Found("ollama", why=why)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:port", f"{'x' * 70}.example"])
 def test_where_no_server_can_be_is_no_traceback(machine: Machine, host: str) -> None:
     found = machine.ollama(OLLAMA_HOST=host)
-    assert "which is no address" in found.why or "nothing answers at xxx" in found.why
+    assert "which is not an address" in found.why or "there is no answer at xxx" in found.why
 
 
 def test_a_turn_has_more_patience_with_a_server(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_a_named_binary_wins_and_a_wrong_one_names_its_place(machine: Machine) -
     other = machine.program("echo 2.1.400", name="other")
     assert machine.find(JACKLINE_NIMBLE_BINARY=str(other)) == agents.Found("nimble", str(other), "2.1.400")
     wrong = machine.find(JACKLINE_NIMBLE_BINARY="/nonexistent/nimble")
-    assert wrong.why == "/nonexistent/nimble (from JACKLINE_NIMBLE_BINARY) is not a program that can be executed"
+    assert wrong.why == "/nonexistent/nimble (from JACKLINE_NIMBLE_BINARY) is not an executable program"
     settings = machine.folder / ".config" / "jackline"
     settings.mkdir(parents=True)
     (settings / "config.toml").write_text('[agents.nimble]\nbinary = "../../bin/other"\n')

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from jackline.agents import claude_hooks
-from jackline.agents.claude import ADAPTER
+from jackline.agents.claude import adapter as claude_adapter
+from jackline.agents.claude.adapter import ADAPTER
+from jackline.agents.claude.hooks import build_settings
 from jackline.agents.registry import load
 from jackline.app import canary, canary_trial
 from jackline.app.agents import Found
@@ -54,9 +55,9 @@ def test_a_door_that_held_is_not_tried_again(tmp_path: Path, trials: Trials, fou
 def test_a_door_that_does_not_hold_is_tried_each_time_and_nothing_is_noted(
     tmp_path: Path, trials: Trials, found: Found
 ) -> None:
-    trials.why = "ran a command and asked nobody"
+    trials.why = "ran a command without asking"
     for _ in range(2):
-        with pytest.raises(Ungated, match="ran a command and asked nobody; install another version"):
+        with pytest.raises(Ungated, match="ran a command without asking; install another version"):
             canary.check(str(tmp_path), ADAPTER, found)
     assert (Ungated.exit_code, issubclass(Ungated, AgentUnavailable)) == (18, True)
     assert trials.count == 2
@@ -75,12 +76,12 @@ def test_other_settings_are_tried(
     tmp_path: Path, trials: Trials, found: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     canary.check(str(tmp_path), ADAPTER, found)
-    before = claude_hooks.settings
+    before = build_settings
 
     def changed(address: str, token: str, reminder: Sequence[str] = ()) -> dict[str, Any]:
         return {**before(address, token, reminder), "more": True}
 
-    monkeypatch.setattr(claude_hooks, "settings", changed)
+    monkeypatch.setattr(claude_adapter, "build_settings", changed)
     canary.check(str(tmp_path), ADAPTER, found)
     assert trials.count == 2
 

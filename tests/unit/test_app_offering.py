@@ -53,8 +53,8 @@ def test_without_the_sdk_there_is_none_and_nothing_to_say(tmp_path: Path, monkey
     ("address", "words"),
     [
         ("postgresql://ada@db/jackline", ""),
-        ("postgresql://ada:secret@db/jackline", "holds a password"),
-        ("postgresql://db/jackline?password=secret", "holds a password"),
+        ("postgresql://ada:secret@db/jackline", "contains a password"),
+        ("postgresql://db/jackline?password=secret", "contains a password"),
         ("/var/lib/jackline.sqlite", ""),
     ],
 )

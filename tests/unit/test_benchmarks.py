@@ -11,7 +11,7 @@ from benchmarks import __main__ as program
 from benchmarks import door, report
 from benchmarks.measure import Contender, Sample, Spread, difference, interleave, ratio, spread
 from benchmarks.rows import gate_cost
-from jackline.agents import claude_hooks
+from jackline.agents.claude.hooks import build_settings
 from jackline.domain.judging import Judgement, Where, judge
 from jackline.domain.keys import key
 from jackline.domain.states import CallClass
@@ -234,7 +234,7 @@ def test_a_call_that_is_missing_is_no_measurement() -> None:
 
 
 def test_the_yardstick_has_the_same_settings_but_for_the_hooks() -> None:
-    settings = claude_hooks.settings("http://127.0.0.1:1/hook", "TOKEN")
+    settings = build_settings("http://127.0.0.1:1/hook", "TOKEN")
     (bare,) = gate_cost.unhooked({"settings.json": json.dumps(settings).encode()}).values()
     assert json.loads(bare) == {name: value for name, value in settings.items() if name != "hooks"}
     assert "hooks" in settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude import ADAPTER, DECLARATION
+from jackline.agents.claude.adapter import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import DEFERRED, Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Failure, WaitReason
@@ -64,7 +64,7 @@ def test_the_end_of_the_budget_parks_the_run() -> None:
     "flag", ["--bare", "--safe-mode", "--settings", "--settings={}", "--output-format=json", "--resume", "-c", "--bg"]
 )
 def test_what_would_break_the_run_is_refused(flag: str) -> None:
-    with pytest.raises(UsageError, match=f"claude cannot be given {flag.partition('=')[0]} here"):
+    with pytest.raises(UsageError, match=f"claude does not accept {flag.partition('=')[0]} here"):
         ADAPTER.launch(request(arguments=(flag,)))
 
 

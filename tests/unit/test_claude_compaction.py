@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude import ADAPTER, DECLARATION
-from jackline.agents.claude_compaction import COMPACTION
-from jackline.agents.claude_hooks import settings
+from jackline.agents.claude.adapter import ADAPTER, DECLARATION
+from jackline.agents.claude.hooks import COMPACTION, build_settings
 from jackline.agents.registry import AGENTS, load
 from jackline.domain.adapter import Moment
 from jackline.domain.outcome import Heard
@@ -54,7 +53,7 @@ def test_before_it_is_plain_text_and_after_it_the_context_of_the_session() -> No
 
 
 def test_the_hooks_are_commands_that_cannot_fail_and_are_quoted() -> None:
-    hooks = settings("http://127.0.0.1:9/hook", "TOKEN", REMINDER)["hooks"]
+    hooks = build_settings("http://127.0.0.1:9/hook", "TOKEN", REMINDER)["hooks"]
     for event in ("PreCompact", "SessionStart"):
         ((hook,),) = (one["hooks"] for one in hooks[event])
         assert hook["type"] == "command"
@@ -65,7 +64,7 @@ def test_the_hooks_are_commands_that_cannot_fail_and_are_quoted() -> None:
 
 
 def test_without_a_reminder_there_are_no_such_hooks() -> None:
-    assert not {"PreCompact", "SessionStart"} & settings("http://127.0.0.1:9/hook", "TOKEN")["hooks"].keys()
+    assert not {"PreCompact", "SessionStart"} & build_settings("http://127.0.0.1:9/hook", "TOKEN")["hooks"].keys()
 
 
 def test_the_settings_of_a_turn_have_the_reminder_of_its_request() -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.agents.claude_hooks import HOOKS
-from jackline.agents.claude_hooks import settings as settings_of
+from jackline.agents.claude.hooks import HOOKS, build_settings
 from jackline.domain.adapter import Asked, Helper, Told
 from jackline.domain.states import Decision
 from tests.support.recordings import FOLDER
@@ -144,7 +143,7 @@ def test_a_stored_result_of_any_other_tool_is_told_with_a_denial(name: str) -> N
 
 
 def test_every_hook_that_asks_or_tells_blocks_when_nobody_answers() -> None:
-    hooks = settings_of("http://127.0.0.1:9/hook", "TOKEN")["hooks"]
+    hooks = build_settings("http://127.0.0.1:9/hook", "TOKEN")["hooks"]
     for event in ("PreToolUse", "PostToolUse", "PostToolUseFailure"):
         ((hook,),) = (one["hooks"] for one in hooks[event])
         assert hook == {**hook, "type": "http", "onFailure": "block", "timeout": 86_400}

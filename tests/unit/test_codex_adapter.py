@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.agents import registry
-from jackline.agents.codex import ADAPTER, DECLARATION, Codex
-from jackline.agents.codex_errors import read
+from jackline.agents.codex import ADAPTER, DECLARATION, Codex, classify_error
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Failure
@@ -97,9 +96,9 @@ def test_a_resume_and_a_fork_name_the_thread() -> None:
 
 @pytest.mark.parametrize("session", ["my-thread", "--last", THREAD[:-1], f"{THREAD} ", THREAD.upper()])
 def test_only_an_id_is_resumed_because_an_unknown_name_would_silently_begin_anew(session: str) -> None:
-    with pytest.raises(UsageError, match="is no session of codex"):
+    with pytest.raises(UsageError, match="is not a codex session"):
         ADAPTER.launch(request(session=session, resume=True))
-    with pytest.raises(UsageError, match="is no session of codex"):
+    with pytest.raises(UsageError, match="is not a codex session"):
         ADAPTER.launch(request(fork_of=session))
 
 
@@ -112,7 +111,7 @@ def test_model_effort_and_arguments_come_before_what_ends_a_list_of_images() -> 
 
 @pytest.mark.parametrize("argument", ["--ephemeral", "--worktree", "-C", "--cd=/elsewhere", "--last"])
 def test_arguments_that_would_lose_the_session_or_the_workspace_are_refused(argument: str) -> None:
-    with pytest.raises(UsageError, match=f"codex cannot be given {argument.partition('=')[0]} here: "):
+    with pytest.raises(UsageError, match=f"codex does not accept {argument.partition('=')[0]} here: "):
         ADAPTER.launch(request(arguments=(argument,)))
 
 
@@ -331,7 +330,7 @@ def test_every_failure_has_its_class_and_the_words_of_the_cli(name: str, failure
     ],
 )  # fmt: skip
 def test_an_error_line_is_known_by_how_it_begins(text: str, failure: Failure) -> None:
-    assert read(text, EVENING).failure is failure
+    assert classify_error(text, EVENING).failure is failure
     (end,) = said(type="turn.failed", error={"message": text})
     assert ADAPTER.classify(FAILED, (end,), "").failure is failure
 
@@ -393,12 +392,15 @@ def test_a_time_without_a_date_is_one_of_today() -> None:
 )
 @pytest.mark.usefixtures("zone")
 def test_a_reset_is_told_in_the_zone_of_this_machine(told: str, resets: tuple[int, ...]) -> None:
-    complaint = read(f"You\u2019ve hit your usage limit. Try again at {told}.", EVENING)
+    complaint = classify_error(f"You\u2019ve hit your usage limit. Try again at {told}.", EVENING)
     assert complaint.resets_at == calendar.timegm((*resets, 0)) * 1000
 
 
 def test_a_reset_may_be_told_as_a_wait_or_not_at_all() -> None:
-    assert read("rate limit exceeded: Please try again in 1.5s.", EVENING).resets_at == EVENING + 1_500
-    assert read("rate limit exceeded: Please try again in 20ms.", EVENING).resets_at == EVENING + 20
-    assert read("You\u2019ve hit your usage limit. Try again later.", EVENING).resets_at is None
-    assert read("You\u2019ve hit your usage limit. Try again at Foo 9th, 2027 1:00 AM.", EVENING).resets_at is None
+    assert classify_error("rate limit exceeded: Please try again in 1.5s.", EVENING).resets_at == EVENING + 1_500
+    assert classify_error("rate limit exceeded: Please try again in 20ms.", EVENING).resets_at == EVENING + 20
+    assert classify_error("You\u2019ve hit your usage limit. Try again later.", EVENING).resets_at is None
+    assert (
+        classify_error("You\u2019ve hit your usage limit. Try again at Foo 9th, 2027 1:00 AM.", EVENING).resets_at
+        is None
+    )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import command, helper
+from jackline.agents import cli_args, command
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.domain.states import Failure, WaitReason
@@ -20,7 +20,7 @@ def request(*words: str, prompt: str = "do it") -> TurnRequest:
 def test_launch() -> None:
     launch = command.ADAPTER.launch(request("agent", "--at={workspace}"))
     assert (launch.argv, launch.stdin) == (("agent", "--at=/w"), b"do it")
-    assert launch.env == helper.environment(request())
+    assert launch.env == cli_args.helper_env(request())
     assert command.ADAPTER.launch(request("agent", "{prompt}")).stdin is None
 
 

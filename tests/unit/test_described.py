@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
-from jackline.agents import acp, helper, registry
-from jackline.agents.described import FORMATS, Described, from_tables
+from jackline.agents import acp, cli_args, registry
+from jackline.agents.toml_agents import FORMATS, TomlAgent, parse_tables
 from jackline.domain.adapter import Adapter, TurnRequest
 from jackline.domain.outcome import Exit, Heard
 from jackline.domain.states import Failure
@@ -46,13 +46,13 @@ def request(**facts: object) -> TurnRequest:
 
 
 def load(name: str) -> Adapter:
-    return registry.load(name, from_tables(tables()))
+    return registry.load(name, parse_tables(tables()))
 
 
 def test_only_a_table_with_a_command_describes_an_agent() -> None:
-    found = from_tables(tables())
+    found = parse_tables(tables())
     assert list(found) == ["amp", "zed"]
-    assert found["amp"] == Described(
+    assert found["amp"] == TomlAgent(
         "amp",
         command=("amp", "-x", "--session={session}"),
         resume=("amp", "continue", "{session}"),
@@ -73,14 +73,14 @@ def test_a_described_agent() -> None:
     assert facts.passes == ("AMP_API_KEY", "AMP_*")
     first = amp.launch(request(binary="/bin/amp", model="m"))
     assert first.argv == ("/bin/amp", "-x", "--session=s1", "--model", "m", "--fast")
-    assert (first.env, first.stdin) == (helper.environment(request(binary="/bin/amp", model="m")), b"do it")
+    assert (first.env, first.stdin) == (cli_args.helper_env(request(binary="/bin/amp", model="m")), b"do it")
     assert amp.launch(request(resume=True)).argv == ("amp", "continue", "s1", "--fast")
     assert amp.parse(b"plain words") == (Heard("raw"),)
     assert amp.classify(Exit(0), (), "").failure is Failure.NO_TERMINAL_EVENT
 
 
 def test_a_described_agent_that_prints_text() -> None:
-    plain = registry.load("plain", from_tables({"plain": {"command": ["agent"]}}))
+    plain = registry.load("plain", parse_tables({"plain": {"command": ["agent"]}}))
     facts = plain.declaration
     assert (facts.chooses_session, facts.resumes, facts.structured, facts.version_arguments) == (
         False,
@@ -97,13 +97,13 @@ def test_a_described_agent_that_speaks_acp() -> None:
     assert (zed.declaration.name, zed.declaration.binary, zed.declaration.passes) == ("zed", "zed-agent", ())
     assert (zed.declaration.gate, zed.declaration.resumes) == ("advisory", True)
     launch = zed.launch(request(binary="/opt/zed-agent"))
-    assert launch.argv == (sys.executable, "-IS", helper.START, "acp", "/opt/zed-agent", "--acp", "--fast")
+    assert launch.argv == (sys.executable, "-IS", cli_args.HELPER, "acp", "/opt/zed-agent", "--acp", "--fast")
     assert acp.ADAPTER.declaration.name == "acp"
 
 
 @pytest.mark.parametrize("format_", [one for one in FORMATS if one in registry.AGENTS])
 def test_a_format_is_read_by_the_agent_of_that_name(format_: str) -> None:
-    mine = registry.load("mine", from_tables({"mine": {"command": ["agent"], "format": format_}}))
+    mine = registry.load("mine", parse_tables({"mine": {"command": ["agent"], "format": format_}}))
     its = registry.load(format_)
     for line in (b'{"type":"system","subtype":"init","session_id":"s"}', b"garbage", b'{"type":"thread.started"}'):
         assert mine.parse(line) == its.parse(line)
@@ -118,31 +118,31 @@ def test_every_format_is_known_to_somebody() -> None:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ('command = "amp"', r"\[agents\.x\] has a command that is not a list of texts"),
+        ('command = "amp"', r"\[agents\.x\] has a command that is not a list of strings"),
         ("command = []", "has a command that is not a list"),
         ('command = ["amp", 3]', "has a command that is not a list"),
         ('acp = [""]', "has a acp that is not a list"),
-        ('command = ["a"]\nacp = ["a"]', "both a command and acp"),
-        ('acp = ["a"]\nresume = ["a", "{session}"]', "speaks ACP, which needs no 'resume'"),
-        ('command = ["a"]\nformat = "xml"', "has a format 'xml'; known are text, lines, claude"),
-        ('command = ["a"]\nminimum = "new"', "has a minimum 'new', which is no version"),
-        ('command = ["a"]\nminimum = 1', "has a minimum that is no text"),
-        ('command = ["a"]\nenv = ["A=B"]', "names of variables"),
+        ('command = ["a"]\nacp = ["a"]', "both command and acp"),
+        ('acp = ["a"]\nresume = ["a", "{session}"]', "speaks ACP, which does not use 'resume'"),
+        ('command = ["a"]\nformat = "xml"', "has the unknown format 'xml'; known formats are text, lines, claude"),
+        ('command = ["a"]\nminimum = "new"', "has the minimum 'new', which is not a version"),
+        ('command = ["a"]\nminimum = 1', "has a minimum that is not a string"),
+        ('command = ["a"]\nenv = ["A=B"]', "list of variable names"),
         ('command = ["a"]\nmodel_arguments = ["-m"]', "model_arguments without {model}"),
-        ('command = ["a", "{session}"]\nresume = ["a", "-r"]', "resume without {session}"),
-        ('command = ["a"]\nresume = ["a", "{session}"]', "prints text, which tells no session"),
-        ('command = ["a", "{session}"]\nresume = ["b", "{session}"]', "starts another program"),
-        ('command = ["a"]\nresumes = true', "has an unknown word 'resumes'; known are acp, arguments"),
+        ('command = ["a", "{session}"]\nresume = ["a", "-r"]', "resume command without {session}"),
+        ('command = ["a"]\nresume = ["a", "{session}"]', "prints text, which reports no session"),
+        ('command = ["a", "{session}"]\nresume = ["b", "{session}"]', "starts a different program"),
+        ('command = ["a"]\nresumes = true', "has an unknown key 'resumes'; known keys are acp, arguments"),
     ],
 )
 def test_what_is_wrong_is_named(lines: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
-        from_tables(tables(f"[agents.x]\n{lines}\n"))
+        parse_tables(tables(f"[agents.x]\n{lines}\n"))
     assert "\n" not in str(caught.value)
 
 
 def test_names_and_shapes() -> None:
-    with pytest.raises(ConfigError, match="is no name for an agent"):
-        from_tables({"../x": {"command": ["a"]}})
+    with pytest.raises(ConfigError, match="is not a valid agent name"):
+        parse_tables({"../x": {"command": ["a"]}})
     with pytest.raises(ConfigError, match="is not a table"):
-        from_tables({"x": "amp"})
+        parse_tables({"x": "amp"})

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from jackline.agents.claude_hooks import HOOKS
+from jackline.agents.claude.hooks import HOOKS
 from jackline.domain.states import Decision
 from jackline.engine.hooking import Desk
 from jackline.engine.ledger import Answer, Report, Wish

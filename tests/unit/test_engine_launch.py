@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from jackline.agents.claude import ADAPTER as CLAUDE
+from jackline.agents.claude.adapter import ADAPTER as CLAUDE
 from jackline.agents.gemini import ADAPTER as GEMINI
-from jackline.agents.scripted import ADAPTER as SCRIPTED
+from jackline.agents.scripted.adapter import ADAPTER as SCRIPTED
 from jackline.domain.adapter import Adapter
 from jackline.domain.budget import Spent
 from jackline.domain.case import Case, CaseStatus, Problem

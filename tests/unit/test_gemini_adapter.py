@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import node
+from jackline.agents import cli_args
 from jackline.agents.gemini import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.meter import Meter
@@ -80,13 +80,13 @@ def test_the_users_own_approval_mode_takes_the_place_of_ours(given: tuple[str, .
 
 @pytest.mark.parametrize("flag", ["-p", "--output-format=json", "--resume", "--session-id", "-w", "--acp"])
 def test_arguments_that_take_something_from_jackline_are_refused(flag: str) -> None:
-    with pytest.raises(UsageError, match=rf"gemini cannot be given {flag.partition('=')[0]} here: .*; leave it out"):
+    with pytest.raises(UsageError, match=rf"gemini does not accept {flag.partition('=')[0]} here: .*; remove it"):
         ADAPTER.launch(request(arguments=(flag,)))
 
 
 def test_a_prompt_that_the_cli_would_cut_off_is_refused() -> None:
     assert ADAPTER.launch(request(prompt="é" * 4 * 2**20)).stdin == "é".encode() * 4 * 2**20
-    with pytest.raises(UsageError, match="gemini reads 8 MiB of prompt"):
+    with pytest.raises(UsageError, match="gemini reads at most 8 MiB of prompt"):
         ADAPTER.launch(request(prompt="é" * 4 * 2**20 + "x"))
 
 
@@ -306,5 +306,8 @@ def test_without_a_result_the_exit_decides(exit_: Exit, failure: Failure) -> Non
 
 
 def test_the_complaint_stands_above_the_help_and_without_its_colours() -> None:
-    assert node.complaint("\x1b[31mUnknown argument: x\x1b[0m\n\n  -h, --help  Show help\n") == "Unknown argument: x"
-    assert node.complaint("one\n\x1b[31mtwo\x1b[0m\n") == "two"
+    assert (
+        cli_args.find_error_line("\x1b[31mUnknown argument: x\x1b[0m\n\n  -h, --help  Show help\n")
+        == "Unknown argument: x"
+    )
+    assert cli_args.find_error_line("one\n\x1b[31mtwo\x1b[0m\n") == "two"

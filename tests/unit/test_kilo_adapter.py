@@ -52,7 +52,7 @@ def test_what_needs_somebody_there_later_is_refused_to_it() -> None:
 
 
 def test_the_sessions_of_its_cloud_are_not_taken_over() -> None:
-    with pytest.raises(UsageError, match="kilo cannot be given --cloud-fork here"):
+    with pytest.raises(UsageError, match="kilo does not accept --cloud-fork here"):
         ADAPTER.launch(request(arguments=("--cloud-fork",)))
 
 

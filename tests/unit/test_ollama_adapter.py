@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import helper, ollama
-from jackline.agents.playing.lines import Stop
-from jackline.agents.talking import files, tools
-from jackline.agents.talking.chat import address_of
-from jackline.agents.talking.memory import Memory
-from jackline.agents.talking.shell import HEAD_BYTES, TAIL_BYTES, _Kept
+from jackline.agents import cli_args, ollama
+from jackline.agents.helpers import model_tools, workspace_io
+from jackline.agents.helpers.ollama_loop import ChatHistory
+from jackline.agents.helpers.ollama_server import OllamaServer
+from jackline.agents.helpers.workspace_io import HEAD_BYTES, TAIL_BYTES, OutputBuffer
+from jackline.agents.scripted.playback.agent_io import Stop
 from jackline.domain.adapter import TurnRequest
 from jackline.errors import UsageError
 from jackline.fake.pointing import point
@@ -30,8 +30,8 @@ def test_launch() -> None:
         arguments=("num_ctx=8192",),
     )  # fmt: skip
     launch = ollama.ADAPTER.launch(request)
-    assert launch.argv == (sys.executable, "-IS", helper.START, "ollama", "num_ctx=8192")
-    assert os.path.isfile(helper.START)
+    assert launch.argv == (sys.executable, "-IS", cli_args.HELPER, "ollama", "num_ctx=8192")
+    assert os.path.isfile(cli_args.HELPER)
     assert launch.stdin == b"do it"
     assert launch.env == {
         "JACKLINE_GATE": "/g",
@@ -70,7 +70,7 @@ def test_declaration() -> None:
     ],
 )
 def test_what_ollama_host_means(host: str, address: str) -> None:
-    assert address_of(host) == address
+    assert OllamaServer({"OLLAMA_HOST": host}).address == address
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_where_its_server_is_looked_for(host: str, place: tuple[str, int]) -> No
 
 @pytest.mark.parametrize("host", ["127.0.0.1:port", "http://[::1", "127.0.0.1:99999"])
 def test_where_no_server_can_be_is_said(host: str) -> None:
-    with pytest.raises(UsageError, match="which is no address"):
+    with pytest.raises(UsageError, match="which is not an address"):
         ollama.Ollama().address({"OLLAMA_HOST": host})
 
 
 def test_an_address_that_is_none() -> None:
     with pytest.raises(Stop) as caught:
-        address_of("127.0.0.1:port")
+        OllamaServer({"OLLAMA_HOST": "127.0.0.1:port"})
     assert caught.value.fields["class"] == "connectivity"
 
 
@@ -109,21 +109,26 @@ def test_an_address_that_is_none() -> None:
     ],
 )
 def test_calls_that_do_not_fit(function: Any, words: str) -> None:
-    with pytest.raises(tools.Unfit, match=words):
-        tools.wanted({"function": function})
+    with pytest.raises(model_tools.InvalidCall, match=words):
+        model_tools.parse_call({"function": function})
 
 
 def test_a_call_is_made_to_fit() -> None:
     call = {"function": {"name": "shell", "arguments": '{"command": "ls", "timeout": "5", "why": "curious"}'}}
-    tool, found = tools.wanted(call)
+    tool, found = model_tools.parse_call(call)
     assert (tool.word, found) == ("shell", {"command": "ls", "timeout": 5.0})
-    assert tools.wanted({"function": {"name": "list_files"}})[1] == {}
-    assert tools.wanted({"function": {"name": "read_file", "arguments": {"path": "x", "first": "2"}}})[1]["first"] == 2
+    assert model_tools.parse_call({"function": {"name": "list_files"}})[1] == {}
+    assert (
+        model_tools.parse_call({"function": {"name": "read_file", "arguments": {"path": "x", "first": "2"}}})[1][
+            "first"
+        ]
+        == 2
+    )
 
 
 @given(st.lists(st.binary(max_size=20_000), max_size=12))
 def test_kept_output_is_bounded_and_says_what_is_missing(chunks: list[bytes]) -> None:
-    kept = _Kept()
+    kept = OutputBuffer()
     for chunk in chunks:
         kept.add(chunk)
     whole = b"".join(chunks).decode("utf-8", "replace")
@@ -138,25 +143,25 @@ def test_paths_that_lead_outside(tmp_path: Path, path: str) -> None:
     workspace.mkdir()
     (tmp_path / "workspace2").mkdir()
     (workspace / "link").symlink_to(tmp_path / "workspace2")
-    with pytest.raises(files.Outside):
-        files.inside(str(workspace), path)
+    with pytest.raises(workspace_io.OutsideWorkspace):
+        workspace_io.resolve_path(str(workspace), path)
 
 
 def test_paths_inside(tmp_path: Path) -> None:
-    assert files.inside(str(tmp_path), "a/../b") == str(tmp_path / "b")
-    assert files.inside(str(tmp_path), str(tmp_path)) == str(tmp_path)
-    assert files.inside("/", "etc") == "/etc"
+    assert workspace_io.resolve_path(str(tmp_path), "a/../b") == str(tmp_path / "b")
+    assert workspace_io.resolve_path(str(tmp_path), str(tmp_path)) == str(tmp_path)
+    assert workspace_io.resolve_path("/", "etc") == "/etc"
 
 
 def test_open_calls_are_those_without_result(tmp_path: Path) -> None:
-    memory = Memory(str(tmp_path), "s")
-    assert memory.open_calls() == []
-    memory.add({"role": "user"}, {"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]})
-    assert memory.open_calls() == [("m1.0", {"id": "a"}), ("m1.1", {"id": "b"})]
-    memory.add({"role": "tool"})
-    assert memory.open_calls() == [("m1.1", {"id": "b"})]
-    memory.add({"role": "tool"}, {"role": "user"})
-    assert memory.open_calls() == []
+    history = ChatHistory(str(tmp_path), "s")
+    assert history.list_open_calls() == []
+    history.append({"role": "user"}, {"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]})
+    assert history.list_open_calls() == [("m1.0", {"id": "a"}), ("m1.1", {"id": "b"})]
+    history.append({"role": "tool"})
+    assert history.list_open_calls() == [("m1.1", {"id": "b"})]
+    history.append({"role": "tool"}, {"role": "user"})
+    assert history.list_open_calls() == []
 
 
 # --- the fake's side ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import reading, registry
+from jackline.agents import json_fields, registry
 from jackline.agents.opencode import ADAPTER, DECLARATION, Opencode
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.meter import Meter
@@ -74,7 +74,7 @@ def test_model_effort_and_further_arguments_are_handed_on_in_this_order() -> Non
 
 @pytest.mark.parametrize("flag", ["--format=default", "-s", "--attach", "--share", "-i", "--dir=/etc"])
 def test_what_would_break_the_run_is_refused(flag: str) -> None:
-    with pytest.raises(UsageError, match=f"opencode cannot be given {flag.partition('=')[0]} here"):
+    with pytest.raises(UsageError, match=f"opencode does not accept {flag.partition('=')[0]} here"):
         ADAPTER.launch(request(arguments=(flag,)))
 
 
@@ -213,8 +213,8 @@ def test_no_shape_of_an_event_raises(kind: str, value: object) -> None:
 
 
 def test_what_is_no_event_is_raw_and_an_empty_line_nothing() -> None:
-    assert ADAPTER.parse(b"! agent not found\n") == reading.RAW
-    assert ADAPTER.parse(b'{"type":"new"}\n') == reading.RAW
+    assert ADAPTER.parse(b"! agent not found\n") == json_fields.RAW
+    assert ADAPTER.parse(b'{"type":"new"}\n') == json_fields.RAW
     assert ADAPTER.parse(b"\n") == ()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import node
+from jackline.agents import cli_args
 from jackline.agents.qwen import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.meter import Meter
@@ -49,7 +49,7 @@ def test_node_runs_the_program_beside_the_launcher() -> None:
     )  # fmt: skip
     assert launch.env["QWEN_CODE_NO_RELAUNCH"] == "true"
     assert launch.env["QWEN_TELEMETRY_ENABLED"] == launch.env["QWEN_USAGE_STATISTICS_ENABLED"] == "false"
-    assert launch.env.items() >= node.ENVIRONMENT.items()
+    assert launch.env.items() >= cli_args.NODE_ENV.items()
     assert launch.stdin == b"hello"
 
 
@@ -72,7 +72,7 @@ def test_resume_and_fork_name_the_session_that_is_there() -> None:
 
 @pytest.mark.parametrize("flag", ["-p", "--input-format=stream-json", "--continue", "--fork-session", "--worktree"])
 def test_arguments_that_take_something_from_jackline_are_refused(flag: str) -> None:
-    with pytest.raises(UsageError, match=rf"qwen cannot be given {flag.partition('=')[0]} here: .*; leave it out"):
+    with pytest.raises(UsageError, match=rf"qwen does not accept {flag.partition('=')[0]} here: .*; remove it"):
         ADAPTER.launch(request(arguments=(flag,)))
 
 

@@ -10,34 +10,35 @@ from pathlib import Path
 
 import pytest
 
-from jackline.agents import reading, registry, scripted
-from jackline.agents.described import Described, from_tables
+from jackline.agents import json_fields, registry
+from jackline.agents.scripted import adapter as scripted
+from jackline.agents.toml_agents import TomlAgent, parse_tables
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Heard
 from jackline.domain.states import Failure
 from jackline.errors import AgentUnavailable, ConfigError, UsageError
 
 ADAPTER = """
-from dataclasses import replace
-from jackline.agents import scripted, lines
-from jackline.domain.adapter import Launch
+from jackline.plugin import Declaration, Launch, event_lines
 
 class Agent:
-    declaration = scripted.DECLARATION._replace(name="{name}")
+    declaration = Declaration("{name}", "agent", "advisory", "", chooses_session=True, resumes=True)
     def launch(self, request):
         return Launch(("agent",))
     def parse(self, line):
-        return lines.parse(line)
-    def classify(self, exit_, heard, tail):
-        return lines.classify(exit_, heard, tail)
+        return event_lines.parse(line)
+    def classify(self, exit_, events, tail):
+        return event_lines.classify(exit_, events, tail)
 
 ADAPTER = Agent()
 CLASS = Agent
 """
 RAISES = ADAPTER.replace("return Launch", "raise KeyError('a\\nb') or Launch").replace(
-    "return lines", "raise OSError or lines"
+    "return event_lines", "raise OSError or event_lines"
 )
-CONFUSED = ADAPTER.replace('return Launch(("agent",))', "return 1").replace("return lines", "return 1 or lines")
+CONFUSED = ADAPTER.replace('return Launch(("agent",))', "return 1").replace(
+    "return event_lines", "return 1 or event_lines"
+)
 REQUEST = TurnRequest("r1", 1, 1, "work", "p", "/w", "/f", "/g", "t")
 
 
@@ -86,7 +87,7 @@ def test_each_is_declared_by_its_name(name: str) -> None:
 
 
 def test_unknown_agent_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"no agent is called 'scriptd': did you mean scripted\?") as caught:
+    with pytest.raises(UsageError, match=r"there is no agent 'scriptd': did you mean scripted\?") as caught:
         registry.load("scriptd")
     assert caught.value.exit_code == 2
     with pytest.raises(UsageError, match=r"'zzz': choose one of: acp, .*command, .*ollama"):
@@ -94,18 +95,18 @@ def test_unknown_agent_names_the_nearest() -> None:
 
 
 def test_described_ones_are_known_and_suggested() -> None:
-    described = from_tables({"heron": {"command": ["heron"]}})
+    described = parse_tables({"heron": {"command": ["heron"]}})
     assert "heron" in registry.names(described)
     assert registry.load("heron", described).declaration.name == "heron"
     with pytest.raises(UsageError, match=r"did you mean heron\?"):
         registry.load("herron", described)
-    with pytest.raises(UsageError, match="no agent is called 'heron'"):
+    with pytest.raises(UsageError, match="there is no agent 'heron'"):
         registry.load("heron")
 
 
 def test_a_built_in_agent_cannot_be_described_anew() -> None:
-    with pytest.raises(ConfigError, match=r"\[agents.ollama\] describes an agent that jackline has built in"):
-        registry.load("ollama", {"ollama": Described("ollama", ("x",))})
+    with pytest.raises(ConfigError, match=r"\[agents.ollama\] defines an agent that is built in"):
+        registry.load("ollama", {"ollama": TomlAgent("ollama", ("x",))})
 
 
 def test_an_agent_of_another_package(packages: Path) -> None:
@@ -123,10 +124,10 @@ def test_an_agent_of_another_package(packages: Path) -> None:
         ("syntax", "jackline-syntax cannot be loaded: SyntaxError"),
         ("missing", "jackline-missing cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
         ("exits", "jackline-exits cannot be loaded: Exception: line one line two"),
-        ("empty", "jackline-empty brings no adapter: foreign_empty:ADAPTER has no `declaration`"),
-        ("class", "jackline-class brings no adapter: foreign_good:CLASS is a class"),
+        ("empty", "jackline-empty provides no valid adapter: foreign_empty:ADAPTER has no `declaration`"),
+        ("class", "jackline-class provides no valid adapter: foreign_good:CLASS is a class"),
         ("other", "is declared as 'another', not as 'other'"),
-        ("twin", "jackline-twin and jackline-twin2 both bring it"),
+        ("twin", "jackline-twin and jackline-twin2 both provide it"),
     ],
 )
 def test_a_broken_one_gives_one_clear_line(packages: Path, name: str, why: str) -> None:
@@ -148,12 +149,12 @@ def test_a_name_that_is_built_in_stays_so(packages: Path) -> None:
 
 
 def test_what_a_stranger_raises_stays_within_the_contract(packages: Path) -> None:
-    for name, words in (("raises", "launch raised KeyError"), ("confused", "launch gave int, not Launch")):
+    for name, words in (("raises", "launch raised KeyError"), ("confused", "launch returned int, not Launch")):
         agent = registry.load(name)
         with pytest.raises(AgentUnavailable, match=words) as caught:
             agent.launch(REQUEST)
         assert "\n" not in str(caught.value)
-        assert agent.parse(b"line") == reading.RAW
+        assert agent.parse(b"line") == json_fields.RAW
         outcome = agent.classify(Exit(0), (), "")
         assert outcome.failure is Failure.AGENT_ERROR
         assert f"jackline-{name}: classify" in outcome.detail

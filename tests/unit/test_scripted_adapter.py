@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import reading, scripted
+from jackline.agents import json_fields
+from jackline.agents.scripted import adapter as scripted
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome, Usage
 from jackline.domain.states import Failure, WaitReason
@@ -155,7 +156,7 @@ def test_empty_line_says_nothing() -> None:
 
 
 def test_a_line_that_is_not_json_is_not_parsed_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(reading, "json")
+    monkeypatch.delattr(json_fields, "json")
     assert scripted.ADAPTER.parse(b"x" * 100)[0].kind == "raw"
 
 
@@ -181,7 +182,7 @@ OK = Exit(0)
     ("exit_", "lines", "outcome"),
     [
         (OK, (DONE,), Outcome()),
-        (OK, (), Outcome(Failure.NO_TERMINAL_EVENT, "it exited with code 0 and never said that it was done")),
+        (OK, (), Outcome(Failure.NO_TERMINAL_EVENT, "it exited with code 0 without reporting that it was done")),
         (Exit(3), (DONE,), Outcome(Failure.AGENT_ERROR, "exit code 3")),
         (Exit(None, signal.SIGKILL), (DONE,), Outcome(Failure.CRASHED, "killed by SIGKILL")),
         (Exit(None, 99), (), Outcome(Failure.CRASHED, "killed by signal 99")),

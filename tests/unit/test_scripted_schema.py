@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline import errors
-from jackline.agents import scripted_format
-from jackline.agents.scripted import PLAYER, validate
+from jackline.agents.scripted import script_format
+from jackline.agents.scripted.adapter import PLAYER
+from jackline.agents.scripted.script_format import validate
 from jackline.domain.states import Failure
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -71,13 +72,13 @@ BAD_STEPS: list[tuple[Any, str]] = [
     ({}, "must have exactly one action, and has none"),
     ({"when": {"attempt": 1}}, "must have exactly one action, and has none"),
     ({"say": "a", "think": "b"}, "must have exactly one action, and has say and think"),
-    ({"dance": 1}, "unknown word 'dance' (known: say, think,"),
-    ({"a\nb": 1}, "unknown word 'a\\nb'"),
+    ({"dance": 1}, "unknown key 'dance' (known: say, think,"),
+    ({"a\nb": 1}, "unknown key 'a\\nb'"),
     ({"say": 1}, "(say): 'say' must be a text"),
     ({"call": "send"}, "(call): 'call' must be an object with tool, input"),
     ({"call": {}}, "(call): 'tool' is missing"),
     ({"call": {"tool": ""}}, "(call): 'tool' must be a text that is not empty"),
-    ({"call": {"tool": "a", "inputs": {}}}, "(call): unknown word 'inputs'"),
+    ({"call": {"tool": "a", "inputs": {}}}, "(call): unknown key 'inputs'"),
     ({"call": {"tool": "a", "input": []}}, "(call): 'input' must be an object"),
     (
         {"call": {"tool": "a", "run": []}},
@@ -116,12 +117,12 @@ BAD_STEPS: list[tuple[Any, str]] = [
     ({"say": "x", "when": 1}, "(when): 'when' must be an object with attempt"),
     ({"say": "x", "when": {"attempt": 0}}, "(when): 'attempt' must be a whole number from 1, or a list"),
     ({"say": "x", "when": {"attempt": []}}, "(when): 'attempt' must be"),
-    ({"say": "x", "when": {"turn": 1}}, "(when): unknown word 'turn'"),
+    ({"say": "x", "when": {"turn": 1}}, "(when): unknown key 'turn'"),
 ]
 BAD_SCRIPTS = [
     ("", "script: is not JSON: Expecting value at line 1, column 1"),
     ('{"version": 1,\n "steps": [}', "script: is not JSON: Expecting value at line 2, column 12"),
-    ('{"version": 1, "steps": [{"sleep": NaN}]}', "script: is not JSON: NaN is no number"),
+    ('{"version": 1, "steps": [{"sleep": NaN}]}', "script: is not JSON: NaN is not a number"),
     ("[" * 100_000, "script: is not JSON"),
     ("[]", "script: must be an object such as"),
     ('{"steps": [{"say": "a"}]}', "script: 'version' must be 1"),
@@ -130,7 +131,7 @@ BAD_SCRIPTS = [
     ('{"version": 1}', "script: 'steps' must be a list with at least one step"),
     ('{"version": 1, "steps": []}', "script: 'steps' must be a list with at least one step"),
     ('{"version": 1, "session": "no", "steps": [{"say": "a"}]}', "script: 'session' must be true or false"),
-    ('{"version": 1, "step": [], "steps": [{"say": "a"}]}', "script: unknown word 'step'"),
+    ('{"version": 1, "step": [], "steps": [{"say": "a"}]}', "script: unknown key 'step'"),
 ]
 
 
@@ -187,7 +188,7 @@ JSON = st.recursive(
 )
 WORDS = sorted(
     {
-        *scripted_format.ACTIONS,
+        *script_format.ACTIONS,
         "when",
         "tool",
         "run",
@@ -233,20 +234,20 @@ def test_validator_and_schema_agree_on_whatever_is_changed(data: st.DataObject) 
 
 def test_the_three_lists_of_words_agree() -> None:
     """The player cannot import jackline, and a schema cannot import anything: so this test compares them."""
-    from jackline.agents.playing.steps import PLAYS
+    from jackline.agents.scripted.playback.steps import ACTIONS
 
     step = SCHEMA["$defs"]["step"]
-    assert set(scripted_format.ACTIONS) == set(PLAYS)
-    assert {*scripted_format.ACTIONS, "when"} == set(step["properties"])
-    assert [one["required"][0] for one in step["oneOf"]] == list(scripted_format.ACTIONS)
+    assert set(script_format.ACTIONS) == set(ACTIONS)
+    assert {*script_format.ACTIONS, "when"} == set(step["properties"])
+    assert [one["required"][0] for one in step["oneOf"]] == list(script_format.ACTIONS)
     assert SCHEMA["$defs"]["error"]["properties"]["class"]["enum"] == list(Failure)
-    assert tuple(step["properties"]["crash"]["enum"]) == scripted_format.CRASHES
-    assert tuple(step["properties"]["ignore"]["items"]["enum"]) == scripted_format.IGNORABLE
+    assert tuple(step["properties"]["crash"]["enum"]) == script_format.CRASHES
+    assert tuple(step["properties"]["ignore"]["items"]["enum"]) == script_format.IGNORABLE
 
 
 def test_every_action_and_field_is_described() -> None:
     step = SCHEMA["$defs"]["step"]["properties"]
-    for name in scripted_format.ACTIONS:
+    for name in script_format.ACTIONS:
         described = step[name] if "description" in step[name] else SCHEMA["$defs"][name]
         assert described["description"], name
 
@@ -280,4 +281,4 @@ def test_every_script_and_step_on_the_page_validates() -> None:
 
 def test_the_page_has_every_action() -> None:
     table = re.findall(r"^\| `(\w+)` \|", read(PAGE), re.MULTILINE)
-    assert set(scripted_format.ACTIONS) <= set(table)
+    assert set(script_format.ACTIONS) <= set(table)

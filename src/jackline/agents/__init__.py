@@ -1,1 +1,1 @@
-"""One small file per agent: how to launch it and how to read it; never sees the store."""
+"""One module or folder per agent: how to launch it and how to read its output. Must not import the store."""

@@ -1,6 +1,6 @@
-"""The adapter of every agent that speaks ACP, the Agent Client Protocol. Pure; the client is talking/acp.py.
+"""The adapter of any agent that speaks ACP, the Agent Client Protocol. Pure; the client is helpers/acp_client.py.
 
-Its command stands after `--`, or in a described agent's `acp = […]`.
+The agent's command comes after `--`, or from `acp = […]` of an agent in TOML.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ import json
 import sys
 from collections.abc import Sequence
 
-from jackline.agents import helper, launching, lines
+from jackline.agents import event_lines
+from jackline.agents.cli_args import encode_prompt, helper_argv, helper_env
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.errors import UsageError
 
-GATE_REASON = "an ACP agent asks only before the calls that it thinks dangerous, and some ask for none"
-# Else qwen asks the model before its servers are there, and knows none of their tools. Others do not know the variable.
-_QWEN_WAITS = "QWEN_CODE_LEGACY_MCP_BLOCKING"
+GATE_REASON = "an ACP agent asks only before calls that it considers dangerous, and some agents never ask"
+# Otherwise qwen asks the model before its servers are up, without their tools. Other agents ignore the variable.
+_QWEN_BLOCKING = "QWEN_CODE_LEGACY_MCP_BLOCKING"
 DECLARATION = Declaration(
     name="acp",
     binary=sys.executable,
@@ -32,44 +33,44 @@ DECLARATION = Declaration(
         "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI",
         "GOOGLE_GENAI_USE_GCA", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL",
         "OPENAI_MODEL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
-    ),  # which of them it is, is only known when its command is
+    ),  # the agent is known only with its command
     passes_if={"GOOGLE_GENAI_USE_VERTEXAI": ("GOOGLE_APPLICATION_CREDENTIALS",)},
     mcp=True,
 )  # fmt: skip
 
 
 class Acp:
-    """Whatever agent is written after `--`."""
+    """The agent whose command comes after `--`."""
 
     declaration = DECLARATION
 
     def launch(self, request: TurnRequest) -> Launch:
         if not request.arguments:
-            raise UsageError("which agent? write its command after --: `jackline run … --agent acp -- gemini --acp`")
+            raise UsageError("no agent command given; write it after --: `jackline run … --agent acp -- gemini --acp`")
         return launch(request, request.arguments)
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
-        return lines.parse(line)
+        return event_lines.parse(line)
 
-    def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
-        return lines.classify(exit_, heard, tail)
+    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+        return event_lines.classify(exit_, events, tail)
 
 
 ADAPTER: Adapter = Acp()
 
 
 def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
-    """The client, with the agent's own command line behind it."""
-    env = {**helper.environment(request), **_servers(request)}
-    return Launch(helper.command(request, "acp", *words), env, stdin=launching.prompt(request))
+    """Launch the client with the agent's command line `words`."""
+    env = {**helper_env(request), **_server_env(request)}
+    return Launch(helper_argv(request, "acp", *words), env, stdin=encode_prompt(request))
 
 
-def _servers(request: TurnRequest) -> dict[str, str]:
-    """Our server in the words of the protocol."""
+def _server_env(request: TurnRequest) -> dict[str, str]:
+    """Build the entry of our MCP server, in the JSON of the protocol."""
     if request.mcp is None:
         return {}
     program, *arguments = request.mcp.argv
     env = [{"name": name, "value": value} for name, value in request.mcp.env.items()]
     server = {"name": request.mcp.name, "command": program, "args": arguments, "env": env}
-    waits = {} if _QWEN_WAITS in request.environ else {_QWEN_WAITS: "1"}
+    waits = {} if _QWEN_BLOCKING in request.environ else {_QWEN_BLOCKING: "1"}
     return {"JACKLINE_MCP_SERVERS": json.dumps([server]), **waits}

@@ -1,27 +1,49 @@
-"""The adapter of Gemini CLI (`gemini -o stream-json`). Pure, like every adapter: it starts nothing and reads no file.
+"""Gemini CLI (`gemini -o stream-json`): how it is launched, and what its output means. Starts nothing, reads no file.
 
-What it says of the CLI was seen with the real one; tests/agents/recorded/gemini/ has its lines.
+Every statement about the CLI was observed with the real one; tests/agents/recorded/gemini/ has its output.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from jackline.agents import gemini_errors, gemini_lines, launching, node, reading
+from jackline.agents.cli_args import (
+    NODE_ENV,
+    OWN_SESSION,
+    encode_node_prompt,
+    find_error_line,
+    mcp_servers,
+    model_flag,
+    node_argv,
+    reject_arguments,
+)
+from jackline.agents.events import call_finished, call_started, error_event, session_events
+from jackline.agents.json_fields import RAW, as_count, as_dict, as_str, parse_duration_ms, parse_line, parse_object
+from jackline.agents.outcomes import (
+    decode_signal,
+    failure_of_status,
+    failure_of_text,
+    last_event,
+    outcome_of_event,
+    outcome_of_exit,
+)
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.states import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 _DEFAULTS_PATH = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 DECLARATION = Declaration(
     name="gemini",
     binary="gemini",
     gate="advisory",
-    gate_reason="it tells its calls when they begin and asks nobody: they are written down, and not held back",
+    gate_reason="it reports calls when they start and asks no gate: calls are recorded, not held back",
     chooses_session=True,
     resumes=True,
     minimum=(0, 61, 0),
@@ -37,20 +59,20 @@ DECLARATION = Declaration(
     ),
     passes_if={"GOOGLE_GENAI_USE_GCA": ("GOOGLE_CLOUD_ACCESS_TOKEN",)},
     mcp=os.geteuid() == 0,
-    mcp_reason=f"only for root, and not where {_DEFAULTS_PATH} is set: in no other file would yours be left alone",
+    mcp_reason=f"only for root, and not if {_DEFAULTS_PATH} is set: any other file would replace your settings",
 )  # fmt: skip
-# Defaults and not settings: what the user or an administrator chose themselves stays as they chose it.
+# Defaults, not settings: the choices of the user or an administrator stay.
 _DEFAULTS = {
     "general": {
         "enableAutoUpdate": False,
         "enableAutoUpdateNotification": False,
-        "maxAttempts": 2,  # ten by default, which is minutes of silence: we park the run and try again ourselves
+        "maxAttempts": 2,  # the default of ten means minutes of silence; jackline parks the run and retries
         "retryFetchErrors": False,
     },
     "privacy": {"usageStatisticsEnabled": False},
 }
 _OWN_PROMPT = "the prompt comes on stdin"
-_REFUSED = {
+_REJECTED = {
     "-o": "jackline reads stream-json",
     "--output-format": "jackline reads stream-json",
     "-p": _OWN_PROMPT,
@@ -59,12 +81,12 @@ _REFUSED = {
     "--prompt-interactive": _OWN_PROMPT,
     "--acp": "use the agent acp for it",
     "--experimental-acp": "use the agent acp for it",
-    "-r": launching.OWN_SESSION,
-    "--resume": launching.OWN_SESSION,
-    "--session-id": launching.OWN_SESSION,
-    "--session-file": launching.OWN_SESSION,
-    "-w": "it would go on in a folder that nobody looks into",
-    "--worktree": "it would go on in a folder that nobody looks into",
+    "-r": OWN_SESSION,
+    "--resume": OWN_SESSION,
+    "--session-id": OWN_SESSION,
+    "--session-file": OWN_SESSION,
+    "-w": "it would work outside the workspace",
+    "--worktree": "it would work outside the workspace",
 }
 
 
@@ -74,36 +96,174 @@ class Gemini:
     declaration = DECLARATION
 
     def launch(self, request: TurnRequest) -> Launch:
-        launching.refuse(DECLARATION.name, request.arguments, _REFUSED)
+        reject_arguments(DECLARATION.name, request.arguments, _REJECTED)
         argv = (
-            *node.program(request.binary or DECLARATION.binary, {}), "--output-format", "stream-json", "--skip-trust",
-            *_choices(request), *request.arguments,
+            *node_argv(request.binary or DECLARATION.binary, {}), "--output-format", "stream-json", "--skip-trust",
+            *_arguments(request), *request.arguments,
         )  # fmt: skip
-        env = {**node.ENVIRONMENT, "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
+        env = {**NODE_ENV, "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
         defaults = os.path.join(request.folder, "gemini-defaults.json")
-        stdin = node.prompt(DECLARATION.name, request)
-        # It reads such a file only where root alone can write, and would complain about any other at every start.
+        stdin = encode_node_prompt(DECLARATION.name, request)
+        # It reads this file only where root alone can write, and reports an error about any other at every start.
         if os.geteuid() != 0 or _DEFAULTS_PATH in request.environ:
             return Launch(argv, env, {}, stdin)
-        # Servers of several files are put together, by their names.
-        servers = {"mcpServers": launching.mcp_servers(request.mcp)} if request.mcp else {}
+        # The CLI merges the servers of all its files by name.
+        servers = {"mcpServers": mcp_servers(request.mcp)} if request.mcp else {}
         fields = {**_DEFAULTS, **servers}
         return Launch(argv, {**env, _DEFAULTS_PATH: defaults}, {defaults: json.dumps(fields).encode()}, stdin)
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
-        return reading.parsed(line, gemini_lines.heard)
+        return parse_line(line, _parse_fields)
 
-    def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
-        return gemini_errors.classify(exit_, heard, tail)
+    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+        return _classify(exit_, events, tail)
 
 
 ADAPTER: Adapter = Gemini()
 
 
-def _choices(request: TurnRequest) -> Iterator[str]:
-    if not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it takes one of the two
+def _arguments(request: TurnRequest) -> Iterator[str]:
+    if not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it accepts only one of them
         yield "--yolo"
     if request.session:
         yield from ("--resume" if request.resume else "--session-id", request.session)
     if request.model:
-        yield launching.model(request)
+        yield model_flag(request)
+
+
+# --- output ----------------------------------------------------------------------------------------------
+
+
+def _parse_fields(fields: dict[str, Any]) -> Iterable[Heard]:
+    match fields.get("type"):
+        case "init":
+            return session_events(fields.get("session_id"))
+        case "message":
+            return _parse_message(fields)
+        case "tool_use":
+            return (call_started(fields.get("tool_id"), fields.get("tool_name"), fields.get("parameters")),)
+        case "tool_result":
+            # It reports success even for a command that failed, and no exit code.
+            output = as_str(fields.get("output")) or as_str(as_dict(fields.get("error")).get("message"))
+            return (call_finished(fields.get("tool_id"), output, ok=fields.get("status") == "success"),)
+        case "error":
+            # After such a line it continues, or reports success although it gave up.
+            text = as_str(fields.get("message"))
+            return (error_event(text, Failure.AGENT_ERROR, gave_up=text in _GAVE_UP),)
+        case "result":
+            return _parse_result(fields)
+        case _:
+            return RAW
+
+
+def _parse_message(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
+    """A piece of the model's text: `delta` means that the next piece continues it."""
+    if fields.get("role") != "assistant":
+        return ()  # our own prompt
+    data = {"delta": True} if fields.get("delta") is True else {}
+    return (Heard("message", as_str(fields.get("content")), data),)
+
+
+def _parse_result(fields: Mapping[str, Any]) -> Iterator[Heard]:
+    stats = as_dict(fields.get("stats"))
+    # The figures cover this process alone, resumed or not. Thinking is part of the total, and of none of its parts.
+    total, output = as_count(stats.get("total_tokens")), as_count(stats.get("output_tokens"))
+    tokens_input = as_count(stats.get("input_tokens"))
+    usage = Usage(tokens_input, max(output, total - tokens_input), as_count(stats.get("cached")))
+    yield Heard("usage", usage=usage, scope=Scope.TURN)
+    is_ok = fields.get("status") == "success"
+    message = as_str(as_dict(fields.get("error")).get("message"))
+    if message and not is_ok:
+        yield _parse_error(message, as_str(fields.get("timestamp")))
+    yield Heard("end", data={"ok": is_ok, "asked": bool(as_dict(stats.get("models")))})
+
+
+# --- errors ----------------------------------------------------------------------------------------------
+
+_AUTHENTICATION_EXIT = 41
+_INPUT_EXIT = 42
+# It exits with the provider's status, and the kernel keeps its low eight bits.
+_STATUSES = {one & 0xFF: one for one in (400, 401, 402, 403, 404, 408, 413, 429, 499, 500, 502, 503, 504, 529)}
+_BAD_REQUEST, _FORBIDDEN = 400, 403
+_GAVE_UP = {"Loop detected, stopping execution", "Maximum session turns exceeded"}
+_MODEL_NOT_ASKED = "it reported success without asking the model: the conversation is too long for the model"
+_SESSION_LOST = re.compile(r"^Error resuming session:", re.MULTILINE)
+_TEXTS = (
+    (re.compile(r"token count.*exceeds|maximum number of tokens", re.IGNORECASE), Failure.CONTEXT_TOO_LONG),
+    (re.compile(r"API key not valid|API_KEY_INVALID|API key expired", re.IGNORECASE), Failure.AUTHENTICATION),
+    (re.compile(r"is not found for API version|model.*not found", re.IGNORECASE), Failure.MODEL_NOT_FOUND),
+    (re.compile(r"exhausted your (?:daily quota|capacity)|quota will reset", re.IGNORECASE), Failure.LIMIT),
+)
+_BROKEN = re.compile(r"fetch failed|terminated|socket|ECONN|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|UND_ERR", re.IGNORECASE)
+_BILLING = re.compile(r"billing", re.IGNORECASE)
+_REPORT = re.compile(r"^Error when talking to Gemini API .*?\b(\w+Error):", re.MULTILINE)
+_ERRORS = {
+    "ModelNotFoundError": Failure.MODEL_NOT_FOUND,
+    "TerminalQuotaError": Failure.LIMIT,
+    "RetryableQuotaError": Failure.LIMIT,
+}
+_RETRY_DELAY = re.compile(
+    r"(?:retry (?:after|in)|resets? (?:after|in)) ((?:[\d.]{1,12}(?:ms|d|h|m|s) ?){1,5})", re.IGNORECASE
+)
+
+
+def _parse_error(message: str, timestamp: str) -> Heard:
+    """The CLI wraps the provider's message, and sometimes the whole JSON of its error: `[API Error: {…}]`."""
+    text = message.removeprefix("[API Error: ")
+    error = as_dict((parse_object(text.rpartition("]")[0].encode()) or {}).get("error"))
+    text = as_str(error.get("message")) or message
+    status = as_count(error.get("code"))
+    failure = _find_failure(status, text) or Failure.AGENT_ERROR
+    return error_event(" ".join(text.split()), failure, status=status, resets_at=_find_reset(text, timestamp))
+
+
+def _classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    """The result decides, unless it reports success after the CLI gave up or without asking the model."""
+    end = last_event(events, "end")
+    if end is None:
+        return _classify_without_result(exit_, tail)
+    if end.data.get("ok") is not True or any(one.data.get("gave_up") for one in events):
+        return _classify_failed_end(exit_, events, tail)
+    if end.data.get("asked") is not True:
+        return Outcome(Failure.CONTEXT_TOO_LONG, _MODEL_NOT_ASKED)
+    return outcome_of_exit(exit_, ended=True, tail=find_error_line(tail))
+
+
+def _find_failure(status: int, text: str) -> Failure | None:
+    """None if neither the status nor the text is specific."""
+    if not status and _BROKEN.search(text):
+        return Failure.CONNECTIVITY
+    if status in {0, _BAD_REQUEST}:
+        return failure_of_text(text, _TEXTS)
+    if status == _FORBIDDEN and _BILLING.search(text):
+        return Failure.BILLING
+    return failure_of_status(status)
+
+
+def _classify_failed_end(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    error = last_event(events, "error") or Heard("error", find_error_line(tail))
+    status = error.data.get("status") or _STATUSES.get(exit_.code or 0, 0)
+    report = _REPORT.search(tail)
+    failure = _find_failure(status, error.text) or _ERRORS.get(report[1] if report else "", Failure.AGENT_ERROR)
+    return outcome_of_event(Heard("error", error.text, {**error.data, "class": str(failure)}))
+
+
+def _classify_without_result(exit_: Exit, tail: str) -> Outcome:
+    text = find_error_line(tail)
+    if exit_.code == _AUTHENTICATION_EXIT:
+        return Outcome(Failure.AUTHENTICATION, text)
+    if exit_.code == _INPUT_EXIT and _SESSION_LOST.search(tail):
+        return Outcome(Failure.AGENT_ERROR, text, session_lost=True)
+    return outcome_of_exit(decode_signal(exit_), ended=False, tail=text)
+
+
+def _find_reset(text: str, timestamp: str) -> int | None:
+    """When to retry: the text gives a delay, the line the time that it counts from."""
+    delay = _RETRY_DELAY.search(text)
+    if delay is None:
+        return None
+    try:
+        at = datetime.fromisoformat(timestamp).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return round(at * 1000) + parse_duration_ms(delay[1])

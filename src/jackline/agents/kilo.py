@@ -1,4 +1,4 @@
-"""kilo, a fork of opencode: the same turns under other names. Starts nothing, and leaves the user's settings alone."""
+"""kilo, a fork of opencode: the same adapter under other names. Starts nothing, and changes no user settings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SWITCHES = {
     "DISABLE_CODEBASE_INDEXING": "1",
     "NO_DAEMON": "1",
     "TELEMETRY_LEVEL": "off",
-    "SESSION_RETRY_LIMIT": "1",  # else it tries for a minute and more what jackline would try again anyway
+    "SESSION_RETRY_LIMIT": "1",  # otherwise it retries for more than a minute, and jackline retries anyway
 }
-# Nobody takes up a suggestion, and nobody is there any more when it would be woken.
-_REFUSED = (*opencode.QUESTIONS, "suggest", "schedule_wakeup", "cron_create")
+# A run has no person to accept a suggestion, and the process has ended when it would be woken.
+_DENIED_TOOLS = (*opencode.QUESTIONS, "suggest", "schedule_wakeup", "cron_create")
 DECLARATION = Declaration(
     name="kilo",
     binary="kilo",
@@ -27,9 +27,9 @@ DECLARATION = Declaration(
     cost=True,
     minimum=(7, 7),
     install="npm install -g @kilocode/cli",
-    passes=(*opencode.passes("KILO"), "KILO_API_URL", "KILO_ORG_ID"),
+    passes=(*opencode.list_variables("KILO"), "KILO_API_URL", "KILO_ORG_ID"),
     passes_if=opencode.KEYS_IF,
     efforts=opencode.EFFORTS,
     mcp=True,
 )
-ADAPTER: Adapter = opencode.Opencode(DECLARATION, "KILO", "@kilocode/cli", "@kilocode/cli", _SWITCHES, _REFUSED)
+ADAPTER: Adapter = opencode.Opencode(DECLARATION, "KILO", "@kilocode/cli", "@kilocode/cli", _SWITCHES, _DENIED_TOOLS)

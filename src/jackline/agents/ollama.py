@@ -1,6 +1,6 @@
-"""The adapter of ollama: jackline's own tool loop around a model that an ollama server runs. Pure.
+"""The adapter of ollama: jackline's own tool loop around a model on an ollama server. Pure.
 
-The program that talks to the server is in talking/ollama.py; there need not be an ollama on this host.
+The program that talks to the server is helpers/ollama_loop.py; ollama need not be installed on this host.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from jackline.agents import helper, launching, lines
+from jackline.agents import event_lines
+from jackline.agents.cli_args import encode_prompt, helper_argv, helper_env
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
 from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.errors import UsageError
@@ -17,7 +18,7 @@ DECLARATION = Declaration(
     name="ollama",
     binary=sys.executable,
     gate="enforced",
-    gate_reason="jackline runs the tools itself, and none of them before the gate has allowed it",
+    gate_reason="jackline runs the tools itself, and only after the gate has allowed the call",
     chooses_session=True,
     resumes=True,
     version_arguments=(),
@@ -28,32 +29,32 @@ DECLARATION = Declaration(
 
 
 class Ollama:
-    """A model of an ollama server, with a shell and files."""
+    """A model on an ollama server, with shell and file tools."""
 
     declaration = DECLARATION
-    serves = "ollama serve"  # what starts the server that it needs
+    serves = "ollama serve"  # the command that starts its server
 
     def launch(self, request: TurnRequest) -> Launch:
         return Launch(
-            argv=helper.command(request, "ollama", *request.arguments),
-            env=helper.environment(request),
-            stdin=launching.prompt(request),
+            argv=helper_argv(request, "ollama", *request.arguments),
+            env=helper_env(request),
+            stdin=encode_prompt(request),
         )
 
     def address(self, environ: Mapping[str, str]) -> tuple[str, int]:
-        """Host and port of the server that it needs; UsageError if OLLAMA_HOST names none."""
-        from jackline.agents.talking.address import host_and_port
+        """Host and port of its server; UsageError if OLLAMA_HOST is invalid."""
+        from jackline.agents.helpers.ollama_address import parse_host_and_port
 
         try:
-            return host_and_port(environ.get("OLLAMA_HOST", ""))
+            return parse_host_and_port(environ.get("OLLAMA_HOST", ""))
         except ValueError as error:
             raise UsageError(str(error)) from None
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
-        return lines.parse(line)
+        return event_lines.parse(line)
 
-    def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
-        return lines.classify(exit_, heard, tail)
+    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+        return event_lines.classify(exit_, events, tail)
 
 
 ADAPTER: Adapter = Ollama()

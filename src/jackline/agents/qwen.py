@@ -1,27 +1,51 @@
-"""The adapter of Qwen Code (`qwen -o stream-json`). Pure, like every adapter: it starts nothing and reads no file.
+"""Qwen Code (`qwen -o stream-json`): how it is launched, and what its output means. Starts nothing, reads no file.
 
-What it says of the CLI was seen with the real one; tests/agents/recorded/qwen/ has its lines.
+Its output is similar to Claude Code's. Every statement about the CLI was observed with the real one;
+tests/agents/recorded/qwen/ has its output.
 """
 
 from __future__ import annotations
 
 import json
 import os.path
+import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.agents import launching, node, qwen_errors, qwen_lines, reading
+from jackline.agents.cli_args import (
+    NODE_ENV,
+    OWN_SESSION,
+    encode_node_prompt,
+    find_error_line,
+    mcp_servers,
+    model_flag,
+    node_argv,
+    reject_arguments,
+)
+from jackline.agents.events import error_event, retry_event, session_events
+from jackline.agents.json_fields import RAW, as_count, as_dict, as_str, parse_line
+from jackline.agents.message_blocks import parse_message, parse_results
+from jackline.agents.outcomes import (
+    decode_signal,
+    failure_of_status,
+    failure_of_text,
+    last_event,
+    last_line,
+    outcome_of_event,
+    outcome_of_exit,
+)
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.states import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 _DEFAULTS_PATH, _SETTINGS_PATH = "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 DECLARATION = Declaration(
     name="qwen",
     binary="qwen",
     gate="advisory",
-    gate_reason="it tells its calls when they begin and asks nobody: they are written down, and not held back",
+    gate_reason="it reports calls when they start and asks no gate: calls are recorded, not held back",
     chooses_session=True,
     resumes=True,
     forks=True,
@@ -45,19 +69,19 @@ DECLARATION = Declaration(
     model_variables=("QWEN_MODEL",),
     efforts=("none", "low", "medium", "high", "xhigh", "max"),
     mcp=True,
-    mcp_reason=f"not where {_DEFAULTS_PATH} is set: there it would stand",
+    mcp_reason=f"not if {_DEFAULTS_PATH} is set, which would name it",
 )  # fmt: skip
 _LAUNCHERS = {"cli-entry.js": "cli.js"}
-# Defaults and not settings: what the user or an administrator chose themselves stays as they chose it.
+# Defaults, not settings: the choices of the user or an administrator stay.
 _DEFAULTS = {
     "general": {"enableAutoUpdate": False},
-    # Each of these is a further conversation with the model, with tools, after the turn is done.
+    # Each of these starts another conversation with the model, with tools, after the turn.
     "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False, "enableAutoSkill": False},
-    # Three layers of retries multiply; this switches two of them off, and the third cannot be told.
+    # Three layers of retries multiply; this switches off two of them, and the third cannot be configured.
     "model": {"generationConfig": {"maxRetries": 0}},
 }
 _OWN_PROMPT = "the prompt comes on stdin"
-_REFUSED = {
+_REJECTED = {
     "-o": "jackline reads stream-json",
     "--output-format": "jackline reads stream-json",
     "--input-format": "the prompt comes as text on stdin",
@@ -67,13 +91,13 @@ _REFUSED = {
     "-i": _OWN_PROMPT,
     "--prompt-interactive": _OWN_PROMPT,
     "--acp": "use the agent acp for it",
-    "-r": launching.OWN_SESSION,
-    "--resume": launching.OWN_SESSION,
-    "-c": launching.OWN_SESSION,
-    "--continue": launching.OWN_SESSION,
-    "--session-id": launching.OWN_SESSION,
-    "--fork-session": launching.OWN_SESSION,
-    "--worktree": "it would go on in a folder that nobody looks into",
+    "-r": OWN_SESSION,
+    "--resume": OWN_SESSION,
+    "-c": OWN_SESSION,
+    "--continue": OWN_SESSION,
+    "--session-id": OWN_SESSION,
+    "--fork-session": OWN_SESSION,
+    "--worktree": "it would work outside the workspace",
 }
 
 
@@ -83,58 +107,151 @@ class Qwen:
     declaration = DECLARATION
 
     def launch(self, request: TurnRequest) -> Launch:
-        launching.refuse(DECLARATION.name, request.arguments, _REFUSED)
-        # Its launcher lets it collect garbage when memory runs short, by this option of node.
-        start = node.program(request.binary or DECLARATION.binary, _LAUNCHERS, "--expose-gc")
-        named = _files(request)
+        reject_arguments(DECLARATION.name, request.arguments, _REJECTED)
+        # As its launcher does: this option of node lets it collect garbage when memory runs short.
+        start = node_argv(request.binary or DECLARATION.binary, _LAUNCHERS, "--expose-gc")
+        files = _build_files(request)
         return Launch(
-            argv=(*start, "--output-format", "stream-json", *_choices(request), *request.arguments),
+            argv=(*start, "--output-format", "stream-json", *_arguments(request), *request.arguments),
             env={
-                **node.ENVIRONMENT,
+                **NODE_ENV,
                 "QWEN_CODE_NO_RELAUNCH": "true",
                 "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1",
                 "QWEN_TELEMETRY_ENABLED": "false",
                 "QWEN_USAGE_STATISTICS_ENABLED": "false",
-                **{variable: file for variable, (file, _) in named.items()},
+                **{variable: file for variable, (file, _) in files.items()},
             },
-            files=dict(named.values()),
-            stdin=node.prompt(DECLARATION.name, request),
+            files=dict(files.values()),
+            stdin=encode_node_prompt(DECLARATION.name, request),
         )
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
-        return reading.parsed(line, qwen_lines.heard)
+        return parse_line(line, _parse_fields)
 
-    def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
-        return qwen_errors.classify(exit_, heard, tail)
+    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+        return _classify(exit_, events, tail)
 
 
 ADAPTER: Adapter = Qwen()
 
 
-def _choices(request: TurnRequest) -> Iterator[str]:
-    if not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it takes one of the two
+def _arguments(request: TurnRequest) -> Iterator[str]:
+    if not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it accepts only one of them
         yield "--yolo"
     if request.fork_of:
-        yield from ("--resume", request.fork_of, "--fork-session")  # it chooses the new id itself, and tells it first
+        yield from ("--resume", request.fork_of, "--fork-session")  # it chooses the new id itself, and reports it first
     elif request.session:
         yield from ("--resume" if request.resume else "--session-id", request.session)
     if request.model:
-        yield launching.model(request)
+        yield model_flag(request)
 
 
-def _files(request: TurnRequest) -> dict[str, tuple[str, bytes]]:
-    """By the variable that names each: the file and what is in it."""
+def _build_files(request: TurnRequest) -> dict[str, tuple[str, bytes]]:
+    """Path and content of each file, by the variable that names it."""
     wanted: dict[str, tuple[str, Any]] = {
-        # The user sent it into this folder to work there: it must not fall back to asking.
+        # The user started it in this folder: it must not ask whether to trust it.
         "QWEN_CODE_TRUSTED_FOLDERS_PATH": ("qwen-trusted.json", {request.workspace: "TRUST_FOLDER"}),
     }
     if _DEFAULTS_PATH not in request.environ:
-        # Servers of several files are put together, by their names.
-        servers = {"mcpServers": launching.mcp_servers(request.mcp)} if request.mcp else {}
+        # The CLI merges the servers of all its files by name.
+        servers = {"mcpServers": mcp_servers(request.mcp)} if request.mcp else {}
         wanted[_DEFAULTS_PATH] = ("qwen-defaults.json", {**_DEFAULTS, **servers})
-    if request.effort:  # there is no flag for it, and it must win over the user's own
+    if request.effort:  # there is no flag for it, and it must override the user's setting
         wanted[_SETTINGS_PATH] = ("qwen-settings.json", {"model": {"reasoningEffort": request.effort}})
     return {
         variable: (os.path.join(request.folder, name), json.dumps(fields).encode())
         for variable, (name, fields) in wanted.items()
     }
+
+
+# --- output ----------------------------------------------------------------------------------------------
+
+_EXIT_CODE = re.compile(r"^Exit Code: (\d{1,3})$", re.MULTILINE)
+
+
+def _parse_fields(fields: dict[str, Any]) -> Iterable[Heard]:
+    match fields.get("type"):
+        case "system":
+            return _parse_system(fields)
+        case "assistant":
+            return _parse_assistant(fields)
+        case "user":
+            return parse_results(fields, _EXIT_CODE)
+        case "result":
+            return _parse_end(fields)
+        case "stream_event":
+            return ()  # the state of its goals, and pieces of messages that follow complete
+        case _:
+            return RAW
+
+
+def _parse_system(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
+    match fields.get("subtype"):
+        case "init":
+            return session_events(fields.get("session_id"))
+        case "retry":
+            data = as_dict(fields.get("data"))
+            return (retry_event(data.get("reason"), attempt=data.get("attempt"), delay_ms=data.get("delayMs")),)
+        case _:
+            return ()
+
+
+def _parse_assistant(fields: Mapping[str, Any]) -> Iterator[Heard]:
+    yield from parse_message(fields)
+    # The result's sum covers the whole session, so the messages are added up. The input includes cached tokens.
+    message = as_dict(fields.get("message"))
+    counts = as_dict(message.get("usage"))
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens")
+    usage = Usage(*(as_count(counts.get(name)) for name in names))
+    yield Heard("usage", usage=usage, scope=Scope.MESSAGE, of=as_str(message.get("id")))
+
+
+def _parse_end(fields: Mapping[str, Any]) -> Iterator[Heard]:
+    is_ok = fields.get("is_error") is False
+    if not is_ok:  # the CLI's own error line is all that it reports: `[API Error: 401 …]`
+        text = as_str(as_dict(fields.get("error")).get("message")) or "it failed without giving a reason"
+        yield error_event(" ".join(text.split()), _find_failure(text))
+    yield Heard("end", data={"ok": is_ok})
+
+
+# --- errors ----------------------------------------------------------------------------------------------
+
+_SESSION_LOST = re.compile(r"^No saved session found with ", re.MULTILINE)
+_STATUS = re.compile(r"^\[API Error: (\d{3})\b|\(HTTP (\d{3})\)")
+_BAD_REQUESTS = {400, 403}  # ambiguous: only the text tells which error it is
+_CONTEXT = (
+    r"context[_ ]length|context window|maximum context|context is too large|input length|too many tokens|"
+    r"prompt is too long"
+)
+_TEXTS = (
+    (re.compile(_CONTEXT, re.IGNORECASE), Failure.CONTEXT_TOO_LONG),
+    (re.compile(r"insufficient[_ ](?:balance|quota)|arrearage|overdue|billing", re.IGNORECASE), Failure.BILLING),
+    (re.compile(r"quota|rate.?limit", re.IGNORECASE), Failure.LIMIT),
+    (re.compile(r"API key|auth type|credential", re.IGNORECASE), Failure.AUTHENTICATION),
+)
+_BROKEN = re.compile(
+    r"Connection error|fetch failed|terminated|socket|ECONN|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|UND_ERR|stream activity|"
+    r"timed? ?out", re.IGNORECASE,
+)  # fmt: skip
+
+
+def _classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    """The last result decides, then the exit, then the CLI's line on stderr. Errors before a good result are over."""
+    end, error = last_event(events, "end"), last_event(events, "error")
+    if end is not None and end.data.get("ok") is not True:
+        return Outcome(Failure.AGENT_ERROR) if error is None else outcome_of_event(error)
+    if end is None and _SESSION_LOST.search(tail):
+        return Outcome(Failure.AGENT_ERROR, last_line(tail), session_lost=True)
+    return outcome_of_exit(decode_signal(exit_), ended=end is not None, tail=find_error_line(tail))
+
+
+def _find_failure(text: str) -> Failure:
+    found = _STATUS.search(text)
+    status = int(found[1] or found[2]) if found else 0
+    if not status and _BROKEN.search(text):
+        return Failure.CONNECTIVITY
+    if not status or status in _BAD_REQUESTS:
+        failure = failure_of_text(text, _TEXTS)
+        if failure is not None:
+            return failure
+    return failure_of_status(status)

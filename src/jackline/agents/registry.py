@@ -1,7 +1,7 @@
-"""Which agents there are, by name; each is imported when asked for. Must not launch or probe one.
+"""The agents by name, each imported on use. Must not launch or probe one.
 
-Three kinds: those in AGENTS, those that the user's own config describes, and those that other packages bring (entry
-points `jackline.agents`). A name belongs to the first kind that has it.
+There are three kinds: the built-in ones in AGENTS, those that the user's own config defines (TOML), and those of other
+packages (entry points `jackline.agents`). The first kind that has a name wins.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from jackline.errors import AgentUnavailable, ConfigError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.agents.described import Described
+    from jackline.agents.toml_agents import TomlAgent
     from jackline.domain.adapter import Adapter
 
 AGENTS: dict[str, str] = {
     "acp": "jackline.agents.acp:ADAPTER",
-    "claude": "jackline.agents.claude:ADAPTER",
+    "claude": "jackline.agents.claude.adapter:ADAPTER",
     "codex": "jackline.agents.codex:ADAPTER",
     "command": "jackline.agents.command:ADAPTER",
     "gemini": "jackline.agents.gemini:ADAPTER",
@@ -26,62 +26,55 @@ AGENTS: dict[str, str] = {
     "ollama": "jackline.agents.ollama:ADAPTER",
     "opencode": "jackline.agents.opencode:ADAPTER",
     "qwen": "jackline.agents.qwen:ADAPTER",
-    "scripted": "jackline.agents.scripted:ADAPTER",
+    "scripted": "jackline.agents.scripted.adapter:ADAPTER",
 }
-_NONE: Mapping[str, Described] = {}
+_NONE: Mapping[str, TomlAgent] = {}
 
 
-def names(described: Mapping[str, Described] = _NONE) -> tuple[str, ...]:
-    """Every agent that can be asked for, in order; a broken one too, because `load` says what is wrong with it."""
-    from jackline.agents import foreign
+def names(toml_agents: Mapping[str, TomlAgent] = _NONE) -> tuple[str, ...]:
+    """List every agent, sorted; a broken one too, because `load` reports its error."""
+    from jackline.agents import plugins
 
-    return tuple(sorted({*AGENTS, *foreign.names(), *described}))
+    return tuple(sorted({*AGENTS, *plugins.list_names(), *toml_agents}))
 
 
-def load(name: str, described: Mapping[str, Described] = _NONE) -> Adapter:
-    """The adapter of that name, imported now."""
+def load(name: str, toml_agents: Mapping[str, TomlAgent] = _NONE) -> Adapter:
+    """Import the adapter of that name."""
     if name in AGENTS:
-        if name in described:
-            raise ConfigError(f"[agents.{name}] describes an agent that jackline has built in: choose another name")
-        return _imported(AGENTS[name])
-    if name in described:
-        return _described(described[name])
-    from jackline.agents import foreign  # reading what is installed takes longer than most commands
+        if name in toml_agents:
+            raise ConfigError(f"[agents.{name}] defines an agent that is built in; choose another name")
+        return _import_adapter(AGENTS[name])
+    if name in toml_agents:
+        from jackline.agents.toml_agents import build_adapter
 
-    if name in foreign.names():
-        return foreign.load(name)
-    raise UsageError(_unknown(name, described))
+        agent = toml_agents[name]
+        return build_adapter(agent, _import_adapter(AGENTS[agent.format]) if agent.format in AGENTS else None)
+    from jackline.agents import plugins  # reading the installed packages takes longer than most commands
+
+    if name in plugins.list_names():
+        return plugins.load(name)
+    from difflib import get_close_matches
+
+    known = names(toml_agents)
+    near = get_close_matches(name, known, n=3)
+    question = f" did you mean {' or '.join(near)}?" if near else ""
+    raise UsageError(f"there is no agent '{name}':{question} choose one of: {', '.join(known)}")
 
 
-def broken(described: Mapping[str, Described] = _NONE) -> dict[str, str]:
-    """Why an agent cannot be loaded, by its name; the others are not in it."""
+def broken(toml_agents: Mapping[str, TomlAgent] = _NONE) -> dict[str, str]:
+    """The errors of agents that cannot be loaded, by name."""
     reasons = {}
-    for name in names(described):
+    for name in names(toml_agents):
         try:
-            load(name, described)
+            load(name, toml_agents)
         except (AgentUnavailable, UsageError) as error:
             reasons[name] = str(error)
     return reasons
 
 
-def _imported(place: str) -> Adapter:
+def _import_adapter(path: str) -> Adapter:
     from importlib import import_module
 
-    module, _, attribute = place.partition(":")
+    module, _, attribute = path.partition(":")
     adapter: Adapter = getattr(import_module(module), attribute)
     return adapter
-
-
-def _described(described: Described) -> Adapter:
-    from jackline.agents.described import adapter_of
-
-    return adapter_of(described, _imported(AGENTS[described.format]) if described.format in AGENTS else None)
-
-
-def _unknown(name: str, described: Mapping[str, Described]) -> str:
-    from difflib import get_close_matches
-
-    known = names(described)
-    near = get_close_matches(name, known, n=3)
-    question = f" did you mean {' or '.join(near)}?" if near else ""
-    return f"no agent is called '{name}':{question} choose one of: {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""The agents of this place: their adapters, where their programs are, which can be used, which are resting.
+"""The agents of this home: their adapters, where their programs are, which are usable, which are paused.
 
 It never sends a prompt: a program is only asked for its version.
 """
@@ -15,18 +15,18 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.agents.described import Described
+    from jackline.agents.toml_agents import TomlAgent
     from jackline.app.config import Config
     from jackline.app.home import Home
     from jackline.domain.adapter import Adapter, Declaration
     from jackline.domain.health import Health
 
-_KNOCK_S = 0.3
-_NEAR = 5  # how many folders above a program may still name it: node_modules/@google/gemini-cli/bundle/gemini.js
+_CONNECT_TIMEOUT_S = 0.3
+_PATH_PARTS = 5  # of a program may contain its name: node_modules/@google/gemini-cli/bundle/gemini.js
 
 
 class Found(NamedTuple):
-    """An agent's program as it is here; `why` says what is in the way, and is empty if it can be used."""
+    """An agent's program on this machine; `why` is the problem, and empty if it is usable."""
 
     name: str
     binary: str = ""
@@ -35,21 +35,21 @@ class Found(NamedTuple):
 
 
 def load(config: Config, name: str) -> Adapter:
-    """The adapter of that name."""
+    """Load the adapter of that name."""
     from jackline.agents import registry
 
     return registry.load(name, described(config))
 
 
 def names(config: Config) -> tuple[str, ...]:
-    """Every agent that can be asked for here, in order."""
+    """List every agent, sorted."""
     from jackline.agents import registry
 
     return registry.names(described(config))
 
 
 def declared(config: Config, name: str) -> tuple[Declaration, str]:
-    """What is declared of an agent, and what is wrong with its adapter: a broken one must not hide the others."""
+    """An agent's declaration and its adapter's error, if any: a broken adapter must not hide the others."""
     try:
         return load(config, name).declaration, ""
     except (AgentUnavailable, UsageError) as error:
@@ -59,34 +59,34 @@ def declared(config: Config, name: str) -> tuple[Declaration, str]:
         return Declaration(name, "", "advisory", unknown, chooses_session=False, resumes=False), str(error)
 
 
-def described(config: Config) -> dict[str, Described]:
-    """The agents that the settings describe."""
+def described(config: Config) -> dict[str, TomlAgent]:
+    """The agents that the config defines."""
     if not config.agents:
         return {}
-    from jackline.agents.described import from_tables
+    from jackline.agents.toml_agents import parse_tables
 
-    return from_tables(config.agents)
+    return parse_tables(config.agents)
 
 
 def rests(home: Home) -> dict[str, Health]:
-    """The agents that are better left alone now, each with the reason and the time until when."""
+    """The agents that are paused now, each with the reason and the end."""
     at = clock.wall_ms()
     return {} if home.is_new else {one.agent: one for one in home.store().health() if one.until > at}
 
 
 def resting(home: Home) -> dict[str, int]:
-    """The same with the time alone."""
+    """The ends of the pauses, by agent."""
     return {name: one.until for name, one in rests(home).items()}
 
 
 def usable(home_path: str, config: Config, adapter: Adapter) -> str:
-    """The program to start; AgentUnavailable says what to do if there is none that can be used, or be held."""
+    """The program to start; AgentUnavailable if there is no usable one, or if its gate does not hold."""
     from jackline.engine.doors import hooks_of
 
     found = find(home_path, config, adapter, os.environ)
     if found.why:
         raise AgentUnavailable(found.name, why=found.why)
-    if hooks_of(adapter) is not None:  # without hooks there is nothing to prove, and nothing to load for it
+    if hooks_of(adapter) is not None:  # without hooks there is no gate to prove, and no module to load for it
         from jackline.app import canary
 
         canary.check(home_path, adapter, found)
@@ -94,50 +94,46 @@ def usable(home_path: str, config: Config, adapter: Adapter) -> str:
 
 
 def locate(config: Config, declaration: Declaration, environ: Mapping[str, str] | None = None) -> Found:
-    """Where the program of a known agent is, its version, and whether it and the server it needs can be used.
+    """Find the program of an agent, its version, and whether it and its server are usable.
 
-    Whoever starts a turn does not ask the server this way: the turn itself has more patience, and is tried again.
+    A turn does not check its server this way: the turn itself waits longer, and is retried.
     """
     adapter = load(config, declaration.name)
     environ = os.environ if environ is None else environ
     found = find(config.text("home"), config, adapter, environ)
-    silent = "" if found.why else _silent(adapter, environ)
-    return Found(declaration.name, why=silent) if silent else found
+    problem = "" if found.why else _check_server(adapter, environ)
+    return Found(declaration.name, why=problem) if problem else found
 
 
 def find(home_path: str, config: Config, adapter: Adapter, environ: Mapping[str, str]) -> Found:
-    """The same for an adapter."""
+    """Find the program of an adapter, and check its version."""
     declaration = adapter.declaration
     path = program(config, adapter, environ)
     if path is None:
-        return Found(declaration.name, why=_missing(config, declaration))
+        return Found(declaration.name, why=_explain_missing(config, declaration))
     if not declaration.version_arguments:
         return Found(declaration.name, path)
-    return _judged(home_path, declaration, path, environ)
-
-
-def program(config: Config, adapter: Adapter, environ: Mapping[str, str]) -> str | None:
-    """Where its program is, if it is anywhere; nothing is started to find out."""
-    declaration = adapter.declaration
-    path = which(config.binaries.get(declaration.name, "") or declaration.binary, environ)
-    return path if path is None or not declaration.version_arguments else _real(adapter, path)
-
-
-def _judged(home_path: str, declaration: Declaration, path: str, environ: Mapping[str, str]) -> Found:
     from jackline.app.versions import is_at_least, version_of
 
     answer = version_of(home_path, path, declaration.version_arguments, environ)
     if answer.why:
         return Found(declaration.name, path, why=answer.why)
     if not is_at_least(answer.version, declaration.minimum):
-        least = ".".join(map(str, declaration.minimum))
-        why = f"{path} is {answer.version}, needs {least} or newer{_advice(declaration)}"
+        minimum = ".".join(map(str, declaration.minimum))
+        why = f"{path} is {answer.version}, needs {minimum} or newer{_install_hint(declaration)}"
         return Found(declaration.name, path, answer.version, why)
     return Found(declaration.name, path, answer.version)
 
 
-def _silent(adapter: Adapter, environ: Mapping[str, str]) -> str:
-    """What is in the way of an agent that needs a server, if that does not take a connection; most need none."""
+def program(config: Config, adapter: Adapter, environ: Mapping[str, str]) -> str | None:
+    """The path of its program, if there is one; starts nothing."""
+    declaration = adapter.declaration
+    path = which(config.binaries.get(declaration.name, "") or declaration.binary, environ)
+    return path if path is None or not declaration.version_arguments else _resolve_program(adapter, path)
+
+
+def _check_server(adapter: Adapter, environ: Mapping[str, str]) -> str:
+    """The problem of an agent whose server accepts no connection; most agents need no server."""
     address = getattr(adapter, "address", None)
     if address is None:
         return ""
@@ -148,53 +144,49 @@ def _silent(adapter: Adapter, environ: Mapping[str, str]) -> str:
     except UsageError as error:
         return str(error)
     try:
-        create_connection((host, port), timeout=_KNOCK_S).close()
-    except (OSError, UnicodeError):  # the second is what looking up a strange name raises
+        create_connection((host, port), timeout=_CONNECT_TIMEOUT_S).close()
+    except (OSError, UnicodeError):  # UnicodeError: an invalid host name
         serves = getattr(adapter, "serves", "")
-        return f"nothing answers at {host}:{port}" + (f": start it with `{serves}`" if serves else "")
+        return f"there is no answer at {host}:{port}" + (f": start it with `{serves}`" if serves else "")
     return ""
 
 
 def which(name: str, environ: Mapping[str, str]) -> str | None:
-    """The executable file of that name: on the PATH, or where it says."""
+    """Find the executable of that name: on the PATH, or at that path."""
     name = os.path.expanduser(name)
     if os.sep in name:
         return os.path.abspath(name) if is_program(name) else None
     folders = (environ.get("PATH") or os.defpath).split(os.pathsep)
-    # An empty entry means the current folder: that is the workspace, where an agent may have put anything.
+    # An empty entry means the current folder, which is the workspace: an agent may have put any file there.
     candidates = (os.path.join(folder, name) for folder in folders if os.path.isabs(folder))
     return next((path for path in candidates if is_program(path)), None)
 
 
 def is_program(path: str) -> bool:
-    """Whether it is a file that this user may execute."""
+    """Whether this user may execute the file."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-def _real(adapter: Adapter, path: str) -> str:
-    """The program itself, with no launcher in between where the adapter knows the way past it.
+def _resolve_program(adapter: Adapter, path: str) -> str:
+    """The program itself, without a launcher in between if the adapter knows the path behind it.
 
-    A link to a manager of versions (volta, mise, asdf) is left alone: that program goes by the name it is called with.
+    A link to a version manager (volta, mise, asdf) stays: such a program depends on the name that it is called by.
     """
     real = os.path.realpath(path)
-    near = real.split(os.sep)[-_NEAR:]
-    if os.path.basename(path) != os.path.basename(real) and not any(adapter.declaration.name in one for one in near):
+    parts = real.split(os.sep)[-_PATH_PARTS:]
+    if os.path.basename(path) != os.path.basename(real) and not any(adapter.declaration.name in part for part in parts):
         return path
-    return next((one for one in _native_paths(adapter, real) if is_program(one)), real)
+    native_path = getattr(adapter, "native_path", None)  # most adapters have none
+    candidates = () if native_path is None else tuple(native_path(real))
+    return next((one for one in candidates if is_program(one)), real)
 
 
-def _native_paths(adapter: Adapter, real: str) -> tuple[str, ...]:
-    """What the adapter says may lie behind a launcher; most have none."""
-    native_path = getattr(adapter, "native_path", None)
-    return () if native_path is None else tuple(native_path(real))
-
-
-def _missing(config: Config, declaration: Declaration) -> str:
+def _explain_missing(config: Config, declaration: Declaration) -> str:
     if named := config.binaries.get(declaration.name):
         where = config.sources.get(f"agents.{declaration.name}.binary", "the settings")
-        return f"{named} (from {where}) is not a program that can be executed"
-    return f"'{declaration.binary}' is not on the PATH{_advice(declaration)}"
+        return f"{named} (from {where}) is not an executable program"
+    return f"'{declaration.binary}' is not on the PATH{_install_hint(declaration)}"
 
 
-def _advice(declaration: Declaration) -> str:
+def _install_hint(declaration: Declaration) -> str:
     return f": install it with `{declaration.install}`" if declaration.install else ""

@@ -1,6 +1,6 @@
-"""The folder that `make agents` fills with CLIs for the tests of jackline itself: where it is, what of it is ours.
+"""The folder that `make agents` fills with CLIs for jackline's own tests: its path, and the files that are ours.
 
-Without the list that `make agents` wrote there nothing of it is: it may be a folder of somebody else.
+Without the list that `make agents` wrote, no file is ours: it may be another folder.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from jackline.app import places
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-MARK = ".jackline-agents"  # tools/agents/install.py writes it: one name a line
+MARK = ".jackline-agents"  # tools/agents/install.py writes it: one name per line
 _NAME = re.compile(r"[a-z]+-\d[\d.]*")
 _LONGEST = 100_000
 
 
 def folder_of_cache(environ: Mapping[str, str]) -> str:
-    """Where it is."""
+    """The path of the cache."""
     named = environ.get("JACKLINE_AGENTS_CACHE") or os.path.join(places.cache_folder(environ), "agents")
     return os.path.abspath(named)
 
 
 def cache_parts(cache: str) -> Iterator[str]:
-    """The folders of the packages on the list, the links to them, the lock, and the list itself."""
-    listed = _listed(os.path.join(cache, MARK))
+    """The package folders on the list, the links to them, the lock, and the list itself."""
+    listed = _read_list(os.path.join(cache, MARK))
     if listed is None:
         return
     for name in (*listed, "lock", MARK):
@@ -42,7 +42,7 @@ def cache_parts(cache: str) -> Iterator[str]:
             yield path
 
 
-def _listed(path: str) -> list[str] | None:
+def _read_list(path: str) -> list[str] | None:
     if not os.path.isfile(path):
         return None
     with open(path, encoding="utf-8", errors="replace") as file:

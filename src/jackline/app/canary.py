@@ -1,7 +1,7 @@
-"""Proves that an agent's door holds, once for each program and settings: the note of it stands in canaries.json.
+"""Proves that an agent's gate holds, once for each program and its settings; canaries.json stores the result.
 
-What a project's settings could do to the hooks is not seen here: the adapter's own settings win over most of them, and
-the rest is noticed while a run is under way (`engine.witness`, `engine.hooking`).
+It does not cover a project's settings: the adapter's own settings override most of them, and a run detects the others
+(`engine.witness`, `engine.hooking`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import notes, versions
-from jackline.app.canary_request import request
+from jackline.domain.adapter import TurnRequest
 from jackline.engine.doors import hooks_of
 from jackline.errors import JacklineError, Ungated
 
@@ -24,27 +24,45 @@ CACHE = versions.CANARIES
 
 
 def check(home: str, adapter: Adapter, found: Found) -> None:
-    """Ungated if the door of the program does not hold; an agent without hooks has no such door."""
+    """Raise Ungated if the program's gate does not hold; an agent without hooks has none to prove."""
     hooks = hooks_of(adapter)
     if hooks is None:
         return
-    note, key = os.path.join(home, CACHE), _key(adapter, hooks, found)
+    request = build_request(found.binary, hooks)
+    note, key = os.path.join(home, CACHE), _build_key(adapter, request, found)
     if notes.read(note).get(found.binary, {}).get("key") == key:
         return
     from jackline.app.canary_trial import prove
 
-    why = prove(adapter, hooks, found.binary)
+    why = prove(adapter, hooks, request)
     if why:
         raise Ungated(found.name, why=f"{found.binary} {why}")
     entry: dict[str, object] = {"key": key, "version": found.version, "at": clock.wall_ms()}
-    with suppress(JacklineError):  # a note that cannot be written only costs time
+    with suppress(JacklineError):  # without the note, the next run only repeats the trial
         notes.update(note, lambda others: {**versions.existing(others), found.binary: entry})
 
 
-def _key(adapter: Adapter, hooks: Hooks, found: Found) -> str:
-    """The program, and everything that it would be started with."""
+def build_request(binary: str, hooks: Hooks) -> TurnRequest:
+    """The turn of the trial, which sets its folders and its gate."""
+    return TurnRequest(
+        run_id="canary",
+        attempt=1,
+        turn=1,
+        role="work",
+        prompt="run the commands",
+        workspace="/",
+        folder="/",
+        gate="",
+        token="",
+        binary=binary,
+        arguments=hooks.daring,
+    )
+
+
+def _build_key(adapter: Adapter, request: TurnRequest, found: Found) -> str:
+    """Identifies the program and everything that it is started with."""
     from hashlib import sha256
 
-    launch = adapter.launch(request("/", found.binary, "", "", hooks.daring))
+    launch = adapter.launch(request)
     settings = sha256(repr((launch.argv, sorted(launch.env.items()), sorted(launch.files.items()))).encode())
     return f"{versions.identity(found.binary)}:{found.version}:{settings.hexdigest()}"

@@ -1,7 +1,4 @@
-"""Which agents a new run may use, in which order: the ones that were named, or for `auto` the ones that are there.
-
-Only looks: no prompt is sent to find out whether an agent answers.
-"""
+"""Chooses the agents of a new run, in order: the named ones, or for `auto` the usable ones. Sends no prompt."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ AUTO = "auto"
 
 
 def choose(home: Home, agent: str, fallback: tuple[str, ...]) -> tuple[str, ...]:
-    """The agent and whoever takes over from it, each once."""
+    """The agent and its fallbacks, without duplicates."""
     if not agent:
-        raise UsageError(f"which agent? say --agent NAME ({', '.join(agents.names(home.config))}, or {AUTO})")
-    wanted = _there(home) if agent == AUTO else (agent,)
+        raise UsageError(f"no agent given; use --agent NAME ({', '.join(agents.names(home.config))}, or {AUTO})")
+    wanted = _rank_usable(home) if agent == AUTO else (agent,)
     chosen = tuple(dict.fromkeys((*wanted, *fallback)))
     for name in chosen:
         agents.load(home.config, name)
@@ -28,17 +25,15 @@ def choose(home: Home, agent: str, fallback: tuple[str, ...]) -> tuple[str, ...]
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The names in a list with commas."""
+    """Split a comma-separated list of names."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _there(home: Home) -> tuple[str, ...]:
-    """The agents of the ranking that can be used here, those that are resting last."""
+def _rank_usable(home: Home) -> tuple[str, ...]:
+    """The usable agents of the configured ranking; paused ones come last."""
     ranking = listed(home.config.text("auto"))
-    usable = [
-        name for name in ranking if not agents.locate(home.config, agents.load(home.config, name).declaration).why
-    ]
-    if not usable:
-        raise AgentUnavailable(AUTO, why=f"none of {', '.join(ranking)} is ready: `jackline agents` says why")
-    resting = agents.resting(home)
-    return tuple(sorted(usable, key=lambda name: name in resting))
+    ready = [name for name in ranking if not agents.locate(home.config, agents.load(home.config, name).declaration).why]
+    if not ready:
+        raise AgentUnavailable(AUTO, why=f"none of {', '.join(ranking)} is ready; `jackline agents` shows why")
+    paused = agents.resting(home)
+    return tuple(sorted(ready, key=lambda name: name in paused))

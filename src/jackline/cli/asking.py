@@ -115,7 +115,7 @@ def _options(script: str, agent: str) -> Mapping[str, str]:
         return {}
     if agent != SCRIPTED:
         raise UsageError(f"--script is for the scripted agent, not for '{agent}'")
-    from jackline.agents.scripted import validate
+    from jackline.agents.scripted.script_format import validate
 
     text = text_of(script)
     try:

@@ -1,7 +1,7 @@
-"""What an agent is to the engine: a declaration and three pure functions. Contracts only.
+"""The contract between an agent and the engine: a declaration and three pure functions. Contracts only.
 
-An adapter never spawns, never reads a file and never sees the store. An agent that needs a conversation is a small
-helper program that speaks event lines, so that the engine knows one kind of agent.
+An adapter never starts a process, reads a file or sees the store. An agent that needs a conversation is a small helper
+program that prints event lines, so that the engine knows only one kind of agent.
 """
 
 from __future__ import annotations
@@ -22,49 +22,47 @@ _OFF = frozenset({"", "0", "false", "no", "off"})
 
 
 class Declaration(NamedTuple):
-    """What can be known of an agent without running it."""
+    """The facts about an agent that are known without running it."""
 
     name: str
-    binary: str  # what is looked for on the PATH; an absolute path where jackline brings the program itself
+    binary: str  # looked up on the PATH; an absolute path if jackline provides the program
     gate: str  # "enforced" or "advisory"
     gate_reason: str
-    chooses_session: bool  # the session id can be given before the start, so it is never lost
+    chooses_session: bool  # the session id can be set before the start, so it is never lost
     resumes: bool
     forks: bool = False
     structured: bool = True  # it prints events, not just text
-    tokens: bool = True  # it says what it used
-    cost: bool = False  # it says what that costs
-    minimum: tuple[int, ...] = ()  # the oldest version whose behaviour is known
-    version_arguments: tuple[str, ...] = ("--version",)  # empty: there is nothing to ask
-    install: str = ""  # the command that brings it
-    passes: tuple[
-        str, ...
-    ] = ()  # environment it may see besides the common ones; a `*` at the end takes all that follows
-    passes_if: Mapping[str, tuple[str, ...]] = NOTHING  # when this one is set, these too
-    model_variables: tuple[str, ...] = ()  # further names for its model, beside JACKLINE_<AGENT>_MODEL
-    is_named_by_arguments: bool = False  # the words after `--` are the program and its arguments
-    efforts: tuple[str, ...] = ()  # the words for reasoning effort that it knows; empty: it takes none
-    door: str = "socket"  # by which it asks the gate: "socket" or "http"
-    compacts: bool = False  # it forgets when its context is full, and a hook of it gives the run's case back
-    mcp: bool = False  # for one turn it can be given an MCP server besides the user's own
-    mcp_reason: str = ""  # why it cannot, or when it does not get one
+    tokens: bool = True  # it reports token usage
+    cost: bool = False  # it reports the cost
+    minimum: tuple[int, ...] = ()  # the oldest supported version
+    version_arguments: tuple[str, ...] = ("--version",)  # empty if there is no version to check
+    install: str = ""  # the install command
+    passes: tuple[str, ...] = ()  # variables it may see besides the common ones; a `*` at the end matches any suffix
+    passes_if: Mapping[str, tuple[str, ...]] = NOTHING  # more variables, by the variable that enables them
+    model_variables: tuple[str, ...] = ()  # more variables for its model, besides JACKLINE_<AGENT>_MODEL
+    is_named_by_arguments: bool = False  # the arguments after `--` are the program and its arguments
+    efforts: tuple[str, ...] = ()  # its values for reasoning effort; empty if it has none
+    door: str = "socket"  # how it asks the gate: "socket" or "http"
+    compacts: bool = False  # it compacts a full context, and a hook of it restores the run's case
+    mcp: bool = False  # it accepts an MCP server for one turn, besides the user's own
+    mcp_reason: str = ""  # why it cannot, or when it gets none
 
     def seen(self, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """The names that it may see of such an environment; what is switched off by 0 or false is not set."""
+        """The variables of `environ` that it may see; a condition that is 0 or false counts as not set."""
         more = (names for one, names in self.passes_if.items() if environ.get(one, "").lower() not in _OFF)
         return (*self.passes, *(name for names in more for name in names))
 
 
 class McpServer(NamedTuple):
-    """A server of tools that the agent is to start for itself, besides those of the user's own."""
+    """An MCP server that the agent starts, besides the user's own."""
 
     argv: tuple[str, ...]
-    env: Mapping[str, str] = NOTHING  # all that it needs: not every CLI passes its own environment on
-    name: str = "jackline"  # by which the agent knows it
+    env: Mapping[str, str] = NOTHING  # complete: not every CLI passes its own environment on
+    name: str = "jackline"  # its name for the agent
 
 
 class TurnRequest(NamedTuple):
-    """Everything a launch may depend on."""
+    """The input of a launch."""
 
     run_id: str
     attempt: int
@@ -72,25 +70,25 @@ class TurnRequest(NamedTuple):
     role: str
     prompt: str
     workspace: str  # absolute
-    folder: str  # a folder of the run's own where the agent may keep its state
-    gate: str  # where the gate listens: the path of a unix socket, or an http address
-    token: str  # what the gate asks for
+    folder: str  # a folder of the run, for the agent's state
+    gate: str  # the gate's address: the path of a unix socket, or an http address
+    token: str  # authenticates to the gate
     session: str | None = None
-    resume: bool = False  # `session` exists already and is to be gone on with
-    fork_of: str = ""  # with it, `session` is new and begins as a copy of this one
-    binary: str = ""  # where the program was found
-    model: str = ""  # empty: the CLI's own default
-    effort: str = ""  # empty: the CLI's own default
-    arguments: tuple[str, ...] = ()  # passed through as they are
-    environ: Mapping[str, str] = NOTHING  # of ours, what `Declaration.passes` names
+    resume: bool = False  # continue the existing `session`
+    fork_of: str = ""  # if set, `session` is new and starts as a copy of this one
+    binary: str = ""  # the path of the program
+    model: str = ""  # empty for the CLI's own default
+    effort: str = ""  # empty for the CLI's own default
+    arguments: tuple[str, ...] = ()  # passed through unchanged
+    environ: Mapping[str, str] = NOTHING  # the part of our environment that `Declaration.passes` names
     options: Mapping[str, str] = NOTHING
     mcp: McpServer | None = None
-    usd_micros_left: int | None = None  # what the run may still spend; None: it has no limit in USD
-    reminder: tuple[str, ...] = ()  # the command that gives the run's case back, for an agent that compacts
+    usd_micros_left: int | None = None  # the rest of the run's budget; None: no limit in USD
+    reminder: tuple[str, ...] = ()  # the command that restores the run's case, for an agent that compacts
 
 
 class Launch(NamedTuple):
-    """How to start the agent: nothing is inherited but the allow-list and what stands here."""
+    """How to start the agent: it inherits only the allow-list and these values."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = NOTHING
@@ -107,44 +105,44 @@ class Adapter(Protocol):
         ...
 
     def launch(self, request: TurnRequest) -> Launch:
-        """The command line, environment and files of a turn."""
+        """Build the command line, environment and files of a turn."""
         ...
 
     def parse(self, line: bytes) -> tuple[Heard, ...]:
-        """What a line of output says; a line that cannot be read is `raw`, never an exception."""
+        """Convert a line of output to events; an unreadable line is `raw`, never an exception."""
         ...
 
-    def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
-        """How the turn ended: by the telling lines (end, error, limit, session), then the exit, last stderr's tail."""
+    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+        """Classify the end of a turn: by end, error, limit and session events, then the exit, then stderr's tail."""
         ...
 
 
 class Asked(NamedTuple):
-    """What an agent's hook says before a call."""
+    """An agent's hook asks before a call."""
 
     tool: str
     input: object
-    agent_call: str  # the agent's own name for the call
-    folder: str = ""  # where it would run
-    helper: str = ""  # the subagent that asks, by the agent's own name for it
+    agent_call: str  # the agent's own id for the call
+    folder: str = ""  # its working directory
+    helper: str = ""  # the subagent that asks, by the agent's own id for it
     launches: bool = False  # the call would start a subagent
 
 
 class Told(NamedTuple):
-    """What an agent's hook says after a call."""
+    """An agent's hook reports the end of a call."""
 
     agent_call: str
     ok: bool
     exit_code: int | None = None
     output: str = ""
     duration_ms: int | None = None
-    is_over: bool = True  # False: it goes on in the background, and nobody knows its outcome yet
+    is_over: bool = True  # False: it continues in the background, and its outcome is unknown
     helper: str = ""  # the subagent that the call started
-    input: object = None  # what it was really made with, as far as the agent tells
+    input: object = None  # the input that it really ran with, if the agent reports it
 
 
 class Helper(NamedTuple):
-    """What an agent's hook says of a subagent: that it began, or what it came to."""
+    """An agent's hook reports the start or the end of a subagent."""
 
     name: str
     ended: bool = False
@@ -152,27 +150,27 @@ class Helper(NamedTuple):
 
 
 class Hooks(Protocol):
-    """How an agent with hooks speaks, in the words of its own JSON. Pure; an adapter with an http door has one."""
+    """Converts the JSON of an agent's hooks. Pure; an adapter that asks the gate over http has one."""
 
     @property
     def daring(self) -> tuple[str, ...]:
-        """Arguments that let a shell command run although nobody was asked: so a canary sees a door that is open."""
+        """Arguments that let a shell command run without asking, so that a canary detects hooks that do not work."""
         ...
 
     def read(self, fields: Mapping[str, Any]) -> Asked | Told | Helper | None:
-        """What a hook says; None for one that means nothing to the gate. ValueError if it cannot be understood."""
+        """Parse a hook; None if it does not concern the gate. ValueError if it is invalid."""
         ...
 
     def answer(self, asked: Asked, decision: Decision, reason: str, output: str) -> dict[str, Any]:
-        """The gate's decision; `ask` lets the agent end before the call, to be resumed with it."""
+        """Build the gate's answer; `ask` makes the agent exit before the call, to be resumed with it."""
         ...
 
     def meant(self, asked: Asked, decision: Decision) -> object:
-        """The input that the answer lets run; None where nothing may run."""
+        """The input that the answer allows to run; None if nothing may run."""
         ...
 
     def stored(self, asked: Asked, output: str) -> dict[str, Any]:
-        """What to say after the harmless call that stands in for one with a stored result."""
+        """Build the answer after the no-op that replaces a call with a stored result."""
         ...
 
 
@@ -180,21 +178,21 @@ class Moment(StrEnum):
     """When an agent runs the reminder."""
 
     BEFORE = "before"  # its context is about to be compacted
-    AFTER = "after"  # it was, or its session goes on in a new process
+    AFTER = "after"  # it was compacted, or its session continues in a new process
 
 
 class Compaction(Protocol):
-    """How an agent that compacts speaks to the reminder, in the words of its own JSON. Pure."""
+    """Converts the JSON between an agent that compacts and the reminder. Pure."""
 
     @property
     def most_bytes(self) -> int:
-        """How much may be given back."""
+        """The limit for the restored text."""
         ...
 
     def moment(self, fields: Mapping[str, Any]) -> Moment | None:
-        """What its hook says; None for one that is nothing to us."""
+        """Parse a hook; None if it does not concern the reminder."""
         ...
 
     def said(self, moment: Moment, text: str) -> str:
-        """What the reminder prints, so that the agent reads the text."""
+        """Build the reminder's output, so that the agent reads the text."""
         ...

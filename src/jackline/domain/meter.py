@@ -1,4 +1,4 @@
-"""What a turn used, from figures of different scopes: steps are added, running totals replace. Pure."""
+"""Computes the usage of a turn from figures of different scopes: steps add up, running totals replace. Pure."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ _MOST_MESSAGES = 100
 
 
 class Meter:
-    """The account of one turn. `before` is what earlier turns of the same session were charged already."""
+    """The usage of one turn. `before` is the usage that earlier turns of the same session were charged."""
 
     def __init__(self, before: Usage = _NOTHING) -> None:
-        """Nothing was used yet."""
+        """Start at zero."""
         self._before = before
         self._steps = _NOTHING
         self._messages: dict[str, Usage] = {}
-        self._total = _NOTHING  # of the turn, where the agent says it itself
+        self._total = _NOTHING  # of the turn, if the agent reports it
 
-    def hear(self, heard: Heard) -> Usage:
-        """Take one figure; gives back what the turn has used so far."""
-        usage = heard.usage or _NOTHING
-        match heard.scope:
+    def hear(self, event: Heard) -> Usage:
+        """Add one figure; returns the turn's usage so far."""
+        usage = event.usage or _NOTHING
+        match event.scope:
             case Scope.STEP:
                 self._steps = plus(self._steps, usage)
             case Scope.MESSAGE:
-                self._take_message(usage, heard.of)
+                self._add_message(usage, event.of)
             case Scope.TURN:
-                self._total = _said(usage, self._total)
+                self._total = _merge(usage, self._total)
             case Scope.SESSION:
-                self._total = _said(_at_least_nothing(minus(usage, self._before)), self._total)
+                self._total = _merge(_clamp(minus(usage, self._before)), self._total)
         return self.value
 
     @property
     def value(self) -> Usage:
-        """What the turn has used: its own total where one was said, else the sum of its steps."""
-        return _said(self._total, self._steps)
+        """The turn's usage: its own total if the agent reported one, else the sum of its steps."""
+        return _merge(self._total, self._steps)
 
-    def _take_message(self, usage: Usage, of: str) -> None:
-        told = self._messages.pop(of, _NOTHING) if of else _NOTHING
-        self._messages[of] = _said(usage, told)
-        self._steps = plus(self._steps, minus(self._messages[of], told))
-        if len(self._messages) > _MOST_MESSAGES:  # the oldest will not be told again
+    def _add_message(self, usage: Usage, of: str) -> None:
+        previous = self._messages.pop(of, _NOTHING) if of else _NOTHING
+        self._messages[of] = _merge(usage, previous)
+        self._steps = plus(self._steps, minus(self._messages[of], previous))
+        if len(self._messages) > _MOST_MESSAGES:  # the oldest is not repeated any more
             del self._messages[next(iter(self._messages))]
 
 
 def plus(one: Usage, other: Usage) -> Usage:
-    """Both together."""
+    """The sum of both."""
     return Usage(*(getattr(one, name) + getattr(other, name) for name in _FIELDS))
 
 
@@ -61,11 +61,11 @@ def minus(one: Usage, other: Usage) -> Usage:
     return Usage(*(getattr(one, name) - getattr(other, name) for name in _FIELDS))
 
 
-def _at_least_nothing(usage: Usage) -> Usage:
-    """A session that was lost and begun again counts from zero."""
+def _clamp(usage: Usage) -> Usage:
+    """No less than zero: a session that was lost and restarted counts from zero."""
     return Usage(*(max(0, getattr(usage, name)) for name in _FIELDS))
 
 
-def _said(usage: Usage, otherwise: Usage) -> Usage:
-    """Figure by figure: a 0 says nothing."""
+def _merge(usage: Usage, otherwise: Usage) -> Usage:
+    """Figure by figure: a 0 means that it was not reported."""
     return Usage(*(getattr(usage, name) or getattr(otherwise, name) for name in _FIELDS))

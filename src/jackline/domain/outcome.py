@@ -1,4 +1,4 @@
-"""How a turn ended, and what an agent's line meant: the small values that adapters hand to the engine. Pure."""
+"""The values that adapters return to the engine: an agent's events, its usage, and how a turn ended. Pure."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from jackline.domain.states import Failure, WaitReason
 
 
-DEFERRED = "a call waits for a person's word"  # how a turn ended whose session goes on by itself once it is given
+DEFERRED = "a call waits for a person's word"  # detail of a turn whose session continues by itself after an approval
 
 
 class Exit(NamedTuple):
-    """How a process ended. Its whole tree is dead by then, but for `survivors`, which no signal could end."""
+    """How a process ended. Its whole tree is dead by then, except `survivors`, which no signal could end."""
 
     code: int | None
     signal: int | None = None
     leftovers: int = 0  # descendants that did not end by themselves
-    lost: bool = False  # nobody saw how it ended: the warden was gone
+    lost: bool = False  # its exit is unknown: the warden was gone
     survivors: int = 0
 
 
 class Outcome(NamedTuple):
-    """What a turn came to: no failure and nothing waited for means that it ended well."""
+    """The outcome of a turn: without a failure and a wait it ended well."""
 
     failure: Failure | None = None
     detail: str = ""
     resets_at: int | None = None
     waits: WaitReason | None = None
-    session_lost: bool = False  # the agent does not know the session it was told to resume
+    session_lost: bool = False  # the agent does not know the session to resume
 
 
 class Usage(NamedTuple):
-    """What an agent said it used; added up over the turns of a run. Input includes what was read from a cache."""
+    """The usage that an agent reported, summed over the turns of a run. Input includes cached tokens."""
 
     tokens_input: int = 0
     tokens_output: int = 0
@@ -47,16 +47,16 @@ class Usage(NamedTuple):
 
 
 class Scope(StrEnum):
-    """What a figure of usage is the sum of: CLIs differ, and adding up a running total counts it twice."""
+    """What a usage figure covers: CLIs differ, and adding up a running total would count it twice."""
 
     STEP = "step"  # one more request to the model
-    MESSAGE = "message"  # the same message may be told again, by the same `Heard.of`
+    MESSAGE = "message"  # the same message may be repeated, with the same `Heard.of`
     TURN = "turn"  # everything since the process started
     SESSION = "session"  # everything since the session began, earlier turns included
 
 
 class Heard(NamedTuple):
-    """One thing an agent's output said, in the one vocabulary of all agents.
+    """One event of an agent's output, in the vocabulary that all agents share.
 
     kind: message, thinking, call.started, call.finished, usage, session, limit, retry, compacted,
     error, end, raw.

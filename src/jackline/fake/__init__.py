@@ -1,1 +1,42 @@
-"""A fake model on loopback that plays a script: the real CLIs talk to it in tests, canaries and the demo."""
+"""A fake model on loopback that plays a script: real CLIs talk to it in tests, canaries and the demo.
+
+This package is the stable name of its API and its program; each name is imported on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jackline.fake.pointing import point
+    from jackline.fake.script import Reply, Script
+    from jackline.fake.script import load as load_script
+    from jackline.fake.server import FakeModel
+
+__all__ = ["FakeModel", "Reply", "Script", "load_script", "point"]
+
+
+def __getattr__(name: str) -> object:
+    """Import on first use: a program that only needs the script must not load the server."""
+    match name:
+        case "FakeModel":
+            from jackline.fake.server import FakeModel
+
+            return FakeModel
+        case "Reply":
+            from jackline.fake.script import Reply
+
+            return Reply
+        case "Script":
+            from jackline.fake.script import Script
+
+            return Script
+        case "load_script":
+            from jackline.fake.script import load
+
+            return load
+        case "point":
+            from jackline.fake.pointing import point
+
+            return point
+    raise AttributeError(f"module 'jackline.fake' has no attribute '{name}'")

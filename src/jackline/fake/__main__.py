@@ -1,74 +1,10 @@
-"""`python -m jackline.fake`: the fake model as a program of its own, until its input ends or it gets SIGTERM."""
+"""`python -m jackline.fake`: starts the fake model as a program. This name is stable."""
 
 from __future__ import annotations
 
-import argparse
-import signal
 import sys
-from typing import TYPE_CHECKING
 
-from jackline.errors import JacklineError, ScriptError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jackline.fake.script import Script
-    from jackline.fake.server import FakeModel
-
-
-class _Over(BaseException):
-    """SIGTERM came: whatever is being read ends, and all that is open is closed on the way out."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m jackline.fake", description="A fake model that plays a script.")
-    parser.add_argument("--script", required=True, metavar="FILE", help="the replies, as JSON")
-    parser.add_argument("--log", metavar="FILE", help="gets one JSON line per request, never a header")
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="0 takes a free one")
-    options = parser.parse_args(arguments)
-    try:
-        with _model(_read(options.script), options.log, options.port) as model:
-            _serve(model)
-    except JacklineError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-def _read(place: str) -> Script:
-    from jackline.fake.script import load
-
-    try:
-        with open(place, encoding="utf-8") as file:
-            return load(file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScriptError(f"the script {place} cannot be read: {error}") from None
-
-
-def _model(script: Script, log: str | None, port: int) -> FakeModel:
-    from jackline.fake.server import FakeModel
-
-    try:
-        return FakeModel(script, log, port=port)
-    except (OSError, OverflowError) as error:
-        raise UsageError(f"the fake model cannot start: {error}: choose another --port or --log") from None
-
-
-def _serve(model: FakeModel) -> None:
-    try:
-        signal.signal(signal.SIGTERM, _end)  # before the address is known, and with it who would send the signal
-        print(model.address, flush=True)
-        for _ in sys.stdin.buffer:
-            pass
-    except (_Over, KeyboardInterrupt):
-        return
-
-
-def _end(*_: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not disturb the closing
-    raise _Over
-
+from jackline.fake.program import main
 
 if __name__ == "__main__":
     sys.exit(main())

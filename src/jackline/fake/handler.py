@@ -1,4 +1,4 @@
-"""One connection to the fake model: reads HTTP, plays the reply, drops and hangs as told. Decides nothing itself."""
+"""One connection to the fake model: reads HTTP, plays the reply, drops and hangs as scripted. Decides nothing."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from jackline.fake.wire import Asked, Wire
 
 _JSON = "application/json"
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, for no time: closing sends a reset instead of an end
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER with no time: closing sends a reset instead of an end
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Speaks HTTP/1.1 with one client until either side has enough."""
+    """Speaks HTTP/1.1 with one client."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # every piece of a stream leaves at once
@@ -37,14 +37,14 @@ class Handler(BaseHTTPRequestHandler):
         return cast("FakeModel", self.server.model)  # type: ignore[attr-defined]
 
     def handle(self) -> None:
-        """Serve requests until the end; a client that goes away in the middle is nothing to talk about."""
+        """Serve requests; a client that disconnects in the middle is not an error."""
         try:
             super().handle()
         except ConnectionError:
             self.close_connection = True
 
     def log_message(self, *_: object) -> None:
-        """Nothing: what was asked stands in the model's own log, and headers never do."""
+        """Log nothing here: the model's own log has the requests, and never a header."""
 
     def do_HEAD(self) -> None:
         self._send(HTTPStatus.OK, b"", {})
@@ -58,14 +58,14 @@ class Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         path = self.path.partition("?")[0]
         try:
-            body = self._body()
+            body = self._read_body()
         except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            self.close_connection = True  # where the next request begins, nobody knows
+            self.close_connection = True  # the start of the next request is unknown
             self._send_json(HTTPStatus.BAD_REQUEST, {"error": {"message": f"the body cannot be read: {error}"}})
             return
         wires = self._model.wires
         if wire := next((wire for wire in wires if wire.owns(self.command, path)), None):
-            self._ask(wire, path, body)
+            self._handle_request(wire, path, body)
             return
         pages = (wire.page(self.command, path) for wire in wires)
         page = next((page for page in pages if page is not None), None)
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send_json(HTTPStatus.OK, page)
 
-    def _ask(self, wire: Wire, path: str, body: bytes) -> None:
+    def _handle_request(self, wire: Wire, path: str, body: bytes) -> None:
         try:
             asked = wire.read(path, json.loads(body))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -90,46 +90,46 @@ class Handler(BaseHTTPRequestHandler):
         elif reply.status >= HTTPStatus.BAD_REQUEST:
             self._send_json(reply.status, wire.error(reply.status, reply.message, reply.kind), reply.headers)
         else:
-            self._answer(wire, reply, asked)
+            self._send_answer(wire, reply, asked)
 
-    def _answer(self, wire: Wire, reply: Reply, asked: Asked) -> None:
+    def _send_answer(self, wire: Wire, reply: Reply, asked: Asked) -> None:
         try:
-            said = answer(reply, asked)
+            content = answer(reply, asked)
         except ScriptError as error:
             self._send_json(HTTPStatus.INTERNAL_SERVER_ERROR, wire.error(500, str(error), ""))
             return
         if asked.stream:
-            self._stream(wire.stream_type(), list(wire.stream(said)), reply)
+            self._send_stream(wire.stream_type(), list(wire.stream(content)), reply)
         else:
-            self._whole(json.dumps(wire.whole(said)).encode(), reply)
+            self._send_whole(json.dumps(wire.whole(content)).encode(), reply)
 
-    def _stream(self, content_type: str, pieces: Sequence[bytes], reply: Reply) -> None:
-        self._head(reply.status, {"Content-Type": content_type, "Transfer-Encoding": "chunked", **reply.headers})
-        middle = min(len(pieces) - 1, max(2, len(pieces) // 2))  # what announces the answer, and some of its words
+    def _send_stream(self, content_type: str, pieces: Sequence[bytes], reply: Reply) -> None:
+        self._send_head(reply.status, {"Content-Type": content_type, "Transfer-Encoding": "chunked", **reply.headers})
+        middle = min(len(pieces) - 1, max(2, len(pieces) // 2))  # after the announcement and some of its text
         for piece in pieces[:middle]:
-            self._chunk(piece)
-        if self._breaks_off(reply):
+            self._write_chunk(piece)
+        if self._interrupt(reply):
             return
         for piece in pieces[middle:]:
-            self._chunk(piece)
-        self._chunk(b"")
+            self._write_chunk(piece)
+        self._write_chunk(b"")
 
-    def _whole(self, body: bytes, reply: Reply) -> None:
-        self._head(reply.status, {"Content-Type": _JSON, "Content-Length": str(len(body)), **reply.headers})
+    def _send_whole(self, body: bytes, reply: Reply) -> None:
+        self._send_head(reply.status, {"Content-Type": _JSON, "Content-Length": str(len(body)), **reply.headers})
         self.wfile.write(body[: len(body) // 2])
-        if not self._breaks_off(reply):
+        if not self._interrupt(reply):
             self.wfile.write(body[len(body) // 2 :])
 
-    def _breaks_off(self, reply: Reply) -> bool:
-        """Whether the answer ends here, in its middle."""
+    def _interrupt(self, reply: Reply) -> bool:
+        """Hang or drop the connection in the middle of the answer, if scripted; returns whether it did."""
         if reply.hang:
             self._hang()
         elif reply.drop:
-            self.close_connection = True  # the client sees an end where more was announced
+            self.close_connection = True  # the client sees the end before the announced length
         return bool(reply.hang or reply.drop)
 
     def _hang(self) -> None:
-        """Say nothing more until the client goes away or the model is closed."""
+        """Send nothing more until the client disconnects or the model is closed."""
         self._model.hanging.set()
         while self.connection.recv(1):
             pass
@@ -140,9 +140,9 @@ class Handler(BaseHTTPRequestHandler):
         self.connection.close()
         self.close_connection = True
 
-    def _body(self) -> bytes:
+    def _read_body(self) -> bytes:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            body = b"".join(self._chunks())
+            body = b"".join(self._read_chunks())
         else:
             body = self.rfile.read(max(0, int(self.headers.get("Content-Length") or 0)))
         match self.headers.get("Content-Encoding", "identity").lower():
@@ -151,26 +151,26 @@ class Handler(BaseHTTPRequestHandler):
             case "gzip":
                 return gzip.decompress(body)
             case other:
-                raise ValueError(f"{other} is not unpacked here")
+                raise ValueError(f"{other} is not supported")
 
-    def _chunks(self) -> Iterator[bytes]:
+    def _read_chunks(self) -> Iterator[bytes]:
         while size := int(self.rfile.readline().partition(b";")[0], 16):
             yield self.rfile.read(size)
             self.rfile.readline()
         while self.rfile.readline().strip():
             pass  # trailers
 
-    def _chunk(self, piece: bytes) -> None:
+    def _write_chunk(self, piece: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
 
     def _send_json(self, status: int, fields: Mapping[str, Any], headers: Mapping[str, str] = NOTHING) -> None:
         self._send(status, json.dumps(fields).encode(), {"Content-Type": _JSON, **headers})
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        self._head(status, {"Content-Length": str(len(body)), **headers})
+        self._send_head(status, {"Content-Length": str(len(body)), **headers})
         self.wfile.write(body)
 
-    def _head(self, status: int, headers: Mapping[str, str]) -> None:
+    def _send_head(self, status: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -1,4 +1,4 @@
-"""How a text is cut for a stream, the same for every wire. Pure."""
+"""Splits a text for a stream, in the same way for every wire. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _LARGEST = 65_536
 
 
 def cut(text: str) -> Iterator[str]:
-    """The text in at least two pieces (one, where it is a single character; none, where it is empty)."""
+    """Split the text into at least two pieces (one for a single character, none for an empty text)."""
     size = min(_LARGEST, (len(text) + 1) // 2) or 1
     return (text[start : start + size] for start in range(0, len(text), size))

@@ -1,4 +1,4 @@
-"""What makes each real CLI talk to the fake model: environment and settings files, dummy keys only. Starts nothing."""
+"""Points each real CLI at the fake model: environment and settings files, dummy keys only. Starts nothing."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_KEY = "fake-key"  # the fake model never looks at it, and a real one would refuse it
+_KEY = "fake-key"  # the fake model ignores it, and a real one would reject it
 
 
 class Pointed(NamedTuple):
-    """What the CLI is started with; `files` are absolute paths below the folder."""
+    """The environment and files of the CLI; `files` have absolute paths below the folder."""
 
     env: Mapping[str, str]
     files: Mapping[str, bytes]
 
 
 def point(agent: str, address: str, folder: str) -> Pointed:
-    """How the CLI `agent` finds the model at `address`; `folder` is its HOME, so that it never sees the user's."""
+    """Point the CLI `agent` at the model at `address`; `folder` is its HOME, so that it never sees the user's."""
     if agent not in _POINTING:
         raise UsageError(f"the fake model does not know the agent '{agent}': it knows {', '.join(sorted(_POINTING))}")
     pointed = _POINTING[agent](address, folder)
@@ -38,7 +38,7 @@ def _claude(address: str, folder: str) -> Pointed:  # noqa: ARG001 - the variabl
 
 
 def _codex(address: str, folder: str) -> Pointed:
-    """A provider of its own: the built-in one takes no address from the environment, and tries websockets first."""
+    """A custom provider: the built-in one takes no address from the environment, and tries websockets first."""
     home = f"{folder}/.codex"
     config = f"""\
 model = "fake-model"
@@ -66,15 +66,15 @@ unbounded_connection_retries = false
 
 
 def _opencode(address: str, folder: str) -> Pointed:
-    return _open(address, folder, "opencode", "@opencode-ai/plugin")
+    return _point_opencode(address, folder, "opencode", "@opencode-ai/plugin")
 
 
 def _kilo(address: str, folder: str) -> Pointed:
-    return _open(address, folder, "kilo", "@kilocode/plugin")
+    return _point_opencode(address, folder, "kilo", "@kilocode/plugin")
 
 
-def _open(address: str, folder: str, name: str, plugin: str) -> Pointed:
-    """The same for opencode and its fork: XDG folders come before HOME with them, so that the user's are hidden too."""
+def _point_opencode(address: str, folder: str, name: str, plugin: str) -> Pointed:
+    """For opencode and its fork, XDG folders override HOME, so they are set too."""
     import json
     import os.path
 
@@ -89,7 +89,7 @@ def _open(address: str, folder: str, name: str, plugin: str) -> Pointed:
     wants = {"dependencies": {plugin: "*"}}
     files = {
         f"{name}.json": config,
-        # Without these it fetches the package from the registry at every start, in the background.
+        # Without these it downloads the package at every start, in the background.
         "package.json": wants,
         "package-lock.json": {"packages": {"": wants}},
         "node_modules/.package-lock.json": {},
@@ -104,14 +104,14 @@ def _ollama(address: str, folder: str) -> Pointed:  # noqa: ARG001 - the variabl
 
 
 def _gemini(address: str, folder: str) -> Pointed:
-    """The kind of key stands in the settings: with an address in the environment it guesses a kind it does not know."""
+    """The settings name the kind of key: with an address in the environment it would guess an unknown kind."""
     import json
 
     general = {"enableAutoUpdate": False, "maxAttempts": 2, "retryFetchErrors": False}
     settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": general,
                 "privacy": {"usageStatisticsEnabled": False},
                 "model": {"disableLoopDetection": True}}  # fmt: skip  # padding looks like a loop
-    # A model of its own: without one it asks another model first which it should take.
+    # Without a model it first asks another model which one to use.
     env = {"GEMINI_API_KEY": _KEY, "GOOGLE_GEMINI_BASE_URL": address, "GEMINI_MODEL": "fake-model"}
     return Pointed(env, {f"{folder}/.gemini/settings.json": json.dumps(settings).encode()})
 

@@ -1,4 +1,4 @@
-"""What the fake model plays: replies in their order, for the requests that carry tools. Pure but for its counter."""
+"""The script of the fake model: replies in order, for the requests with tools. Pure, except for its position."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Reply(NamedTuple):
-    """One reply of the script, in neutral words.
+    """One reply of the script, independent of agent and provider.
 
-    shell: a command that the agent shall run by whatever it calls its shell tool; write: [path, content] likewise;
+    shell: a command for the agent's shell tool, whatever its name; write: [path, content] for its write tool;
     call: {"tool": exact name, "input": {…}}; calls: several of these in one answer. A status of 400 and above is an
     error with `message` and `headers`.
-    drop and hang: "before" anything is sent, or in the "middle" of the answer. pad: fill the words up to so many bytes.
+    drop and hang: "before" anything is sent, or in the "middle" of the answer. pad: fill the text up to this size.
     """
 
     say: str = ""
@@ -41,7 +41,7 @@ class Reply(NamedTuple):
     tokens_input: int = 11
     tokens_output: int = 7
     tokens_cached: int = 0
-    times: int = 1  # how many requests get it
+    times: int = 1  # the number of requests that get it
 
 
 _DONE = Reply(say="ok")
@@ -50,10 +50,10 @@ _LISTS = ("write", "calls")
 
 
 class Script:
-    """The replies that are left. A request without tools (a title, a summary) gets a plain answer and uses up none."""
+    """The remaining replies. A request without tools (a title, a summary) gets a plain answer and uses none."""
 
     def __init__(self, replies: tuple[Reply, ...], otherwise: Reply = _DONE) -> None:
-        """`otherwise` answers when the replies are used up."""
+        """`otherwise` is the reply after the last one."""
         self._replies = [reply for reply in replies for _ in range(reply.times)]
         self._otherwise = otherwise
         self._lock = threading.Lock()
@@ -67,7 +67,7 @@ class Script:
 
 
 def load(text: str) -> Script:
-    """A script from its JSON: {"replies": […], "otherwise": {…}}; ScriptError names what is wrong."""
+    """Parse a script: {"replies": […], "otherwise": {…}}; ScriptError if it is invalid."""
     try:
         fields = json.loads(text)
     except ValueError as error:
@@ -86,19 +86,19 @@ def _reply(where: str, fields: object) -> Reply:
     for name, value in fields.items():
         if name not in _CHECKS:
             raise ScriptError(f"{where} of the model's script has '{name}': it may have {', '.join(_CHECKS)}")
-        fits, wanted = _CHECKS[name]
-        if not fits(value):
-            raise ScriptError(f"{where} of the model's script: {name} must be {wanted}")
+        is_valid, description = _CHECKS[name]
+        if not is_valid(value):
+            raise ScriptError(f"{where} of the model's script: {name} must be {description}")
     values: dict[str, Any] = {name: tuple(value) if name in _LISTS else value for name, value in fields.items()}
     reply = Reply(**values)
     if reply.tokens_cached > reply.tokens_input:
-        raise ScriptError(f"{where} of the model's script: tokens_cached are contained in tokens_input")
+        raise ScriptError(f"{where} of the model's script: tokens_input must include tokens_cached")
     return reply
 
 
 class _Check(NamedTuple):
-    fits: Callable[[Any], bool]
-    wanted: str
+    is_valid: Callable[[Any], bool]
+    description: str
 
 
 def _is_text(value: object) -> bool:

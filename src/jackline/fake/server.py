@@ -1,6 +1,6 @@
-"""The fake model as a server on loopback: hears requests and hands out the replies. Knows no protocol itself.
+"""The fake model as a server on loopback: takes requests and returns the scripted replies. Knows no protocol itself.
 
-It never looks at a key, never writes one down, and never calls out.
+It never reads or stores a key, and never connects anywhere.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 
 
 class FakeModel:
-    """Serves from when it is entered until it is left; after that no connection and no thread of it is there."""
+    """Serves inside its `with` block; after it, no connection and no thread is left."""
 
     def __init__(
         self, script: Script, log: str | None = None, wires: Sequence[Wire] | None = None, port: int = 0
     ) -> None:
-        """`log` is a file that gets one JSON line per request; `wires` are all there are, unless told otherwise."""
+        """`log` is a file that gets one JSON line per request; `wires` defaults to all wires."""
         self.script = script
         self.wires = tuple(load() if wires is None else wires)
-        self.hanging = threading.Event()  # a reply that hangs has begun to
+        self.hanging = threading.Event()  # set when a reply hangs
         self._log = log
         if log is not None:
-            os.close(os.open(log, _APPEND, 0o600))  # now, because nobody hears of an error in a thread
+            os.close(os.open(log, _APPEND, 0o600))  # now, because an error in a thread would be lost
         self._asked: list[Asked] = []
         self._more = threading.Condition()
-        self._server = _Server((_LOOPBACK, port), self)
+        self._server = _ModelServer((_LOOPBACK, port), self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="fake-model")
 
     def __enter__(self) -> Self:
@@ -51,7 +51,7 @@ class FakeModel:
         self.close()
 
     def close(self) -> None:
-        """End every request, also those that hang, and wait for their threads."""
+        """End every request, even those that hang, and wait for their threads."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -60,48 +60,48 @@ class FakeModel:
 
     @property
     def address(self) -> str:
-        """Where it listens: http://127.0.0.1:PORT."""
+        """Its address: http://127.0.0.1:PORT."""
         return f"http://{_LOOPBACK}:{self._server.server_port}"
 
     @property
     def asked(self) -> list[Asked]:
-        """Every request so far, in the order of arrival, also those without tools."""
+        """Every request so far, in the order of arrival, including those without tools."""
         with self._more:
             return list(self._asked)
 
     def wait(self, count: int, timeout: float = 30) -> list[Asked]:
-        """The requests that carried tools, as soon as there are `count` of them; TimeoutError if they do not come."""
+        """Wait for `count` requests with tools, and return them; TimeoutError if they do not arrive."""
         with self._more:
             if not self._more.wait_for(lambda: len(self._with_tools()) >= count, timeout):
-                raise TimeoutError(f"{len(self._with_tools())} of {count} requests came within {timeout} s")
+                raise TimeoutError(f"{len(self._with_tools())} of {count} requests arrived within {timeout} s")
             return self._with_tools()
 
     def _with_tools(self) -> list[Asked]:
         return [asked for asked in self._asked if asked.tools]
 
     def note(self, asked: Asked) -> Reply:
-        """Remember a request and take its reply; both at once, so that the order of the two is the same."""
+        """Record a request and take its reply, atomically, so that both have the same order."""
         with self._more:
             self._asked.append(asked)
             if self._log is not None:
-                _append(self._log, len(self._asked), asked)
+                _append_log(self._log, len(self._asked), asked)
             reply = self.script.take(asked)
             self._more.notify_all()
             return reply
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for every one of them
+class _ModelServer(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing waits for all of them
     request_queue_size = 128
 
-    def __init__(self, place: tuple[str, int], model: FakeModel) -> None:
+    def __init__(self, address: tuple[str, int], model: FakeModel) -> None:
         self.model = model
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
-        super().__init__(place, Handler)
+        super().__init__(address, Handler)
 
     def server_bind(self) -> None:
-        """Bind, without the look-up of a host name that the base class makes: that can block without a network."""
+        """Bind without the base class's host name lookup, which can block without a network."""
         self.socket.bind(self.server_address)
         self.server_name, self.server_port = self.socket.getsockname()[:2]
 
@@ -117,17 +117,17 @@ class _Server(ThreadingHTTPServer):
         super().close_request(request)
 
     def hang_up(self) -> None:
-        """Wake every thread that reads from or writes to a client: its connection is over."""
+        """Shut every connection down, to wake the threads that read or write."""
         with self._lock:
             for connection in self._open:
                 try:
                     connection.shutdown(socket.SHUT_RDWR)
                 except OSError:
-                    continue  # the client was faster
+                    continue  # the client closed it first
 
 
-def _append(log: str, number: int, asked: Asked) -> None:
+def _append_log(log: str, number: int, asked: Asked) -> None:
     tools = [tool.name for tool in asked.tools]
     line = json.dumps({"number": number, **asked._asdict(), "tools": tools})
-    with os.fdopen(os.open(log, _APPEND, 0o600), "w", encoding="utf-8") as file:  # prompts are for their owner only
+    with os.fdopen(os.open(log, _APPEND, 0o600), "w", encoding="utf-8") as file:  # prompts are private
         file.write(line + "\n")

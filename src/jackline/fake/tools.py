@@ -1,4 +1,4 @@
-"""Turns the neutral words of a reply (shell, write, call) into calls of the tools that an agent offers. No I/O."""
+"""Converts the neutral actions of a reply (shell, write, call) to calls of the tools that an agent offers. No I/O."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONTENTS = ("content", "contents", "text", "file_text")
 
 
 def answer(reply: Reply, asked: Asked) -> Answer:
-    """What a reply without an error says to this request."""
+    """Build the answer to a request from a reply without an error."""
     say = reply.say + "." * max(0, reply.pad - len(reply.say.encode()))
     return Answer(
         id=uuid4().hex[:24],
@@ -49,44 +49,44 @@ def answer(reply: Reply, asked: Asked) -> Answer:
 
 
 def resolve(reply: Reply, asked: Asked) -> tuple[ToolCall, ...]:
-    """The calls of a reply, by the names and inputs that this agent knows; ScriptError where it offers no such tool."""
+    """The calls of a reply, with this agent's tool names and inputs; ScriptError if it offers no such tool."""
     calls = []
     if reply.shell:
-        calls.append(_shell(reply.shell, asked))
+        calls.append(_build_shell_call(reply.shell, asked))
     if reply.write:
-        calls.append(_write(*reply.write, asked))
+        calls.append(_build_write_call(*reply.write, asked))
     named = (reply.call, *reply.calls) if reply.call else reply.calls
-    return (*calls, *(_call(one["tool"], one.get("input", {})) for one in named))
+    return (*calls, *(_build_call(one["tool"], one.get("input", {})) for one in named))
 
 
-def _shell(command: str, asked: Asked) -> ToolCall:
-    tool = _offered(_SHELLS, asked)
+def _build_shell_call(command: str, asked: Asked) -> ToolCall:
+    tool = _find_tool(_SHELLS, asked)
     if tool is None:
-        raise ScriptError(f"the script wants a shell, and the agent offers none: {_names(asked)}")
-    key = _property(tool, _COMMANDS)
-    is_list = "array" in _types(_properties(tool).get(key, {}))
-    return _call(tool.name, {key: ["bash", "-lc", command] if is_list else command, **_required(tool, key)})
+        raise ScriptError(f"the script needs a shell, but the agent offers none: {_list_names(asked)}")
+    key = _find_property(tool, _COMMANDS)
+    is_list = "array" in _list_types(_properties(tool).get(key, {}))
+    return _build_call(tool.name, {key: ["bash", "-lc", command] if is_list else command, **_fill_required(tool, key)})
 
 
-def _write(path: str, content: str, asked: Asked) -> ToolCall:
-    tool = _offered(_WRITERS, asked)
+def _build_write_call(path: str, content: str, asked: Asked) -> ToolCall:
+    tool = _find_tool(_WRITERS, asked)
     if tool is None:
         folder = shlex.quote(os.path.dirname(path) or ".")
-        return _shell(f"mkdir -p {folder} && printf %s {shlex.quote(content)} > {shlex.quote(path)}", asked)
-    place, words = _property(tool, _PATHS), _property(tool, _CONTENTS)
-    return _call(tool.name, {place: path, words: content, **_required(tool, place, words)})
+        return _build_shell_call(f"mkdir -p {folder} && printf %s {shlex.quote(content)} > {shlex.quote(path)}", asked)
+    path_key, content_key = _find_property(tool, _PATHS), _find_property(tool, _CONTENTS)
+    return _build_call(tool.name, {path_key: path, content_key: content, **_fill_required(tool, path_key, content_key)})
 
 
-def _call(tool: str, input: Mapping[str, Any]) -> ToolCall:
+def _build_call(tool: str, input: Mapping[str, Any]) -> ToolCall:
     return ToolCall(f"call_{uuid4().hex[:24]}", tool, input)
 
 
-def _offered(names: Sequence[str], asked: Asked) -> Tool | None:
+def _find_tool(names: Sequence[str], asked: Asked) -> Tool | None:
     offered = {tool.name: tool for tool in asked.tools}
     return next((offered[name] for name in names if name in offered), None)
 
 
-def _names(asked: Asked) -> str:
+def _list_names(asked: Asked) -> str:
     return ", ".join(tool.name for tool in asked.tools) or "no tools at all"
 
 
@@ -94,24 +94,28 @@ def _properties(tool: Tool) -> Mapping[str, Any]:
     return tool.schema.get("properties") or {}
 
 
-def _property(tool: Tool, keys: Sequence[str]) -> str:
-    """What the tool calls this part of its input; a tool without a schema is assumed to take the most usual word."""
+def _find_property(tool: Tool, keys: Sequence[str]) -> str:
+    """The tool's name for this part of its input; without a schema, the most common name."""
     properties = _properties(tool)
     return next((key for key in keys if key in properties), keys[0])
 
 
-def _required(tool: Tool, *given: str) -> Mapping[str, Any]:
-    """Something valid for every other required part of the input (a description, a timeout)."""
+def _fill_required(tool: Tool, *given: str) -> Mapping[str, Any]:
+    """Valid values for every other required part of the input (a description, a timeout)."""
     properties = _properties(tool)
-    return {key: _filler(key, properties.get(key, {})) for key in tool.schema.get("required") or () if key not in given}
+    return {
+        key: _build_filler(key, properties.get(key, {}))
+        for key in tool.schema.get("required") or ()
+        if key not in given
+    }
 
 
-def _filler(key: str, schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of whatever type the schema wants
+def _build_filler(key: str, schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of whatever type the schema wants
     if "default" in schema:
         return schema["default"]
     if schema.get("enum"):
         return schema["enum"][0]
-    types = _types(schema)
+    types = _list_types(schema)
     if types & {"integer", "number"}:
         return 120_000 if "timeout" in key.lower() else 0
     if "boolean" in types:
@@ -121,9 +125,9 @@ def _filler(key: str, schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON 
     return {} if "object" in types else f"{key} of the fake model"
 
 
-def _types(schema: Mapping[str, Any]) -> set[str]:
-    """The JSON types that a schema allows, in small letters: one provider writes STRING, another ["string", "null"]."""
+def _list_types(schema: Mapping[str, Any]) -> set[str]:
+    """The JSON types of a schema, in lower case: one provider writes STRING, another ["string", "null"]."""
     if alternatives := schema.get("anyOf") or schema.get("oneOf"):
-        return {name for one in alternatives for name in _types(one)}
+        return {name for one in alternatives for name in _list_types(one)}
     types = schema.get("type", "string")
     return {name.lower() for name in ([types] if isinstance(types, str) else types)}

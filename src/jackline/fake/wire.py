@@ -1,4 +1,4 @@
-"""What a provider's protocol is to the fake model: reads a request, writes a reply. Contracts only."""
+"""The contract of a provider's protocol: read a request, write a reply. Contracts only."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Asked(NamedTuple):
     wire: str
     model: str
     stream: bool
-    text: str  # all that the conversation holds as text, oldest first: system, user, assistant and tool results
+    text: str  # all text of the conversation, oldest first: system, user, assistant and tool results
     tools: tuple[Tool, ...] = ()
-    results: int = 0  # how many tool results the conversation holds
+    results: int = 0  # the number of tool results in the conversation
 
 
 class ToolCall(NamedTuple):
-    """A tool that the fake model calls, by the name that the agent knows."""
+    """A tool call of the fake model, with the agent's name for the tool."""
 
     id: str
     tool: str
@@ -38,7 +38,7 @@ class ToolCall(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the fake model answers: thinking, words, calls, in this order; and what it claims to have used."""
+    """An answer of the fake model: thinking, text and calls, in this order, and its token counts."""
 
     id: str  # fresh for each answer
     model: str
@@ -56,15 +56,15 @@ class Wire(Protocol):
     name: str
 
     def owns(self, method: str, path: str) -> bool:
-        """Whether a request for a model's answer comes in this protocol; `path` is without the query."""
+        """Whether a request for an answer uses this protocol; `path` has no query."""
         ...
 
     def page(self, method: str, path: str) -> Mapping[str, Any] | None:
-        """The JSON of a smaller question of this protocol (a list of models, a version, a count of tokens), or None."""
+        """The JSON of another endpoint of this protocol (list of models, version, token count), or None."""
         ...
 
     def read(self, path: str, body: Mapping[str, Any]) -> Asked:
-        """The request in the words of all protocols."""
+        """Convert the request to the common form."""
         ...
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ class Wire(Protocol):
         ...
 
     def stream(self, answer: Answer) -> Iterator[bytes]:
-        """The answer in pieces, each one flushed: first what announces it, then at least two pieces of its words."""
+        """The answer in pieces, each flushed: first its announcement, then at least two pieces of its text."""
         ...
 
     def stream_type(self) -> str:

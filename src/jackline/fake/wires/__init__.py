@@ -1,4 +1,4 @@
-"""The protocols of the providers, one file each: how a request is read and a reply is written. They never do I/O."""
+"""The providers' protocols, one module each: read a request, write a reply. They never do I/O."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WIRES: dict[str, str] = {
 
 
 def load() -> tuple[Wire, ...]:
-    """Every wire."""
+    """Import every wire."""
     from importlib import import_module
 
-    found = []
-    for place in WIRES.values():
-        module, _, name = place.partition(":")
-        found.append(getattr(import_module(module), name))
-    return tuple(found)
+    wires = []
+    for path in WIRES.values():
+        module, _, name = path.partition(":")
+        wires.append(getattr(import_module(module), name))
+    return tuple(wires)

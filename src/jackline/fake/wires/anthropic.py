@@ -23,7 +23,7 @@ _KINDS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-_SIGNATURE = "c2lnbmVkIGJ5IHRoZSBmYWtlIG1vZGVs"  # a client keeps it and sends it back; nobody verifies it here
+_SIGNATURE = "c2lnbmVkIGJ5IHRoZSBmYWtlIG1vZGVs"  # a client sends it back; it is not verified here
 
 _EMPTY: dict[str, Mapping[str, Any]] = {
     "text": {"text": ""},
@@ -44,8 +44,8 @@ class Anthropic:
         return {"input_tokens": 11} if method == "POST" and path.endswith(f"{_MESSAGES}/count_tokens") else None
 
     def read(self, path: str, body: Mapping[str, Any]) -> Asked:  # noqa: ARG002 - the path of a wire may name the model
-        blocks = [block for message in body["messages"] for block in _blocks(message["content"])]
-        words = [_words(block) for block in [*_blocks(body.get("system", "")), *blocks]]
+        blocks = [block for message in body["messages"] for block in _as_blocks(message["content"])]
+        words = [_extract_text(block) for block in [*_as_blocks(body.get("system", "")), *blocks]]
         return Asked(
             wire=self.name,
             model=body["model"],
@@ -56,15 +56,15 @@ class Anthropic:
         )
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
-        return _message(answer, _content(answer), _stop_reason(answer), answer.tokens_output)
+        return _build_message(answer, _build_content(answer), _stop_reason(answer), answer.tokens_output)
 
     def stream(self, answer: Answer) -> Iterator[bytes]:
-        yield _event("message_start", message=_message(answer, [], None, 1))
-        for index, block in enumerate(_content(answer)):
-            yield from _streamed(index, block)
+        yield _format_event("message_start", message=_build_message(answer, [], None, 1))
+        for index, block in enumerate(_build_content(answer)):
+            yield from _stream_block(index, block)
         delta = {"stop_reason": _stop_reason(answer), "stop_sequence": None}
-        yield _event("message_delta", delta=delta, usage=_usage(answer, answer.tokens_output))
-        yield _event("message_stop")
+        yield _format_event("message_delta", delta=delta, usage=_build_usage(answer, answer.tokens_output))
+        yield _format_event("message_stop")
 
     def stream_type(self) -> str:
         return "text/event-stream; charset=utf-8"
@@ -76,11 +76,11 @@ class Anthropic:
 WIRE = Anthropic()
 
 
-def _blocks(content: str | list[Any]) -> list[Mapping[str, Any]]:
+def _as_blocks(content: str | list[Any]) -> list[Mapping[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _words(block: Mapping[str, Any]) -> str:
+def _extract_text(block: Mapping[str, Any]) -> str:
     match block.get("type"):
         case "text":
             return str(block["text"])
@@ -89,12 +89,12 @@ def _words(block: Mapping[str, Any]) -> str:
         case "tool_use":
             return f"{block['name']} {json.dumps(block['input'])}"
         case "tool_result":
-            return "\n".join(_words(part) for part in _blocks(block.get("content") or ""))
+            return "\n".join(_extract_text(part) for part in _as_blocks(block.get("content") or ""))
         case _:
-            return ""  # an image, a document: nothing a script could look for
+            return ""  # an image or a document: a script cannot search it
 
 
-def _message(
+def _build_message(
     answer: Answer, content: list[Mapping[str, Any]], stop_reason: str | None, output: int
 ) -> Mapping[str, Any]:
     return {
@@ -105,13 +105,13 @@ def _message(
         "content": content,
         "stop_reason": stop_reason,
         "stop_sequence": None,
-        "usage": _usage(answer, output),
+        "usage": _build_usage(answer, output),
     }
 
 
-def _usage(answer: Answer, output: int) -> Mapping[str, int]:
+def _build_usage(answer: Answer, output: int) -> Mapping[str, int]:
     return {
-        "input_tokens": answer.tokens_input - answer.tokens_cached,  # this protocol counts the cached ones apart
+        "input_tokens": answer.tokens_input - answer.tokens_cached,  # this protocol counts cached tokens separately
         "cache_read_input_tokens": answer.tokens_cached,
         "cache_creation_input_tokens": 0,
         "output_tokens": output,
@@ -122,7 +122,7 @@ def _stop_reason(answer: Answer) -> str:
     return "tool_use" if answer.calls else "end_turn"
 
 
-def _content(answer: Answer) -> list[Mapping[str, Any]]:
+def _build_content(answer: Answer) -> list[Mapping[str, Any]]:
     content: list[Mapping[str, Any]] = []
     if answer.thinking:
         content.append({"type": "thinking", "thinking": answer.thinking, "signature": _SIGNATURE})
@@ -134,15 +134,15 @@ def _content(answer: Answer) -> list[Mapping[str, Any]]:
     return content
 
 
-def _streamed(index: int, block: Mapping[str, Any]) -> Iterator[bytes]:
+def _stream_block(index: int, block: Mapping[str, Any]) -> Iterator[bytes]:
     """One block of content: announced empty, then filled by deltas."""
-    yield _event("content_block_start", index=index, content_block={**block, **_EMPTY[block["type"]]})
-    for delta in _deltas(block):
-        yield _event("content_block_delta", index=index, delta=delta)
-    yield _event("content_block_stop", index=index)
+    yield _format_event("content_block_start", index=index, content_block={**block, **_EMPTY[block["type"]]})
+    for delta in _list_deltas(block):
+        yield _format_event("content_block_delta", index=index, delta=delta)
+    yield _format_event("content_block_stop", index=index)
 
 
-def _deltas(block: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _list_deltas(block: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     match block["type"]:
         case "text":
             yield from ({"type": "text_delta", "text": piece} for piece in cut(block["text"]))
@@ -154,5 +154,5 @@ def _deltas(block: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from ({"type": "input_json_delta", "partial_json": piece} for piece in pieces)
 
 
-def _event(name: str, **fields: object) -> bytes:
+def _format_event(name: str, **fields: object) -> bytes:
     return f"event: {name}\ndata: {json.dumps({'type': name, **fields})}\n\n".encode()

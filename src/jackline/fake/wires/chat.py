@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from jackline.fake.wire import ToolCall
 
-_CREATED = 1_700_000_000  # clients want a number here, and none reads it
+_CREATED = 1_700_000_000  # clients require a number, and ignore it
 _MODELS = ("/v1/models", "/models")
 _SERVER_ERROR = 500
 _USUAL = {
@@ -25,7 +25,7 @@ _USUAL = {
     429: "rate_limit_exceeded",
 }
 _TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error"}
-_OWN_TYPE = ("insufficient_quota", "server_error")  # words that OpenAI says in both places
+_OWN_TYPE = ("insufficient_quota", "server_error")  # OpenAI uses these in both fields
 
 
 class Chat:
@@ -42,14 +42,14 @@ class Chat:
         return {"object": "list", "data": [{"id": "fake-model", "object": "model", "created": _CREATED,
                                             "owned_by": "jackline"}]}  # fmt: skip
 
-    def read(self, path: str, body: Mapping[str, Any]) -> Asked:  # noqa: ARG002 - the model stands in the body here
+    def read(self, path: str, body: Mapping[str, Any]) -> Asked:  # noqa: ARG002 - the model is in the body
         messages = [one for one in body.get("messages") or () if isinstance(one, dict)]
         return Asked(
             wire=self.name,
             model=str(body.get("model", "")),
             stream=body.get("stream") is True,
-            text="\n".join(filter(None, (_text(one.get("content")) for one in messages))),
-            tools=_tools(body.get("tools")),
+            text="\n".join(filter(None, (_extract_text(one.get("content")) for one in messages))),
+            tools=_parse_tools(body.get("tools")),
             results=sum(one.get("role") == "tool" for one in messages),
         )
 
@@ -59,23 +59,29 @@ class Chat:
             message["reasoning_content"] = answer.thinking
         if answer.calls:
             message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": _arguments(call)}}
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.tool, "arguments": _encode_arguments(call)},
+                }
                 for call in answer.calls
             ]
-        choice = {"index": 0, "message": message, "finish_reason": _reason(answer)}
-        return {**_head(answer, "chat.completion"), "choices": [choice], "usage": _usage(answer)}
+        choice = {"index": 0, "message": message, "finish_reason": _finish_reason(answer)}
+        return {**_build_head(answer, "chat.completion"), "choices": [choice], "usage": _build_usage(answer)}
 
     def stream(self, answer: Answer) -> Iterator[bytes]:
-        yield _chunk(answer, {"role": "assistant", "content": ""})
+        yield _format_chunk(answer, {"role": "assistant", "content": ""})
         for piece in cut(answer.thinking):
-            yield _chunk(answer, {"reasoning_content": piece})
+            yield _format_chunk(answer, {"reasoning_content": piece})
         for piece in cut(answer.say):
-            yield _chunk(answer, {"content": piece})
+            yield _format_chunk(answer, {"content": piece})
         for index, call in enumerate(answer.calls):
-            yield from _call_chunks(answer, index, call)
-        yield _chunk(answer, {}, _reason(answer))
-        # Sent whether or not `stream_options.include_usage` asked for it: many servers do, and clients take it.
-        yield _event({**_head(answer, "chat.completion.chunk"), "choices": [], "usage": _usage(answer)})
+            yield from _stream_call(answer, index, call)
+        yield _format_chunk(answer, {}, _finish_reason(answer))
+        # Sent even without `stream_options.include_usage`, as many servers do; clients accept it.
+        yield _format_event(
+            {**_build_head(answer, "chat.completion.chunk"), "choices": [], "usage": _build_usage(answer)}
+        )
         yield b"data: [DONE]\n\n"
 
     def stream_type(self) -> str:
@@ -91,28 +97,28 @@ class Chat:
 WIRE = Chat()
 
 
-def _call_chunks(answer: Answer, index: int, call: ToolCall) -> Iterator[bytes]:
-    """The name first, then the arguments bit by bit: a client that takes only one of the bits fails here."""
+def _stream_call(answer: Answer, index: int, call: ToolCall) -> Iterator[bytes]:
+    """The name first, then the arguments in pieces: a client that reads only one piece fails."""
     named = {"index": index, "id": call.id, "type": "function", "function": {"name": call.tool, "arguments": ""}}
-    yield _chunk(answer, {"tool_calls": [named]})
-    for piece in cut(_arguments(call)):
-        yield _chunk(answer, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    yield _format_chunk(answer, {"tool_calls": [named]})
+    for piece in cut(_encode_arguments(call)):
+        yield _format_chunk(answer, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
 
 
-def _chunk(answer: Answer, delta: Mapping[str, Any], reason: str | None = None) -> bytes:
+def _format_chunk(answer: Answer, delta: Mapping[str, Any], reason: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    return _event({**_head(answer, "chat.completion.chunk"), "choices": [choice]})
+    return _format_event({**_build_head(answer, "chat.completion.chunk"), "choices": [choice]})
 
 
-def _event(fields: Mapping[str, Any]) -> bytes:
+def _format_event(fields: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(fields, separators=(",", ":")).encode() + b"\n\n"
 
 
-def _head(answer: Answer, kind: str) -> dict[str, Any]:
+def _build_head(answer: Answer, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{answer.id}", "object": kind, "created": _CREATED, "model": answer.model}
 
 
-def _usage(answer: Answer) -> Mapping[str, Any]:
+def _build_usage(answer: Answer) -> Mapping[str, Any]:
     return {
         "prompt_tokens": answer.tokens_input,
         "completion_tokens": answer.tokens_output,
@@ -122,22 +128,22 @@ def _usage(answer: Answer) -> Mapping[str, Any]:
     }
 
 
-def _reason(answer: Answer) -> str:
+def _finish_reason(answer: Answer) -> str:
     return "tool_calls" if answer.calls else "stop"
 
 
-def _arguments(call: ToolCall) -> str:
+def _encode_arguments(call: ToolCall) -> str:
     return json.dumps(dict(call.input))
 
 
-def _tools(value: object) -> tuple[Tool, ...]:
+def _parse_tools(value: object) -> tuple[Tool, ...]:
     offered = value if isinstance(value, list) else []
     functions = [one["function"] for one in offered if isinstance(one, dict) and isinstance(one.get("function"), dict)]
     return tuple(Tool(str(one.get("name", "")), one.get("parameters") or {}) for one in functions)
 
 
-def _text(content: object) -> str:
-    """The words of a message: a text, or parts of which some are texts."""
+def _extract_text(content: object) -> str:
+    """The text of a message: a plain text, or the texts among its parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

@@ -23,10 +23,10 @@ _USUAL = {
     429: "RESOURCE_EXHAUSTED",
     503: "UNAVAILABLE",
 }
-_A_DAY = "QUOTA_EXHAUSTED"  # the provider's word for a quota that does not come back by waiting a little
+_DAY_QUOTA = "QUOTA_EXHAUSTED"  # the provider's word for a quota that is not back soon
 
 
-class Gemini:
+class GeminiWire:
     """POST /v1beta/models/MODEL:generateContent and :streamGenerateContent, the count of tokens, the page of models."""
 
     name = "gemini"
@@ -43,45 +43,47 @@ class Gemini:
         return None
 
     def read(self, path: str, body: Mapping[str, Any]) -> Asked:
-        parts = [part for content in _contents(body) for part in _parts(content)]
+        parts = [part for content in _list_contents(body) for part in _list_parts(content)]
         return Asked(
             wire=self.name,
             model=path.rpartition("/")[2].partition(":")[0],
             stream=path.endswith(_STREAM),
-            text="\n".join(filter(None, map(_text, parts))),
-            tools=tuple(_tools(body)),
+            text="\n".join(filter(None, map(_extract_text, parts))),
+            tools=tuple(_parse_tools(body)),
             results=sum("functionResponse" in part for part in parts),
         )
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
-        parts = [_thought(answer.thinking)] if answer.thinking else []
+        parts = [_build_thought(answer.thinking)] if answer.thinking else []
         parts += [{"text": answer.say}] if answer.say else []
-        return {**_chunk(answer, parts + _calls(answer), "STOP"), "usageMetadata": _usage(answer)}
+        return {**_build_chunk(answer, parts + _build_calls(answer), "STOP"), "usageMetadata": _build_usage(answer)}
 
     def stream(self, answer: Answer) -> Iterator[bytes]:
-        yield _event(_chunk(answer, []))  # the provider begins with empty content now and then
+        yield _format_event(_build_chunk(answer, []))  # the provider sometimes starts with empty content
         for piece in cut(answer.thinking):
-            yield _event(_chunk(answer, [_thought(piece)]))
+            yield _format_event(_build_chunk(answer, [_build_thought(piece)]))
         for piece in cut(answer.say):
-            yield _event(_chunk(answer, [{"text": piece}]))
-        yield _event({**_chunk(answer, _calls(answer), "STOP"), "usageMetadata": _usage(answer)})
+            yield _format_event(_build_chunk(answer, [{"text": piece}]))
+        yield _format_event(
+            {**_build_chunk(answer, _build_calls(answer), "STOP"), "usageMetadata": _build_usage(answer)}
+        )
 
     def stream_type(self) -> str:
         return "text/event-stream"
 
     def error(self, status: int, message: str, kind: str) -> Mapping[str, Any]:
         usual = "INTERNAL" if status >= _SERVER_ERROR else "INVALID_ARGUMENT"
-        word = _USUAL.get(status, usual) if not kind or kind == _A_DAY else kind
+        word = _USUAL.get(status, usual) if not kind or kind == _DAY_QUOTA else kind
         fields: dict[str, Any] = {"code": status, "message": message, "status": word}
         if status == _LIMIT:
-            fields["details"] = [_quota_of_a_day() if kind == _A_DAY else _retry_in("1s")]
+            fields["details"] = [_build_day_quota() if kind == _DAY_QUOTA else _build_retry_info("1s")]
         return {"error": fields}
 
 
-WIRE = Gemini()
+WIRE = GeminiWire()
 
 
-def _chunk(answer: Answer, parts: list[dict[str, Any]], reason: str = "") -> dict[str, Any]:
+def _build_chunk(answer: Answer, parts: list[dict[str, Any]], reason: str = "") -> dict[str, Any]:
     content: dict[str, Any] = {"role": "model", "parts": parts} if parts else {"role": "model"}
     candidate: dict[str, Any] = {"content": content, "index": 0}
     if reason:
@@ -89,18 +91,18 @@ def _chunk(answer: Answer, parts: list[dict[str, Any]], reason: str = "") -> dic
     return {"candidates": [candidate], "modelVersion": answer.model, "responseId": answer.id}
 
 
-def _calls(answer: Answer) -> list[dict[str, Any]]:
+def _build_calls(answer: Answer) -> list[dict[str, Any]]:
     return [
         {"functionCall": {"id": call.id, "name": call.tool, "args": dict(call.input)}, "thoughtSignature": "c2lnbmVk"}
         for call in answer.calls
     ]
 
 
-def _thought(words: str) -> dict[str, Any]:
+def _build_thought(words: str) -> dict[str, Any]:
     return {"text": words, "thought": True}
 
 
-def _usage(answer: Answer) -> Mapping[str, Any]:
+def _build_usage(answer: Answer) -> Mapping[str, Any]:
     return {
         "promptTokenCount": answer.tokens_input,
         "candidatesTokenCount": answer.tokens_output,
@@ -109,39 +111,39 @@ def _usage(answer: Answer) -> Mapping[str, Any]:
     }
 
 
-def _retry_in(delay: str) -> Mapping[str, Any]:
+def _build_retry_info(delay: str) -> Mapping[str, Any]:
     return {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
 
 
-def _quota_of_a_day() -> Mapping[str, Any]:
+def _build_day_quota() -> Mapping[str, Any]:
     violation = {"quotaMetric": "generate_content_requests", "quotaId": "GenerateRequestsPerDayPerProject"}
     return {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
 
 
-def _event(fields: Mapping[str, Any]) -> bytes:
+def _format_event(fields: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(fields, separators=(",", ":")).encode() + b"\r\n\r\n"
 
 
-def _contents(body: Mapping[str, Any]) -> list[Any]:
+def _list_contents(body: Mapping[str, Any]) -> list[Any]:
     instruction = body.get("systemInstruction") or body.get("system_instruction")
     contents = body.get("contents")
     return [*([instruction] if instruction else []), *(contents if isinstance(contents, list) else [])]
 
 
-def _parts(content: object) -> list[dict[str, Any]]:
+def _list_parts(content: object) -> list[dict[str, Any]]:
     parts = content.get("parts") if isinstance(content, dict) else None
     found = parts if isinstance(parts, list) else [parts]
     return [part for part in found if isinstance(part, dict)]
 
 
-def _text(part: Mapping[str, Any]) -> str:
-    """The words of a part; a tool's result counts as its JSON, which holds them."""
+def _extract_text(part: Mapping[str, Any]) -> str:
+    """The text of a part; for a tool's result, its JSON."""
     if "functionResponse" in part:
         return json.dumps(part["functionResponse"].get("response"), ensure_ascii=False)
     return str(part.get("text", ""))
 
 
-def _tools(body: Mapping[str, Any]) -> Iterator[Tool]:
+def _parse_tools(body: Mapping[str, Any]) -> Iterator[Tool]:
     """A tool that the provider runs itself (search, code) has no declaration, and cannot be called back."""
     for group in body.get("tools") or ():
         for one in group.get("functionDeclarations") or group.get("function_declarations") or ():

@@ -11,7 +11,7 @@ from jackline.fake.wire import Answer, Asked, Tool
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_AT = "2026-01-01T00:00:00.000000000Z"  # clients want a time here, and none reads it
+_AT = "2026-01-01T00:00:00.000000000Z"  # clients require a time, and ignore it
 _MODEL = "fake-model:latest"
 _DETAILS = {"format": "gguf", "family": "fake", "parameter_size": "1B", "quantization_level": "Q4_0"}
 _PAGES: Mapping[tuple[str, str], Mapping[str, Any]] = {
@@ -23,7 +23,7 @@ _PAGES: Mapping[tuple[str, str], Mapping[str, Any]] = {
 }
 
 
-class Ollama:
+class OllamaWire:
     """POST /api/chat, and the pages of models and of the version."""
 
     name = "ollama"
@@ -34,41 +34,41 @@ class Ollama:
     def page(self, method: str, path: str) -> Mapping[str, Any] | None:
         return _PAGES.get((method, path))
 
-    def read(self, path: str, body: Mapping[str, Any]) -> Asked:  # noqa: ARG002 - the model stands in the body here
+    def read(self, path: str, body: Mapping[str, Any]) -> Asked:  # noqa: ARG002 - the model is in the body
         messages = [one for one in body.get("messages") or () if isinstance(one, dict)]
         return Asked(
             wire=self.name,
             model=str(body.get("model", "")),
-            stream=body.get("stream") is not False,  # the other way round than everywhere else
+            stream=body.get("stream") is not False,  # the default is the opposite of other protocols
             text="\n".join(filter(None, (str(one.get("content") or "") for one in messages))),
-            tools=_tools(body.get("tools")),
+            tools=_parse_tools(body.get("tools")),
             results=sum(one.get("role") == "tool" for one in messages),
         )
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
-        return _last(answer, _message(answer.say, thinking=answer.thinking, calls=_calls(answer)))
+        return _build_last(answer, _build_message(answer.say, thinking=answer.thinking, calls=_build_calls(answer)))
 
     def stream(self, answer: Answer) -> Iterator[bytes]:
-        yield _line(_piece(answer, _message("")))
+        yield _format_line(_build_piece(answer, _build_message("")))
         for piece in cut(answer.thinking):
-            yield _line(_piece(answer, _message("", thinking=piece)))
+            yield _format_line(_build_piece(answer, _build_message("", thinking=piece)))
         for piece in cut(answer.say):
-            yield _line(_piece(answer, _message(piece)))
-        for call in _calls(answer):
-            yield _line(_piece(answer, _message("", calls=[call])))
-        yield _line(_last(answer, _message("")))
+            yield _format_line(_build_piece(answer, _build_message(piece)))
+        for call in _build_calls(answer):
+            yield _format_line(_build_piece(answer, _build_message("", calls=[call])))
+        yield _format_line(_build_last(answer, _build_message("")))
 
     def stream_type(self) -> str:
         return "application/x-ndjson"
 
-    def error(self, status: int, message: str, kind: str) -> Mapping[str, Any]:  # noqa: ARG002 - it has only words
+    def error(self, status: int, message: str, kind: str) -> Mapping[str, Any]:  # noqa: ARG002 - it has only a message
         return {"error": message}
 
 
-WIRE = Ollama()
+WIRE = OllamaWire()
 
 
-def _message(content: str, thinking: str = "", calls: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+def _build_message(content: str, thinking: str = "", calls: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": content}
     if thinking:
         message["thinking"] = thinking
@@ -77,7 +77,7 @@ def _message(content: str, thinking: str = "", calls: list[dict[str, Any]] | Non
     return message
 
 
-def _calls(answer: Answer) -> list[dict[str, Any]]:
+def _build_calls(answer: Answer) -> list[dict[str, Any]]:
     """Arguments are an object here, not text."""
     return [
         {"id": call.id, "function": {"index": index, "name": call.tool, "arguments": dict(call.input)}}
@@ -85,20 +85,20 @@ def _calls(answer: Answer) -> list[dict[str, Any]]:
     ]
 
 
-def _piece(answer: Answer, message: Mapping[str, Any]) -> dict[str, Any]:
+def _build_piece(answer: Answer, message: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": answer.model, "created_at": _AT, "message": message, "done": False}
 
 
-def _last(answer: Answer, message: Mapping[str, Any]) -> dict[str, Any]:
+def _build_last(answer: Answer, message: Mapping[str, Any]) -> dict[str, Any]:
     durations = {"total_duration": 3, "load_duration": 1, "prompt_eval_duration": 1, "eval_duration": 1}
     counts = {"prompt_eval_count": answer.tokens_input, "eval_count": answer.tokens_output}
-    return {**_piece(answer, message), "done": True, "done_reason": "stop", **durations, **counts}
+    return {**_build_piece(answer, message), "done": True, "done_reason": "stop", **durations, **counts}
 
 
-def _line(fields: Mapping[str, Any]) -> bytes:
+def _format_line(fields: Mapping[str, Any]) -> bytes:
     return json.dumps(fields).encode() + b"\n"
 
 
-def _tools(tools: object) -> tuple[Tool, ...]:
+def _parse_tools(tools: object) -> tuple[Tool, ...]:
     offered = [one.get("function") for one in tools if isinstance(one, dict)] if isinstance(tools, list) else []
     return tuple(Tool(str(one["name"]), one.get("parameters") or {}) for one in offered if isinstance(one, dict))

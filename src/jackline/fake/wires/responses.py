@@ -1,4 +1,4 @@
-"""OpenAI's Responses protocol of the fake model: what codex speaks. It reads and writes values and never does I/O.
+"""OpenAI's Responses protocol, which codex speaks: reads and writes values. Never does I/O.
 
 A free-form ("custom") tool takes a text instead of an object: it is offered, and called, as {"custom": TEXT}.
 An error of the kind `usage_limit_reached@SECONDS` says when the limit of a subscription is reset.
@@ -43,25 +43,28 @@ class Responses:
         model = {"id": "fake-model", "object": "model", "created": _CREATED, "owned_by": "jackline"}
         return {"object": "list", "data": [model], "models": []}
 
-    def read(self, path: str, body: Mapping[str, Any]) -> Asked:  # noqa: ARG002 - the model stands in the body
+    def read(self, path: str, body: Mapping[str, Any]) -> Asked:  # noqa: ARG002 - the model is in the body
         given = body.get("input")
         items = given if isinstance(given, list) else [{"content": given}]
-        parts = [_words(body.get("instructions")), *(_item_words(item) for item in items if isinstance(item, dict))]
+        parts = [
+            _extract_text(body.get("instructions")),
+            *(_extract_item_text(item) for item in items if isinstance(item, dict)),
+        ]
         return Asked(
             wire=self.name,
-            model=_words(body.get("model")),
+            model=_extract_text(body.get("model")),
             stream=body.get("stream") is True,
             text="\n".join(part for part in parts if part),
-            tools=tuple(tool for offered in (body, *items) for tool in _tools(offered)),
+            tools=tuple(tool for offered in (body, *items) for tool in _parse_tools(offered)),
             results=sum(isinstance(item, dict) and item.get("type") in _RESULTS for item in items),
         )
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
-        return _response(answer, "completed", _output(answer))
+        return _build_response(answer, "completed", _build_output(answer))
 
     def stream(self, answer: Answer) -> Iterator[bytes]:
         """Each event is numbered, as OpenAI's are."""
-        for number, event in enumerate(_events(answer)):
+        for number, event in enumerate(_list_events(answer)):
             fields = {"type": event.kind, **event.fields, "sequence_number": number}
             yield f"event: {event.kind}\ndata: {json.dumps(fields)}\n\n".encode()
 
@@ -86,8 +89,8 @@ WIRE: Wire = Responses()
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def _tools(place: object) -> Iterator[Tool]:
-    """The tools that stand in a place: the request, an item `additional_tools`, the namespace of all functions."""
+def _parse_tools(place: object) -> Iterator[Tool]:
+    """The tools of the request, of an item `additional_tools`, or of the namespace of all functions."""
     offered = place.get("tools") if isinstance(place, dict) else None
     for one in offered if isinstance(offered, list) else ():
         match one:
@@ -96,25 +99,25 @@ def _tools(place: object) -> Iterator[Tool]:
             case {"type": "function", "name": str(name), "parameters": dict(schema)}:
                 yield Tool(name, schema)
             case {"type": "namespace", "name": "functions"}:
-                yield from _tools(one)
+                yield from _parse_tools(one)
             case {"type": "namespace", "name": str(server)} if server.startswith(_SERVER):
-                yield from (tool._replace(name=f"{server}__{tool.name}") for tool in _tools(one))
+                yield from (tool._replace(name=f"{server}__{tool.name}") for tool in _parse_tools(one))
             case _:
-                continue  # what the provider itself would run, such as a web search
+                continue  # a tool that the provider itself would run, such as a web search
 
 
-def _item_words(item: Mapping[str, Any]) -> str:
-    """A message, a call or a result: whatever of it is text."""
+def _extract_item_text(item: Mapping[str, Any]) -> str:
+    """The text of a message, a call or a result."""
     kept = (item.get(name) for name in ("content", "summary", "name", "arguments", "input", "output"))
-    return "\n".join(part for part in map(_words, kept) if part)
+    return "\n".join(part for part in map(_extract_text, kept) if part)
 
 
-def _words(value: object) -> str:
+def _extract_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return _words(value.get("text") or value.get("content"))
-    return "\n".join(filter(None, map(_words, value))) if isinstance(value, list) else ""
+        return _extract_text(value.get("text") or value.get("content"))
+    return "\n".join(filter(None, map(_extract_text, value))) if isinstance(value, list) else ""
 
 
 # --- writing ---------------------------------------------------------------------------------------------
@@ -126,35 +129,35 @@ class _Event(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """A part of the answer: its shell when it is announced, the events that fill it, and how it is in the end."""
+    """A part of the answer: empty as announced, the events that fill it, and its final form."""
 
     announced: Mapping[str, Any]
     events: tuple[_Event, ...]
     done: Mapping[str, Any]
 
 
-def _events(answer: Answer) -> Iterator[_Event]:
-    """OpenAI tells the whole words five times; once is enough, and a CLI may read a line of 10 MB very slowly."""
-    begun = {"response": _response(answer, "in_progress", ())}
+def _list_events(answer: Answer) -> Iterator[_Event]:
+    """OpenAI repeats the whole text five times; once is enough, and a CLI may read a line of 10 MB very slowly."""
+    begun = {"response": _build_response(answer, "in_progress", ())}
     yield _Event("response.created", begun)
     yield _Event("response.in_progress", begun)
-    output = _output(answer)
+    output = _build_output(answer)
     for index, item in enumerate(output):
         yield _Event("response.output_item.added", {"output_index": index, "item": item.announced})
         for kind, fields in item.events:
             yield _Event(kind, {"item_id": item.done["id"], "output_index": index, **fields})
         yield _Event("response.output_item.done", {"output_index": index, "item": item.done})
-    yield _Event("response.completed", {"response": _response(answer, "completed", ())})
+    yield _Event("response.completed", {"response": _build_response(answer, "completed", ())})
 
 
-def _output(answer: Answer) -> tuple[_Item, ...]:
-    thinking = (_reasoning(answer),) if answer.thinking else ()
-    words = (_message(answer),) if answer.say else ()
-    return (*thinking, *words, *map(_call, answer.calls))
+def _build_output(answer: Answer) -> tuple[_Item, ...]:
+    thinking = (_build_reasoning(answer),) if answer.thinking else ()
+    words = (_build_message(answer),) if answer.say else ()
+    return (*thinking, *words, *map(_build_call, answer.calls))
 
 
-def _reasoning(answer: Answer) -> _Item:
-    """A summary: the thoughts themselves are never sent, only a sealed form of them."""
+def _build_reasoning(answer: Answer) -> _Item:
+    """A summary: the thinking itself is sent only in encrypted form."""
     place = {"summary_index": 0}
     part = {"type": "summary_text", "text": answer.thinking}
     shell = {"type": "reasoning", "id": f"rs_{answer.id}", "summary": []}
@@ -165,7 +168,7 @@ def _reasoning(answer: Answer) -> _Item:
     return _Item(shell, events, {**shell, "summary": [part], "encrypted_content": "c2VhbGVk"})
 
 
-def _message(answer: Answer) -> _Item:
+def _build_message(answer: Answer) -> _Item:
     place = {"content_index": 0}
     part: dict[str, Any] = {"type": "output_text", "text": answer.say, "annotations": [], "logprobs": []}
     shell = {"type": "message", "id": f"msg_{answer.id}", "role": "assistant", "content": [], "status": "in_progress"}
@@ -176,16 +179,16 @@ def _message(answer: Answer) -> _Item:
     return _Item(shell, events, {**shell, "content": [part], "status": "completed"})
 
 
-def _call(call: ToolCall) -> _Item:
+def _build_call(call: ToolCall) -> _Item:
     if call.input.keys() == {"custom"}:
-        return _call_item(call, "custom_tool_call", "input", str(call.input["custom"]))
-    return _call_item(call, "function_call", "arguments", json.dumps(dict(call.input)))
+        return _build_call_item(call, "custom_tool_call", "input", str(call.input["custom"]))
+    return _build_call_item(call, "function_call", "arguments", json.dumps(dict(call.input)))
 
 
-def _call_item(call: ToolCall, kind: str, name: str, text: str) -> _Item:
-    """A call's input is a text of JSON, or for a free-form tool any text, and is streamed like words."""
+def _build_call_item(call: ToolCall, kind: str, name: str, text: str) -> _Item:
+    """A call's input is a text of JSON, or for a free-form tool any text, and is streamed like text."""
     stem = f"response.{kind}_{name}"
-    identity = {"type": kind, "id": f"fc_{call.id}", "call_id": call.id, **_name(call.tool)}
+    identity = {"type": kind, "id": f"fc_{call.id}", "call_id": call.id, **_split_name(call.tool)}
     deltas = (_Event(f"{stem}.delta", {"delta": piece}) for piece in cut(text))
     return _Item(
         announced={**identity, name: "", "status": "in_progress"},
@@ -194,13 +197,13 @@ def _call_item(call: ToolCall, kind: str, name: str, text: str) -> _Item:
     )
 
 
-def _name(tool: str) -> dict[str, str]:
-    """The tool of an MCP server is called by its own name, in the namespace of its server."""
+def _split_name(tool: str) -> dict[str, str]:
+    """A tool of an MCP server is called by its own name, in the namespace of its server."""
     server, _, name = tool.removeprefix(_SERVER).partition("__")
     return {"name": name, "namespace": f"{_SERVER}{server}"} if tool.startswith(_SERVER) and name else {"name": tool}
 
 
-def _response(answer: Answer, status: str, output: tuple[_Item, ...]) -> dict[str, Any]:
+def _build_response(answer: Answer, status: str, output: tuple[_Item, ...]) -> dict[str, Any]:
     done = status == "completed"
     return {
         "id": f"resp_{answer.id}",
@@ -214,12 +217,12 @@ def _response(answer: Answer, status: str, output: tuple[_Item, ...]) -> dict[st
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": _usage(answer) if done else None,
+        "usage": _build_usage(answer) if done else None,
     }
 
 
-def _usage(answer: Answer) -> dict[str, Any]:
-    """OpenAI counts what it read from its cache as input too."""
+def _build_usage(answer: Answer) -> dict[str, Any]:
+    """OpenAI counts cached tokens as input too."""
     return {
         "input_tokens": answer.tokens_input,
         "input_tokens_details": {"cached_tokens": answer.tokens_cached},

@@ -1,0 +1,1 @@
+"""Claude Code: the adapter, its hooks and its output."""
