@@ -1,4 +1,7 @@
-"""Job files: everything that one run needs, in TOML or JSON. Parses and validates them; starts nothing."""
+"""Job files, and the request built from flags, a job file and a task: a flag wins over the job, the job over the task.
+
+Job files are TOML or JSON. They are parsed and validated here; nothing is started.
+"""
 
 from __future__ import annotations
 

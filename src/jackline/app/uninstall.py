@@ -215,10 +215,10 @@ def _is_file(path: str) -> bool:
 
 def _list_folder(folder: str, depth: int = 1) -> list[str]:
     """The paths in a folder, or `depth` levels below; none behind a link, which may lead to foreign files."""
-    paths = []
+    entries = []
     with suppress(OSError):
-        paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder))] if _is_folder(folder) else []
-    return paths if depth == 1 else [path for below in paths for path in _list_folder(below, depth - 1)]
+        entries = [os.path.join(folder, name) for name in sorted(os.listdir(folder))] if _is_folder(folder) else []
+    return entries if depth == 1 else [path for entry in entries for path in _list_folder(entry, depth - 1)]
 
 
 def _read_start(path: str) -> str:
@@ -232,8 +232,8 @@ def _read_start(path: str) -> str:
 def _measure_size(path: str) -> int:
     if not _is_folder(path):
         return os.lstat(path).st_size
-    paths = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
-    return sum(os.lstat(file).st_size for file in paths if os.path.lexists(file))
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
+    return sum(os.lstat(file).st_size for file in files if os.path.lexists(file))
 
 
 def _remove(path: str) -> None:
