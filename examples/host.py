@@ -86,9 +86,8 @@ class Host:
                 process.kill()
                 raise
         if code == 0:
-            self.workflow(
-                "resolve", build_reference(item["id"]), "work", "resolve", *build_claim_flags(item), "--status", "done"
-            )
+            words = ("work", "resolve", *build_claim_flags(item), "--status", "done")
+            self.workflow("resolve", build_reference(item["id"]), *words)
         else:
             self.on_error(item, f"exit code {code}")
 
