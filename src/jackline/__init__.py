@@ -1,6 +1,6 @@
-"""jackline runs coding agents so that nothing they did is lost and nothing they did happens twice.
+"""jackline runs coding agents so that none of their work is lost and no effect happens twice.
 
-The library API, loaded on first use: `open_home()` gives a Home to start, find, list and read runs.
+The library API, loaded on first use: `open_home()` returns a Home that starts, finds, lists and reads runs.
 """
 
 from __future__ import annotations
@@ -10,19 +10,30 @@ from typing import TYPE_CHECKING
 from jackline.version import __version__
 
 if TYPE_CHECKING:
+    from jackline.app import work
     from jackline.app.home import Home, open_home
     from jackline.app.request import Request
+    from jackline.errors import JacklineError
+    from jackline.views.manifest import load_manifest
 
-__all__ = ["Home", "Request", "__version__", "open_home"]
+__all__ = ["Home", "JacklineError", "Request", "__version__", "load_manifest", "open_home", "work"]
 
-_WHERE = {"Home": "jackline.app.home", "open_home": "jackline.app.home", "Request": "jackline.app.request"}
+_MODULES = {
+    "Home": "jackline.app.home",
+    "JacklineError": "jackline.errors",
+    "Request": "jackline.app.request",
+    "load_manifest": "jackline.views.manifest",
+    "open_home": "jackline.app.home",
+    "work": "jackline.app.work",
+}
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for only now: `import jackline` costs nothing."""
-    if name not in _WHERE:
+    """Import a name on first use: `import jackline` costs nothing."""
+    if name not in _MODULES:
         message = f"module 'jackline' has no attribute '{name}'"
         raise AttributeError(message)
     from importlib import import_module
 
-    return getattr(import_module(_WHERE[name]), name)
+    module = import_module(_MODULES[name])
+    return module if name == "work" else getattr(module, name)

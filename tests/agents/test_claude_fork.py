@@ -57,7 +57,7 @@ def test_a_fork_begins_with_a_copy_of_the_conversation(set_stage: SetStage) -> N
     text = stage.model.wait(3)[2].text
     assert text.index("the word is heliotrope") < text.index("I shall remember periwinkle")
     assert text.index("I shall remember periwinkle") < text.index("which word was it?")
-    assert f"This goes on from step 2 of run {RUN}" in text
+    assert f"This run continues from step 2 of run {RUN}" in text
     assert [call["decision"] for call in stage.show("child")["calls"]] == ["stored"]
     assert stage.outbox == ["ada hello"]
 
@@ -103,7 +103,7 @@ def test_from_an_earlier_step_the_conversation_is_a_fresh_one(set_stage: SetStag
     assert "--fork-session" not in launched
     text = stage.model.wait(3)[-1].text
     assert "heliotrope" not in text
-    assert f"This goes on from step 2 of run {RUN}" in text
+    assert f"This run continues from step 2 of run {RUN}" in text
 
 
 def test_another_agent_that_takes_over_is_asked_about_a_target_that_was_touched(set_stage: SetStage) -> None:

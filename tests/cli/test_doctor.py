@@ -1,4 +1,4 @@
-"""`jackline doctor`: each part with its state, how to mend it, and 1 only if something required is wrong."""
+"""`jackline doctor`: each part with its state, how to fix it, and 1 only if something required is wrong."""
 
 from __future__ import annotations
 
@@ -69,8 +69,11 @@ def test_the_agent_that_is_wanted_must_be_there(place: Place) -> None:
 
 def test_a_zone_and_a_variable_that_nobody_knows(place: Place) -> None:
     found = findings(place, TZ="Europe/Belin", JACKLINE_TIMEOUT_SECOND="3", JACKLINE_SOMETHING="else")
-    assert (found["timezone"]["state"], found["timezone"]["found"]) == ("warn", "nobody knows TZ=Europe/Belin")
-    assert found["environment"]["found"] == "JACKLINE_TIMEOUT_SECOND means nothing to jackline"
+    assert (found["timezone"]["state"], found["timezone"]["found"]) == (
+        "warn",
+        "TZ=Europe/Belin is not a known time zone",
+    )
+    assert found["environment"]["found"] == "JACKLINE_TIMEOUT_SECOND is not a setting of jackline"
     assert found["environment"]["fix"] == "did you mean JACKLINE_TIMEOUT_SECONDS?"
 
 

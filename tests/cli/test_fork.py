@@ -73,10 +73,10 @@ def test_the_agent_is_told_the_task_and_the_facts_of_the_parent(place: Place) ->
     assert parent(place, send(place), SAY).code == 0
     assert fork(place, "do it otherwise").code == 0
     prompt = show(place)["turns"][0]["prompt"]
-    assert prompt.startswith("do it otherwise\n\nThis goes on from step 2 of run p. What follows was recorded")
+    assert prompt.startswith("do it otherwise\n\nThis run continues from step 2 of run p. The host recorded")
     assert "Already done; do not repeat:\n- send → mail:ada" in prompt
     assert fork(place, child="same").code == 0
-    assert show(place, "same")["turns"][0]["prompt"].startswith("do it\n\nThis goes on")
+    assert show(place, "same")["turns"][0]["prompt"].startswith("do it\n\nThis run continues")
 
 
 def test_of_a_run_that_failed(place: Place) -> None:
@@ -197,7 +197,7 @@ def test_a_step_without_a_checkpoint_names_those_that_have_one(place: Place) -> 
     for step in ("1", "3", "99"):
         refused = fork(place, "--step", step)
         assert (refused.code, is_one_line(refused)) == (2, True), refused
-        assert f"no checkpoint at step {step}: it has 2, 4" in refused.err
+        assert f"no checkpoint at step {step}: choose from 2, 4" in refused.err
     assert place.type("show", "c").code == 2
 
 

@@ -63,4 +63,4 @@ def test_a_session_that_the_agent_does_not_know_is_told_wherever_the_run_is(plac
 def test_an_agent_without_sessions_cannot_adopt_one(place: Place) -> None:
     ended = place.type("run", "x", "--agent", "command", "--session", "s", "--", "true")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "command cannot go on with a session" in ended.err
+    assert "command cannot continue a session" in ended.err

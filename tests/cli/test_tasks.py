@@ -87,7 +87,7 @@ def test_a_new_task_can_be_used_at_once_and_is_never_overwritten(place: Place) -
         .startswith(f"You work in {place.repository}.")
     )
     path.write_text("mine now")
-    assert "exists already" in refused(place.type("tasks", "new", "tidy"))
+    assert "already exists" in refused(place.type("tasks", "new", "tidy"))
     assert path.read_text() == "mine now"
     assert "cannot be a task's name" in refused(place.type("tasks", "new", "../up"))
 

@@ -183,7 +183,7 @@ def test_a_payload_comes_from_anywhere(place: Place) -> None:
     piped = work(place, "enqueue", "--kind", "k", "--payload", "-", stdin='["from", "pipe", "ü"]\n')
     assert piped["payload"] == ["from", "pipe", "ü"]
     (place.repository / "p.json").write_bytes(b'"\xff"')
-    refused(place, 2, "p.json is not text in UTF-8", "enqueue", "--kind", "k", "--payload", "@p.json")
+    refused(place, 2, "p.json is not UTF-8 text", "enqueue", "--kind", "k", "--payload", "@p.json")
     deep = "[" * 100_000
     refused(place, 2, "nested more than 100 deep", "enqueue", "--kind", "k", "--payload", "-", stdin=deep)
     longest = json.dumps("x" * 1_000_000)
@@ -450,7 +450,7 @@ def test_a_pattern_is_checked(place: Place) -> None:
 def test_a_schema_that_is_no_file_refuses_everything(place: Place) -> None:
     (place.home / "schemas").mkdir(parents=True)
     os.mkfifo(place.home / "schemas" / "mail.json")
-    refused(place, 2, "mail.json is no regular file", "enqueue", "--kind", "mail")
+    refused(place, 2, "mail.json is not a regular file", "enqueue", "--kind", "mail")
 
 
 @pytest.mark.parametrize("words", [("list",), ("pending", "--json"), ("get", "a"), ("replay",)])

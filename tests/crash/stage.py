@@ -10,9 +10,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jackline.demo import outbox
 from jackline.engine import leftovers, marks
 from jackline.store.open import open_store
+from tests.crash import outbox
 
 if TYPE_CHECKING:
     from pathlib import Path

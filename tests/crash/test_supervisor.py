@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jackline.app.drill.processes import is_stopped
+from jackline.app.drill.sandbox import is_stopped
 from jackline.files import is_unlocked
 from tests.crash.stage import KILLED, Stage, build, send_step, usual_steps
 

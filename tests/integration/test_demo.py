@@ -1,4 +1,4 @@
-"""`jackline demo` through the real process: killed twice, sent once, nothing left behind, nothing else touched."""
+"""`jackline demo` as a real process: killed twice, sent once, nothing left behind, nothing else touched."""
 
 from __future__ import annotations
 
@@ -75,25 +75,29 @@ def test_it_succeeds(played: Played) -> None:
     assert (played.ended.code, played.ended.err) == (0, ""), played.ended
 
 
+def read_outbox(played: Played, act: str) -> list[dict[str, Any]]:
+    lines = (played.folder / act / "world" / "outbox.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
 @pytest.mark.parametrize("act", ACTS)
-def test_the_message_is_there_exactly_once(played: Played, act: str) -> None:
-    messages = (played.folder / act / "outbox.jsonl").read_text().splitlines()
-    assert [json.loads(one)["to"] for one in messages] == ["team@example.org"]
+def test_the_report_arrives_exactly_once(played: Played, act: str) -> None:
+    assert [one["name"] for one in read_outbox(played, act)] == ["report"]
 
 
 @pytest.mark.parametrize(("act", "origin"), [("act-one", "probe"), ("act-two", "agent")])
 def test_the_receipt_says_who_knew(played: Played, act: str, origin: str) -> None:
     """In act one only the probe can know that it was sent; in act two the agent sent it after the resume."""
     shown = played.shown(act)
-    message = json.loads((played.folder / act / "outbox.jsonl").read_text())
-    assert [(one["origin"], one["external_id"]) for one in shown["receipts"]] == [(origin, message["id"])]
+    (sent,) = read_outbox(played, act)
+    assert [(one["origin"], one["external_id"]) for one in shown["receipts"]] == [(origin, sent["id"])]
     assert [one["outcome"] for one in shown["attempts"]] == ["lost", "succeeded"]
     assert shown["state"] == "succeeded"
 
 
 @pytest.mark.parametrize("act", ACTS)
 def test_the_work_itself_was_done(played: Played, act: str) -> None:
-    assert "return a + b" in (played.folder / act / "repository" / "sums.py").read_text()
+    assert (played.folder / act / "repository" / "main.txt").read_text() == "half, and whole\n"
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -114,7 +118,7 @@ def test_the_users_own_home_is_untouched(played: Played) -> None:
 
 def test_the_commands_it_shows_can_be_typed(played: Played) -> None:
     """Also with a folder that has a space in its name, by somebody whose settings name another database."""
-    shown = played.ended.out.partition("Look for yourself:")[2].strip().splitlines()
+    shown = played.ended.out.partition("See for yourself:")[2].strip().splitlines()
     commands = [line.strip() for line in shown]
     assert sum(line.startswith("export ") for line in commands) == 2
     ended = played.place.end_of(played.place.execute(["/bin/sh", "-e", "-c", "\n".join(commands)]))

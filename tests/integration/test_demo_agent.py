@@ -135,7 +135,7 @@ def test_people_are_told_what_they_see(place: Place) -> None:
         "2.1",
         "Add a greeting",
         "Interrupted, outcome unknown",
-        "nothing of it is left",
+        "no process of it is left",
         "asked jackline's gate",
         "kept here",
     )

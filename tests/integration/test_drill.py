@@ -19,16 +19,17 @@ SECONDS = 300.0
 # The drill with one part of it replaced, as a mistake in jackline or in a policy would do.
 SABOTAGED = """
 import sys
-from jackline.app.drill import scripted
+from jackline.app.drill import players
 from jackline.cli.main import main
-whole = scripted.policy
-scripted.policy = lambda place: {policy}
+whole = players.render_policy
+players.render_policy = lambda sandbox: {policy}
 sys.exit(main(["drill", "--json", "--keep", sys.argv[1], "--case", "{case}"]))
 """
-LYING_PROBE = "whole(place).replace(scripted.probe(place), 'exit 1')"  # it says that nothing has happened
-NO_EFFECT = "whole(place).replace('\"effect\"', '\"local\"').replace('probe', '#')"  # the gate knows no effect at all
-GONE = "from jackline.app.drill import acts; acts.kill = lambda pids: acts.wake([2**22 - 1])"  # a pid that nobody has
-NO_PROBE = "whole(place).replace('probe = ', '# ')"
+LYING_PROBE = "whole(sandbox).replace(sandbox.probe, 'exit 1')"  # it says that nothing has happened
+NO_EFFECT = "whole(sandbox).replace('\"effect\"', '\"local\"').replace('probe', '#')"  # the gate knows no effect at all
+# A pid that no process has.
+GONE = "import os; from jackline.app.drill import case_runner as c; c.send_signal = lambda _, n: os.kill(2**22 - 1, n)"
+NO_PROBE = "whole(sandbox).replace('probe = ', '# ')"
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_an_effect_that_nobody_can_probe_leaves_the_run_in_doubt_and_fails_the_d
 
 
 def test_a_process_that_is_gone_before_its_kill_is_a_case_that_failed(place: Place) -> None:
-    program = SABOTAGED.replace("scripted.policy = lambda place: {policy}", GONE)
+    program = SABOTAGED.replace("players.render_policy = lambda sandbox: {policy}", GONE)
     played = ended(place.python(program.format(case="bash-crash"), place.path("kept")))
     row, _ = played.rows
     assert (played.code, row["result"], "No such process" in row["reasons"][-1]) == (1, "fail", True), played
@@ -140,8 +141,8 @@ def test_a_program_that_is_missing_is_one_line_and_exit_13(place: Place) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--case", "nothing"), "the drill has no case 'nothing': it has task-crash"),
-        (("--agent", "codex"), "the drill cannot be played by 'codex': choose scripted or claude"),
+        (("--case", "nothing"), "the drill has no case 'nothing'; choose from task-crash"),
+        (("--agent", "codex"), "the drill cannot run 'codex': choose one of scripted, claude"),
         (("--keep", "."), "is not empty: name a new folder with --keep"),
         (("--keep", "/proc/drill"), "cannot hold the drill's files"),
     ],

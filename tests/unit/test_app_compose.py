@@ -150,19 +150,19 @@ def test_json_says_the_same() -> None:
         ("task = ", "job.toml: "),
         ("{", "job.toml: "),
         ("[1]", "job.toml: "),
-        ("colour = 1", "unknown word 'colour'"),
+        ("colour = 1", "unknown field 'colour'"),
         ("promt = 'x'", "did you mean prompt"),
         ("max_usd = 1", "put it into the table [settings]"),
-        ("task = 1", "task must be text"),
-        ("task = ' '", "task must be text"),
+        ("task = 1", "task must be non-empty text"),
+        ("task = ' '", "task must be non-empty text"),
         ("mode = 'party'", "mode must be job or interactive"),
-        ("agents = 'claude'", "agents must be a list of texts"),
-        ("fallback = ['']", "fallback must be a list of texts"),
+        ("agents = 'claude'", "agents must be a list of strings"),
+        ("fallback = ['']", "fallback must be a list of strings"),
         ("agents = ['a']\nagent = 'b'", "either 'agents'"),
         ("requires_commit = 'yes'", "requires_commit must be true or false"),
         ("vars = 1", "vars must be a table"),
         ("[vars]\na = []", "vars.a must be text or a number"),
-        ("[settings]\nhome = '/'", "settings.home is unknown: a run may not set it"),
+        ("[settings]\nhome = '/'", "settings.home is unknown: a run cannot set it"),
         ("[settings]\nmax_us = 1", "did you mean max_usd"),
         ("rule = 1", "a list of [[rule]] tables"),
         ("[[rule]]\ntool = 'x'\nclass = 'party'", "rule 1 'x'"),
@@ -178,6 +178,6 @@ def test_what_is_refused_in_a_job(text: str, said: str) -> None:
 
 def test_a_job_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"prompt = '\xe9'")
-    for path, said in (("missing", "cannot be read"), ("latin", "not text in UTF-8"), (".", "cannot be read")):
+    for path, said in (("missing", "cannot be read"), ("latin", "not UTF-8 text"), (".", "cannot be read")):
         with pytest.raises(UsageError, match=said):
             load(str(tmp_path / path))

@@ -6,21 +6,19 @@ from typing import Any
 
 import pytest
 
-from jackline.app.drill.acts import Fact
-from jackline.app.drill.cases import CASES, Case, chosen
-from jackline.app.drill.seen import Seen
-from jackline.app.drill.verdict import FAIL, PASS, judge
+from jackline.app.drill.cases import CASES, DEMO_CASES, DrillCase, choose_cases
+from jackline.app.drill.verdicts import FAIL, PASS, CaseEvidence, Expectation, judge
 from jackline.errors import UsageError
 
 BY_NAME = {case.name: case for case in CASES}
 UPLOAD, DRAIN, STREAM = BY_NAME["upload-crash"], BY_NAME["replay-drain"], BY_NAME["kill-while-streaming"]
 
 
-def perfect(case: Case) -> Seen:
+def perfect(case: DrillCase) -> CaseEvidence:
     """What is seen when all is well."""
     origins = dict.fromkeys(case.effects, "agent") | dict(case.origins)
-    return Seen(
-        facts=(Fact("the supervisor is killed", held=True),),
+    return CaseEvidence(
+        expectations=(Expectation("the supervisor is killed", met=True),),
         effects=dict.fromkeys(case.effects, 1),
         runs={(one.tool, one.name): (one.begun, one.ended) for one in case.runs},
         state="succeeded",
@@ -30,14 +28,14 @@ def perfect(case: Case) -> Seen:
     )
 
 
-def reasons(case: Case, **changed: Any) -> tuple[str, ...]:
+def reasons(case: DrillCase, **changed: Any) -> tuple[str, ...]:
     verdict = judge(case, perfect(case)._replace(**changed), 1.0, "/evidence")
     assert verdict.result == (FAIL if verdict.reasons else PASS)
     return verdict.reasons
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_case_in_which_all_is_well_passes(case: Case) -> None:
+def test_a_case_in_which_all_is_well_passes(case: DrillCase) -> None:
     verdict = judge(case, perfect(case), 1.5, "/evidence")
     assert (verdict.result, verdict.reasons) == (PASS, ())
     assert (verdict.effects_seen, verdict.effects_expected) == (len(case.effects), len(case.effects))
@@ -45,8 +43,8 @@ def test_a_case_in_which_all_is_well_passes(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_case_of_which_nothing_was_seen_fails(case: Case) -> None:
-    assert judge(case, Seen(), 0.0, "").result == FAIL
+def test_a_case_of_which_nothing_was_seen_fails(case: DrillCase) -> None:
+    assert judge(case, CaseEvidence(), 0.0, "").result == FAIL
 
 
 @pytest.mark.parametrize(
@@ -59,12 +57,12 @@ def test_a_case_of_which_nothing_was_seen_fails(case: Case) -> None:
             "the effect 'strange' happened once, expected 0 times",
         ),
         ({"state": "waiting"}, "the run is waiting, not succeeded"),
-        ({"doubts": 1}, "effects in doubt at the end: 1"),
+        ({"in_doubt": 1}, "effects in doubt at the end: 1"),
         ({"replayed": 0}, "calls replayed: 0, expected at least 1"),
-        ({"left": ("claude --resume",)}, "still running: claude --resume"),
-        ({"chain": "event 3 was altered"}, "the run's history does not hold: event 3 was altered"),
+        ({"still_running": ("claude --resume",)}, "still running: claude --resume"),
+        ({"broken_history": "event 3 was altered"}, "the run's history does not verify: event 3 was altered"),
         ({"origins": {"first": "agent", "last": "agent"}}, "the effect 'report' has no receipt"),
-        ({"facts": (Fact("it is killed", held=False),)}, "it did not hold: it is killed"),
+        ({"expectations": (Expectation("it is killed", met=False),)}, "not met: it is killed"),
         ({"problem": "waited 120 s in vain"}, "waited 120 s in vain"),
     ],
 )
@@ -75,8 +73,8 @@ def test_what_is_wrong_is_named(changed: dict[str, Any], said: str) -> None:
 def test_a_tool_that_ran_once_too_often_fails_the_case() -> None:
     runs = {**perfect(UPLOAD).runs, ("upload", "first"): (2, 2)}
     assert reasons(UPLOAD, runs=runs) == (
-        "`upload first` was begun 2 times, expected once",
-        "`upload first` was ended 2 times, expected once",
+        "`upload first` started 2 times, expected once",
+        "`upload first` finished 2 times, expected once",
     )
 
 
@@ -86,7 +84,7 @@ def test_a_replay_that_refused_nothing_fails_the_drain() -> None:
 
 def test_an_effect_that_did_not_wait_for_the_replay_fails_the_drain() -> None:
     order = (("one", "begun"), ("one", "ended"), ("early", "begun"), ("two", "ended"), ("report", "begun"))
-    assert reasons(DRAIN, order=order) == ("the effect 'early' was begun before 'two' had been made again",)
+    assert reasons(DRAIN, order=order) == ("the effect 'early' started before 'two' had been repeated",)
 
 
 def test_effects_after_the_replay_are_as_they_must_be() -> None:
@@ -105,8 +103,8 @@ def test_an_effect_that_happened_twice_is_said_even_if_the_case_was_not_played_t
     assert "the effect 'report' happened 2 times, expected once" in said
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_expected_effect_has_a_run_of_its_tool(case: Case) -> None:
+@pytest.mark.parametrize("case", CASES + DEMO_CASES, ids=lambda case: case.name)
+def test_every_expected_effect_has_a_run_of_its_tool(case: DrillCase) -> None:
     """A case that expects what no step does could never pass; one that counts no run would see no second one."""
     uploads = {one.name for one in case.runs if one.tool == "upload"}
     assert set(case.effects) == uploads
@@ -128,11 +126,11 @@ def test_the_matrix_has_every_case_of_the_issue() -> None:
     ]
 
 
-def test_cases_are_chosen_by_name_in_the_order_of_the_matrix() -> None:
-    assert [case.name for case in chosen(["read-only", "task-crash"])] == ["task-crash", "read-only"]
-    assert chosen(None) == CASES
+def test_cases_are_choose_cases_by_name_in_the_order_of_the_matrix() -> None:
+    assert [case.name for case in choose_cases(["read-only", "task-crash"])] == ["task-crash", "read-only"]
+    assert choose_cases(None) == CASES
 
 
 def test_a_case_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(UsageError, match="no case 'bash': it has task-crash, bash-crash"):
-        chosen(["bash"])
+    with pytest.raises(UsageError, match="no case 'bash'; choose from task-crash, bash-crash"):
+        choose_cases(["bash"])

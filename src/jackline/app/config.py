@@ -1,9 +1,8 @@
-"""Settings and where each came from: defaults, then the user's file, the project's file, the environment, flags.
+"""Settings and their sources: defaults, then the user's file, the project's file, the environment, flags.
 
-A project's file is written by whoever writes the project, an agent included: it may set how runs are made here, never
-where the home is or which database is used. Which program is started, and limits that are higher than without it, it
-may set only once a person has said `jackline trust`. What is wrong with it is kept, not raised: it must not take away
-the commands that look and that stop.
+Anybody who can write to the project can write its file, an agent included. It may configure runs, but never the home
+or the database. It may choose programs and raise limits only after a person ran `jackline trust`. An invalid project
+file is recorded, not raised: read-only commands and `cancel` must still work.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from jackline.app.keys import Setting
 
 USER_FILE = "config.toml"
-_LONGEST = 1_000_000
-# An agent whose program is named by words: whoever chooses it is one step from choosing the program.
+_FILE_LIMIT = 1_000_000
+# The program of these agents comes from their arguments: choosing the agent is one step from choosing the program.
 NAMED_BY_WORDS = frozenset({"command", "acp"})
 
 
@@ -34,8 +33,8 @@ class Config(NamedTuple):
     sources: Mapping[str, str]
     binaries: Mapping[str, str]
     agents: Mapping[str, Mapping[str, object]] = {}
-    problem: str = ""  # why the project's file was left out; whoever starts work refuses then
-    held: tuple[str, ...] = ()  # what an untrusted project's file says and does not get
+    problem: str = ""  # why the project's file was ignored; no work is started then
+    held: tuple[str, ...] = ()  # settings of an untrusted project that were not applied
 
     def text(self, name: str) -> str:
         """A setting as text."""
@@ -51,7 +50,7 @@ class Config(NamedTuple):
 
 
 class _Layers:
-    """What has been read so far."""
+    """The settings read so far."""
 
     def __init__(self, below: _Layers | None = None) -> None:
         self.values: dict[str, Setting] = dict(below.values) if below else {key.name: key.default for key in KEYS}
@@ -60,7 +59,7 @@ class _Layers:
         self.agents: dict[str, dict[str, object]] = {name: dict(table) for name, table in tables.items()}
         self.held: list[str] = []
 
-    def put(self, name: str, value: object, where: str) -> None:
+    def set(self, name: str, value: object, where: str) -> None:
         self.values[name] = typed(name, value, where)
         self.sources[name] = where
 
@@ -72,26 +71,27 @@ def load(
     *,
     project: bool = True,
 ) -> Config:
-    """Read every layer, the project's only if asked to; the later wins. A value that is wrong names its place."""
+    """Read every layer, the project's only if requested; the later one wins. An invalid value names its source."""
     layers, problem = _Layers(), ""
-    said = {name: value for name, value in (flags or {}).items() if value is not None}
-    _take_file(user_file(environ), layers)
-    home = _home(environ, said, layers)
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    path = user_file(environ)
+    _apply_tables(_read_toml(path), path, layers)
+    home = _find_home(environ, given, layers)
     if project:
-        layers, problem = _with_project(places.project_file(folder), layers, home)
+        layers, problem = _apply_project(places.project_file(folder), layers, home)
     for name in BY_NAME:
         variable = f"JACKLINE_{name.upper()}"
         if environ.get(variable):
-            layers.put(name, environ[variable], variable)
-    for name, value in said.items():
-        layers.put(name, value, f"--{name.replace('_', '-')}")
+            layers.set(name, environ[variable], variable)
+    for name, value in given.items():
+        layers.set(name, value, f"--{name.replace('_', '-')}")
     layers.values["home"] = home
-    binaries = _binaries(environ, layers)
+    binaries = _find_binaries(environ, layers)
     return Config(layers.values, layers.sources, binaries, layers.agents, problem, tuple(layers.held))
 
 
 def beneath_flags(config: Config, layers: Iterable[tuple[str, Mapping[str, Setting]]]) -> Config:
-    """With the settings of a task and a job file: they win over everything but flags, the later over the earlier."""
+    """Add the settings of a task and a job file: they win over everything except flags, the later over the earlier."""
     values, sources = dict(config.values), dict(config.sources)
     for where, named in layers:
         for name in (one for one in named if not config.sources[one].startswith("--")):
@@ -100,18 +100,18 @@ def beneath_flags(config: Config, layers: Iterable[tuple[str, Mapping[str, Setti
 
 
 def user_file(environ: Mapping[str, str]) -> str:
-    """The file of settings that is the user's own."""
+    """The path of the user's own settings."""
     return os.path.join(places.config_folder(environ), USER_FILE)
 
 
-def _home(environ: Mapping[str, str], flags: Mapping[str, Setting], layers: _Layers) -> str:
-    """Known before the project's file is read: whether that is trusted is written down in the home."""
+def _find_home(environ: Mapping[str, str], flags: Mapping[str, Setting], layers: _Layers) -> str:
+    """Find the home before the project's file is read: the home records whether that file is trusted."""
     named = flags.get("home") or environ.get("JACKLINE_HOME") or layers.values["home"]
     return os.path.abspath(os.path.expanduser(str(named or places.state_folder(environ))))
 
 
-def _binaries(environ: Mapping[str, str], layers: _Layers) -> dict[str, str]:
-    """The program of each agent that somebody named; a relative one was meant from where it was written."""
+def _find_binaries(environ: Mapping[str, str], layers: _Layers) -> dict[str, str]:
+    """Find the configured program of each agent; a relative path starts at the file that names it."""
     found = {name: str(table["binary"]) for name, table in layers.agents.items() if "binary" in table}
     for variable, value in environ.items():
         name = variable.removeprefix("JACKLINE_").removesuffix("_BINARY").lower()
@@ -122,51 +122,47 @@ def _binaries(environ: Mapping[str, str], layers: _Layers) -> dict[str, str]:
     return found
 
 
-def _take_file(path: str, layers: _Layers) -> None:
-    _take(_read_toml(path), path, layers)
-
-
-def _take(tables: Mapping[str, Any], path: str, layers: _Layers) -> None:
+def _apply_tables(tables: Mapping[str, Any], path: str, layers: _Layers) -> None:
     for name, value in tables.items():
         if name == "agents":
-            _take_agents(value, path, layers)
+            _apply_agents(value, path, layers)
         elif name in BY_NAME:
-            layers.put(name, value, path)
+            layers.set(name, value, path)
         else:
             known = (*BY_NAME, "agents")
             raise ConfigError(f"{path}: unknown setting '{name}':{nearest(name, known)} known are {', '.join(known)}")
 
 
-def _with_project(path: str, layers: _Layers, home: str) -> tuple[_Layers, str]:
-    """The layers with the project's file, all of it; or without, and what is wrong with it."""
+def _apply_project(path: str, layers: _Layers, home: str) -> tuple[_Layers, str]:
+    """The layers with the whole project file; or without it, and the reason."""
     more = _Layers(layers)
     try:
         tables = _read_toml(path)
         if tables:
-            _take_project(tables, path, more, home)
+            _apply_project_tables(tables, path, more, home)
     except ConfigError as error:
         return layers, str(error)
     return more, ""
 
 
-def _take_project(tables: dict[str, Any], path: str, layers: _Layers, home: str) -> None:
+def _apply_project_tables(tables: dict[str, Any], path: str, layers: _Layers, home: str) -> None:
     from jackline.app.trust import is_trusted
 
     own = next((name for name in tables if name in BY_NAME and not BY_NAME[name].project), None)
     if own is not None:
         raise ConfigError(f"{path}: a project may not set '{own}'; put it into your own {USER_FILE}")
     if not is_trusted(home, os.path.dirname(path)):
-        tables = _tightening(tables, path, layers)
-    _take(tables, path, layers)
+        tables = _drop_untrusted(tables, path, layers)
+    _apply_tables(tables, path, layers)
 
 
-def _tightening(tables: dict[str, Any], path: str, layers: _Layers) -> dict[str, Any]:
-    """What a project that nobody trusts gets of its settings."""
+def _drop_untrusted(tables: dict[str, Any], path: str, layers: _Layers) -> dict[str, Any]:
+    """Keep the settings that an untrusted project may make; record the others."""
     _refuse_programs(tables, path)
     kept = {}
     for name, value in tables.items():
         if name in BY_NAME and BY_NAME[name].program:
-            layers.held.append(f"{path}: {name} names a program, and nobody trusts this project (`jackline trust`)")
+            layers.held.append(f"{path}: {name} names a program, and this project is not trusted (`jackline trust`)")
         elif name in BY_NAME and loosens(name, typed(name, value, path), layers.values[name]):
             layers.held.append(held(path, name, value, layers.values[name]))
         else:
@@ -175,21 +171,21 @@ def _tightening(tables: dict[str, Any], path: str, layers: _Layers) -> dict[str,
 
 
 def held(path: str, name: str, value: Setting, holds: Setting) -> str:
-    """What a person is told about a limit that was not raised."""
-    return f"{path}: {name} stays {shown(holds)}, not {shown(value)}: nobody trusts this project (`jackline trust`)"
+    """The message about a limit that was not raised."""
+    return f"{path}: {name} stays {shown(holds)}, not {shown(value)}: this project is not trusted (`jackline trust`)"
 
 
 def _refuse_programs(tables: Mapping[str, object], path: str) -> None:
-    cure = "and nobody trusts this file as it is now: read it, then `jackline trust`"
+    hint = "and this version of the file is not trusted: read it, then `jackline trust`"
     if "agents" in tables:
-        raise ConfigError(f"{path}: [agents] says which programs are started, {cure}")
+        raise ConfigError(f"{path}: [agents] chooses the programs to start, {hint}")
     for name in ("agent", "fallback", "auto"):
-        words = {one.strip() for one in str(tables.get(name, "")).split(",")}
-        if words & NAMED_BY_WORDS:
-            raise ConfigError(f"{path}: {name} asks for an agent that starts any program, {cure}")
+        names = {one.strip() for one in str(tables.get(name, "")).split(",")}
+        if names & NAMED_BY_WORDS:
+            raise ConfigError(f"{path}: {name} names an agent that starts any program, {hint}")
 
 
-def _take_agents(value: object, path: str, layers: _Layers) -> None:
+def _apply_agents(value: object, path: str, layers: _Layers) -> None:
     from jackline.app.agent_tables import checked
 
     for name, table in checked(value, path).items():
@@ -205,7 +201,7 @@ def _read_toml(path: str) -> dict[str, Any]:
     from jackline.app.texts import regular_text
 
     try:
-        return tomllib.loads(regular_text(path, _LONGEST).replace("\r\n", "\n"))
+        return tomllib.loads(regular_text(path, _FILE_LIMIT).replace("\r\n", "\n"))
     except UsageError as error:
         raise ConfigError(error) from None
     except ValueError as error:

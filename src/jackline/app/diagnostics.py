@@ -1,4 +1,4 @@
-"""jackline's own diagnostics: a rotating log in the home, for the day something goes wrong. Never a person's output."""
+"""jackline's own log: rotating, redacted, in the home. It never prints."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jackline.app.places import LOG
 if TYPE_CHECKING:
     from jackline.domain.secrets import Redactor
 
-_BYTES, _FILES = 2_000_000, 3  # of each log, and how many old ones are kept
+_LOG_BYTES, _OLD_LOGS = 2_000_000, 3
 
 
-class _Redacted(logging.Formatter):
-    """A line of the log, with its traceback, freed of secrets before it is written."""
+class _RedactingFormatter(logging.Formatter):
+    """Removes secrets from every line and traceback before it is written."""
 
     def format(self, record: logging.LogRecord) -> str:
         return self._redactor.redact(super().format(record))
@@ -30,14 +30,14 @@ class _Redacted(logging.Formatter):
 
 
 def note_unexpected(home: str, error: Exception) -> str:
-    """Write down a mistake of jackline itself, with where it happened; gives back the log's path."""
+    """Log an unexpected error of jackline itself with its traceback; returns the path of the log."""
     start(home)
     logging.getLogger("jackline").error("unexpected", exc_info=error)
     return os.path.join(home, LOG)
 
 
 def start(home: str) -> None:
-    """Write the log of this process to the home; calling it again changes nothing."""
+    """Log to the home from now on; calling it again changes nothing."""
     logger = logging.getLogger("jackline")
     if logger.handlers:
         return
@@ -45,21 +45,21 @@ def start(home: str) -> None:
     _rotate(path)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     handler = logging.FileHandler(path, delay=True)
-    handler.setFormatter(_Redacted("%(asctime)s %(process)d %(name)s %(levelname)s %(message)s"))
+    handler.setFormatter(_RedactingFormatter("%(asctime)s %(process)d %(name)s %(levelname)s %(message)s"))
     logger.addHandler(handler)
-    logging.raiseExceptions = False  # a log that cannot be written must not print a traceback at a person
+    logging.raiseExceptions = False  # a log that cannot be written must not print a traceback
     logger.setLevel(logging.INFO)
     logger.propagate = False
 
 
 def _rotate(path: str) -> None:
-    """Once for each process: it is a few lines a run, and the standard library's own rotation costs ten modules."""
+    """Rotate once for each process: a run logs a few lines, and the standard library's handler imports ten modules."""
     try:
-        if os.path.getsize(path) < _BYTES:
+        if os.path.getsize(path) < _LOG_BYTES:
             return
-        for number in range(_FILES, 0, -1):
+        for number in range(_OLD_LOGS, 0, -1):
             older = f"{path}.{number - 1}" if number > 1 else path
             if os.path.exists(older):
                 os.replace(older, f"{path}.{number}")
-    except OSError:  # there is none yet, or another process was quicker
+    except OSError:  # there is no log yet, or another process was faster
         return

@@ -1,6 +1,6 @@
-"""A fork: a new run that goes its own way from a checkpoint of another one, and knows what that one did before.
+"""Forks a run: a new run starts from a checkpoint of another one and knows its earlier calls.
 
-What the parent did up to the checkpoint is never done again; what it did after that is asked about.
+Effects of the parent up to the checkpoint are never repeated; later ones need approval.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.app.home import Home
-    from jackline.domain.records import Checkpoint, Run, Spec
+    from jackline.domain.records import Checkpoint, Run
 
-_MOST_STEPS = 20
+_STEPS_SHOWN = 20
 
 
 def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", run_id: str = "") -> Run:
-    """Write the new run down, ready to be worked on."""
+    """Create the new run, ready to be worked on."""
     if parent.spec.imported:
         raise Refused(f"run {parent.id} was imported from {parent.spec.imported}: it has no frozen policy to fork")
     if parent.spec.unknown:
@@ -42,9 +42,15 @@ def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", 
     if run_id and not ids.is_chosen(run_id):
         raise UsageError(f"'{named(run_id)}' cannot be a run's id: use letters, digits, '.', '_' and '-'")
     known = home.store().checkpoints(parent.id)
-    chosen = _chosen(parent, known, step)
-    spec = _spec(home, parent, chosen, prompt, is_last=chosen is known[-1])
-    # As it was asked for: what is known of the parent may have changed when the same is asked again.
+    chosen = _choose_checkpoint(parent, known, step)
+    last, is_last = _find_last_step(chosen), chosen is known[-1]
+    spec = parent.spec._replace(
+        prompt=prompt or parent.spec.prompt,
+        session="",
+        preface=_build_preface(home, parent, last, is_last=is_last),
+        fork_of=_find_session(home, parent) if is_last else "",
+    )
+    # Only the arguments: the parent's facts may differ when the same fork is requested again.
     request = hashlib.sha256(canonical([parent.id, step, prompt]).encode()).hexdigest()
     new = NewRun(
         id=run_id or fresh_id(),
@@ -52,7 +58,7 @@ def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", 
         spec=spec,
         request=request,
         parent=parent.id,
-        forked_at=_last_step(chosen),
+        forked_at=last,
     )
     if not os.path.isdir(spec.workspace):
         raise Refused(f"{spec.workspace}, where run {parent.id} worked, is gone")
@@ -62,51 +68,42 @@ def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", 
     return run
 
 
-def _chosen(parent: Run, known: Sequence[Checkpoint], step: int | None) -> Checkpoint:
+def _choose_checkpoint(parent: Run, known: Sequence[Checkpoint], step: int | None) -> Checkpoint:
     if not known:
         raise Refused(f"run {parent.id} has no checkpoint yet: start another run")
     if step is None:
         return known[-1]
     found = [one for one in known if one.step == step]
     if not found:
-        steps = sorted({one.step for one in known})[-_MOST_STEPS:]
-        raise UsageError(f"run {parent.id} has no checkpoint at step {step}: it has {', '.join(map(str, steps))}")
+        steps = sorted({one.step for one in known})[-_STEPS_SHOWN:]
+        raise UsageError(f"run {parent.id} has no checkpoint at step {step}: choose from {', '.join(map(str, steps))}")
     return found[-1]
 
 
-def _last_step(checkpoint: Checkpoint) -> int:
-    """The last step whose effects the fork takes over.
+def _find_last_step(checkpoint: Checkpoint) -> int:
+    """The last step whose effects the fork inherits.
 
-    A checkpoint is written when its step begins, and once more when the run ends or waits in it.
+    A checkpoint is written when its step starts, and again when the run ends or waits in it.
     """
     began = json.loads(checkpoint.life).get("state") == RunState.RUNNING
     return checkpoint.step - 1 if began else checkpoint.step
 
 
-def _spec(home: Home, parent: Run, checkpoint: Checkpoint, prompt: str, *, is_last: bool) -> Spec:
-    return parent.spec._replace(
-        prompt=prompt or parent.spec.prompt,
-        session="",
-        preface=_preface(home, parent, _last_step(checkpoint), is_last=is_last),
-        fork_of=_session(home, parent) if is_last else "",
-    )
-
-
-def _preface(home: Home, parent: Run, last: int, *, is_last: bool) -> str:
-    """What the child's agent is told: facts of the parent up to the checkpoint."""
+def _build_preface(home: Home, parent: Run, last: int, *, is_last: bool) -> str:
+    """Facts of the parent up to the checkpoint, for the agent of the fork."""
     store = home.store()
-    # What was allowed there was not allowed here: the child asks for itself.
+    # An approval of the parent does not count for the fork, which asks again.
     calls = [call for call in store.calls(parent.id) if call.step <= last and call.answer != "allow"]
-    made = {call.id for call in calls}
-    receipts = [receipt for receipt in store.receipts(parent.id) if receipt.call_id in made]
+    call_ids = {call.id for call in calls}
+    receipts = [receipt for receipt in store.receipts(parent.id) if receipt.call_id in call_ids]
     commits = store.changes(parent.id).commits if is_last else ()
-    head = f"This goes on from step {last} of run {parent.id}. What follows was recorded by the host; trust it."
+    head = f"This run continues from step {last} of run {parent.id}. The host recorded the following facts; trust them."
     facts = packet(calls, receipts, commits, head=head)
     return "\n\n".join(part for part in (parent.spec.preface, facts) if part)
 
 
-def _session(home: Home, parent: Run) -> str:
-    """The conversation to begin with, where the agent can copy one and it was held on this host."""
+def _find_session(home: Home, parent: Run) -> str:
+    """The session to copy, if the agent can copy one and it is on this host."""
     adapter = agents.load(home.config, parent.spec.agent)
     attempts = home.store().attempts(parent.id)
     is_here = bool(attempts) and attempts[-1].host == clock.host_name()

@@ -1,6 +1,6 @@
-"""A home opened by a program: the small typed API that the command line itself uses.
+"""The `Home`: the small typed API of the library, which the command line uses too.
 
-Reading never creates anything; starting a run makes the home. Nothing heavy is imported until it is needed.
+Reading never creates anything; starting a run creates the home. Nothing heavy is imported before it is needed.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _PAGE = 500
 
 
 def open_home(path: str | None = None, environ: Mapping[str, str] | None = None) -> Home:
-    """Open the home at `path`, or the one that the settings name."""
+    """Open the home at `path`, or the configured one."""
     environ = os.environ if environ is None else environ
     return Home(config_module.load(environ, os.getcwd(), {"home": path}))
 
 
 class Home:
-    """One instance: its settings, its store, its folders. Use it as a context manager, or close it."""
+    """One instance: its settings, store and folders. Use it as a context manager, or close it."""
 
     def __init__(self, config: Config) -> None:
-        """Nothing is opened yet."""
+        """Open nothing yet."""
         self.config = config
         self.path = config.text("home")
-        self.warnings: list[str] = []  # what went wrong beside the point, for whoever talks to a person
-        self.board: Callable[[], None] | None = None  # how a process that lives long tells that something changed
+        self.warnings: list[str] = []  # for the person, about things that did not stop the work
+        self.board: Callable[[], None] | None = None  # a long-lived process is notified of changes through this
         self._store: Store | None = None
 
     def __enter__(self) -> Self:
@@ -57,7 +57,7 @@ class Home:
         self.close()
 
     def close(self) -> None:
-        """Give the store back."""
+        """Close the store."""
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -71,7 +71,7 @@ class Home:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was ever written here; StoreError if that cannot be seen."""
+        """Whether nothing was ever written here; StoreError if that cannot be determined."""
         if "://" in self.database:
             return False
         try:
@@ -87,49 +87,46 @@ class Home:
         if self._store is None:
             if self.is_new and not create:
                 raise NoHome(self.path)
-            if create:  # looking makes nothing
+            if create:  # reading creates nothing
                 self.make()
-            self._store = self._opened(create=create)
+            try:
+                self._store = open_store(self.database, create=create, redactor=make_redactor)
+            except SchemaMissing:
+                if "://" in self.database:
+                    raise
+                # Another process is creating the home at this very moment: it does not exist yet.
+                raise NoHome(self.path) from None
         return self._store
 
-    def _opened(self, *, create: bool) -> Store:
-        try:
-            return open_store(self.database, create=create, redactor=make_redactor)
-        except SchemaMissing:
-            if "://" in self.database:
-                raise
-            # Somebody is making the home at this very moment: it is not there yet.
-            raise NoHome(self.path) from None
-
     def make(self) -> None:
-        """Make the home's folder, unless it is there."""
+        """Create the home's folder if it does not exist."""
         try:
-            for folder in (self.path, os.path.join(self.path, "runs")):  # a mode holds for the last folder only
+            for folder in (self.path, os.path.join(self.path, "runs")):  # the mode applies to the last folder only
                 os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             raise UsageError(f"{self.path} cannot be a home ({error.strerror}): name another one with --home") from None
 
     def refuse_problem(self) -> None:
-        """ConfigError if the project's file cannot be used: no work is started beside what it says."""
+        """ConfigError if the project's file cannot be used: no work is started while it is ignored."""
         if self.config.problem:
             raise ConfigError(self.config.problem)
 
     def again(self) -> Home:
-        """The same home, opened a second time: for a thread that wants a connection of its own."""
+        """Open the same home again: for a thread that needs its own connection."""
         return Home(self.config)
 
     # finding
 
     def find(self, text: str) -> Run:
         """A run by id, unique prefix of an id, or number in the current repository."""
-        run_id = self.find_id(text)  # before the store is opened: a new home has none
+        run_id = self.find_id(text)  # before the store is opened: a new home has no store
         run = self.store().run(run_id)
         if run is None:
             raise NotFound(text, what="run", hint="jackline list --all-repos")
         return run
 
     def find_id(self, text: str) -> str:
-        """The id of a run, found in the same way, also if nothing else of it can be read any more."""
+        """The id of a run, found in the same way, even if the rest of its record cannot be read."""
         rows = [] if self.is_new else self.store().matching_runs(text, self._repository_id())
         if not rows:
             raise NotFound(named(text), what="run", hint="jackline list --all-repos")
@@ -148,7 +145,7 @@ class Home:
         return calls[0]
 
     def find_by_session(self, session: str) -> Run | None:
-        """The run that an agent's session belongs to."""
+        """The run that owns an agent's session."""
         rows = self.list_runs(RunQuery(session=session, limit=1))
         return self.store().run(rows[0].id) if rows else None
 
@@ -177,14 +174,14 @@ class Home:
     # doing
 
     def start(self, request: Request) -> Run:
-        """Write the run down, ready to be worked on; the same --run-id and request give the same run."""
+        """Create the run, ready to be worked on; the same run id and request return the same run."""
         from jackline.app import dashboard, secrecy
         from jackline.app.preflight import refuse_taken, refuse_unready
         from jackline.app.request import new_run
 
         self.refuse_problem()
         new, at = new_run(request, self)
-        if self.is_new or self.store().run(new.id) is None:  # one that has begun has changed its workspace already
+        if self.is_new or self.store().run(new.id) is None:  # a run that has started may have changed its workspace
             refuse_unready(request, new.spec.workspace)
             refuse_taken(self, new.spec)
         run, _ = self.store(create=True).create_run(new, at)
@@ -193,28 +190,27 @@ class Home:
         return run
 
     def work(self, run: Run, on_start: OnStart = lambda _interrupt: None) -> Run:
-        """Carry a run on until it ends or waits for something that is not just a short time."""
+        """Work on a run until it ends, or waits for more than a short time."""
         from jackline.app.worker import work
 
         self.refuse_problem()
         return work(self, run, on_start)
 
     def cancel(self, run: Run) -> Run:
-        """Ask for the end of a run; one whose supervisor is dead is ended here."""
+        """Request the end of a run; a run whose supervisor is dead ends here."""
         from jackline.app.worker import cancel
 
         return cancel(self, run)
 
     def answer(self, run: Run, call: Call, verdict: str) -> tuple[Call, Run]:
-        """A person's word on a call that is in doubt or was asked about."""
+        """Record a person's answer about a call that is in doubt or needs approval."""
         from jackline.app import dashboard
         from jackline.app.inside_run import refuse_inside_run
         from jackline.clock import wall_ms
 
         verdicts = ("happened", "did-not", "retry", "skip", "allow", "deny")
         if verdict not in verdicts:
-            message = f"unknown answer '{verdict}': say one of {', '.join(verdicts)}"
-            raise UsageError(message)
+            raise UsageError(f"unknown answer '{verdict}': use one of {', '.join(verdicts)}")
         refuse_inside_run("answer")
         answered = self.store(create=True).answer(run.id, call.id, verdict, wall_ms())
         dashboard.changed(self)
@@ -227,7 +223,7 @@ class Home:
         return os.path.join(self.path, "runs", run_id)
 
     def load_manifest(self, run: Run) -> Manifest:
-        """The run in the shape of its predecessor's manifest."""
+        """The run as one record, in the shape of agentpair's manifest."""
         from jackline.views.manifest import manifest_of
 
         return manifest_of(self.store(), run)
@@ -239,12 +235,12 @@ class Home:
         return list(entries_of(self.store(), run))
 
     def is_archived(self, run: Run) -> bool:
-        """Whether events of the run were moved into the archive: files written now would say less than before."""
+        """Whether events of the run were archived: files exported now would be incomplete."""
         first = self.store().events(run.id, limit=1)
         return run.event_seq > 0 and (not first or first[0].seq > 1)
 
     def export(self, run: Run) -> str:
-        """Write every projection of the run again; gives back the folder."""
+        """Write every file of the run's folder again; returns the folder."""
         from jackline.views.export import export
 
         named = self.config.sources["database"]

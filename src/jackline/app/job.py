@@ -1,4 +1,7 @@
-"""A job file: everything that one run needs, in TOML or JSON. Read and checked here; it starts nothing."""
+"""Job files, and the request built from flags, a job file and a task: a flag wins over the job, the job over the task.
+
+Job files are TOML or JSON. They are parsed and validated here; nothing is started.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _PATHS = ("workspace", "script")
 
 
 class Job(NamedTuple):
-    """What a job file says; what is empty is left to its task and to the settings."""
+    """The content of a job file; empty fields fall back to its task and the settings."""
 
     text: str = ""
     source: str = ""
@@ -58,68 +61,63 @@ NO_JOB = Job()
 
 
 def load(path: str) -> Job:
-    """The job in a file; a mistake names the file and the word."""
-    text = text_of(path)
-    return parse(text, path)
+    """Read a job file; an error names the file and the field."""
+    return parse(text_of(path), path)
 
 
 def parse(text: str, source: str) -> Job:
-    """The job in a text; paths in it are meant from where the file lies."""
-    words = _read(text, source)
-    for name, value in words.items():
-        _judge(name, value, source)
+    """Parse a job; its paths are relative to the file."""
+    fields = _parse_fields(text, source)
+    for name, value in fields.items():
+        _check_field(name, value, source)
     folder = os.path.dirname(os.path.abspath(source))
-    plain = {name: words[name] for name in (*_TEXTS, *_SWITCHES) if name in words}
-    lists = {name: tuple(words[name]) for name in _LISTS if name in words}
-    paths = {name: os.path.join(folder, os.path.expanduser(words[name])) for name in _PATHS if words.get(name)}
+    plain = {name: fields[name] for name in (*_TEXTS, *_SWITCHES) if name in fields}
+    lists = {name: tuple(fields[name]) for name in _LISTS if name in fields}
+    paths = {name: os.path.join(folder, os.path.expanduser(fields[name])) for name in _PATHS if fields.get(name)}
     return Job(
         text=text,
         source=source,
-        variables={name: _as_text(value) for name, value in words.get("vars", {}).items()},
-        settings=words.get("settings", {}),
-        rules=in_job(text, words.get("rule", []), source),
-        **{**plain, **_agents(lists, plain, source), **paths},
+        variables={name: _format_variable(value) for name, value in fields.get("vars", {}).items()},
+        settings=fields.get("settings", {}),
+        rules=in_job(text, fields.get("rule", []), source),
+        **{**plain, **_split_agents(lists, plain, source), **paths},
     )
 
 
-def _read(text: str, source: str) -> dict[str, Any]:
+def _parse_fields(text: str, source: str) -> dict[str, Any]:
+    import json
+    import tomllib
+
+    plain = text.lstrip("\ufeff")
     try:
-        return _parsed(text)
+        fields: dict[str, Any] = (
+            json.loads(plain) if language(text) == JSON else tomllib.loads(plain.replace("\r\n", "\n"))
+        )
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from None
     except RecursionError:
         raise UsageError(f"{source}: it is nested too deeply") from None
+    return fields
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    if language(text) == JSON:
-        import json
-
-        words: dict[str, Any] = json.loads(text.lstrip("\ufeff"))
-        return words
-    import tomllib
-
-    return tomllib.loads(text.lstrip("\ufeff").replace("\r\n", "\n"))
-
-
-def _judge(name: str, value: object, source: str) -> None:
+def _check_field(name: str, value: object, source: str) -> None:
     where = f"{source}: {name}"
     if name not in _KNOWN:
         hint = " put it into the table [settings]:" if name in SETTINGS else nearest(name, _KNOWN)
-        raise UsageError(f"{source}: unknown word '{name}':{hint} known are {', '.join(_KNOWN)}")
+        raise UsageError(f"{source}: unknown field '{name}':{hint} known are {', '.join(_KNOWN)}")
     if name in _TEXTS and not (isinstance(value, str) and value.strip()):
-        raise UsageError(f"{where} must be text, and not empty")
+        raise UsageError(f"{where} must be non-empty text")
     if name in _LISTS and not (isinstance(value, list) and all(isinstance(one, str) and one for one in value)):
-        raise UsageError(f"{where} must be a list of texts")
+        raise UsageError(f"{where} must be a list of strings")
     if name in _SWITCHES and not isinstance(value, bool):
         raise UsageError(f"{where} must be true or false")
     if name == "mode" and value not in MODES:
         raise UsageError(f"{where} must be {' or '.join(MODES)}, not '{value}'")
     if name in _TABLES:
-        _judge_table(name, value, where)
+        _check_table(name, value, where)
 
 
-def _judge_table(name: str, value: object, where: str) -> None:
+def _check_table(name: str, value: object, where: str) -> None:
     if not isinstance(value, dict):
         raise UsageError(f"{where} must be a table")
     for key, one in value.items():
@@ -127,19 +125,19 @@ def _judge_table(name: str, value: object, where: str) -> None:
             raise UsageError(f"{where}.{key} must be text or a number")
         if name == "settings" and key not in SETTINGS:
             known = any(each.name == key for each in KEYS)
-            hint = " a run may not set it:" if known else nearest(key, SETTINGS)
+            hint = " a run cannot set it:" if known else nearest(key, SETTINGS)
             raise UsageError(f"{where}.{key} is unknown:{hint} known are {', '.join(SETTINGS)}")
 
 
-def _agents(lists: dict[str, tuple[str, ...]], plain: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """`agents` is short for an agent and its fallback."""
+def _split_agents(lists: dict[str, tuple[str, ...]], plain: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Expand `agents`, which is short for an agent and its fallback."""
     if "agents" not in lists:
         return dict(lists)
     if "agent" in plain or "fallback" in lists:
-        raise UsageError(f"{source}: say either 'agents', or 'agent' and 'fallback'")
+        raise UsageError(f"{source}: use either 'agents', or 'agent' and 'fallback'")
     agents = lists.pop("agents")
     return {**lists, "agent": agents[0] if agents else "", "fallback": agents[1:]}
 
 
-def _as_text(value: object) -> str:
+def _format_variable(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""The settings there are: name, default, who may set each, and what counts as a value. Pure: no file is read here."""
+"""The settings: name, default, valid values, and whether a project may set each. Pure: reads no file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Setting = str | int | float
 
-_MOST = 10**12  # more fits no database's integer once it is milliseconds or millionths
+_MAXIMUM = 10**12  # in milliseconds or millionths, more would not fit a database's integer
 
 
 class Key(NamedTuple):
@@ -23,11 +23,11 @@ class Key(NamedTuple):
     help: str
     project: bool = True
     least: float = 0
-    bounds: bool = False  # it bounds what a run may use: a project that nobody trusts can only lower it
-    open_at_zero: bool = False  # 0 is no bound at all, so it is the largest value
-    grows: bool = False  # the larger value is the tighter one
-    choices: tuple[str, ...] = ()  # the words it may be, the tightest first
-    program: bool = False  # it names a program: a project may set it only once a person trusts it
+    bounds: bool = False  # a limit of a run: an untrusted project can only lower it
+    open_at_zero: bool = False  # 0 means no limit, so it is the largest value
+    grows: bool = False  # a larger value is stricter
+    choices: tuple[str, ...] = ()  # valid words, the strictest first
+    program: bool = False  # it names a program: only a trusted project may set it
 
 
 KEYS = (
@@ -35,17 +35,17 @@ KEYS = (
     Key(
         "database",
         "",
-        "a postgresql:// address, or the whole path of a file; empty: SQLite in the home",
+        "a postgresql:// address, or the absolute path of a file; empty: SQLite in the home",
         project=False,
     ),
-    Key("agent", "", "the agent to use; auto: the first of the ranking that is ready"),
-    Key("fallback", "", "agents that take over when it cannot go on, with commas between"),
+    Key("agent", "", "the agent to use; auto: the first ready agent of the ranking"),
+    Key("fallback", "", "agents that take over when it cannot continue, separated by commas"),
     Key("auto", "claude,codex,gemini,qwen,opencode,kilo,ollama", "the ranking for --agent auto"),
     Key("timeout_seconds", 900.0, "how long one turn may take", least=0.1, bounds=True),
-    Key("idle_seconds", 600.0, "how long an agent may print nothing; 0: any time", bounds=True, open_at_zero=True),
+    Key("idle_seconds", 600.0, "how long an agent may print nothing; 0: no limit", bounds=True, open_at_zero=True),
     Key("grace_seconds", 5.0, "time between SIGTERM and SIGKILL", bounds=True),
     Key("lease_seconds", 30.0, "how long a silent supervisor keeps its run", project=False, least=1),
-    Key("retries", 2, "how often a transient failure is tried again", bounds=True),
+    Key("retries", 2, "how often a transient failure is retried", bounds=True),
     Key("retry_seconds", 5.0, "the wait before the first retry; it doubles"),
     Key("max_usd", 20.0, "budget of a run in USD; 0: no limit", bounds=True, open_at_zero=True),
     Key("max_tokens", 0, "budget of a run in tokens; 0: no limit", bounds=True, open_at_zero=True),
@@ -56,20 +56,20 @@ KEYS = (
     Key(
         "approval_timeout",
         0.0,
-        "seconds that a call waits for a person; 0: for ever",
+        "seconds that a call waits for a person; 0: no limit",
         bounds=True,
         open_at_zero=True,
         grows=True,
     ),
-    Key("approval_answer", "deny", "what it gets then: deny or allow", bounds=True, choices=("deny", "allow")),
+    Key("approval_answer", "deny", "the answer after that time: deny or allow", bounds=True, choices=("deny", "allow")),
     Key(
         "strict",
         "false",
-        "after a crash a call of unknown class is in doubt like an effect",
+        "after a crash, treat a call of unknown class as in doubt, like an effect",
         bounds=True,
         choices=("true", "false"),
     ),
-    Key("intake", "", "the project's own command that plans a case: what it prints is kept in the case", program=True),
+    Key("intake", "", "the project's own command that plans a case; its output is stored in the case", program=True),
     Key("case_seconds", 900.0, "how long a command of a case may take", project=False, least=0.1),
     Key("mcp", "auto", "whether an agent gets jackline's own MCP server: auto or off", choices=("off", "auto")),
 )
@@ -77,44 +77,44 @@ BY_NAME = {key.name: key for key in KEYS}
 
 
 def typed(name: str, value: object, where: str) -> Setting:
-    """The value of a setting as what it has to be; a wrong one is an error that names its place."""
+    """Convert a value to the type of its setting; an invalid value is an error that names its source."""
     key = BY_NAME[name]
     kind = type(key.default)
     if key.choices:
-        return _chosen(key, value, where)
+        return _parse_choice(key, value, where)
     if kind is str:
-        return _address(str(value), where) if name == "database" else str(value)
+        return _check_database(str(value), where) if name == "database" else str(value)
     try:
         number = float(str(value))
     except ValueError:
         number = -1.0
-    if isinstance(value, bool) or not key.least <= number <= _MOST or (kind is int and not number.is_integer()):
+    if isinstance(value, bool) or not key.least <= number <= _MAXIMUM or (kind is int and not number.is_integer()):
         wanted = f"a {'whole ' if kind is int else ''}number of at least {key.least:g}"
-        wanted += f" and at most {_MOST}" if number > _MOST else ""
+        wanted += f" and at most {_MAXIMUM}" if number > _MAXIMUM else ""
         raise ConfigError(f"{where}: {name} must be {wanted}, not {value!r}")
     return int(number) if kind is int else number
 
 
 def loosens(name: str, value: Setting, held: Setting) -> bool:
-    """Whether a value lets a run use more than the one that holds now."""
+    """Whether a value lets a run use more than the current one."""
     key = BY_NAME[name]
     return key.bounds and _rank(key, value) > _rank(key, held)
 
 
 def shown(value: Setting) -> str:
-    """A value as people write it: every digit of it, and no point where none is needed."""
+    """Format a value with all its digits, and a decimal point only where it is needed."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A question for somebody who mistyped a word; empty if nothing is near."""
+    """Suggest the nearest known words for a mistyped one; empty if none is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(known), n=3)
     return f" did you mean {' or '.join(near)}?" if near else ""
 
 
-def _chosen(key: Key, value: object, where: str) -> str:
+def _parse_choice(key: Key, value: object, where: str) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if text not in key.choices:
         raise ConfigError(f"{where}: {key.name} must be {' or '.join(key.choices)}, not {value!r}")
@@ -122,17 +122,17 @@ def _chosen(key: Key, value: object, where: str) -> str:
 
 
 def _rank(key: Key, value: Setting) -> float:
-    """How much a value lets a run do."""
+    """How permissive a value is."""
     if key.choices:
         return key.choices.index(str(value))
     number = float(value)
-    most = float("inf") if key.open_at_zero and not number else number
-    return -most if key.grows else most
+    limit = float("inf") if key.open_at_zero and not number else number
+    return -limit if key.grows else limit
 
 
-def _address(value: str, where: str) -> str:
-    """A mistyped address must not become a file of that name: its runs would be kept from everybody else."""
+def _check_database(value: str, where: str) -> str:
+    """Refuse a mistyped address: it must not become a file of that name, which no other host could see."""
     if value and not value.startswith(("postgresql://", "postgres://", "/")):
         # The value is not repeated: it may hold a password.
-        raise ConfigError(f"{where}: database must be a postgresql:// address or the whole path of a SQLite file")
+        raise ConfigError(f"{where}: database must be a postgresql:// address or the absolute path of a SQLite file")
     return value

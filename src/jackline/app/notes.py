@@ -1,6 +1,6 @@
-"""Small notes in the home as JSON (trust.json, agents.json, canaries.json): whole or not at all, for their owner only.
+"""Small JSON files in the home (trust.json, agents.json, canaries.json): written atomically, private to their owner.
 
-A note that cannot be read counts as empty: it holds nothing that could not be said or found out again.
+A file that cannot be read counts as empty: its content can be confirmed or found again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Note = dict[str, dict[str, object]]
 
 
 def read(path: str) -> Note:
-    """The entries of a note."""
+    """Read the entries of a file."""
     try:
         with open(path, "rb") as file:
             found = json.load(file)
@@ -31,7 +31,7 @@ def read(path: str) -> Note:
 
 
 def update(path: str, change: Callable[[Note], Note]) -> None:
-    """Read, change and write; one after the other, so that no word of a second writer is lost."""
+    """Read, change and write under a lock, so that concurrent updates are not lost."""
     try:
         with lock_folder(os.path.dirname(path)):
             data = json.dumps(change(read(path)), indent=1, sort_keys=True).encode()

@@ -1,4 +1,4 @@
-"""Where things lie on this machine: the home's files, a user's folders, the project and repository of a workspace."""
+"""Paths on this machine: the home's files, the user's folders, the project and repository of a workspace."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def database(home: str, configured: str) -> str:
 
 
 def config_folder(environ: Mapping[str, str]) -> str:
-    """What is the user's own: settings, tasks."""
-    return _xdg(environ, "XDG_CONFIG_HOME", ".config")
+    """The folder of the user's own settings and tasks."""
+    return _build_xdg_path(environ, "XDG_CONFIG_HOME", ".config")
 
 
 def cache_folder(environ: Mapping[str, str]) -> str:
-    """Where things are kept that can be had again."""
-    return _xdg(environ, "XDG_CACHE_HOME", ".cache")
+    """The folder of files that can be fetched again."""
+    return _build_xdg_path(environ, "XDG_CACHE_HOME", ".cache")
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
-    """The home, unless another one is named."""
-    return _xdg(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
+    """The default home."""
+    return _build_xdg_path(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
 
 
 def user_home(environ: Mapping[str, str]) -> str:
-    """HOME; where that is empty or not set, what the system knows: never the root of the disk."""
+    """HOME; if it is empty or not set, the home that the system knows. Never the root of the disk."""
     if environ.get("HOME"):
         return environ["HOME"]
     import pwd
@@ -44,10 +44,10 @@ def user_home(environ: Mapping[str, str]) -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
-        raise UsageError("HOME is not set, and the system knows no home of this user: set HOME") from None
+        raise UsageError("HOME is not set, and the system knows no home for this user: set HOME") from None
 
 
-def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
+def _build_xdg_path(environ: Mapping[str, str], variable: str, default: str) -> str:
     return os.path.join(environ.get(variable) or os.path.join(user_home(environ), default), "jackline")
 
 
@@ -64,7 +64,7 @@ def repository_of(workspace: str) -> str:
 
 
 def project_file(folder: str) -> str:
-    """The nearest jackline.toml from the folder upwards, not beyond the repository's root; it may not be there."""
+    """The nearest jackline.toml from the folder upwards, not beyond the repository's root; it may not exist."""
     while True:
         path = os.path.join(folder, PROJECT_FILE)
         parent = os.path.dirname(folder)
@@ -77,5 +77,7 @@ def refuse_links(root: str, path: str) -> None:
     """UsageError if the path, or a folder on the way to it inside the root, is a link: it may lead anywhere."""
     while path != root and len(path) > len(root):
         if os.path.islink(path):
-            raise UsageError(f"{path} is a link, and jackline writes through none: put a file or folder in its place")
+            raise UsageError(
+                f"{path} is a link, and jackline does not write through links: replace it with a file or folder"
+            )
         path = os.path.dirname(path)

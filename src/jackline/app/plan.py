@@ -1,6 +1,6 @@
-"""A dry run: what would be started, with which words, files and limits. No agent gets a prompt, no run is made.
+"""Dry runs: the command line, files and limits of a run. No agent gets a prompt, and no run is created.
 
-The ids of the run and of its session are made when it begins: here they are the words RUN and SESSION.
+A real run gets its id and session id when it starts; here they are the words RUN and SESSION.
 """
 
 from __future__ import annotations
@@ -29,15 +29,13 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.app.keys import Setting
     from jackline.app.request import Request
-    from jackline.domain.adapter import Adapter
-    from jackline.domain.records import Spec
 
 RUN, SESSION, GATE, TOKEN = "RUN", "SESSION", "GATE", "TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The first turn of a run that was not made."""
+    """The first turn of a run that was not created."""
 
     agent: str
     fallback: tuple[str, ...]
@@ -46,81 +44,60 @@ class Planned:
     argv: tuple[str, ...]
     environment: tuple[str, ...]  # names only: values may be secrets
     files: tuple[str, ...]
-    stdin: bool  # whether something is written to its standard input
+    stdin: bool  # whether it reads standard input
     prompt: str
-    model: str = ""  # empty: the agent's own
+    model: str = ""  # empty: the agent's default
     effort: str = ""
     proof: str = ""
     limits: Mapping[str, Setting] = field(default_factory=dict)
-    problem: str = ""  # why the first agent could not be started here
-    stuck: bool = False  # and nobody could take over
+    problem: str = ""  # why the first agent cannot start here
+    stuck: bool = False  # and no fallback could take over
 
 
 def plan(request: Request, home: Home) -> Planned:
-    """What `home.start` and `home.work` would do first."""
+    """Work out what `home.start` and `home.work` would do first."""
     spec = spec_of(request, home)
-    if not request.run_id:  # a run that has begun may have changed its workspace already
+    if not request.run_id:  # a run that has started may have changed its workspace
         refuse_unready(request, spec.workspace)
         refuse_taken(home, spec)
     adapter = agents.load(home.config, spec.agent)
     found = agents.find(home.path, home.config, adapter, os.environ)
-    place = _place(request, home, spec.agent, found.binary or adapter.declaration.binary)
-    asked = build_request(spec, _turn(request, spec, adapter), adapter, place, resumes=_resumes(spec, adapter))
+    run_id = request.run_id or RUN
+    inside_run = {inside.RUN: run_id, inside.HOME: home.path, **inside.acting(spec.agent, os.environ)}
+    context = LaunchContext(
+        folder=os.path.join(home.folder(run_id), "agent"),
+        gate=GATE,
+        token=TOKEN,
+        binary=found.binary or adapter.declaration.binary,
+        environ=os.environ,
+        mcp=build_mcp_server(offered(home.config, os.environ)[0], inside_run),
+    )
+    resumes = bool(spec.session) and adapter.declaration.resumes
+    session = spec.session if resumes else SESSION if adapter.declaration.chooses_session else None
+    turn = Turn(run_id, 1, 1, 1, Role.WORK, spec.agent, session, spec.prompt, 0)
+    asked = build_request(spec, turn, adapter, context, resumes=resumes)
     launch = adapter.launch(asked)
+    database = (inside.DATABASE,) if handed_over(home.config) else ()
+    own_names = (marks.NAME, marks.ATTEMPT, *inside.NAMES, inside.ACTOR, *database, VARIABLE)
+    limits = beneath_flags(home.config, request.settings).values
     return Planned(
         agent=spec.agent,
         fallback=spec.fallback,
         task=spec.task,
         workspace=spec.workspace,
         argv=launch.argv,
-        environment=tuple(sorted({*inherited(os.environ), *_own(home), *asked.environ, *launch.env})),
+        environment=tuple(sorted({*inherited(os.environ), *own_names, *asked.environ, *launch.env})),
         files=tuple(launch.files),
         stdin=launch.stdin is not None,
         prompt=spec.prompt,
         model=asked.model,
         effort=asked.effort,
         proof=spec.proof,
-        limits=_limits(request, home),
+        limits={key.name: limits[key.name] for key in KEYS if key.bounds and not (key.choices or key.grows)},
         problem=found.why,
         stuck=bool(found.why) and not any(_is_usable(home, name) for name in spec.fallback),
     )
 
 
-def _place(request: Request, home: Home, agent: str, binary: str) -> LaunchContext:
-    return LaunchContext(
-        folder=os.path.join(home.folder(request.run_id or RUN), "agent"),
-        gate=GATE,
-        token=TOKEN,
-        binary=binary,
-        environ=os.environ,
-        mcp=build_mcp_server(offered(home.config, os.environ)[0], _inside(request, home, agent)),
-    )
-
-
-def _own(home: Home) -> tuple[str, ...]:
-    """The variables that jackline itself sets."""
-    database = (inside.DATABASE,) if handed_over(home.config) else ()
-    return (marks.NAME, marks.ATTEMPT, *inside.NAMES, inside.ACTOR, *database, VARIABLE)
-
-
-def _inside(request: Request, home: Home, agent: str) -> dict[str, str]:
-    return {inside.RUN: request.run_id or RUN, inside.HOME: home.path, **inside.acting(agent, os.environ)}
-
-
-def _limits(request: Request, home: Home) -> dict[str, Setting]:
-    values = beneath_flags(home.config, request.settings).values
-    return {key.name: values[key.name] for key in KEYS if key.bounds and not (key.choices or key.grows)}
-
-
 def _is_usable(home: Home, name: str) -> bool:
     return not agents.find(home.path, home.config, agents.load(home.config, name), os.environ).why
-
-
-def _turn(request: Request, spec: Spec, adapter: Adapter) -> Turn:
-    fresh = SESSION if adapter.declaration.chooses_session else None
-    session = spec.session if _resumes(spec, adapter) else fresh
-    return Turn(request.run_id or RUN, 1, 1, 1, Role.WORK, spec.agent, session, spec.prompt, 0)
-
-
-def _resumes(spec: Spec, adapter: Adapter) -> bool:
-    return bool(spec.session) and adapter.declaration.resumes

@@ -1,4 +1,4 @@
-"""What must be true of the workspace before a run is written down. It looks, and changes nothing."""
+"""Checks of the session and the workspace before a run is created. They change nothing."""
 
 from __future__ import annotations
 
@@ -17,32 +17,28 @@ if TYPE_CHECKING:
 
 
 def refuse_taken(home: Home, spec: Spec) -> None:
-    """UsageError if the session that shall be adopted cannot be, or belongs to a run that has not ended."""
+    """UsageError if the session cannot be adopted, or belongs to a run that has not ended."""
     if not spec.session:
         return
     if not agents.load(home.config, spec.agent).declaration.resumes:
-        raise UsageError(f"{spec.agent} cannot go on with a session: leave --session out")
+        raise UsageError(f"{spec.agent} cannot continue a session: remove --session")
     for row in home.list_runs(RunQuery(states=tuple(sorted(ACTIVE)), session=spec.session)):
-        if home.store().sessions(row.id).get(spec.agent) == spec.session:  # whoever works on that run now
+        if home.store().sessions(row.id).get(spec.agent) == spec.session:  # whichever agent works on that run now
             raise SessionTaken(spec.session, owner=row.id)
 
 
 def refuse_unready(request: Request, workspace: str) -> None:
     """UsageError if the workspace is not what the request requires."""
-    is_repository = os.path.exists(os.path.join(places.repository_of(workspace), ".git"))
-    if request.requires_commit and not is_repository:
+    if not request.requires_commit and not request.requires_clean:
+        return
+    if not os.path.exists(os.path.join(places.repository_of(workspace), ".git")):
+        required = "a commit" if request.requires_commit else "a clean tree"
         raise UsageError(
-            f"task '{request.task}' requires a commit, and {workspace} is not in a git repository: {_CURE}"
+            f"task '{request.task}' requires {required}, and {workspace} is not in a git repository: "
+            "run `git init` there, or name another --workspace"
         )
     if request.requires_clean:
-        if not is_repository:
-            raise UsageError(
-                f"task '{request.task}' requires a clean tree, and {workspace} is in no repository: {_CURE}"
-            )
         _refuse_dirty(request, workspace)
-
-
-_CURE = "`git init` there, or name another --workspace"
 
 
 def _refuse_dirty(request: Request, workspace: str) -> None:
@@ -51,7 +47,7 @@ def _refuse_dirty(request: Request, workspace: str) -> None:
 
     changed = Git(workspace, inherited(os.environ)).ask("status", "--porcelain", "-z", "--no-renames")
     if changed is None:
-        raise UsageError(f"git cannot say whether {workspace} is clean: try `git status` there")
+        raise UsageError(f"git cannot tell whether {workspace} is clean: try `git status` there")
     first, *others = changed.strip("\0").split("\0")
     if first:
         more = f" and {len(others)} more" if others else ""

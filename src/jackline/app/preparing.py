@@ -1,6 +1,6 @@
-"""What `jackline init` puts into a project: settings to fill in, a folder for tasks, skills, a line in .gitignore.
+"""Prepares a project for `jackline init`: a settings file, a folder for tasks, skills, a line in .gitignore.
 
-It never changes what somebody wrote: what is there stays, and running it again changes nothing.
+Existing content stays as it is, and running it again changes nothing.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 _TASKS = os.path.join(FOLDER, "tasks")
 _IGNORED = ".agents/runs/"
-_SAME = frozenset({b".agents/runs/", b".agents/runs", b"/.agents/runs/", b"/.agents/runs", b".agents/", b".agents"})
-_HEAD = """\
-# Settings of jackline for this project. Every line is optional; what is commented out shows the default.
-# `jackline config` says what counts and where it came from. Limits and timeouts can only be lowered here until a
-# person has said `jackline trust`.
+_IGNORE_LINES = frozenset(
+    {b".agents/runs/", b".agents/runs", b"/.agents/runs/", b"/.agents/runs", b".agents/", b".agents"}
+)
+_SETTINGS_HEAD = """\
+# Settings of jackline for this project. Every line is optional; a commented line shows the default.
+# `jackline config` shows each value and its source. Until a person runs `jackline trust`, limits and timeouts can
+# only be lowered here.
 
 """
-_TAIL = """\
-# Which program is an agent, and how it is started. It counts once a person has said `jackline trust`.
+_SETTINGS_TAIL = """\
+# The program and arguments of an agent. They take effect after a person runs `jackline trust`.
 # [agents.claude]
 # model = ""
 # arguments = []
@@ -37,50 +39,50 @@ _TAIL = """\
 
 
 def prepare(folder: str, *, pointer: bool = False) -> list[Step]:
-    """Put everything there that is missing; a `pointer` in AGENTS.md only if it is wished."""
+    """Create everything that is missing; a `pointer` in AGENTS.md only on request."""
     project = project_of(folder)
     for name in (PROJECT_FILE, _TASKS, ".gitignore", *skills.paths(pointer=pointer)):
         places.refuse_links(project, os.path.join(project, name))
     try:
-        steps = [*_settings(project), *_tasks(project), *_ignore(project), *skills.write(project)]
+        steps = [_write_settings(project), _make_task_folder(project), *_ignore_runs(project), *skills.write(project)]
         return [*steps, skills.point(project)] if pointer else steps
     except OSError as error:
         raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
 
 
-def _settings(project: str) -> Iterator[Step]:
+def _write_settings(project: str) -> Step:
     path = os.path.join(project, PROJECT_FILE)
     wrote = create_file(path, settings_text())
-    yield Step(path, wrote, "settings, all commented out" if wrote else "settings")
+    return Step(path, wrote, "settings, all commented out" if wrote else "settings")
 
 
 def settings_text() -> str:
-    """A settings file with everything that a project may set, commented out."""
-    lines = (f"# {key.help}\n# {key.name} = {_toml(key.default)}\n" for key in KEYS if key.project)
-    return _HEAD + "\n".join(lines) + "\n" + _TAIL
+    """Render a settings file with everything that a project may set, commented out."""
+    lines = (f"# {key.help}\n# {key.name} = {_format_toml(key.default)}\n" for key in KEYS if key.project)
+    return _SETTINGS_HEAD + "\n".join(lines) + "\n" + _SETTINGS_TAIL
 
 
-def _toml(value: object) -> str:
+def _format_toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _tasks(project: str) -> Iterator[Step]:
+def _make_task_folder(project: str) -> Step:
     path = os.path.join(project, _TASKS)
-    there = os.path.isdir(path)
+    existed = os.path.isdir(path)
     os.makedirs(path, exist_ok=True)
-    yield Step(path, wrote=not there, what="a folder for tasks (NAME.md)")
+    return Step(path, wrote=not existed, what="a folder for tasks (NAME.md)")
 
 
-def _ignore(project: str) -> Iterator[Step]:
-    """Only in a repository; what runs leave behind is not to be committed."""
+def _ignore_runs(project: str) -> Iterator[Step]:
+    """Keep the files of runs out of commits; only in a repository."""
     root = places.repository_of(project)
     if not os.path.exists(os.path.join(root, ".git")):
         return
     path = os.path.join(project, ".gitignore")
-    yield Step(path, append_missing(path, _not_ignored), f"{_IGNORED} is left out of commits")
+    yield Step(path, append_missing(path, _build_ignore_line), f"{_IGNORED} is kept out of commits")
 
 
-def _not_ignored(text: bytes) -> bytes:
-    if any(line.strip() in _SAME for line in text.splitlines()):
+def _build_ignore_line(text: bytes) -> bytes:
+    if any(line.strip() in _IGNORE_LINES for line in text.splitlines()):
         return b""
     return (b"" if not text or text.endswith(b"\n") else b"\n") + f"{_IGNORED}\n".encode()

@@ -1,4 +1,4 @@
-"""Finding tasks: the project's own, then the user's, then those that come with jackline. It starts nothing."""
+"""Finds and creates task files: the project's own, then the user's, then the built-in ones. Starts nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import places
-from jackline.app.keys import KEYS
+from jackline.app.keys import KEYS, nearest
 from jackline.app.texts import named, regular_text
 from jackline.domain import ids
 from jackline.domain.task import BUILT_IN as SHIPPED
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 PROJECT_FOLDER = os.path.join(".agents", "tasks")
 BUILT_IN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tasks")
-_END = ".md"
-_LONGEST = 1024 * 1024
-# What a project may set, a task may: both are written by whoever writes the project.
+_SUFFIX = ".md"
+_FILE_LIMIT = 1024 * 1024
+# A task may set what a project may: the same people write both.
 SETTINGS = tuple(key.name for key in KEYS if key.project and (key.choices or not isinstance(key.default, str)))
 
 
 class Listed(NamedTuple):
-    """One task that can be asked for, or a file that should be one."""
+    """An available task, or an invalid task file."""
 
     name: str
     origin: str  # project, user or built in
@@ -38,50 +38,57 @@ class Listed(NamedTuple):
 
 
 def find(name: str, folder: str, environ: Mapping[str, str]) -> Task:
-    """The task of that name; the project's own before the user's before the built-in one."""
-    origin, path = next(_files(name, folder, environ), ("", ""))
-    if not path:
-        raise UsageError(_unknown(name, folder, environ))
-    return _read(name, origin, path)
+    """Find a task by name; the project's own comes before the user's, which comes before the built-in one."""
+    origin, path = next(_find_files(name, folder, environ), ("", ""))
+    if path:
+        return _read_task(name, origin, path)
+    known = dict.fromkeys(one for _, place in _list_folders(folder, environ) for one in _list_names(place))
+    raise UsageError(
+        f"no task is called '{named(name)}':{nearest(name, known)} "
+        "`jackline tasks list` lists them, `jackline tasks new` creates one"
+    )
 
 
 def hidden_by(task: Task, folder: str, environ: Mapping[str, str]) -> str:
-    """The user's or built-in file that a project's task of the same name stands before, if there is one."""
-    others = (path for origin, path in _files(task.name, folder, environ) if origin != PROJECT)
+    """The user's or built-in file that a project's task of the same name hides, if there is one."""
+    others = (path for origin, path in _find_files(task.name, folder, environ) if origin != PROJECT)
     return next(others, "") if task.origin == PROJECT else ""
 
 
-def _files(name: str, folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Every file of that name, the nearest first; also one that cannot be read, because it was meant."""
-    for origin, place in _places(folder, environ) if ids.is_chosen(name) else ():
-        path = os.path.join(place, name + _END)
+def _find_files(name: str, folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Every file of that name, the nearest first; an unreadable one counts, because it was meant."""
+    for origin, place in _list_folders(folder, environ) if ids.is_chosen(name) else ():
+        path = os.path.join(place, name + _SUFFIX)
         if os.path.lexists(path):
             yield origin, path
 
 
 def every(folder: str, environ: Mapping[str, str]) -> list[Listed]:
-    """All tasks by name, each where it is found first; one that cannot be read says why."""
+    """List all tasks by name, each from its first location; an invalid one with the reason."""
     found: dict[str, Listed] = {}
-    for origin, place in _places(folder, environ):
-        for name in _names(place):
+    for origin, place in _list_folders(folder, environ):
+        for name in _list_names(place):
             if name not in found:
-                found[name] = _listed(name, origin, os.path.join(place, name + _END))
+                found[name] = _read_listed(name, origin, os.path.join(place, name + _SUFFIX))
     return [found[name] for name in sorted(found)]
 
 
 def new(name: str, description: str, folder: str) -> str:
-    """Write a task into the project to begin with; gives back its path. One that is there is left alone."""
+    """Write a template into the project and return its path; an existing task is not touched."""
     if not ids.is_chosen(name):
         raise UsageError(f"'{named(name)}' cannot be a task's name: use up to 64 letters, digits, '.', '_' and '-'")
+    import json
+
     root = places.repository_of(folder)
-    path = os.path.join(root, PROJECT_FOLDER, name + _END)
+    path = os.path.join(root, PROJECT_FOLDER, name + _SUFFIX)
     places.refuse_links(root, path)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "x", encoding="utf-8") as file:
-            file.write(_TEMPLATE.replace("DESCRIPTION", _quoted(description or "What this task is for")))
+            quoted = json.dumps(" ".join((description or "What this task is for").split()), ensure_ascii=False)
+            file.write(_TEMPLATE.replace("DESCRIPTION", quoted))
     except FileExistsError:
-        raise UsageError(f"{path} exists already: edit it, or choose another name") from None
+        raise UsageError(f"{path} already exists: edit it, or choose another name") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
     return path
@@ -96,19 +103,13 @@ description: DESCRIPTION
 requires_commit: false
 # var.name: its default
 ---
-You work in {workspace}. Say here what is to be done, and how it is known to be done.
+You work in {workspace}. Describe here what to do, and how to tell that it is done.
 """
 
 
-def _quoted(text: str) -> str:
-    import json
-
-    return json.dumps(" ".join(text.split()), ensure_ascii=False)
-
-
-def _places(folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _list_folders(folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     here, root = os.path.realpath(folder), places.repository_of(folder)
-    while True:  # outside a repository the folder itself is looked at, and nothing above it
+    while True:  # outside a repository only the folder itself counts
         yield PROJECT, os.path.join(here, PROJECT_FOLDER)
         if here == root:
             break
@@ -117,38 +118,24 @@ def _places(folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]
     yield SHIPPED, BUILT_IN
 
 
-def _names(place: str) -> list[str]:
+def _list_names(place: str) -> list[str]:
     try:
         files = sorted(os.listdir(place))
     except OSError:
         return []
-    return [name[: -len(_END)] for name in files if name.endswith(_END) and ids.is_chosen(name[: -len(_END)])]
+    return [name[: -len(_SUFFIX)] for name in files if name.endswith(_SUFFIX) and ids.is_chosen(name[: -len(_SUFFIX)])]
 
 
-def _listed(name: str, origin: str, path: str) -> Listed:
+def _read_listed(name: str, origin: str, path: str) -> Listed:
     try:
-        return Listed(name, origin, path, _read(name, origin, path))
+        return Listed(name, origin, path, _read_task(name, origin, path))
     except UsageError as error:
         return Listed(name, origin, path, None, str(error))
 
 
-def _read(name: str, origin: str, path: str) -> Task:
+def _read_task(name: str, origin: str, path: str) -> Task:
     if origin == PROJECT:
-        _refuse_outside(path, path.removesuffix(os.path.join(os.sep, PROJECT_FOLDER, name + _END)) or os.sep)
-    return parse(name, regular_text(path, _LONGEST), path, SETTINGS)._replace(origin=origin)
-
-
-def _refuse_outside(path: str, folder: str) -> None:
-    root = places.repository_of(folder)
-    if not os.path.realpath(path).startswith(os.path.join(root, "")):
-        raise UsageError(f"{path} leads out of the project by a link: put the task itself there")
-
-
-def _unknown(name: str, folder: str, environ: Mapping[str, str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, [name for _, place in _places(folder, environ) for name in _names(place)], n=3)
-    question = f" did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
-    return (
-        f"no task is called '{named(name)}':{question} `jackline tasks list` shows them, `jackline tasks new` makes one"
-    )
+        folder = path.removesuffix(os.path.join(os.sep, PROJECT_FOLDER, name + _SUFFIX)) or os.sep
+        if not os.path.realpath(path).startswith(os.path.join(places.repository_of(folder), "")):
+            raise UsageError(f"{path} leads out of the project by a link: put the task itself there")
+    return parse(name, regular_text(path, _FILE_LIMIT), path, SETTINGS)._replace(origin=origin)

@@ -1,4 +1,4 @@
-"""Who acts, and inside which run: read from the environment alone. It decides nothing about what they may do."""
+"""The acting person or agent, and the run around this process. Refuses inside a run what only a person may do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUN = "JACKLINE_RUN"  # set for everything that an agent of a run starts
 
 
 def actor(environ: Mapping[str, str]) -> str:
-    """Whose name stands in events and on claims; UsageError if nobody can be called so."""
+    """The name in events and on claims; UsageError if it is not a valid name."""
     name = environ.get(ACTOR)
     if not name:
         return user_name()
@@ -28,7 +28,7 @@ def actor(environ: Mapping[str, str]) -> str:
 
 
 def user_name() -> str:
-    """The user of this process, as the system knows them: nobody can claim another's cases by a variable."""
+    """The user of this process according to the system: no variable can claim another user's cases."""
     import pwd
 
     try:
@@ -38,17 +38,17 @@ def user_name() -> str:
 
 
 def run_id(environ: Mapping[str, str]) -> str | None:
-    """The run inside which this process was started."""
+    """The id of the run that started this process."""
     return environ.get(RUN) or None
 
 
 def known_run(home: Home, environ: Mapping[str, str]) -> str | None:
-    """The same; Refused if this home does not know it: what is written here would belong to nothing."""
+    """The same; Refused if this home does not have that run: records written here would belong to nothing."""
     run = run_id(environ)
     if run is None or (not home.is_new and home.store().run(run) is not None):
         return run
     from jackline.app.texts import named
     from jackline.errors import Refused
 
-    cure = f"unset {RUN} to work outside of it, or name its home (--home) and database (JACKLINE_DATABASE)"
-    raise Refused(f"{RUN} names run {named(run)}, which {home.path} does not know: {cure}")
+    hint = f"unset {RUN} to work outside of it, or name its home (--home) and database (JACKLINE_DATABASE)"
+    raise Refused(f"{RUN} names run {named(run)}, which {home.path} does not know: {hint}")

@@ -8,7 +8,7 @@ from jackline.domain.events import Event, Fact, place
 from jackline.domain.records import Lease, Notice, Run
 from jackline.domain.states import RunState
 from jackline.errors import Fenced, NotFound
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, stored_dict
 from jackline.store import rows
 from jackline.store.driver import Row, Statements, Values, clean
 
@@ -100,7 +100,7 @@ def append(statements: Statements, stream: str, after: Chain, facts: Iterable[Fa
 
 def write_event(statements: Statements, event: Event) -> None:
     """Write one event."""
-    statements.run("add_event", event._asdict())
+    statements.run("add_event", stored_dict(event))
 
 
 def lease_values(lease: Lease) -> dict[str, object]:

@@ -13,6 +13,7 @@ from jackline.domain.states import CallClass, CallState, Decision
 from jackline.domain.transitions import TransitionRefused, next_call
 from jackline.errors import NotFound, Refused
 from jackline.faults import reach
+from jackline.named import stored_dict
 from jackline.store import blobs, call_history, ledger_events, redacting, rows
 from jackline.store.base import Base, Head, fenced_head, lease_values, write_event
 from jackline.store.blobs import Text
@@ -156,7 +157,7 @@ def next_state(call_id: str, state: CallState, change: str) -> CallState:
 def write_receipt(statements: Statements, call: Call, external_id: str, origin: str, at: int) -> Receipt | bool:
     """The receipt of an effect; False if its key has one already, which the event then tells."""
     receipt = Receipt(call.id, call.run_id, call.key, call.target, call.rule, call.output, external_id, origin, at)
-    return receipt if statements.run("add_receipt", receipt._asdict()) else False
+    return receipt if statements.run("add_receipt", stored_dict(receipt)) else False
 
 
 def build_outcome(call: Call, before: CallState, *, cut_off: bool = False) -> dict[str, object]:

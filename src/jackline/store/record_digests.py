@@ -11,6 +11,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import Fact, canonical
+from jackline.named import stored_dict
 from jackline.store import rows
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def digest_calls(calls: Iterable[Call]) -> dict[str, str]:
 
 def digest_receipt(receipt: Receipt) -> dict[str, str]:
     """The digest of a receipt's row."""
-    return {name_receipt(receipt.call_id): digest_row(receipt._asdict(), RECEIPT_COLUMNS)}
+    return {name_receipt(receipt.call_id): digest_row(stored_dict(receipt), RECEIPT_COLUMNS)}
 
 
 def name_call(call_id: str) -> str:

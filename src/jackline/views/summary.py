@@ -17,7 +17,7 @@ from jackline.domain.states import RunState, WaitReason, exit_code
 from jackline.domain.tally import NO_CALLS, Tally, completion
 from jackline.domain.turns import lost_sessions, run_cost
 from jackline.formatting import format_rfc3339, make_readable, to_datetime, to_usd
-from jackline.named import stored_as
+from jackline.named import stored_as, stored_dict
 from jackline.store.state_contract import CaseQuery
 from jackline.views import record_json
 
@@ -144,7 +144,7 @@ def fold(
         attempts=len(attempts),
         turns=len(turns),
         iterations=life.iteration,
-        **tally._asdict(),
+        **stored_dict(tally),
         lost_sessions=tuple(lost_sessions(turns)),
         imported=spec.imported or None,
         open_cases=tuple(case.id for case in cases),

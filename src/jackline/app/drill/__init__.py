@@ -1,1 +1,1 @@
-"""The drill: agents and supervisors killed on purpose, in every way that is known, and a judgement of what is left."""
+"""Scenarios that kill agents and supervisors on purpose: the drill, and the demo as two narrated cases of it."""

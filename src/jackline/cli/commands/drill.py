@@ -1,7 +1,8 @@
-"""`jackline drill`: agents and supervisors are killed on purpose in every known way; a table says what held."""
+"""`jackline drill`: kills agents and supervisors in every known way, and prints a table of the results."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from jackline.cli.interrupt import interruptible
@@ -9,7 +10,7 @@ from jackline.cli.interrupt import interruptible
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from jackline.app.drill.playing import Player
+    from jackline.app.drill.players import CasePlayer
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
@@ -19,42 +20,45 @@ NEEDS_PROJECT = False
 
 def configure(parser: Parser) -> None:
     parser.add_argument("--agent", metavar="NAME", default="scripted", help="scripted (default) or claude")
-    parser.add_argument("--case", metavar="NAME", action="append", help="only this case; may be given several times")
-    parser.add_argument("--keep", metavar="DIR", help="where to leave the evidence (default: a temporary folder)")
+    parser.add_argument("--case", metavar="NAME", action="append", help="only this case; may be repeated")
+    parser.add_argument("--keep", metavar="DIR", help="where to keep the evidence (default: a temporary folder)")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.app.drill import cases, drill, table
+    from jackline.app.drill import cases, verdicts
+    from jackline.app.drill.case_runner import require_linux, run_case
+    from jackline.app.drill.sandbox import make_folder, open_sandbox
     from jackline.cli.output import columns
 
-    drill.require_linux()
-    chosen = cases.chosen(args.case)
-    player = _player(args.agent, home)
-    folder = drill.new_folder(args.keep)
-    verdicts = []
+    require_linux()
+    chosen = cases.choose_cases(args.case)
+    player = _load_player(args.agent, home)
+    folder = make_folder(args.keep, "drill")
+    results = []
     try:
         with interruptible():
             for case in chosen:
                 out.note(f"{case.name}: {case.story}")
-                verdicts.append(drill.play_case(case, player, folder))
+                with open_sandbox(os.path.join(folder, case.name)) as sandbox:
+                    results.append(run_case(case, player, sandbox))
                 if out.json:
-                    out.json_line(table.record(verdicts[-1], player.name))
+                    out.json_line(verdicts.build_record(results[-1], player.name))
     except KeyboardInterrupt:
-        out.note(f"{table.summary(verdicts)} until now; the evidence is in {folder}")
+        out.note(f"{verdicts.summarize(results)} so far; the evidence is in {folder}")
         raise
     if out.json:
-        out.json_line(table.total(verdicts, player.name, folder))
+        out.json_line(verdicts.build_total(results, player.name, folder))
     else:
-        out.table(columns(table.TITLES), [table.row(one) for one in verdicts])
-        out.line(f"{table.summary(verdicts)}; the evidence is in {folder}")
-    return 0 if table.all_passed(verdicts) else 1
+        out.table(columns(verdicts.TABLE_TITLES), [verdicts.build_row(one) for one in results])
+        out.line(f"{verdicts.summarize(results)}; the evidence is in {folder}")
+    return 0 if verdicts.all_passed(results) else 1
 
 
-def _player(name: str, home: Home) -> Player:
-    if name == "scripted":
-        from jackline.app.drill.scripted import Scripted
+def _load_player(name: str, home: Home) -> CasePlayer:
+    from jackline.app.drill.players import ScriptedPlayer
 
-        return Scripted()
-    from jackline.app.drill.claude import claude
+    if name == ScriptedPlayer.name:
+        return ScriptedPlayer()
+    from jackline.app.drill.model_player import DRILL_AGENTS, load_player
 
-    return claude(name, home)
+    return load_player(name, home, "drill", DRILL_AGENTS)

@@ -1,4 +1,4 @@
-"""The demo's outside world: a little program of its own that appends a message to an outbox file. Knows no jackline.
+"""The outside world of the crash tests: a small program that appends a message to an outbox file.
 
 usage: outbox.py send FILE TO TEXT     append the message, print its id
        outbox.py probe FILE            read a call as JSON on stdin: exit 0 if its message is there, 1 if not
@@ -11,12 +11,12 @@ import sys
 
 
 def message_id(to: str, text: str) -> str:
-    """Name a message by what it says to whom."""
+    """Derive the id of a message from its recipient and text."""
     return "msg-" + hashlib.sha256(f"{to}\n{text}".encode()).hexdigest()[:10]
 
 
 def send(path: str, to: str, text: str) -> int:
-    """Append one line and make sure that it is on disk."""
+    """Append one line and sync it to disk."""
     line = json.dumps({"id": message_id(to, text), "to": to, "text": text}) + "\n"
     with open(path, "a", encoding="utf-8") as file:
         file.write(line)
@@ -27,7 +27,7 @@ def send(path: str, to: str, text: str) -> int:
 
 
 def probe(path: str) -> int:
-    """Look whether the message of a call was sent."""
+    """Check whether the message of a call was sent."""
     wanted = json.load(sys.stdin)["input"]
     wanted_id = message_id(wanted["to"], wanted["text"])
     try:
