@@ -186,9 +186,9 @@ def _refuse_unfitting(home: Home, new: NewItem, value: object, folder: str | Non
     """UsageError if the payload does not fit its kind; an item that is there already is not judged again."""
     from jackline.app import work_schemas
 
-    path = work_schemas.path_of(home.path, os.getcwd() if folder is None else folder, new.kind)
+    path = work_schemas.find_schema(home.path, os.getcwd() if folder is None else folder, new.kind)
     if path is not None and (home.is_new or home.store(create=True).item(new.id) is None):
-        work_schemas.refuse_unfitting(path, value)
+        work_schemas.refuse_invalid(path, value)
 
 
 def _store(home: Home, item_id: str) -> Store:
