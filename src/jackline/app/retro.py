@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.app import dashboard
 from jackline.clock import wall_ms
 from jackline.domain.events import canonical
-from jackline.domain.retro import keeping, plots, proposals, text, week
+from jackline.domain.retro import keeping, proposals, text, week
 from jackline.domain.retro.report import Report, fold
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import answer_command
@@ -37,7 +37,6 @@ class Written(NamedTuple):
     """What was made of a week."""
 
     path: str
-    plots: tuple[str, ...]
     report: Report
     asked: tuple[Asked, ...]
     kept: str = ""  # the file that is a person's now, and was left as it is
@@ -97,13 +96,9 @@ def _write(home: Home, report: Report, asked: tuple[Asked, ...]) -> Written:
     folder, name = os.path.join(home.path, FOLDER), report.week.name
     home.make()
     make_private_folder(folder)
-    drawn = plots.plots(report)
-    files = {kind: f"{name}-{kind}.svg" for kind in drawn}
-    for kind, file in files.items():
-        write_file(os.path.join(folder, file), drawn[kind].encode("utf-8", "replace"))
-    generated = text.generated(report, files, asked)
+    generated = text.generated(report, asked)
     path, kept = _place(os.path.join(folder, name), f"Retro {name}", generated)
-    return Written(path, tuple(os.path.join(folder, file) for file in files.values()), report, asked, kept)
+    return Written(path, report, asked, kept)
 
 
 def _place(stem: str, title: str, generated: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
 
-_ACTIONS = {"weekly": "write the retro of a week, with plots, and put what it proposes into the queue"}
+_ACTIONS = {"weekly": "write the retro of a week, and enqueue its proposals"}
 
 
 def configure(parser: Parser) -> None:
@@ -45,7 +45,6 @@ def _record(written: Written) -> dict[str, object]:
     return {
         "week": report.week.name,
         "path": written.path,
-        "plots": list(written.plots),
         "kept": written.kept or None,
         "start_at": format_iso(report.week.start),
         "until_at": format_iso(report.until),

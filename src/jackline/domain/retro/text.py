@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from jackline.domain.retro import spans
+from jackline.domain.retro import plots, spans
 from jackline.domain.retro.report import Report
 from jackline.domain.states import WorkStatus
 from jackline.formatting import (
@@ -34,14 +34,14 @@ class Asked(NamedTuple):
     is_new: bool = False
 
 
-def generated(report: Report, plots: Mapping[str, str], asked: Sequence[Asked]) -> str:
-    """The part of the file that jackline writes; `plots` are the names of the files by what they show."""
+def generated(report: Report, asked: Sequence[Asked]) -> str:
+    """The part of the file that jackline writes."""
     parts = (
         _head(report),
         _proposals(report, asked),
-        _success(report, plots),
-        _cost(report, plots),
-        _time(report, plots),
+        _success(report),
+        _cost(report),
+        _time(report),
         _limits(report),
         _failures(report),
         _learnings(report),
@@ -76,8 +76,8 @@ def _proposals(report: Report, asked: Sequence[Asked]) -> Iterator[str]:
     yield ""
 
 
-def _success(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
-    yield from ("## Success by agent and task", "", *_plot(plots, "success"))
+def _success(report: Report) -> Iterator[str]:
+    yield from ("## Success by agent and task", "", *plots.plot_success(report))
     rows = [
         [
             format_code(one.agent),
@@ -95,10 +95,10 @@ def _success(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
     yield from _table("agent|task|succeeded|of them proved|failed|cancelled|success|cost|tokens", rows)
 
 
-def _cost(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
+def _cost(report: Report) -> Iterator[str]:
     total = sum(one.usd_micros for one in report.spending)
     told = format_usd(total) if total or not report.spending else "unknown"
-    yield from (f"## Cost: {told}", "", *_plot(plots, "cost"))
+    yield from (f"## Cost: {told}", "", *plots.plot_cost(report))
     agents = sorted({one.agent for one in report.spending})
     rows = [[day, *(_spent(report, day, agent) for agent in agents)] for day in report.week.days] if agents else []
     yield from _table("|".join(("day", *(format_code(agent).replace("|", "/") for agent in agents))), rows)
@@ -108,9 +108,9 @@ def _spent(report: Report, day: str, agent: str) -> str:
     return format_cost(sum(one.usd_micros for one in report.spending if (one.day, one.agent) == (day, agent)))
 
 
-def _time(report: Report, plots: Mapping[str, str]) -> Iterator[str]:
+def _time(report: Report) -> Iterator[str]:
     times = report.times
-    yield from ("## Where time went", "", *_plot(plots, "time"))
+    yield from ("## Where time went", "", *plots.plot_time(report))
     rows = [
         ["running", "-", "-", format_duration(times.running)],
         ["queued", "somebody to take it up", "-", format_duration(times.queued)],
@@ -156,10 +156,6 @@ def _proofs(report: Report) -> Iterator[str]:
         [format_code(one.command), one.why, ", ".join(format_code(run) for run in one.runs[:8])] for one in report.flaky
     ]
     yield from _table("command|why|runs", rows)
-
-
-def _plot(plots: Mapping[str, str], name: str) -> list[str]:
-    return [f"![{name}]({plots[name]})", ""] if name in plots else []
 
 
 def _table(titles: str, rows: list[list[str]]) -> list[str]:
