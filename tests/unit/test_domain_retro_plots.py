@@ -5,6 +5,7 @@ from __future__ import annotations
 from jackline.domain.reporting import Spending
 from jackline.domain.retro import plots
 from jackline.domain.retro.report import Read, fold
+from jackline.formatting import measure_width
 from tests.unit.test_domain_dashboard import EVIL
 from tests.unit.test_domain_retro import FULL, NOW, W46, finished
 
@@ -55,7 +56,7 @@ def test_many_agents_become_few() -> None:
 def test_wide_letters_keep_the_bars_aligned() -> None:
     runs = [finished("failed", agent="\u4ed5\u4e8b" * 30), finished("failed", agent="a")]
     first, second = (line for line in plots.plot_success(fold(W46, Read(runs=runs), NOW))[:2])
-    assert plots.measure_width(first.partition("▓")[0]) == plots.measure_width(second.partition("▓")[0])
+    assert measure_width(first.partition("▓")[0]) == measure_width(second.partition("▓")[0])
 
 
 def test_a_small_part_beside_a_large_one_is_shown() -> None:

@@ -32,13 +32,13 @@ def append(
     """Write an event into the journal, or into the stream of a work item."""
     import os
 
-    from jackline.app import dashboard, who
+    from jackline.app import who
 
     actor = actor or who.actor(os.environ)
-    if wrong := journal.wrong_kind(kind) or journal.wrong_actor(actor) or journal.wrong_payload(payload):
+    if wrong := journal.wrong_kind(kind) or who.find_actor_problem(actor) or journal.wrong_payload(payload):
         raise UsageError(wrong)
     event = home.store(create=True).append_event(Fact(kind, payload), clock.wall_ms(), actor, item)
-    dashboard.changed(home)
+    home.notify_change()
     return event
 
 

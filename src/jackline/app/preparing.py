@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import places, skills
+from jackline.app import places
 from jackline.app.keys import KEYS
 from jackline.app.places import PROJECT_FILE
-from jackline.app.skills import Step
+from jackline.app.skills import InitStep, list_skill_paths, write_pointer, write_skills
 from jackline.app.trust import FOLDER, project_of
 from jackline.errors import UsageError
 from jackline.files import append_missing, create_file
@@ -36,22 +36,22 @@ _TAIL = """\
 """
 
 
-def prepare(folder: str, *, pointer: bool = False) -> list[Step]:
+def prepare(folder: str, *, pointer: bool = False) -> list[InitStep]:
     """Put everything there that is missing; a `pointer` in AGENTS.md only if it is wished."""
     project = project_of(folder)
-    for name in (PROJECT_FILE, _TASKS, ".gitignore", *skills.paths(pointer=pointer)):
+    for name in (PROJECT_FILE, _TASKS, ".gitignore", *list_skill_paths(pointer=pointer)):
         places.refuse_links(project, os.path.join(project, name))
     try:
-        steps = [*_settings(project), *_tasks(project), *_ignore(project), *skills.write(project)]
-        return [*steps, skills.point(project)] if pointer else steps
+        steps = [*_settings(project), *_tasks(project), *_ignore(project), *write_skills(project)]
+        return [*steps, write_pointer(project)] if pointer else steps
     except OSError as error:
         raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
 
 
-def _settings(project: str) -> Iterator[Step]:
+def _settings(project: str) -> Iterator[InitStep]:
     path = os.path.join(project, PROJECT_FILE)
     wrote = create_file(path, settings_text())
-    yield Step(path, wrote, "settings, all commented out" if wrote else "settings")
+    yield InitStep(path, wrote, "settings, all commented out" if wrote else "settings")
 
 
 def settings_text() -> str:
@@ -64,20 +64,20 @@ def _toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _tasks(project: str) -> Iterator[Step]:
+def _tasks(project: str) -> Iterator[InitStep]:
     path = os.path.join(project, _TASKS)
     there = os.path.isdir(path)
     os.makedirs(path, exist_ok=True)
-    yield Step(path, wrote=not there, what="a folder for tasks (NAME.md)")
+    yield InitStep(path, wrote=not there, what="a folder for tasks (NAME.md)")
 
 
-def _ignore(project: str) -> Iterator[Step]:
+def _ignore(project: str) -> Iterator[InitStep]:
     """Only in a repository; what runs leave behind is not to be committed."""
     root = places.repository_of(project)
     if not os.path.exists(os.path.join(root, ".git")):
         return
     path = os.path.join(project, ".gitignore")
-    yield Step(path, append_missing(path, _not_ignored), f"{_IGNORED} is left out of commits")
+    yield InitStep(path, append_missing(path, _not_ignored), f"{_IGNORED} is left out of commits")
 
 
 def _not_ignored(text: bytes) -> bytes:

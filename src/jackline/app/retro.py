@@ -20,6 +20,8 @@ from jackline.store.state_contract import NewItem
 from jackline.views import retro
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jackline.app.home import Home
     from jackline.domain.retro.proposals import Proposal
     from jackline.domain.retro.text import Asked
@@ -50,9 +52,26 @@ def weekly(home: Home, name: str | None = None) -> Written:
     report = fold(chosen, retro.read(store, chosen), now)
     asked = tuple(_asked(home, store, chosen, one, now) for one in proposals.proposals(report))
     if any(one.is_new for one in asked):
-        dashboard.changed(home)
-    with dashboard.written_by(f"retro weekly --week {chosen.name}"):
+        home.notify_change()
+    with dashboard.name_failed_command(f"retro weekly --week {chosen.name}"):
         return _write(home, report, asked)
+
+
+def list_leftovers(home: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The folder of the retros in a home, and the files in it that a person has not edited."""
+    folder = os.path.join(home, FOLDER)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) and not os.path.islink(folder) else []
+    paths = [os.path.join(folder, name) for name in names]
+    files = [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+    yield folder, "retros", tuple(path for path in files if _is_untouched(path))
+
+
+def _is_untouched(path: str) -> bool:
+    week = os.path.basename(path).removesuffix(".md").removesuffix(".new")
+    try:
+        return keeping.is_untouched(f"Retro {week}", _old(path) or "")
+    except Refused:
+        return False
 
 
 def _chosen(name: str | None, now: int) -> Week:
@@ -79,7 +98,7 @@ def _asked(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> A
             item = store.item(item_id)
     if item is None:
         raise NoItem(one.slug)
-    program, words, _ = dashboard.said_of(home)
+    program, words, _ = dashboard.describe_invocation(home)
     command = format_command(*program, *answer_command(item.id), *words)
     return text.Asked(item.id, item.question or one.question, str(item.status), item.answer, command, is_new)
 

@@ -15,8 +15,8 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAMES = ("jackline", "pre-land-review", "commit")
-POINTER = "AGENTS.md"
+SKILL_NAMES = ("jackline", "pre-land-review", "commit")
+POINTER_FILE = "AGENTS.md"
 BEGIN, END = "<!-- jackline: begin -->", "<!-- jackline: end -->"
 _TEXTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "skills")
 _POINTED = f"""\
@@ -30,7 +30,7 @@ Substantial tasks keep a case with `jackline case`, small ones do not. Read the 
 """
 
 
-class Step(NamedTuple):
+class InitStep(NamedTuple):
     """One thing that was to be there; `wrote` is false if it was already."""
 
     path: str
@@ -38,34 +38,34 @@ class Step(NamedTuple):
     what: str
 
 
-def paths(*, pointer: bool) -> tuple[str, ...]:
+def list_skill_paths(*, pointer: bool) -> tuple[str, ...]:
     """Where everything goes, seen from the project's folder."""
-    return (*(path_of(name) for name in NAMES), *((POINTER,) if pointer else ()))
+    return (*(build_skill_path(name) for name in SKILL_NAMES), *((POINTER_FILE,) if pointer else ()))
 
 
-def path_of(name: str) -> str:
+def build_skill_path(name: str) -> str:
     """Where a skill lies."""
     return os.path.join(FOLDER, "skills", name, "SKILL.md")
 
 
-def text_of(name: str) -> str:
+def read_skill(name: str) -> str:
     """What a skill says."""
     with open(os.path.join(_TEXTS, f"{name}.md"), encoding="utf-8") as file:
         return file.read()
 
 
-def write(project: str) -> Iterator[Step]:
+def write_skills(project: str) -> Iterator[InitStep]:
     """Write the skills that are missing."""
-    for name in NAMES:
-        path = os.path.join(project, path_of(name))
+    for name in SKILL_NAMES:
+        path = os.path.join(project, build_skill_path(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        yield Step(path, create_file(path, text_of(name)), f"the skill {name}")
+        yield InitStep(path, create_file(path, read_skill(name)), f"the skill {name}")
 
 
-def point(project: str) -> Step:
+def write_pointer(project: str) -> InitStep:
     """Add the pointer to AGENTS.md, unless it is there."""
-    path = os.path.join(project, POINTER)
-    return Step(path, append_missing(path, _lacking), "a pointer to the skills")
+    path = os.path.join(project, POINTER_FILE)
+    return InitStep(path, append_missing(path, _lacking), "a pointer to the skills")
 
 
 def _lacking(text: bytes) -> bytes:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from jackline.app import dashboard, notes, places, trust, versions
+from jackline import extensions
+from jackline.app import notes, places, trust, versions
 from jackline.app.agents_cache import cache_parts, folder_of_cache
 from jackline.app.config import user_file
 from jackline.domain import ids
@@ -29,12 +29,10 @@ if TYPE_CHECKING:
 
 _FOLDERS = ("runs", "logs", "archive", "retros", "imported")
 _LOG_FILES = (places.LOG, *(f"{places.LOG}.{number}" for number in (1, 2, 3)))
-_DASHBOARD_FILES = (dashboard.NAME, dashboard.LOCK, f"{dashboard.LOCK}.next")
 _NOTE_FILES = {trust.TRUST: "digest", versions.CACHE: "version", versions.CANARIES: "version"}  # a field of each entry
 _EMPTY_NOTE_BYTES = 4
 _BESIDE_DATABASE = ("-wal", "-shm", "-journal", ".gate")
 _ARCHIVE_SUFFIX = ".jsonl.gz"
-_PLOT = re.compile(r"[0-9]{4}-W[0-9]{2}-[a-z]+\.svg")
 _READ_LIMIT = 1_000_000
 
 
@@ -109,16 +107,17 @@ def _scan(home: Home, environ: Mapping[str, str]) -> Iterator[tuple[str, str, It
 
 
 def _scan_home(home: Home) -> Iterator[tuple[str, str, Iterable[str]]]:
-    runs, logs, archive, retros, imported = (os.path.join(home.path, name) for name in _FOLDERS)
+    runs, logs, archive, _, imported = (os.path.join(home.path, name) for name in _FOLDERS)
     known = _KnownIds(home)
     yield runs, "runs", (path for path in _list_folder(runs) if _is_run(path, known))
     yield logs, "links to runs", (path for path in _list_logs(logs) if _is_link_to_run(path))
     yield archive, "archive", (path for path in _list_folder(archive) if _is_archive(path))
-    yield retros, "retros", (path for path in _list_folder(retros) if _is_retro(path))
+    for places_of_feature in extensions.call_hook("home_leftovers", home.path):
+        yield from places_of_feature
     # The originals of imported cases that could not be read completely.
     cases = (path for path in _list_folder(imported) if _is_folder(path) and known.has_case(os.path.basename(path)))
     yield imported, "imported files", cases
-    for name in (*_LOG_FILES, *_NOTE_FILES, *_DASHBOARD_FILES):
+    for name in (*_LOG_FILES, *_NOTE_FILES):
         path = os.path.join(home.path, name)
         yield path, "home", (path,) if _is_file(path) and (name not in _NOTE_FILES or _is_note(path, name)) else ()
 
@@ -210,15 +209,6 @@ def _is_archive(path: str) -> bool:
     except (OSError, EOFError, ValueError, TypeError, RecursionError, zlib.error):
         return False
     return stream == os.path.basename(path).removesuffix(_ARCHIVE_SUFFIX)
-
-
-def _is_retro(path: str) -> bool:
-    """A plot, or a text that nobody has edited."""
-    from jackline.domain.retro.keeping import is_untouched
-
-    name = os.path.basename(path)
-    week = name.removesuffix(".md").removesuffix(".new")
-    return _is_file(path) and bool(_PLOT.fullmatch(name) or is_untouched(f"Retro {week}", _read_start(path)))
 
 
 def _is_note(path: str, name: str) -> bool:

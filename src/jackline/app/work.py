@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.app.json_texts import LONGEST, value_of
 from jackline.app.texts import named
-from jackline.domain import journal
 from jackline.domain.events import canonical
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS, Hold
@@ -208,7 +207,7 @@ def _who(given: str) -> str:
     from jackline.app import who
 
     name = given or who.actor(os.environ)
-    if wrong := journal.wrong_actor(name):
+    if wrong := who.find_actor_problem(name):
         raise UsageError(wrong)
     return name
 
@@ -236,7 +235,5 @@ def _noted(notes: str | None) -> str | None:
 
 
 def _changed(home: Home) -> None:
-    from jackline.app import dashboard
-
     if not home.is_new:
-        dashboard.changed(home)
+        home.notify_change()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
-from jackline.app import agents, dashboard, diagnostics
+from jackline.app import agents, diagnostics
 from jackline.app.handing import handed_over
 from jackline.app.offering import offered
 from jackline.domain.states import RunState, WaitReason
@@ -33,7 +33,7 @@ def settings_of(home: Home) -> Settings:
         host=clock.host_name(),
         lease_ms=round(home.config.number("lease_seconds") * 1000),
         meanwhile=_get_ready,
-        changed=partial(dashboard.changed, home),
+        changed=home.notify_change,
         database=handed_over(home.config),
         server=server,
         server_missing=missing,
@@ -52,7 +52,7 @@ def work(home: Home, run: Run, on_start: OnStart) -> Run:
     home.make()
     diagnostics.start(home.path)
     home.store(create=True)
-    with dashboard.live(home):
+    with home.update_in_background():
         return _work(home, run, on_start)
 
 
@@ -60,7 +60,7 @@ def _work(home: Home, run: Run, on_start: OnStart) -> Run:
     store, settings = home.store(), settings_of(home)
     while True:
         run = supervise(store, run, partial(agents.load, home.config), settings, on_start)
-        dashboard.changed(home)
+        home.notify_change()
         _export(home, run)
         faults.reach("views.written")
         if run.life.reason is not WaitReason.RETRY or not _wait(run, on_start):
@@ -91,7 +91,7 @@ def cancel(home: Home, run: Run) -> Run:
         run = _end_dead(home, run)
     if run.life.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
         _export(home, run)
-    dashboard.changed(home)
+    home.notify_change()
     return run
 
 

@@ -37,7 +37,7 @@ class Desk:
 
     def typed(self, *words: str) -> str:
         """A command as it can be typed anywhere: who reads it has not our environment."""
-        program, more, _ = dashboard.said_of(self._home)
+        program, more, _ = dashboard.describe_invocation(self._home)
         return format_command(*program, *words, *more)
 
     @contextmanager

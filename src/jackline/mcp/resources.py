@@ -28,11 +28,11 @@ def register(server: Server, desk: Desk) -> None:
     @server.resource("jackline://dashboard", name="dashboard", mime_type="text/markdown")
     def dashboard() -> str:
         """What is running, what waits for a person and with which command, what failed, the queue, the spending."""
-        from jackline.app.dashboard import read
+        from jackline.app.dashboard import read_dashboard
         from jackline.domain.dashboard import to_markdown
 
         with desk.open() as home:
-            return to_markdown(read(home))
+            return to_markdown(read_dashboard(home))
 
     @server.resource("jackline://runs/{id}/timeline", name="run timeline", mime_type="text/plain")
     def run_timeline(id: str) -> str:

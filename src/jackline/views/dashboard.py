@@ -35,8 +35,8 @@ _ASKED = ("needs approval: answer with one of", ("allow", "deny"))
 _CUT_OFF = ("was interrupted, and the agent has not repeated it: go on, or first answer", ("skip",))
 
 
-def read(store: Store, now: int) -> Dashboard:
-    """Everything as it stands."""
+def collect_dashboard(store: Store, now: int) -> Dashboard:
+    """Read every part of the dashboard."""
     failed = store.runs_failed(now - now % DAY_MS - DAY_MS, _MOST)
     return Dashboard(
         at=now,

@@ -17,10 +17,8 @@ _CURE = "the case itself is safe; `jackline case files` writes them again"
 
 def follow(home: Home, case_id: str) -> None:
     """Bring everything that shows a case behind it; what cannot be written is a warning, because the case is safe."""
-    from jackline.app import dashboard
-
     refresh(home, case_id)
-    dashboard.changed(home)
+    home.notify_change()
 
 
 def refresh(home: Home, case_id: str) -> None:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import places, who
-from jackline.domain.case import place_of
+from jackline.domain.case import CaseStatus, place_of
 from jackline.domain.repository import repository_id
 from jackline.errors import Ambiguous, CaseRefused, NoCase
 from jackline.named import NamedTuple
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.domain.case import Case
+    from jackline.store.contract import Store
     from jackline.store.state_contract import CaseQuery
 
 LIST = "jackline case list"
@@ -79,6 +80,13 @@ def current(home: Home, at: Here | None = None) -> Case:
 def chosen(home: Home, case_id: str | None = None, at: Here | None = None) -> Case:
     """The case that is named, else the active one; a name that came out empty (`--case "$ID"`) names none."""
     return current(home, at) if case_id is None else find(home, case_id)
+
+
+def list_open_ids(store: Store, run_id: str) -> list[str]:
+    """The open cases of a run, newest first."""
+    from jackline.store.state_contract import CaseQuery
+
+    return [case.id for case in store.cases(CaseQuery(run_id=run_id, status=CaseStatus.OPEN))]
 
 
 def listed(home: Home, query: CaseQuery) -> list[Case]:

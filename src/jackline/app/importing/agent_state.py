@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from jackline.app import who
 from jackline.app.importing import files, values
 from jackline.app.importing.databases import Asked, Cells, Database, reading
 from jackline.app.importing.files import Unreadable
@@ -165,4 +166,4 @@ def _event(database: Database, row: int, cells: Cells, troubles: Troubles) -> Im
     if journal.wrong_kind(kind):  # jackline's own words mean what jackline wrote
         data["type"] = values.text(kind, 200)
         kind = _UNKNOWN_TYPE
-    return ImportedEvent(at, kind, values.name(cells["actor"], _NOBODY, journal.LONGEST_ACTOR), data)
+    return ImportedEvent(at, kind, values.name(cells["actor"], _NOBODY, who.LONGEST_ACTOR), data)

@@ -126,9 +126,7 @@ class _Importer:
     def finish(self) -> None:
         """Bring what shows the state behind it."""
         if self._changed and not self._dry_run:
-            from jackline.app import dashboard
-
-            dashboard.changed(self._home)
+            self._home.notify_change()
 
     def _store(self) -> Store | None:
         """None where nothing was ever written, and nothing shall be."""

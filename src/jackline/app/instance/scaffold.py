@@ -54,7 +54,10 @@ def scaffold(folder: str, names: Names, environ: Mapping[str, str], *, strict: b
     made = _make(folder)
     with Home(config_module.load(environ, folder, {"home": folder}, project=False)) as home:
         parts = [Part("", folder, made), _database(folder, names), *_files(folder, names)]
-        return Laid(parts, _other_database(home) or _dashboard(home))
+        if warnings := _other_database(home):
+            return Laid(parts, warnings)
+        home.notify_change()
+        return Laid(parts, home.warnings)
 
 
 def _make(folder: str) -> bool:
@@ -99,13 +102,6 @@ def _files(folder: str, names: Names) -> Iterator[Part]:
             yield Part(name, path, create_file(path, layout.text_of(name, folder, names), _FILE))
         except OSError as error:
             raise _not_written(path, error) from None
-
-
-def _dashboard(home: Home) -> list[str]:
-    from jackline.app import dashboard
-
-    dashboard.changed(home)
-    return home.warnings
 
 
 def _other_database(home: Home) -> list[str]:

@@ -22,7 +22,7 @@ def configure(parser: Parser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     reads = out.json or args.shown
-    path, board = dashboard.show(home) if reads else dashboard.write(home)
+    path, board = dashboard.show_dashboard(home) if reads else dashboard.write_dashboard(home)
     if out.json:
         out.json_line({"path": path, **values(board)})
     elif args.shown:

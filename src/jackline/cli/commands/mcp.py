@@ -30,9 +30,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if args.port is not None and not args.http:
         raise UsageError("--port is for --http: over stdin and stdout there is no port")
     _refuse_without_sdk()
-    from jackline.app import dashboard
-
-    with dashboard.live(home, seldom=True):
+    with home.update_in_background(seldom=True):
         if args.http:
             return _serve_http(_PORT if args.port is None else args.port, home, out)
         return _serve_stdio(home)
