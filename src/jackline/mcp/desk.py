@@ -1,4 +1,4 @@
-"""Where the tools of one server work: the home, and inside which run. It decides nothing."""
+"""The context of the tools of one server: the home, and the run that it serves. It decides nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
 
 
-class Desk:
-    """One home, for tools that run in threads beside each other."""
+class ToolContext:
+    """One home, for tools that run in parallel threads."""
 
     def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
         self._home = home
@@ -27,24 +27,24 @@ class Desk:
 
     @property
     def path(self) -> str:
-        """Of the home."""
+        """The path of the home."""
         return self._home.path
 
     @property
     def run_id(self) -> str | None:
-        """The run inside which the server was started."""
+        """The run in which the server was started."""
         return who.run_id(self._environ)
 
-    def typed(self, *words: str) -> str:
-        """A command as it can be typed anywhere: who reads it has not our environment."""
+    def format_command(self, *words: str) -> str:
+        """A command that works without the environment of this process."""
         program, more, _ = dashboard.describe_invocation(self._home)
         return format_command(*program, *words, *more)
 
     @contextmanager
     def open(self) -> Iterator[Home]:
-        """The home for one call, with a connection and warnings of its own.
+        """Open the home for one call, with its own connection and warnings.
 
-        Until there is a home, one call waits for the other: a database that is being made cannot be read.
+        Until the home exists, calls run one after another: a database cannot be read while it is created.
         """
         with nullcontext() if self._is_made else self._making, self._home.again() as home:
             home.board = self._home.board
