@@ -1,6 +1,6 @@
-"""The skills that `jackline init` gives to a project's agents, and the pointer to them in AGENTS.md.
+"""Writes the skills of `jackline init` into a project, and a pointer to them into AGENTS.md.
 
-A skill that is there stays as it is, edited or not; of AGENTS.md nothing is changed, only once something is added.
+An existing skill is never changed. AGENTS.md gets one section once; its other content stays unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SKILL_NAMES = ("jackline", "pre-land-review", "commit")
 POINTER_FILE = "AGENTS.md"
 BEGIN, END = "<!-- jackline: begin -->", "<!-- jackline: end -->"
 _TEXTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "skills")
-_POINTED = f"""\
+_POINTER_TEXT = f"""\
 {BEGIN}
 ## Cases, reviews and commits
 
@@ -31,7 +31,7 @@ Substantial tasks keep a case with `jackline case`, small ones do not. Read the 
 
 
 class InitStep(NamedTuple):
-    """One thing that was to be there; `wrote` is false if it was already."""
+    """One file or folder of `init`; `wrote` is false if it already existed."""
 
     path: str
     wrote: bool
@@ -39,23 +39,23 @@ class InitStep(NamedTuple):
 
 
 def list_skill_paths(*, pointer: bool) -> tuple[str, ...]:
-    """Where everything goes, seen from the project's folder."""
+    """The paths of all files, relative to the project."""
     return (*(build_skill_path(name) for name in SKILL_NAMES), *((POINTER_FILE,) if pointer else ()))
 
 
 def build_skill_path(name: str) -> str:
-    """Where a skill lies."""
+    """The path of a skill, relative to the project."""
     return os.path.join(FOLDER, "skills", name, "SKILL.md")
 
 
 def read_skill(name: str) -> str:
-    """What a skill says."""
+    """The text of a skill."""
     with open(os.path.join(_TEXTS, f"{name}.md"), encoding="utf-8") as file:
         return file.read()
 
 
 def write_skills(project: str) -> Iterator[InitStep]:
-    """Write the skills that are missing."""
+    """Write missing skills."""
     for name in SKILL_NAMES:
         path = os.path.join(project, build_skill_path(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -63,17 +63,14 @@ def write_skills(project: str) -> Iterator[InitStep]:
 
 
 def write_pointer(project: str) -> InitStep:
-    """Add the pointer to AGENTS.md, unless it is there."""
+    """Add the pointer to AGENTS.md, unless it has one."""
     path = os.path.join(project, POINTER_FILE)
-    return InitStep(path, append_missing(path, _lacking), "a pointer to the skills")
+    return InitStep(path, append_missing(path, _build_missing_pointer), "a pointer to the skills")
 
 
-def _lacking(text: bytes) -> bytes:
-    return b"" if BEGIN.encode() in text else _gap(text) + _POINTED.encode()
-
-
-def _gap(text: bytes) -> bytes:
-    """An empty line between what is there and what is added."""
-    if not text or text.endswith(b"\n\n"):
+def _build_missing_pointer(text: bytes) -> bytes:
+    """The section to append to AGENTS.md, after an empty line; nothing if it is there."""
+    if BEGIN.encode() in text:
         return b""
-    return b"\n" if text.endswith(b"\n") else b"\n\n"
+    gap = b"" if not text or text.endswith(b"\n\n") else b"\n" if text.endswith(b"\n") else b"\n\n"
+    return gap + _POINTER_TEXT.encode()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jackline.app import dashboard, who
 from jackline.formatting import format_command
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.app.home import Home
+
+LONGEST_VALUE = 2_000  # characters of a value in a list; a tool for one thing returns the whole value
+
+
+def limit_json(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON value in a text; the beginning of a text that is too long for a list."""
+    return json.loads(text) if len(text) <= LONGEST_VALUE else {"cut": text[:LONGEST_VALUE], "characters": len(text)}
 
 
 class ToolContext:

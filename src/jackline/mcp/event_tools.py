@@ -12,7 +12,7 @@ from jackline.domain.journal import EventId
 from jackline.errors import UsageError
 from jackline.formatting import format_iso
 from jackline.mcp import streams
-from jackline.mcp.item import bounded
+from jackline.mcp.desk import limit_json
 from jackline.mcp.kinds import ADDS, READS
 from jackline.store.state_contract import TimelineQuery
 
@@ -110,5 +110,5 @@ def _build_event_answer(event: Event) -> EventAnswer:
         at=format_iso(event.at),
         kind=event.kind,
         actor=event.actor,
-        data=bounded(event.data),
+        data=limit_json(event.data),
     )

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypedDict
 
 from jackline.formatting import format_iso
+from jackline.mcp.desk import LONGEST_VALUE, limit_json
 
 if TYPE_CHECKING:
     from jackline.domain.work import WorkItem
-
-_LONGEST = 2_000  # characters of a value in a list; work_get returns the whole value
 
 
 class ItemAnswer(TypedDict):
@@ -61,13 +60,8 @@ def item_answer(item: WorkItem) -> ItemAnswer:
 def line_of(item: WorkItem) -> ItemAnswer:
     """An item of a list, with long texts cut."""
     answer = item_answer(item)
-    answer["payload"] = bounded(item.payload)
+    answer["payload"] = limit_json(item.payload)
     for name in ("notes", "question", "answer"):
         text = answer[name]
-        answer[name] = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        answer[name] = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
     return answer
-
-
-def bounded(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON value in a text; the beginning of a text that is too long for a list."""
-    return json.loads(text) if len(text) <= _LONGEST else {"cut": text[:_LONGEST], "characters": len(text)}
