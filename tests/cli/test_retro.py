@@ -189,7 +189,7 @@ def test_a_file_that_is_a_persons_is_left_alone(place: Place, store: Store, wrot
     ended = place.type("retro", "weekly")
     beside = path.with_name(f"{LAST.name}.new.md")
     assert (ended.code, ended.out) == (0, f"{beside}\n")
-    assert f"{path} was edited by a person and stays as it is" in ended.err
+    assert f"{path} was edited and is left unchanged" in ended.err
     assert place.type("retro", "weekly").out == f"{beside}\n"
     beside.write_text("mine, too\n")
     refused = place.type("retro", "weekly")

@@ -75,13 +75,13 @@ def test_a_loop_ends_when_there_is_nothing_left(queue: Place) -> None:
     )
     ended = queue.end_of(queue.execute(["/bin/sh", "-c", program, sys.executable]))
     assert (ended.code, ended.out) == (0, "i0\ni1\ni2\n"), ended
-    assert ended.err == "jackline: there is nothing to claim\n"
-    refused(queue, 4, "there is nothing to claim", "next")
+    assert ended.err == "jackline: nothing to claim\n"
+    refused(queue, 4, "nothing to claim", "next")
 
 
 def test_an_empty_queue_is_told_from_trouble(place: Place) -> None:
     """A loop may end with the one, and must not be silent about the other."""
-    nothing = {"error": "there is nothing to claim", "exit_code": 4}
+    nothing = {"error": "nothing to claim", "exit_code": 4}
     assert place.type("work", "next", "--json").json == nothing
     work(place, "enqueue", "--kind", "mail")
     assert place.type("work", "next", "--kind", "other", "--json").json == nothing
@@ -92,9 +92,9 @@ def test_an_empty_queue_is_told_from_trouble(place: Place) -> None:
 def test_looking_makes_no_home(place: Place) -> None:
     for action in ("list", "pending", "replay"):
         ended = place.type("work", action)
-        assert (ended.code, ended.out, ended.err) == (0, "", "no work item fits\n")
+        assert (ended.code, ended.out, ended.err) == (0, "", "no matching work items\n")
         assert place.type("work", action, "--json").out == ""
-    refused(place, 4, "there is nothing to claim", "next")
+    refused(place, 4, "nothing to claim", "next")
     for words in (
         ("claim", "x"),
         ("get", "x"),
@@ -119,12 +119,12 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         ((), "arguments are required: ACTION"),
         (("take",), "invalid choice: 'take'"),
         (("enqueue",), "arguments are required: --kind"),
-        (("enqueue", "--kind", "k", "--payload", "{"), "the payload is no JSON"),
+        (("enqueue", "--kind", "k", "--payload", "{"), "the payload is not valid JSON"),
         (("enqueue", "--kind", "k", "--payload", "NaN"), "NaN is no number"),
         (("enqueue", "--kind", "k", "--payload", '{"a": [1e400]}'), "has a number that is too large"),
         (("annotate", "a", "--notes-json", "1e999"), "has a number that is too large"),
         (("next", "--lease", "9" * 5_000 + "x"), "is not a valid time"),
-        (("enqueue", "--kind", "k", "--payload", ""), "the payload is no JSON"),
+        (("enqueue", "--kind", "k", "--payload", ""), "the payload is not valid JSON"),
         (("enqueue", "--kind", "k", "--payload", "@missing.json"), "missing.json cannot be read"),
         (("enqueue", "--kind", "k", "--id", "a\nb"), "cannot be the id of a work item"),
         (("enqueue", "--kind", "k", "--id", ""), "'' cannot be the id of a work item"),
@@ -135,23 +135,23 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("enqueue", "--kind", "k", "--priority", "99999999999999999999"), "is not a whole number"),
         (("enqueue", "--kind", "k", "--max-attempts", "0"), "'0' is not a whole number"),
         (("enqueue", "--kind", "k", "--notes", "a", "--notes-json", "1"), "not allowed with argument"),
-        (("enqueue", "--kind", "k", "--notes-json", "nope"), "what --notes-json says is no JSON"),
+        (("enqueue", "--kind", "k", "--notes-json", "nope"), "--notes-json is not valid JSON"),
         (("next", "--lease", "soon"), "--lease 'soon' is not a valid time; use 45s, 15m, 2h or 3d"),
         (("next", "--limit", "3"), "unrecognized arguments: --limit"),
-        (("claim",), "say which item, and only one: jackline work claim ID"),
-        (("claim", "a", "--id", "b"), "say which item, and only one"),
+        (("claim",), "give exactly one item: jackline work claim ID"),
+        (("claim", "a", "--id", "b"), "give exactly one item"),
         (("resolve", "a", "b"), "unrecognized arguments: b"),
         (("resolve", "a", "--status", "pending"), "invalid choice: 'pending'"),
-        (("resolve", "a", "--token", "0"), "'0' is no token: a claim prints one"),
+        (("resolve", "a", "--token", "0"), "'0' is not a token; a claim prints it"),
         (("annotate", "a"), "one of the arguments --notes --notes-json is required"),
-        (("annotate", "a", "--notes-json", "{"), "what --notes-json says is no JSON"),
+        (("annotate", "a", "--notes-json", "{"), "--notes-json is not valid JSON"),
         (("enqueue", "--kind", "k", "--question", ""), "the question is empty"),
         (("enqueue", "--kind", "k", "--question", " "), "the question is empty"),
-        (("next", "--kind", "k", "--kind", ""), "which kind? an empty one has no items"),
+        (("next", "--kind", "k", "--kind", ""), "a kind is empty"),
         (("wait-human", "a"), "arguments are required: --question"),
         (("wait-human", "a", "--question", " "), "the question is empty"),
-        (("answer", "a"), "say which item and what the answer is: jackline work answer ID TEXT"),
-        (("answer", "a", "b", "c"), "say which item and what the answer is"),
+        (("answer", "a"), "give an item and an answer: jackline work answer ID TEXT"),
+        (("answer", "a", "b", "c"), "give an item and an answer"),
         (("answer", "a", " "), "the answer is empty"),
         (("list", "--status", "lost"), "invalid choice: 'lost'"),
         (("list", "--limit", "0"), "'0' is not a whole number"),
@@ -227,7 +227,7 @@ def test_a_person_is_asked_and_answers(queue: Place) -> None:
     token = str(work(queue, "next", "--owner", "agent")["token"])
     ended = queue.type("work", "wait-human", "a", "--owner", "agent", "--token", token, "--question", "left or right?")
     assert (ended.code, ended.out) == (0, "a waits for a person: jackline work answer a 'YOUR ANSWER'\n")
-    refused(queue, 4, "there is nothing to claim", "next")
+    refused(queue, 4, "nothing to claim", "next")
     refused(queue, 1, "a person answers it first", "claim", "a")
     assert "left or right?" in queue.type("work", "list", "--status", "waiting_human").out
     answered = work(queue, "answer", "a", "left")
@@ -303,7 +303,7 @@ def test_pages_follow_each_other(place: Place) -> None:
     refused(place, 1, "no work item has the id 'none'", "list", "--after", "none")
     replayed = place.type("work", "replay", "--limit", "2")
     assert [line.split("\t")[0] for line in replayed.out.splitlines()] == ["i0", "i1"]
-    assert replayed.err == "there are more: a larger --limit shows them\n"
+    assert replayed.err == "there are more: use a larger --limit\n"
 
 
 def test_replay_shows_and_puts_back_what_was_given_up(queue: Place) -> None:

@@ -286,7 +286,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("events_append", {"kind": "run.finished"}, "written by jackline itself"),
     ("events_tail", {"after": "nonsense"}, "nonsense"),
     ("events_tail", {"stream": "moon:1"}, "unknown stream 'moon:1'"),
-    ("events_search", {"text": ""}, "which text?"),
+    ("events_search", {"text": ""}, "the text to search for is empty"),
     ("run_status", {"run": "nobody"}, "no run matches 'nobody'"),
     ("ask_human", {"question": " "}, "the question is empty"),
     ("ask_human", {"question": "x", "wait_seconds": 3_600}, "wait_seconds: Input should be less"),

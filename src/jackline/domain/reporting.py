@@ -1,4 +1,4 @@
-"""What dashboards and retros are made from: short lines of runs, items, events, learnings and costs. Pure data."""
+"""Rows of the reports: runs, work items, events, learnings and spending, in the columns that they show. Pure data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jackline.named import NamedTuple
 
 
 class RunLine(NamedTuple):
-    """A run in the columns that a report shows."""
+    """A run in a report."""
 
     id: str
     number: int
@@ -31,7 +31,7 @@ class RunLine(NamedTuple):
 
 
 class ItemLine(NamedTuple):
-    """A work item in the columns that a report shows."""
+    """A work item in a report."""
 
     id: str
     kind: str
@@ -48,7 +48,7 @@ class ItemLine(NamedTuple):
 
 
 class EventLine(NamedTuple):
-    """An event in the columns that a report shows."""
+    """An event in a report."""
 
     stream: str
     seq: int
@@ -59,7 +59,7 @@ class EventLine(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """A learning of a case; without a path or a reason it came to nothing yet."""
+    """A learning of a case; without a path or a reason it is unresolved."""
 
     case_id: str
     number: int
@@ -72,22 +72,22 @@ class Learning(NamedTuple):
 
     @property
     def id(self) -> str:
-        """L001 of its case."""
+        """Its id in the case, such as L001."""
         return f"L{self.number:03}"
 
     @property
     def resolved(self) -> bool:
-        """Whether it says where it went, or why nowhere; whether git tracks the file only the gate looks."""
+        """Whether it names a file or a reason; only the gate checks that git tracks the file."""
         return bool(self.path or self.reason)
 
     @property
     def has_artifact(self) -> bool:
-        """Whether something in the repository came of it."""
+        """Whether a file in the repository records it."""
         return bool(self.path) and self.action != "none"
 
 
 class Spending(NamedTuple):
-    """What an agent spent on one day (UTC)."""
+    """The spending of an agent on one day (UTC)."""
 
     day: str
     agent: str
