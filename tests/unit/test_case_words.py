@@ -193,7 +193,7 @@ def test_a_handoff_stays_short_and_harmless() -> None:
     text = case_handoff.text_of(TOLD._replace(hypotheses=many, evidence=()))
     assert len(text) < 60_000
     assert "\x1b" not in text
-    assert "… and 440 before them" in text
+    assert "… and 440 earlier ones" in text
     values = case_handoff.to_dict(TOLD._replace(hypotheses=many, unresolved=(*TOLD.unresolved,) * 500))
     assert [len(values[name]) for name in ("hypotheses", "next_steps", "unresolved_learnings")] == [20, 20, 20]
 

@@ -206,7 +206,7 @@ def turn(step: int, agent: str = "claude", failure: str | None = None) -> TurnLi
         ({"a": [check(1, 1), check(2, 0)._replace(attempt=2)]}, {}, ""),  # a person may have mended it in between
         ({"a": [check(1, 1, command=REVIEW), check(2, 0, command=REVIEW)]}, {}, ""),  # it looks at cases, not at trees
         ({"a": [check(1, 1), check(3, 0), check(5, 1)]}, {"a": [turn(2), turn(4)]}, proofs.TO_AND_FRO),
-        ({"a": [check(1, None), check(2, 0)]}, {}, ""),  # killed: no output
+        ({"a": [check(1, None), check(2, 0)]}, {}, ""),  # killed: it said nothing
         ({"a": [check(1, 1), check(2, 0, command="other")]}, {}, ""),
         ({"a": [check(1, 1), check(2, 2)]}, {}, ""),  # failed twice, with different codes
         ({"a": [check(1, 1)], "b": [check(1, 0)]}, {}, ""),  # nobody knows the trees
@@ -349,7 +349,7 @@ def test_a_cost_that_nobody_told_is_not_nothing() -> None:
 def test_archived_events_are_told(ended_in_it: bool) -> None:
     gone = [finished("failed", archived_at=NOW)]
     report = fold(W46, Read(runs=gone) if ended_in_it else Read(alive=gone), NOW)
-    assert "The events of 1 run are in the archive" in text.generated(report, [])
+    assert "The events of 1 run were archived" in text.generated(report, [])
 
 
 # --- what is a person's --------------------------------------------------------------------------------------

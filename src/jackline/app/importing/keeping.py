@@ -1,4 +1,4 @@
-"""The raw files of an imported run, copied into its folder with their secrets covered. It never opens a database."""
+"""Copies the raw files of an imported run into its folder, with secrets redacted. It never opens a database."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _CHUNK = 1 << 18
 
 
 def keep(folder: str, found: FoundRun, secrets: Iterable[str], troubles: Troubles) -> None:
-    """Write them all; a source that cannot be read is told, and the others are kept."""
+    """Write all files of a run; an unreadable source is reported."""
     known = tuple(secrets)
     kept, turns = os.path.join(folder, FOLDER), os.path.join(folder, TURNS)
     keep_files(kept, found.files, known, troubles)
     make_private_folder(turns)
     for raw in found.files:
         if raw.turn and os.path.exists(os.path.join(kept, raw.name)):
-            _name_twice(os.path.join(kept, raw.name), os.path.join(turns, raw.turn))
+            _link_turn(os.path.join(kept, raw.name), os.path.join(turns, raw.turn))
     for name, text in found.said:
         said = (text.encode("utf-8", "replace"),)
-        write_pieces(os.path.join(turns, name), _covered(said, known))
+        write_pieces(os.path.join(turns, name), _redact_chunks(said, known))
 
 
 def keep_files(folder: str, files: Iterable[RawFile], secrets: Iterable[str], troubles: Troubles) -> None:
-    """Copy them into a folder."""
+    """Copy files into a folder."""
     known = tuple(secrets)
     make_private_folder(folder)
     for raw in files:
@@ -47,19 +47,19 @@ def keep_files(folder: str, files: Iterable[RawFile], secrets: Iterable[str], tr
 
 def _keep(path: str, raw: RawFile, secrets: tuple[str, ...], troubles: Troubles) -> None:
     with _opened(raw.source) as source:
-        write_pieces(path, _covered(_chunks(source), secrets))
+        write_pieces(path, _redact_chunks(_chunks(source), secrets))
         if _read(source, 1):
             troubles.add(raw.source, "", f"only its first {MOST_RAW} bytes were kept")
 
 
-def _name_twice(path: str, turn: str) -> None:
-    """No gigabyte need be there twice, where there is such a thing as a second name."""
+def _link_turn(path: str, turn: str) -> None:
+    """Link the copy as the output of a turn, or copy it where links fail."""
     if not link_file(path, turn):
         with _opened(path) as copy:
             write_pieces(turn, _chunks(copy))
 
 
-def _covered(chunks: Iterable[bytes], secrets: tuple[str, ...]) -> Iterator[bytes]:
+def _redact_chunks(chunks: Iterable[bytes], secrets: tuple[str, ...]) -> Iterator[bytes]:
     mask = Mask(secrets)
     for chunk in chunks:
         yield mask.feed(chunk)
@@ -81,7 +81,7 @@ def _opened(path: str) -> IO[bytes]:
 
 
 def _read(source: IO[bytes], most: int) -> bytes:
-    """What cannot be read must not look as if it could not be written."""
+    """Report a failed read as such, not as a failed write."""
     try:
         return source.read(most)
     except OSError as error:
