@@ -342,7 +342,7 @@ def test_a_closed_case_refuses_every_write(place: Place) -> None:
 
 
 def test_reopening(place: Place) -> None:
-    refused(place.type("case", "reopen"), 1, "no closed case of yours")
+    refused(place.type("case", "reopen"), 1, "none of the newest closed cases here is yours")
     case_id = begin(place, "--verify", "true")
     refused(place.type("case", "reopen", case_id), 1, "is open")
     refused(place.type("case", "reopen"), 1, "there is nothing to reopen")
@@ -402,7 +402,7 @@ def test_each_user_has_their_own(place: Place) -> None:
         assert case_place.current(home, bob).id == theirs.id != case_place.current(home, ann).id
         assert writing.switch(home, theirs.id, at=ann).id == theirs.id  # handed over
         assert [event.actor for event in home.store().events(f"case:{theirs.id}")] == ["bob", ann.actor]
-        with pytest.raises(CaseRefused, match="no closed case of yours"):
+        with pytest.raises(CaseRefused, match="none of the newest closed cases here is yours"):
             writing.reopen(home, at=bob._replace(user_name="eve"))
 
 
@@ -416,7 +416,7 @@ def test_inside_a_run_the_case_belongs_to_it(place: Place) -> None:
     assert do(place, "hypothesis", "add", "a", **inside).out == "H001 open\n"
     assert do(place, "status", "--json", **inside).json["id"] == case["id"]
     assert do(place, "status", "--json").json["id"] == outside == active(place)
-    refused(place.type("case", "switch", outside, **inside), 1, f"is not one of run {run_id}")
+    refused(place.type("case", "switch", outside, **inside), 1, f"does not belong to run {run_id}")
     events = place.type("logs", run_id, "--events", "--json").rows
     assert events  # the run's own stream is as it was
     do(place, "close", "--summary", "x", "--force", "it was a test", **inside)
@@ -432,7 +432,7 @@ def test_inside_a_run_no_effect_gets_around_the_gate(place: Place) -> None:
     push = ("git", "push", "--force", "origin", "main")
     refused(place.type("case", "command", "run", "--", *push, **inside), 1, "cannot be run from here (effect")
     closing = ("close", "--summary", "x", "--verification", "true", "--verification", "sh -c 'git push origin main'")
-    refused(place.type("case", *closing, **inside), 1, "where the gate sees it")
+    refused(place.type("case", *closing, **inside), 1, "so that the gate sees it")
     assert do(place, "status", "--json", **inside).json["counts"]["command"] == 0
     assert place.type("case", "command", "run", "--", "true", **inside).code == 0
 

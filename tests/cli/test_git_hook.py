@@ -147,7 +147,7 @@ def test_outside_of_a_repository_it_says_so(place: Place, action: str) -> None:
     place.environ["GIT_CEILING_DIRECTORIES"] = str(place.folder)
     ended = hook(place, action)
     assert (ended.code, is_one_line(ended)) == (2, True), ended
-    assert "in no git repository" in ended.err
+    assert "is not in a git repository" in ended.err
 
 
 def test_a_git_that_cannot_be_asked_is_no_missing_repository(at: Place) -> None:

@@ -205,7 +205,7 @@ def test_a_file_that_is_a_persons_is_left_alone(place: Place, store: Store, wrot
 def test_what_is_no_week(place: Place, store: Store, name: str) -> None:
     ended = place.type("retro", "weekly", "--week", name)
     assert (ended.code, is_one_line(ended)) == (2, True)
-    assert f"is no ISO week: say one such as {LAST.name}" in ended.err
+    assert f"is not an ISO week: use one such as {LAST.name}" in ended.err
 
 
 def test_a_week_in_the_future(place: Place, store: Store) -> None:

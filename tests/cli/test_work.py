@@ -120,7 +120,7 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("take",), "invalid choice: 'take'"),
         (("enqueue",), "arguments are required: --kind"),
         (("enqueue", "--kind", "k", "--payload", "{"), "the payload is not valid JSON"),
-        (("enqueue", "--kind", "k", "--payload", "NaN"), "NaN is no number"),
+        (("enqueue", "--kind", "k", "--payload", "NaN"), "NaN is not a number"),
         (("enqueue", "--kind", "k", "--payload", '{"a": [1e400]}'), "has a number that is too large"),
         (("annotate", "a", "--notes-json", "1e999"), "has a number that is too large"),
         (("next", "--lease", "9" * 5_000 + "x"), "is not a valid time"),
@@ -267,7 +267,7 @@ def test_an_agent_does_not_answer_its_own_question(place: Place, name: str) -> N
 def test_an_agent_does_not_put_away_what_waits_for_a_person(place: Place, name: str, status: str) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "retro.proposal", "--question", "shall we?")
     words = ("resolve", "a", "--status", status)
-    refused(place, 1, "for a person to end", *words, environ={name: "0123456789"})
+    refused(place, 1, "for a person cannot be ended", *words, environ={name: "0123456789"})
     assert work(place, "get", "a")["status"] == "waiting_human"
     assert work(place, *words)["status"] == status
 
@@ -317,7 +317,7 @@ def test_replay_shows_and_puts_back_what_was_given_up(queue: Place) -> None:
     assert old == ["held", "dropped", "waiting"]
     put_back = [(row["id"], row["dead"]) for row in queue.type("work", "replay", "--requeue", "--json").rows]
     assert put_back == [("dropped", True), ("waiting", False)]
-    assert queue.type("work", "get", "dropped").out.count("dead: its attempts are used up") == 1
+    assert queue.type("work", "get", "dropped").out.count("dead: no attempts left") == 1
     assert "failed: dead" in queue.type("work", "list", "--status", "failed").out
 
 
