@@ -258,7 +258,15 @@ def test_an_answer_may_be_said_in_several_ways(place: Place, words: tuple[str, .
 @pytest.mark.parametrize("name", [marks.NAME, "JACKLINE_RUN"])
 def test_an_agent_does_not_answer_its_own_question(place: Place, name: str) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "k", "--question", "may I?")
-    refused(place, 1, "asked from inside a run", "answer", "a", "yes", environ={name: "0123456789"})
+    refused(
+        place,
+        1,
+        "inside a run, a work item that waits for a person cannot be answered",
+        "answer",
+        "a",
+        "yes",
+        environ={name: "0123456789"},
+    )
     assert work(place, "get", "a")["status"] == "waiting_human"
 
 
