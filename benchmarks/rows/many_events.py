@@ -108,7 +108,7 @@ def _inside(prefix: str, instances: list[Instance], *, quick: bool) -> list[Line
         "append beside a work item": lambda home: _append(home, "mail-0000001"),
         "tail 50": lambda home: home.store().timeline(TimelineQuery()),
         "since two hours ago, 50": _since,
-        "the dashboard": dashboard.read,
+        "the dashboard": dashboard.read_dashboard,
     }
     lines = []
     for name, work in works.items():

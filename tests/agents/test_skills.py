@@ -38,7 +38,7 @@ def told(stage: Stage, run_id: str = "first") -> tuple[bool, bool]:
 
 def prepared(play: Play) -> Stage:
     stage = play(Reply(say="good morning"), otherwise=Reply(say="good morning"))
-    assert DESCRIPTION in skills.text_of("jackline")
+    assert DESCRIPTION in skills.read_skill("jackline")
     assert stage.type("init", "--agents-md").code == 0
     assert POINTER in (stage.repository / "AGENTS.md").read_text()
     return stage

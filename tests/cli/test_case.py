@@ -177,7 +177,7 @@ def test_a_command_that_is_not_there_or_never_ends(place: Place) -> None:
     assert place.type("case", "command", "run", "--", "no-such-program", "x").code == 127
     late = place.type("case", "command", "run", "--case-seconds", "0.2", "--json", "--", "sleep", "600")
     assert (late.code, late.json["timed_out"], late.json["status"]) == (11, True, "fail")
-    refused(place.type("case", "command", "run"), 2, "which command?")
+    refused(place.type("case", "command", "run"), 2, "no command given")
 
 
 def test_what_a_command_prints_is_redacted(place: Place) -> None:
@@ -233,13 +233,13 @@ def test_where_a_learning_is_kept_can_be_said_anew(place: Place) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--repo-action", "none"), "needs a --reason"),
+        (("--repo-action", "none"), "needs --reason"),
         (("--repo-action", "none", "--reason", " "), "the reason is empty"),
-        (("--repo-action", "none", "--reason", "x", "--path", "a"), "and no --path"),
-        (("--repo-action", "test"), "needs a --path"),
-        (("--repo-action", "test", "--reason", "x"), "needs a --path"),
-        (("--repo-action", "test", "--path", "../outside.py"), "is no file inside"),
-        (("--repo-action", "test", "--path", "/etc/passwd"), "is no file inside"),
+        (("--repo-action", "none", "--reason", "x", "--path", "a"), "takes no --path"),
+        (("--repo-action", "test"), "needs --path"),
+        (("--repo-action", "test", "--reason", "x"), "needs --path"),
+        (("--repo-action", "test", "--path", "../outside.py"), "is not a file in"),
+        (("--repo-action", "test", "--path", "/etc/passwd"), "is not a file in"),
         (("--repo-action", "tset", "--path", "a"), "invalid choice"),
     ],
 )
@@ -284,7 +284,7 @@ def test_a_failing_verification_closes_nothing_and_is_written_down(place: Place)
 
 def test_what_is_not_met_is_told_before_anything_is_run(place: Place) -> None:
     begin(place)
-    refused(place.type("case", "close", "--summary", "x"), 1, "no verification is named")
+    refused(place.type("case", "close", "--summary", "x"), 1, "no verification command is given")
     do(place, "hypothesis", "add", "the cache")
     words = ("learning", "add", "--kind", "doc-gap", "--summary", "say it", "--repo-action", "docs", "--path", "new.md")
     do(place, *words)
@@ -342,7 +342,7 @@ def test_a_closed_case_refuses_every_write(place: Place) -> None:
 
 
 def test_reopening(place: Place) -> None:
-    refused(place.type("case", "reopen"), 1, "no closed case of yours")
+    refused(place.type("case", "reopen"), 1, "none of the newest closed cases here is yours")
     case_id = begin(place, "--verify", "true")
     refused(place.type("case", "reopen", case_id), 1, "is open")
     refused(place.type("case", "reopen"), 1, "there is nothing to reopen")
@@ -402,7 +402,7 @@ def test_each_user_has_their_own(place: Place) -> None:
         assert case_place.current(home, bob).id == theirs.id != case_place.current(home, ann).id
         assert writing.switch(home, theirs.id, at=ann).id == theirs.id  # handed over
         assert [event.actor for event in home.store().events(f"case:{theirs.id}")] == ["bob", ann.actor]
-        with pytest.raises(CaseRefused, match="no closed case of yours"):
+        with pytest.raises(CaseRefused, match="none of the newest closed cases here is yours"):
             writing.reopen(home, at=bob._replace(user_name="eve"))
 
 
@@ -416,7 +416,7 @@ def test_inside_a_run_the_case_belongs_to_it(place: Place) -> None:
     assert do(place, "hypothesis", "add", "a", **inside).out == "H001 open\n"
     assert do(place, "status", "--json", **inside).json["id"] == case["id"]
     assert do(place, "status", "--json").json["id"] == outside == active(place)
-    refused(place.type("case", "switch", outside, **inside), 1, f"is not one of run {run_id}")
+    refused(place.type("case", "switch", outside, **inside), 1, f"does not belong to run {run_id}")
     events = place.type("logs", run_id, "--events", "--json").rows
     assert events  # the run's own stream is as it was
     do(place, "close", "--summary", "x", "--force", "it was a test", **inside)
@@ -430,9 +430,9 @@ def test_inside_a_run_no_effect_gets_around_the_gate(place: Place) -> None:
     inside: dict[str, Any] = {"environ": {"JACKLINE_RUN": run_id}}
     do(place, "start", "within", **inside)
     push = ("git", "push", "--force", "origin", "main")
-    refused(place.type("case", "command", "run", "--", *push, **inside), 1, "is not run from here (effect")
+    refused(place.type("case", "command", "run", "--", *push, **inside), 1, "cannot be run from here (effect")
     closing = ("close", "--summary", "x", "--verification", "true", "--verification", "sh -c 'git push origin main'")
-    refused(place.type("case", *closing, **inside), 1, "where the gate sees it")
+    refused(place.type("case", *closing, **inside), 1, "so that the gate sees it")
     assert do(place, "status", "--json", **inside).json["counts"]["command"] == 0
     assert place.type("case", "command", "run", "--", "true", **inside).code == 0
 

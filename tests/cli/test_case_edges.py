@@ -139,9 +139,9 @@ def test_a_file_that_git_could_never_find_again_is_refused(at: Place) -> None:
     (Path(os.fsdecode(bytes(at.repository) + b"/bad\xff.md"))).touch()
     refused(at.type(*LEARN, "bad\udcff.md"), 2, "not UTF-8")
     refused(at.type(*LEARN, "docs"), 2, "is a folder: name the file")
-    refused(at.type(*LEARN, "deep/" * 1_000), 2, "is longer than any path can be")
+    refused(at.type(*LEARN, "deep/" * 1_000), 2, "is too long for a path")
     (at.repository / "away").symlink_to(at.folder)
-    refused(at.type(*LEARN, "away/x.md"), 2, "is no file inside")
+    refused(at.type(*LEARN, "away/x.md"), 2, "is not a file in")
 
 
 def test_a_file_behind_a_linked_folder_is_the_one_that_git_knows(at: Place) -> None:
@@ -175,9 +175,9 @@ def test_a_deleted_file_keeps_nothing_and_a_git_that_cannot_say_is_named(at: Pla
     assert lacking["lacks"] == "git cannot say whether it tracks docs/kept.md: `git status` says why"
     held = at.type("case", "hook", "pre-commit")
     assert held.code == 0, "that is no reason to hold a commit"
-    assert "git cannot say which files it tracks" in held.err
+    assert "git cannot list the tracked files" in held.err
     refused(at.type("case", "close", "--summary", "x", "--verification", "true"), 1, "git cannot say")
-    assert do(at, "handoff", "--json").json["dirty_now"] == ["! git could not say what is changed"]
+    assert do(at, "handoff", "--json").json["dirty_now"] == ["! git status failed"]
 
 
 def test_git_is_asked_about_the_case_s_own_repository(at: Place) -> None:
@@ -298,5 +298,5 @@ def test_a_run_that_is_not_named_any_more_is_known_by_its_mark(at: Place, named:
         begin(at, environ=mark)
     push = ("git", "push", "--force", "origin", "main")
     ended = at.type("case", "command", "run", "--", *push, environ=mark)
-    refused(ended, 1, f"inside run {run_id} `git push --force origin main` is not run from here")
+    refused(ended, 1, f"inside run {run_id} `git push --force origin main` cannot be run from here")
     assert at.type("case", "command", "run", "--", "true", environ=mark).code == 0

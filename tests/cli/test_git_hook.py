@@ -125,7 +125,7 @@ def test_one_of_ours_that_got_lines_of_somebody_else_is_theirs(at: Place) -> Non
     text = hook_file(at).read_text()
     for action in ("install", "remove"):
         ended = hook(at, action)
-        assert (ended.code, is_one_line(ended), "is not jackline's alone" in ended.err) == (2, True, True), ended
+        assert (ended.code, is_one_line(ended), "is not only jackline's" in ended.err) == (2, True, True), ended
     assert hook_file(at).read_text() == text
 
 
@@ -147,13 +147,13 @@ def test_outside_of_a_repository_it_says_so(place: Place, action: str) -> None:
     place.environ["GIT_CEILING_DIRECTORIES"] = str(place.folder)
     ended = hook(place, action)
     assert (ended.code, is_one_line(ended)) == (2, True), ended
-    assert "in no git repository" in ended.err
+    assert "is not in a git repository" in ended.err
 
 
 def test_a_git_that_cannot_be_asked_is_no_missing_repository(at: Place) -> None:
     ended = hook(at, "install", environ={"PATH": str(at.folder)})
     assert (ended.code, is_one_line(ended)) == (2, True), ended
-    assert "git does not say where the hooks" in ended.err
+    assert "git cannot find the hooks" in ended.err
 
 
 def test_an_unknown_word_is_refused(at: Place) -> None:

@@ -71,7 +71,7 @@ def test_a_database_whose_writer_died_is_told_and_left(place: Place) -> None:
     assert set(left) == {"state.sqlite", "state.sqlite-journal"}
     ended = take(place, str(path.parent))
     (row,) = of(ended, "unreadable")
-    assert (ended.code, "let that program open it once" in row["reason"]) == (1, True)
+    assert (ended.code, "open it once with its own program" in row["reason"]) == (1, True)
     assert {name: (path.parent / name).read_bytes() for name in os.listdir(path.parent)} == left
     with sqlite3.connect(path) as connection:
         connection.execute("SELECT count(*) FROM work_items").fetchone()

@@ -117,7 +117,7 @@ def test_a_run_without_a_time_is_noted(place: Place) -> None:
     (row,) = of(take(place, str(path)), "noted")
     assert (row["place"], row["reason"]) == ("run r-1", "its created_at is not a time: its updated_at was taken")
     changed(path, "UPDATE runs SET updated_at = '', run_id = 'r-2'")
-    assert of(take(place, str(path)), "noted")[0]["reason"].endswith("nobody knows when it was")
+    assert of(take(place, str(path)), "noted")[0]["reason"].endswith("its time is unknown")
 
 
 # --- times that have not come
@@ -141,7 +141,7 @@ def test_what_lies_in_the_future_is_taken_as_now_and_noted(place: Place) -> None
     everything_in_the_future(base)
     ended = take(place, str(base))
     noted = [row for row in of(ended, "noted") if "given twice" not in row["reason"]]
-    assert [row["reason"] for row in noted] == ["it has times in the future: they were taken as now"] * 6
+    assert [row["reason"] for row in noted] == ["it has times in the future: they were set to now"] * 6
     assert len(of(ended, "imported")) == 6, ended
     with sqlite3.connect(place.home / "state.sqlite") as connection:
         tables = {

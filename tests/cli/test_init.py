@@ -109,8 +109,8 @@ def skill(place: Place, name: str) -> Path:
 
 def test_the_skills_are_written_as_they_are_shipped(place: Place) -> None:
     assert place.type("init").code == 0
-    for name in skills.NAMES:
-        assert skill(place, name).read_text() == skills.text_of(name)
+    for name in skills.SKILL_NAMES:
+        assert skill(place, name).read_text() == skills.read_skill(name)
     assert not (place.repository / "AGENTS.md").exists()
 
 
@@ -127,7 +127,7 @@ def test_many_at_once_write_each_thing_once(place: Place) -> None:
     subprocess.run(["git", "init", "-q"], cwd=place.repository, check=True)
     ends = [place.end_of(one) for one in [place.start("init", "--agents-md") for _ in range(6)]]
     assert [one.code for one in ends] == [0] * 6, ends
-    for name in skills.NAMES:
+    for name in skills.SKILL_NAMES:
         assert sum("wrote" in line for one in ends for line in one.out.splitlines() if f"skill {name}" in line) == 1
     assert (place.repository / "AGENTS.md").read_text().count(skills.BEGIN) == 1
     assert (place.repository / ".gitignore").read_text() == ".agents/runs/\n"

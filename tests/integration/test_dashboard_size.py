@@ -108,7 +108,7 @@ def counted(store: Store) -> tuple[int, Dashboard]:
 
     connection = store.driver._connection  # type: ignore[attr-defined]
     connection.set_progress_handler(count, 100)
-    shown = dashboard.read(store, AT + MINUTE)
+    shown = dashboard.collect_dashboard(store, AT + MINUTE)
     connection.set_progress_handler(None, 0)
     return steps, shown
 

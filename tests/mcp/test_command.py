@@ -38,7 +38,7 @@ def test_without_the_extra_everything_else_works(place: Place) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("mcp", "--port", "80"), "--port is for --http"),
+        (("mcp", "--port", "80"), "--port needs --http"),
         (("mcp", "--http", "--port", "65536"), "is not a port"),
         (("mcp", "--http", "--port", "-1"), "port"),
         (("mcp", "--sse"), "--sse"),

@@ -117,7 +117,7 @@ def test_without_the_token_nothing_is_answered(server: Listening, given: str) ->
     status, body = server.post(Authorization=given)
     assert status == 401
     assert "jackline" not in body
-    assert "token is missing or wrong" in body
+    assert "missing or wrong token" in body
 
 
 @pytest.mark.parametrize(
@@ -163,4 +163,4 @@ def test_a_signal_ends_it_while_a_client_is_there(listen: Listen, number: signal
 def test_a_port_that_is_taken_is_said_in_one_line(server: Listening, place: Place) -> None:
     ended = place.type("mcp", "--http", "--port", str(server.port))
     assert (ended.code, is_one_line(ended)) == (2, True), ended
-    assert "name another one with --port" in ended.err
+    assert "choose another one with --port" in ended.err

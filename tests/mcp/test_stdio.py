@@ -276,7 +276,7 @@ async def _prompt(client: Client, name: str, **arguments: str) -> str:
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("case_start", {}, "request: Field required"),
     ("case_start", {"request": "  "}, "the request is empty"),
-    ("case_start", {"request": "x", "targts": ["y"]}, "takes no 'targts'"),
+    ("case_start", {"request": "x", "targts": ["y"]}, "has no argument 'targts'"),
     ("case_command_add", {"command": "x", "status": "maybe"}, "status: Input should be"),
     ("case_evidence_add", {"text": "seen"}, "no case is active"),
     ("work_get", {"id": "nobody"}, "no work item has the id 'nobody'"),
@@ -285,12 +285,12 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("work_enqueue", {"kind": "review", "payload": [1]}, "payload: Input should be a valid dictionary"),
     ("events_append", {"kind": "run.finished"}, "written by jackline itself"),
     ("events_tail", {"after": "nonsense"}, "nonsense"),
-    ("events_tail", {"stream": "moon:1"}, "there is no stream 'moon:1'"),
-    ("events_search", {"text": ""}, "which text?"),
+    ("events_tail", {"stream": "moon:1"}, "unknown stream 'moon:1'"),
+    ("events_search", {"text": ""}, "the text to search for is empty"),
     ("run_status", {"run": "nobody"}, "no run matches 'nobody'"),
     ("ask_human", {"question": " "}, "the question is empty"),
     ("ask_human", {"question": "x", "wait_seconds": 3_600}, "wait_seconds: Input should be less"),
-    ("no_such_tool", {}, "there is no tool 'no_such_tool'"),
+    ("no_such_tool", {}, "unknown tool 'no_such_tool'"),
 ]
 
 

@@ -17,8 +17,8 @@ from jackline.domain.builtin import tools as builtin_tools
 from jackline.domain.judging import Where, judge
 from jackline.domain.states import CallClass, Decision, Replay, WorkStatus
 from jackline.mcp import entry_tools, work_tools
-from jackline.mcp.desk import Desk
-from jackline.mcp.offer import build
+from jackline.mcp.desk import ToolContext
+from jackline.mcp.offer import build_server
 from jackline.mcp.server import Server
 from tests.mcp.test_stdio import LOOKING, TOOLS
 
@@ -31,7 +31,7 @@ HERE = Where("/w", "/w")
 def server(tmp_path: Path) -> Server:
     from jackline.app import config
 
-    return build(Desk(Home(config.load({"HOME": str(tmp_path)}, str(tmp_path))), {}))
+    return build_server(ToolContext(Home(config.load({"HOME": str(tmp_path)}, str(tmp_path))), {}))
 
 
 @pytest.mark.parametrize(

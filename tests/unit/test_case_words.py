@@ -66,7 +66,7 @@ def test_the_file_of_a_learning_is_told_from_the_root(path: str, folder: str, ke
 
 @pytest.mark.parametrize("path", ["../a.md", "/etc/passwd", "/srv/rest/a", ".", "", " ", "docs/../..", "/srv/r"])
 def test_a_learning_is_kept_by_no_file_outside(path: str) -> None:
-    with pytest.raises(UsageError, match="is no file inside /srv/r"):
+    with pytest.raises(UsageError, match="is not a file in /srv/r"):
         path_in("/srv/r", path, "/srv/r")
 
 
@@ -123,7 +123,7 @@ def test_a_closeout_says_what_was_not_met() -> None:
     told = {"summary": "done", "verification": [result], "risks": [], "forced": "late", "unmet": ["H001 is open"]}
     text = case_lines.closeout_markdown(case(status=CaseStatus.CLOSED, closeout=told, closed_at=AT))
     assert "- fail: `false` (C001, exit 1)" in text
-    assert "## Closed all the same\n\n- late\n" in text
+    assert "## Closed despite unmet conditions\n\n- late\n" in text
     assert "## Not met\n\n- H001 is open\n" in text
     assert "## Residual risks\n\n- none\n" in text
     assert case_lines.closeout_values(case(closeout={"verification": ["old text"]}))["verification"] == ["old text"]
@@ -148,7 +148,7 @@ def test_the_next_agent_is_told_what_it_needs() -> None:
     for part in (
         "# Case case-1 (open)\n\nmend it\n\nRepository: `/srv/r`\n\nIntent: for speed",
         "## Open hypotheses\n\n- H001 the cache\n- H001's E001: misses\n",
-        "## Rejected: do not try them again\n\n- H002 the disk (it is idle)\n",
+        "## Rejected: do not try these again\n\n- H002 the disk (it is idle)\n",
         "## Other evidence\n\n- a hunch\n",
         "- C001 fail (exit 1): `pytest -q`",
         "- L001 pin it: t.py is not tracked by git",
@@ -176,10 +176,10 @@ def test_the_next_agent_is_told_what_came_before() -> None:
     )
     text = case_handoff.text_of(told)
     for part in (
-        '## Plan of the intake\n\n`{"read": ["a.py"]}`\n',
+        '## Intake plan\n\n`{"read": ["a.py"]}`\n',
         "- C001 fail (exit 1): `pytest -q`: 1 failed in 3 s\n- C002 skipped: `make`: no network\n",
-        "## Learned, and kept\n\n- L001 pin it (test: t.py)\n- L002 odd (none: once)\n",
-        "- ` M a.py` (as when the case began)\n- `?? b.py`\n",
+        "## Learnings in the repository\n\n- L001 pin it (test: t.py)\n- L002 odd (none: once)\n",
+        "- ` M a.py` (unchanged since the case started)\n- `?? b.py`\n",
         'evidence add "…" --hypothesis H002',  # the first was decided
     ):
         assert part in text
@@ -193,7 +193,7 @@ def test_a_handoff_stays_short_and_harmless() -> None:
     text = case_handoff.text_of(TOLD._replace(hypotheses=many, evidence=()))
     assert len(text) < 60_000
     assert "\x1b" not in text
-    assert "… and 440 before them" in text
+    assert "… and 440 earlier ones" in text
     values = case_handoff.to_dict(TOLD._replace(hypotheses=many, unresolved=(*TOLD.unresolved,) * 500))
     assert [len(values[name]) for name in ("hypotheses", "next_steps", "unresolved_learnings")] == [20, 20, 20]
 

@@ -67,7 +67,7 @@ def test_what_waits_for_a_person_has_the_command_to_type() -> None:
 
 def test_a_run_in_doubt_without_a_call_can_be_gone_on_with() -> None:
     text = to_markdown(Dashboard(AT, waiting=[Waiting(run(state="waiting", reason="human"), ())]))
-    assert "go on: `jackline resume run-1`" in section(text, "Waiting for you")
+    assert "resume: `jackline resume run-1`" in section(text, "Waiting for you")
 
 
 def test_a_running_one_has_phase_agent_task_elapsed_and_cost() -> None:

@@ -316,12 +316,12 @@ def test_the_text_has_every_part() -> None:
         text.Asked("i1", "Shall we?", "waiting_human", "", "jackline work answer i1 'YOUR ANSWER'", is_new=True),
         text.Asked("i2", "And this?", "done", "yes", "…"),
     ]
-    shown = text.generated(report, {"success": "s.svg", "cost": "c.svg"}, asked)
+    shown = text.generated(report, asked)
     assert "2026-11-09 to 2026-11-15, in UTC; 8 runs ended." in shown
     assert "- `Shall we?`\n  - `jackline work answer i1 'YOUR ANSWER'`" in shown
     assert "- `And this?`\n  - done: `yes` (item `i2`)" in shown
     assert "| `claude` | `mend` | 2 | 1 | 1 | 1 | 67% | $0.0000 | 1 |" in shown
-    assert "![success](s.svg)" in shown
+    assert "    claude · mend  ████████" in shown
     assert "## Cost: $2.50" in shown
     assert "| 2026-11-10 | - | $0.5000 |" in shown
     assert "| waiting | `approval` (people) | 1 | 4h 00m |" in shown
@@ -334,22 +334,22 @@ def test_the_text_has_every_part() -> None:
 def test_an_empty_week_says_so() -> None:
     report = fold(W46, Read(), NOW)
     assert report.is_empty
-    assert "Nothing happened in this week." in text.generated(report, {}, [])
+    assert "Nothing happened in this week." in text.generated(report, [])
     assert not Report(W46, UNTIL, times=spans.Times(running=1)).is_empty
 
 
 def test_a_cost_that_nobody_told_is_not_nothing() -> None:
-    shown = text.generated(fold(W46, Read(spending=[Spending("2026-11-10", "codex", 0, 7)]), NOW), {}, [])
+    shown = text.generated(fold(W46, Read(spending=[Spending("2026-11-10", "codex", 0, 7)]), NOW), [])
     assert "## Cost: unknown\n" in shown
     assert "$0" not in shown
-    assert "## Cost: $0.00\n" in text.generated(fold(W46, Read(), NOW), {}, [])
+    assert "## Cost: $0.00\n" in text.generated(fold(W46, Read(), NOW), [])
 
 
 @pytest.mark.parametrize("ended_in_it", [True, False])
 def test_archived_events_are_told(ended_in_it: bool) -> None:
     gone = [finished("failed", archived_at=NOW)]
     report = fold(W46, Read(runs=gone) if ended_in_it else Read(alive=gone), NOW)
-    assert "The events of 1 run are in the archive" in text.generated(report, {}, [])
+    assert "The events of 1 run were archived" in text.generated(report, [])
 
 
 # --- what is a person's --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""dashboard.md in the home: written again whenever something changed, in bursts only once. It is never read back."""
+"""Writes dashboard.md in the home after every change, once for a burst of changes. It never reads the file."""
 
 from __future__ import annotations
 
@@ -20,33 +20,27 @@ _DATABASE = "JACKLINE_DATABASE"
 _PROGRAM = ("jackline",)
 
 
-def changed(home: Home) -> None:
-    """Something that the dashboard shows has changed: called by everything that writes, after it has written.
-
-    At once in a command; in a process that lives long (`live`) a moment later. What goes wrong is a warning.
-    """
-    if home.board is not None:
-        home.board()
-    else:
-        _attempt(home, home.warnings)
+def update(home: Home) -> None:
+    """Write the dashboard after a change; a failure becomes a warning of the home."""
+    _try_update(home, home.warnings)
 
 
 @contextmanager
-def live(home: Home, *, seldom: bool = False) -> Iterator[Callable[[], None]]:
-    """For as long as the block lasts, changes are written by a thread, at most every half second, and at the end.
+def update_in_background(home: Home, *, seldom: bool = False) -> Iterator[Callable[[], None]]:
+    """For as long as the block lasts, a thread writes changes: at most every half second, and at the end.
 
-    Where they are `seldom`, the first is written at once: the process may be killed after any of them.
+    With `seldom`, the first change is written at once: the process may be killed after any of them.
     """
     if home.board is not None:
         yield home.board
         return
     from jackline.views.coalesce import trailing
 
-    # The thread has a connection of its own: nobody's write waits for it to read.
+    # The thread has its own connection, so that no write waits for its reads.
     own = home.again()
 
     def build() -> None:
-        _attempt(own, home.warnings)
+        _try_update(own, home.warnings)
         if seldom:
             own.close()
 
@@ -58,46 +52,41 @@ def live(home: Home, *, seldom: bool = False) -> Iterator[Callable[[], None]]:
             home.board = None
 
 
-def path_of(home: Home) -> str:
-    """Where it is."""
-    return os.path.join(home.path, NAME)
-
-
-def read(home: Home) -> Dashboard:
-    """Everything that it shows, as it stands now."""
+def read_dashboard(home: Home) -> Dashboard:
+    """The dashboard as of now."""
     from jackline.clock import wall_ms
-    from jackline.views import dashboard
+    from jackline.views.dashboard import collect_dashboard
 
-    program, words, note = said_of(home)
-    return dashboard.read(home.store(), wall_ms())._replace(program=program, words=words, note=note)
+    program, words, note = describe_invocation(home)
+    return collect_dashboard(home.store(), wall_ms())._replace(program=program, words=words, note=note)
 
 
-def write(home: Home) -> tuple[str, Dashboard]:
-    """Write it now, whatever others do; the path and what is shown."""
+def write_dashboard(home: Home) -> tuple[str, Dashboard]:
+    """Write the file now, after waiting for other writers; its path and its content."""
     from jackline.views import coalesce
 
     shown: list[Dashboard] = []
     home.store()
     home.make()
-    with written_by("dashboard"):
-        coalesce.alone(_lock(home), lambda: shown.append(_build(home)))
-    return path_of(home), shown[0]
+    with name_failed_command("dashboard"):
+        coalesce.alone(os.path.join(home.path, LOCK), lambda: shown.append(_build(home)))
+    return os.path.join(home.path, NAME), shown[0]
 
 
-def show(home: Home) -> tuple[str, Dashboard]:
-    """The same for somebody who wants to read: a file that cannot be written is no reason to show nothing."""
+def show_dashboard(home: Home) -> tuple[str, Dashboard]:
+    """The same for a reader: if the file cannot be written, a warning, and the content all the same."""
     from jackline.views.coalesce import Held
 
     try:
-        return write(home)
+        return write_dashboard(home)
     except (ReportNotWritten, Held) as error:
         home.warnings.append(f"{_STALE}: {error}")
-        return path_of(home), read(home)
+        return os.path.join(home.path, NAME), read_dashboard(home)
 
 
 @contextmanager
-def written_by(command: str) -> Iterator[None]:
-    """Tell a person which command writes what could not be written."""
+def name_failed_command(command: str) -> Iterator[None]:
+    """Name the command to repeat in the error about a file that could not be written."""
     from jackline.files import NotWritten
 
     try:
@@ -106,15 +95,39 @@ def written_by(command: str) -> Iterator[None]:
         raise ReportNotWritten(error.detail, command=command, **error.facts) from error
 
 
-def _attempt(home: Home, warnings: list[str]) -> None:
-    """A dashboard that cannot be written takes nothing away from what was."""
+def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The files of the dashboard in a home."""
+    for name in (NAME, LOCK, f"{LOCK}.next"):
+        path = os.path.join(home.path, name)
+        yield path, "home", (path,) if os.path.isfile(path) and not os.path.islink(path) else ()
+
+
+def describe_invocation(home: Home) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """How a command in a file begins and ends, and a note about what else it needs.
+
+    The reader of the file has neither the environment nor the flags of this process.
+    """
+    program: tuple[str, ...] = _PROGRAM
+    note = ""
+    if home.config.text("database"):
+        from jackline.app.handing import handed_over
+
+        if address := handed_over(home.config):
+            program = ("env", f"{_DATABASE}={address}", *_PROGRAM)
+        elif home.config.sources["database"] == _DATABASE:
+            note = f"The commands here need {_DATABASE}: its address has a password, which is not written down."
+    named = home.config.sources["home"].startswith(("--", "JACKLINE_"))
+    return program, ("--home", home.path) if named else (), note
+
+
+def _try_update(home: Home, warnings: list[str]) -> None:
     from jackline.views import coalesce
 
     try:
         home.make()
-        with written_by("dashboard"):
-            coalesce.once(_lock(home), lambda: _build(home))
-    except JacklineError as error:
+        with name_failed_command("dashboard"):
+            coalesce.once(os.path.join(home.path, LOCK), lambda: _build(home))
+    except JacklineError as error:  # the change itself is stored
         warning = f"{_STALE}: {error}"
         if warning not in warnings:
             warnings.append(warning)
@@ -124,31 +137,7 @@ def _build(home: Home) -> Dashboard:
     from jackline.domain.dashboard import to_markdown
     from jackline.files import sweep_folder, write_volatile
 
-    shown = read(home)
+    shown = read_dashboard(home)
     sweep_folder(home.path)
-    write_volatile(path_of(home), to_markdown(shown).encode("utf-8", "replace"))
+    write_volatile(os.path.join(home.path, NAME), to_markdown(shown).encode("utf-8", "replace"))
     return shown
-
-
-def _lock(home: Home) -> str:
-    return os.path.join(home.path, LOCK)
-
-
-def said_of(home: Home) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """How a command in a file begins, how it ends, and what else it needs.
-
-    Its reader has neither the environment nor the flags of who wrote it.
-    """
-    program, note = _with_database(home) if home.config.text("database") else (_PROGRAM, "")
-    named = home.config.sources["home"].startswith(("--", "JACKLINE_"))
-    return program, ("--home", home.path) if named else (), note
-
-
-def _with_database(home: Home) -> tuple[tuple[str, ...], str]:
-    from jackline.app.handing import handed_over
-
-    if address := handed_over(home.config):
-        return ("env", f"{_DATABASE}={address}", *_PROGRAM), ""
-    if home.config.sources["database"] != _DATABASE:
-        return _PROGRAM, ""
-    return _PROGRAM, f"The commands here need {_DATABASE}: its address has a password, which is not written down."

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import agents, dashboard, places, secrecy
+from jackline.app import agents, places, secrecy
 from jackline.app.texts import named
 from jackline.domain import ids
 from jackline.domain.events import canonical
@@ -64,7 +64,7 @@ def fork(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", 
         raise Refused(f"{spec.workspace}, where run {parent.id} worked, is gone")
     run, _ = home.store(create=True).create_run(new, clock.wall_ms())
     home.warnings += secrecy.notes(spec, run.spec)
-    dashboard.changed(home)
+    home.notify_change()
     return run
 
 

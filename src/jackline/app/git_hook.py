@@ -1,6 +1,6 @@
-"""The learning gate as a git hook: put it into a repository, take it away, look at it. It never touches another's hook.
+"""Installs, removes and inspects the learning gate as a git hook. It never touches a foreign hook.
 
-The hook blocks only what it was told to block: where jackline is missing, old or broken, a commit goes through.
+The hook blocks a commit only for unresolved learnings: if jackline is missing, old or broken, the commit passes.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ _CHAIN = f"{CALL} || [ $? -ne {UNRESOLVED} ] || exit 1"
 
 
 def text_of(body: str) -> str:
-    """A hook with the digest of what follows: who adds lines of their own makes it theirs, and keeps them."""
+    """A hook with a digest of its body: a hook that a person edited no longer matches, and is left alone."""
     from hashlib import sha256
 
     return f"#!/bin/sh\n{_MARK} ({sha256(body.encode()).hexdigest()[:16]}).\n{body}"
 
 
 class Hook(NamedTuple):
-    """The place of the hook in a repository, and what is there."""
+    """The path of the hook in a repository, and its state."""
 
     path: str
     state: str  # installed, outdated, foreign or missing
 
 
 def status(folder: str, environ: Mapping[str, str]) -> Hook:
-    """How it stands in the repository around a folder; UsageError if there is none."""
-    path = os.path.join(_hooks_folder(folder, environ), NAME)
-    return Hook(path, _state(path))
+    """The hook of the repository around a folder; UsageError outside a repository."""
+    path = os.path.join(_find_hooks_folder(folder, environ), NAME)
+    return Hook(path, _read_state(path))
 
 
 def install(folder: str, environ: Mapping[str, str]) -> tuple[Hook, bool]:
-    """Write it, and whether that changed anything; Refused where somebody else's hook is."""
+    """Write the hook; returns whether that changed anything. Refused for a foreign hook."""
     hook = status(folder, environ)
     if hook.state == "foreign":
-        raise Refused(f"{hook.path} is not jackline's alone: add this line to it by hand: {_CHAIN}")
+        raise Refused(f"{hook.path} is not only jackline's: add this line to it by hand: {_CHAIN}")
     if hook.state == "installed":
         return hook, False
     _write(hook.path)
@@ -68,10 +68,10 @@ def install(folder: str, environ: Mapping[str, str]) -> tuple[Hook, bool]:
 
 
 def remove(folder: str, environ: Mapping[str, str]) -> tuple[Hook, bool]:
-    """Take it away, and whether it was there; Refused where somebody else's hook is."""
+    """Remove the hook; returns whether it existed. Refused for a foreign hook."""
     hook = status(folder, environ)
     if hook.state == "foreign":
-        raise Refused(f"{hook.path} is not jackline's alone: take out by hand the line with `{CALL}`, if it is there")
+        raise Refused(f"{hook.path} is not only jackline's: remove the line with `{CALL}` by hand, if there is one")
     if hook.state == "missing":
         return hook, False
     try:
@@ -82,9 +82,9 @@ def remove(folder: str, environ: Mapping[str, str]) -> tuple[Hook, bool]:
 
 
 def unresolved(home: Home, folder: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The active case, and its learnings that hold a commit here; nothing without a case, or in another repository.
+    """The active case and its learnings that block a commit here; nothing without a case of this repository.
 
-    Refused where git cannot be asked: that is no reason to hold a commit.
+    Refused if git fails, which must not block a commit.
     """
     from jackline.app.case import place, reviewing
 
@@ -97,23 +97,23 @@ def unresolved(home: Home, folder: str, environ: Mapping[str, str]) -> tuple[str
     learnings = reviewing.learnings_of(home, case)
     tracked = reviewing.tracked_files(case, learnings, environ)
     if tracked is None:
-        raise Refused(f"git cannot say which files it tracks in {case.path}")
+        raise Refused(f"git cannot list the tracked files of {case.path}")
     return case.id, [learning.line(one) for one in learning.unresolved(learnings, tracked)]
 
 
-def _hooks_folder(folder: str, environ: Mapping[str, str]) -> str:
+def _find_hooks_folder(folder: str, environ: Mapping[str, str]) -> str:
     from jackline.engine.changes import Git
     from jackline.engine.settings import inherited
 
-    said = Git(folder, inherited(environ)).ask("rev-parse", "--git-path", "hooks")
-    if not said or not said.strip("\n"):
+    output = Git(folder, inherited(environ)).ask("rev-parse", "--git-path", "hooks")
+    if not output or not output.strip("\n"):
         if os.path.exists(os.path.join(places.repository_of(folder), ".git")):
-            raise Refused(f"git does not say where the hooks of {folder} are: `git status` says why")
-        raise UsageError(f"{folder} is in no git repository: go into one, or make one with `git init`")
-    return os.path.join(folder, os.path.expanduser(said.rstrip("\n")))
+            raise Refused(f"git cannot find the hooks of {folder}: see `git status`")
+        raise UsageError(f"{folder} is not in a git repository: change to one, or create one with `git init`")
+    return os.path.join(folder, os.path.expanduser(output.rstrip("\n")))
 
 
-def _state(path: str) -> str:
+def _read_state(path: str) -> str:
     if not os.path.lexists(path):
         return "missing"
     if os.path.islink(path) or not os.path.isfile(path):
@@ -136,6 +136,6 @@ def _write(path: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with replace_file(path) as descriptor:
             os.write(descriptor, text_of(_BODY).encode())
-            os.fchmod(descriptor, 0o755)  # git passes a hook by that it may not execute
+            os.fchmod(descriptor, 0o755)  # git ignores a hook that is not executable
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None

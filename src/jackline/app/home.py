@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Self
 
+from jackline import extensions
 from jackline.app import config as config_module
 from jackline.app import places
 from jackline.app.texts import named
@@ -18,6 +19,7 @@ from jackline.store.open import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from jackline.app.config import Config
     from jackline.app.request import Request
@@ -115,6 +117,19 @@ class Home:
         """Open the same home again: for a thread that needs its own connection."""
         return Home(self.config)
 
+    # reports
+
+    def notify_change(self) -> None:
+        """Update what shows this home, after a write; in a process that lives long, a moment later."""
+        if self.board is not None:
+            self.board()
+        else:
+            extensions.call_hook("home_changed", self)
+
+    def update_in_background(self, *, seldom: bool = False) -> AbstractContextManager[object]:
+        """For as long as the block lasts, a thread updates what shows this home. `seldom`: the first change at once."""
+        return extensions.open_hook("background_updates", self, seldom=seldom)
+
     # finding
 
     def find(self, text: str) -> Run:
@@ -175,7 +190,7 @@ class Home:
 
     def start(self, request: Request) -> Run:
         """Create the run, ready to be worked on; the same run id and request return the same run."""
-        from jackline.app import dashboard, secrecy
+        from jackline.app import secrecy
         from jackline.app.preflight import refuse_taken, refuse_unready
         from jackline.app.request import new_run
 
@@ -186,7 +201,7 @@ class Home:
             refuse_taken(self, new.spec)
         run, _ = self.store(create=True).create_run(new, at)
         self.warnings += secrecy.notes(new.spec, run.spec)
-        dashboard.changed(self)
+        self.notify_change()
         return run
 
     def work(self, run: Run, on_start: OnStart = lambda _interrupt: None) -> Run:
@@ -204,7 +219,6 @@ class Home:
 
     def answer(self, run: Run, call: Call, verdict: str) -> tuple[Call, Run]:
         """Record a person's answer about a call that is in doubt or needs approval."""
-        from jackline.app import dashboard
         from jackline.app.inside_run import refuse_inside_run
         from jackline.clock import wall_ms
 
@@ -213,7 +227,7 @@ class Home:
             raise UsageError(f"unknown answer '{verdict}': use one of {', '.join(verdicts)}")
         refuse_inside_run("answer")
         answered = self.store(create=True).answer(run.id, call.id, verdict, wall_ms())
-        dashboard.changed(self)
+        self.notify_change()
         return answered
 
     # reading

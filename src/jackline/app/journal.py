@@ -1,4 +1,4 @@
-"""The journal for programs: append an event, read the timeline, follow it. It prints nothing."""
+"""The journal: append an event, read the timeline of all events, follow it. It prints nothing."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.domain.events import Event
 
-OVERLAP_MS = 120_000  # how late, or how far behind by its host's clock, an event may come and still be followed
-REMEMBERED = 10_000  # events within that time; if there are more, it is shorter
+OVERLAP_MS = 120_000  # an event may be committed so late, or its host's clock be so slow
+REMEMBERED = 10_000  # events of that time that are remembered; with more the time is shorter
 LONGEST_TEXT = 1_000
 _PAGE = 500
 
@@ -29,21 +29,21 @@ Cursor = tuple[int, str, int]
 def append(
     home: Home, kind: str, payload: Mapping[str, Any] = NOTHING, actor: str = "", item: str | None = None
 ) -> Event:
-    """Write an event into the journal, or into the stream of a work item."""
+    """Append an event to the journal or to the stream of a work item."""
     import os
 
-    from jackline.app import dashboard, who
+    from jackline.app import who
 
     actor = actor or who.actor(os.environ)
-    if wrong := journal.wrong_kind(kind) or journal.wrong_actor(actor) or journal.wrong_payload(payload):
+    if wrong := journal.wrong_kind(kind) or who.find_actor_problem(actor) or journal.wrong_payload(payload):
         raise UsageError(wrong)
     event = home.store(create=True).append_event(Fact(kind, payload), clock.wall_ms(), actor, item)
-    dashboard.changed(home)
+    home.notify_change()
     return event
 
 
 def payload_of(text: str) -> dict[str, Any]:
-    """The JSON object in a text."""
+    """Parse a text as a JSON object."""
     found = value_of(text, "the payload", '{"build": 7}')
     if not isinstance(found, dict):
         raise UsageError("the payload must be a JSON object, such as '{\"build\": 7}'")
@@ -51,17 +51,17 @@ def payload_of(text: str) -> dict[str, Any]:
 
 
 def timeline(home: Home, query: TimelineQuery) -> list[Event]:
-    """Events by time, whose ever they are; of one stream by their sequence."""
+    """Events of all streams by time; events of one stream by sequence."""
     if len(query.text) > LONGEST_TEXT:
-        raise UsageError(f"a text to search for has at most {LONGEST_TEXT} characters")
+        raise UsageError(f"the text to search for has more than {LONGEST_TEXT} characters")
     try:
         return [] if home.is_new else home.store().timeline(query)
-    except NoHome:  # it is being made at this very moment
+    except NoHome:  # another process is creating it
         return []
 
 
 def event(home: Home, name: str) -> Event:
-    """One event by its name, `STREAM#SEQ`."""
+    """Find an event by its name, `STREAM#SEQ`."""
     found = journal.event_id(name)
     events = [] if found is None or home.is_new else home.store().events(found.stream, found.seq - 1, 1)
     if found is None or not events or events[0].seq != found.seq:
@@ -70,18 +70,18 @@ def event(home: Home, name: str) -> Event:
 
 
 def place_of(event: Event) -> Cursor:
-    """Where an event stands in the timeline."""
+    """The position of an event in the timeline."""
     return event.at, event.stream, event.seq
 
 
 def follow(home: Home, query: TimelineQuery, shown: int) -> Iterator[list[Event]]:
-    """The last events, as many as are to be shown, then for ever what is new; an empty list: wait, then go on."""
+    """Yield the last `shown` events, then new events forever; an empty list means: wait before the next item."""
     newest = query._replace(newest_first=True, limit=shown)
     return _follow_stream(home, newest) if query.stream else _follow_all(home, newest)
 
 
 def _follow_stream(home: Home, newest: TimelineQuery) -> Iterator[list[Event]]:
-    """By the sequence, in which nothing can come late."""
+    """Follow one stream by sequence, in which no event is late."""
     last = timeline(home, TimelineQuery(stream=newest.stream, whole=newest.whole, limit=1))
     seq = last[0].seq if last else 0
     yield timeline(home, newest._replace(before=(0, newest.stream, seq + 1)))[::-1]
@@ -93,41 +93,41 @@ def _follow_stream(home: Home, newest: TimelineQuery) -> Iterator[list[Event]]:
 
 
 def _follow_all(home: Home, newest: TimelineQuery) -> Iterator[list[Event]]:
-    """By time, with a look back: who commits late, or has a slow clock, writes before what was shown already."""
-    window = _Window(_now(home))
-    # What stands there already and is not to be shown; one more than is remembered tells where that begins.
-    window.new(timeline(home, newest._replace(since=window.begin[0], limit=REMEMBERED + 1)))
+    """Follow by time, with an overlap: a late commit or a slow clock puts an event before events already shown."""
+    window = _Window(_read_newest_time(home))
+    # Existing events are not new; one more than is remembered shows where the window begins.
+    window.select_new(timeline(home, newest._replace(since=window.begin[0], limit=REMEMBERED + 1)))
     shown = timeline(home, newest)[::-1]
-    window.new(shown)
+    window.select_new(shown)
     yield shown
     query = newest._replace(newest_first=False, limit=_PAGE)
     while True:
-        end = _now(home)  # before looking: what is written meanwhile is not too old the next time
+        end = _read_newest_time(home)  # before reading: events written meanwhile are still in the next window
         after: Cursor | None = window.begin
         while after is not None:
             events = timeline(home, query._replace(after=after))
             after = place_of(events[-1]) if len(events) == _PAGE else None
-            if fresh := window.new(events):
+            if fresh := window.select_new(events):
                 yield fresh
         window.move(end)
         yield []
 
 
-def _now(home: Home) -> int:
-    """The time by which events are written: of a clock that is ahead of ours it is ours, of one behind it is theirs."""
+def _read_newest_time(home: Home) -> int:
+    """The time of the newest event, but not later than our clock."""
     newest = timeline(home, TimelineQuery(limit=1))
     return min(newest[0].at, clock.wall_ms()) if newest else 0
 
 
 class _Window:
-    """What was shown of the last while; what is older than its beginning is not looked at again."""
+    """Remembers the events already seen since a moving start."""
 
     def __init__(self, now: int) -> None:
         self.begin: Cursor = (now - OVERLAP_MS, "", 0)
         self._seen: set[Cursor] = set()
 
-    def new(self, events: list[Event]) -> list[Event]:
-        """Those that were not seen yet; from now on they were."""
+    def select_new(self, events: list[Event]) -> list[Event]:
+        """Return the events not seen before, and remember them."""
         found = [one for one in events if place_of(one) not in self._seen]
         self._seen.update(place for place in map(place_of, found) if place > self.begin)
         if len(self._seen) > REMEMBERED:
@@ -137,6 +137,6 @@ class _Window:
         return found
 
     def move(self, now: int) -> None:
-        """Forget what is too old."""
+        """Move the start, and forget older events."""
         self.begin = max(self.begin, (now - OVERLAP_MS, "", 0))
         self._seen = {place for place in self._seen if place > self.begin}

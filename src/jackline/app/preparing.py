@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import places, skills
+from jackline.app import places
 from jackline.app.keys import KEYS
 from jackline.app.places import PROJECT_FILE
-from jackline.app.skills import Step
+from jackline.app.skills import InitStep, list_skill_paths, write_pointer, write_skills
 from jackline.app.trust import FOLDER, project_of
 from jackline.errors import UsageError
 from jackline.files import append_missing, create_file
@@ -38,22 +38,22 @@ _SETTINGS_TAIL = """\
 """
 
 
-def prepare(folder: str, *, pointer: bool = False) -> list[Step]:
+def prepare(folder: str, *, pointer: bool = False) -> list[InitStep]:
     """Create everything that is missing; a `pointer` in AGENTS.md only on request."""
     project = project_of(folder)
-    for name in (PROJECT_FILE, _TASKS, ".gitignore", *skills.paths(pointer=pointer)):
+    for name in (PROJECT_FILE, _TASKS, ".gitignore", *list_skill_paths(pointer=pointer)):
         places.refuse_links(project, os.path.join(project, name))
     try:
-        steps = [_write_settings(project), _make_task_folder(project), *_ignore_runs(project), *skills.write(project)]
-        return [*steps, skills.point(project)] if pointer else steps
+        steps = [_write_settings(project), _make_task_folder(project), *_ignore_runs(project), *write_skills(project)]
+        return [*steps, write_pointer(project)] if pointer else steps
     except OSError as error:
         raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
 
 
-def _write_settings(project: str) -> Step:
+def _write_settings(project: str) -> InitStep:
     path = os.path.join(project, PROJECT_FILE)
     wrote = create_file(path, settings_text())
-    return Step(path, wrote, "settings, all commented out" if wrote else "settings")
+    return InitStep(path, wrote, "settings, all commented out" if wrote else "settings")
 
 
 def settings_text() -> str:
@@ -66,20 +66,20 @@ def _format_toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _make_task_folder(project: str) -> Step:
+def _make_task_folder(project: str) -> InitStep:
     path = os.path.join(project, _TASKS)
     existed = os.path.isdir(path)
     os.makedirs(path, exist_ok=True)
-    return Step(path, wrote=not existed, what="a folder for tasks (NAME.md)")
+    return InitStep(path, wrote=not existed, what="a folder for tasks (NAME.md)")
 
 
-def _ignore_runs(project: str) -> Iterator[Step]:
+def _ignore_runs(project: str) -> Iterator[InitStep]:
     """Keep the files of runs out of commits; only in a repository."""
     root = places.repository_of(project)
     if not os.path.exists(os.path.join(root, ".git")):
         return
     path = os.path.join(project, ".gitignore")
-    yield Step(path, append_missing(path, _build_ignore_line), f"{_IGNORED} is kept out of commits")
+    yield InitStep(path, append_missing(path, _build_ignore_line), f"{_IGNORED} is kept out of commits")
 
 
 def _build_ignore_line(text: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The weekly retro: read a week, ask what it suggests, write it down. It never overwrites what a person wrote."""
+"""Writes the retro of a week and enqueues its proposals. It never overwrites the text of a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.app import dashboard
 from jackline.clock import wall_ms
 from jackline.domain.events import canonical
-from jackline.domain.retro import keeping, plots, proposals, text, week
+from jackline.domain.retro import keeping, proposals, text, week
 from jackline.domain.retro.report import Report, fold
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import answer_command
@@ -20,6 +20,8 @@ from jackline.store.state_contract import NewItem
 from jackline.views import retro
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jackline.app.home import Home
     from jackline.domain.retro.proposals import Proposal
     from jackline.domain.retro.text import Asked
@@ -30,62 +32,78 @@ if TYPE_CHECKING:
 FOLDER = "retros"
 ACTOR = "retro"
 _LONGEST = 10_000_000
-_ASKED_BEFORE = 4  # weeks in which the same question may still be open
+_ASKED_BEFORE = 4  # weeks in which an open question is not asked again
 
 
 class Written(NamedTuple):
-    """What was made of a week."""
+    """A written retro."""
 
     path: str
-    plots: tuple[str, ...]
     report: Report
     asked: tuple[Asked, ...]
-    kept: str = ""  # the file that is a person's now, and was left as it is
+    kept: str = ""  # the file that a person edited, which was left unchanged
 
 
 def weekly(home: Home, name: str | None = None) -> Written:
-    """Look back at a week, the last full one if none is named."""
+    """Write the retro of a week (default: the last full one)."""
     now = wall_ms()
-    chosen = _chosen(name, now)
+    chosen = _choose_week(name, now)
     store = home.store()
     report = fold(chosen, retro.read(store, chosen), now)
-    asked = tuple(_asked(home, store, chosen, one, now) for one in proposals.proposals(report))
+    asked = tuple(_ask(home, store, chosen, one, now) for one in proposals.proposals(report))
     if any(one.is_new for one in asked):
-        dashboard.changed(home)
-    with dashboard.written_by(f"retro weekly --week {chosen.name}"):
+        home.notify_change()
+    with dashboard.name_failed_command(f"retro weekly --week {chosen.name}"):
         return _write(home, report, asked)
 
 
-def _chosen(name: str | None, now: int) -> Week:
+def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The folder of the retros in a home, and the files in it that a person has not edited."""
+    folder = os.path.join(home.path, FOLDER)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) and not os.path.islink(folder) else []
+    paths = [os.path.join(folder, name) for name in names]
+    files = [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+    yield folder, "retros", tuple(path for path in files if _is_untouched(path))
+
+
+def _is_untouched(path: str) -> bool:
+    week = os.path.basename(path).removesuffix(".md").removesuffix(".new")
+    try:
+        return keeping.is_untouched(f"Retro {week}", _read_old(path) or "")
+    except Refused:
+        return False
+
+
+def _choose_week(name: str | None, now: int) -> Week:
     if name is None:
         return week.last_full(now)
     chosen = week.parse(name)
     if chosen is None:
-        raise UsageError(f"--week '{name[:40]}' is no ISO week: say one such as {week.last_full(now).name}")
+        raise UsageError(f"--week '{name[:40]}' is not an ISO week: use one such as {week.last_full(now).name}")
     if chosen.start > now:
-        raise UsageError(f"--week {name} has not begun: the current one is {week.current(now).name}")
+        raise UsageError(f"--week {name} has not begun: the current week is {week.current(now).name}")
     return chosen
 
 
-def _asked(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> Asked:
-    """Put the question into the queue, once; one that is still open from a week before is not asked again."""
-    item, is_new = _open_before(store, chosen, one), False
+def _ask(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> Asked:
+    """Enqueue a question once; a question that is still open from an earlier week is not asked again."""
+    item, is_new = _find_open(store, chosen, one), False
     if item is None:
         item_id = proposals.item_id(chosen.name, one.slug)
         payload = canonical({"week": chosen.name, **one.subject})
         new = NewItem(item_id, proposals.KIND, payload, question=one.question)
         try:
             item, is_new = store.enqueue(new, now, ACTOR)
-        except ItemConflict:  # somebody else chose the same id: that is theirs, and no reason to tell nothing
+        except ItemConflict:  # another item has this id: show that item
             item = store.item(item_id)
     if item is None:
         raise NoItem(one.slug)
-    program, words, _ = dashboard.said_of(home)
+    program, words, _ = dashboard.describe_invocation(home)
     command = format_command(*program, *answer_command(item.id), *words)
     return text.Asked(item.id, item.question or one.question, str(item.status), item.answer, command, is_new)
 
 
-def _open_before(store: Store, chosen: Week, one: Proposal) -> WorkItem | None:
+def _find_open(store: Store, chosen: Week, one: Proposal) -> WorkItem | None:
     for weeks in range(1, _ASKED_BEFORE + 1):
         item = store.item(proposals.item_id(week.before(chosen, weeks).name, one.slug))
         if item is not None and item.status is WorkStatus.WAITING_HUMAN:
@@ -97,34 +115,30 @@ def _write(home: Home, report: Report, asked: tuple[Asked, ...]) -> Written:
     folder, name = os.path.join(home.path, FOLDER), report.week.name
     home.make()
     make_private_folder(folder)
-    drawn = plots.plots(report)
-    files = {kind: f"{name}-{kind}.svg" for kind in drawn}
-    for kind, file in files.items():
-        write_file(os.path.join(folder, file), drawn[kind].encode("utf-8", "replace"))
-    generated = text.generated(report, files, asked)
-    path, kept = _place(os.path.join(folder, name), f"Retro {name}", generated)
-    return Written(path, tuple(os.path.join(folder, file) for file in files.values()), report, asked, kept)
+    generated = text.generated(report, asked)
+    path, kept = _write_page(os.path.join(folder, name), f"Retro {name}", generated)
+    return Written(path, report, asked, kept)
 
 
-def _place(stem: str, title: str, generated: str) -> tuple[str, str]:
-    """Write it, or beside it if it is a person's now; the path, and the file that was left alone."""
+def _write_page(stem: str, title: str, generated: str) -> tuple[str, str]:
+    """Write the file, or another one if a person edited it; the path, and the file that was left unchanged."""
     path, beside = f"{stem}.md", f"{stem}.new.md"
     for candidate in (path, beside):
-        old = _old(candidate)
+        old = _read_old(candidate)
         content = keeping.fresh(title, generated) if old is None else keeping.renewed(old, generated)
         if content is not None:
             write_file(candidate, content.encode("utf-8", "replace"))
             return candidate, path if candidate == beside else ""
-    raise Refused(f"{path} and {beside} were both edited by a person: rename or remove one of them")
+    raise Refused(f"{path} and {beside} were both edited: rename or remove one of them")
 
 
-def _old(path: str) -> str | None:
+def _read_old(path: str) -> str | None:
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read(_LONGEST)
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        return ""  # whatever it is, it is not ours
+        return ""  # not written by jackline
     except OSError as error:
         raise Refused(f"{path} cannot be read ({error.strerror}): rename or remove it") from None

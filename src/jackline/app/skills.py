@@ -1,6 +1,6 @@
-"""The skills that `jackline init` gives to a project's agents, and the pointer to them in AGENTS.md.
+"""Writes the skills of `jackline init` into a project, and a pointer to them into AGENTS.md.
 
-A skill that is there stays as it is, edited or not; of AGENTS.md nothing is changed, only once something is added.
+An existing skill is never changed. AGENTS.md gets one section once; its other content stays unchanged.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from jackline.named import NamedTuple, stored_as
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAMES = ("jackline", "pre-land-review", "commit")
-POINTER = "AGENTS.md"
+SKILL_NAMES = ("jackline", "pre-land-review", "commit")
+POINTER_FILE = "AGENTS.md"
 BEGIN, END = "<!-- jackline: begin -->", "<!-- jackline: end -->"
 _TEXTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "skills")
-_POINTED = f"""\
+_POINTER_TEXT = f"""\
 {BEGIN}
 ## Cases, reviews and commits
 
@@ -31,50 +31,47 @@ Substantial tasks keep a case with `jackline case`, small ones do not. Read the 
 
 
 @stored_as("path wrote what")
-class Step(NamedTuple):
-    """One thing that was to be there; `wrote` is false if it was already."""
+class InitStep(NamedTuple):
+    """One file or folder of `init`; `wrote` is false if it already existed."""
 
     path: str
     wrote: bool
     what: str
 
 
-def paths(*, pointer: bool) -> tuple[str, ...]:
-    """Where everything goes, seen from the project's folder."""
-    return (*(path_of(name) for name in NAMES), *((POINTER,) if pointer else ()))
+def list_skill_paths(*, pointer: bool) -> tuple[str, ...]:
+    """The paths of all files, relative to the project."""
+    return (*(build_skill_path(name) for name in SKILL_NAMES), *((POINTER_FILE,) if pointer else ()))
 
 
-def path_of(name: str) -> str:
-    """Where a skill lies."""
+def build_skill_path(name: str) -> str:
+    """The path of a skill, relative to the project."""
     return os.path.join(FOLDER, "skills", name, "SKILL.md")
 
 
-def text_of(name: str) -> str:
-    """What a skill says."""
+def read_skill(name: str) -> str:
+    """The text of a skill."""
     with open(os.path.join(_TEXTS, f"{name}.md"), encoding="utf-8") as file:
         return file.read()
 
 
-def write(project: str) -> Iterator[Step]:
-    """Write the skills that are missing."""
-    for name in NAMES:
-        path = os.path.join(project, path_of(name))
+def write_skills(project: str) -> Iterator[InitStep]:
+    """Write missing skills."""
+    for name in SKILL_NAMES:
+        path = os.path.join(project, build_skill_path(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        yield Step(path, create_file(path, text_of(name)), f"the skill {name}")
+        yield InitStep(path, create_file(path, read_skill(name)), f"the skill {name}")
 
 
-def point(project: str) -> Step:
-    """Add the pointer to AGENTS.md, unless it is there."""
-    path = os.path.join(project, POINTER)
-    return Step(path, append_missing(path, _lacking), "a pointer to the skills")
+def write_pointer(project: str) -> InitStep:
+    """Add the pointer to AGENTS.md, unless it has one."""
+    path = os.path.join(project, POINTER_FILE)
+    return InitStep(path, append_missing(path, _build_missing_pointer), "a pointer to the skills")
 
 
-def _lacking(text: bytes) -> bytes:
-    return b"" if BEGIN.encode() in text else _gap(text) + _POINTED.encode()
-
-
-def _gap(text: bytes) -> bytes:
-    """An empty line between what is there and what is added."""
-    if not text or text.endswith(b"\n\n"):
+def _build_missing_pointer(text: bytes) -> bytes:
+    """The section to append to AGENTS.md, after an empty line; nothing if it is there."""
+    if BEGIN.encode() in text:
         return b""
-    return b"\n" if text.endswith(b"\n") else b"\n\n"
+    gap = b"" if not text or text.endswith(b"\n\n") else b"\n" if text.endswith(b"\n") else b"\n\n"
+    return gap + _POINTER_TEXT.encode()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from jackline.app import dashboard, notes, places, trust, versions
+from jackline import extensions
+from jackline.app import notes, places, trust, versions
 from jackline.app.agents_cache import cache_parts, folder_of_cache
 from jackline.app.config import user_file
 from jackline.domain import ids
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.store.contract import Store
 
-_PLAIN_FILES = (dashboard.NAME, dashboard.LOCK, f"{dashboard.LOCK}.next",
-                places.LOG, *(f"{places.LOG}.{number}" for number in (1, 2, 3)))  # fmt: skip
+_PLAIN_FILES = (places.LOG, *(f"{places.LOG}.{number}" for number in (1, 2, 3)))
 _NOTE_FIELDS = {trust.TRUST: "digest", versions.CACHE: "version", versions.CANARIES: "version"}  # a field of each entry
 _EMPTY_NOTE_BYTES = 4
 _DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".gate")
-_PLOT = re.compile(r"[0-9]{4}-W[0-9]{2}-[a-z]+\.svg")
 _READ_LIMIT = 1_000_000
 
 
@@ -119,6 +117,8 @@ def _scan_home(home: Home) -> Iterator[tuple[str, str, Iterable[str]]]:
         root = os.path.join(home.path, folder)
         depth = 3 if folder == "logs" else 1  # logs/TASK/AGENT/RUN
         yield root, what, (path for path in _list_folder(root, depth) if is_own(home, path))
+    for leftovers in extensions.call_hook("home_leftovers", home):
+        yield from leftovers
     for name in (*_PLAIN_FILES, *_NOTE_FIELDS):
         path = os.path.join(home.path, name)
         yield path, "home", (path,) if _is_file(path) and (name in _PLAIN_FILES or _is_note(path)) else ()
@@ -165,20 +165,6 @@ def _is_link_to_run(_home: Home, path: str) -> bool:
     return os.path.islink(path) and os.readlink(path) == target
 
 
-def _is_retro(_home: Home, path: str) -> bool:
-    """A plot, or a text that was never edited."""
-    from jackline.domain.retro.keeping import is_untouched
-
-    name = os.path.basename(path)
-    week = name.removesuffix(".md").removesuffix(".new")
-    return _is_file(path) and bool(_PLOT.fullmatch(name) or is_untouched(f"Retro {week}", _read_start(path)))
-
-
-def _is_imported_case(home: Home, path: str) -> bool:
-    """The originals of an imported case that could not be read completely."""
-    return _is_folder(path) and _is_stored(home, lambda store: store.case(os.path.basename(path)))
-
-
 def _is_note(path: str) -> bool:
     entries, field = notes.read(path).values(), _NOTE_FIELDS[os.path.basename(path)]
     return all(field in entry for entry in entries) if entries else os.path.getsize(path) <= _EMPTY_NOTE_BYTES
@@ -188,8 +174,6 @@ _RECOGNISERS: dict[str, tuple[str, Callable[[Home, str], bool]]] = {
     "runs": ("runs", _is_run),
     "logs": ("links to runs", _is_link_to_run),
     "archive": ("archive", _is_archive),
-    "retros": ("retros", _is_retro),
-    "imported": ("imported files", _is_imported_case),
 }
 
 

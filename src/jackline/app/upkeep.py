@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import dashboard
 from jackline.app.verifying import archived_events
 from jackline.domain.events import GENESIS, Event, broken_at
 from jackline.errors import NoHome, Refused, StoreError
@@ -73,7 +72,7 @@ def archive(home: Home, older_than_ms: int, folder: str | None = None) -> Archiv
                 kept.add(run_id)
                 done.problems.append(str(error))
     if done.runs:
-        dashboard.changed(home)
+        home.notify_change()
     return done
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 ACTOR = "JACKLINE_ACTOR"  # set by a host for its agent, by a run for its own, or by a person
 RUN = "JACKLINE_RUN"  # set for everything that an agent of a run starts
+LONGEST_ACTOR = 200
 
 
 def actor(environ: Mapping[str, str]) -> str:
@@ -19,12 +20,18 @@ def actor(environ: Mapping[str, str]) -> str:
     name = environ.get(ACTOR)
     if not name:
         return user_name()
-    from jackline.domain.journal import wrong_actor
     from jackline.errors import UsageError
 
-    if wrong := wrong_actor(name):
+    if wrong := find_actor_problem(name):
         raise UsageError(f"{ACTOR}: {wrong}")
     return name
+
+
+def find_actor_problem(name: str) -> str:
+    """Why an actor cannot have this name; empty if it can."""
+    if not name.strip() or len(name) > LONGEST_ACTOR or not name.isprintable():
+        return f"an actor is a name in one line, of at most {LONGEST_ACTOR} characters"
+    return ""
 
 
 def user_name() -> str:

@@ -1,6 +1,6 @@
-"""Work items for programs: what the command line and the MCP server do with the queue. It prints nothing.
+"""The queue of work items, for the command line, the MCP server and programs. It prints nothing.
 
-Whoever acts is the caller's word, else JACKLINE_ACTOR, else the user. Looking makes no home.
+The actor is the argument, else JACKLINE_ACTOR, else the user. Reading creates no home.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.app.json_texts import LONGEST, value_of
 from jackline.app.texts import named
-from jackline.domain import journal
 from jackline.domain.events import canonical
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS, Hold
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 RESOLUTIONS = {"done": "succeed", "failed": "fail", "cancelled": "cancel"}
-_FOR_A_PERSON = "this is asked from inside a run: a work item that waits is for a person to {what}, elsewhere"
+_FOR_A_PERSON = "inside a run, a work item that waits for a person cannot be {done}: a person must do it outside"
 _EXAMPLE = '{"to": "bob"}'
 
 
@@ -43,43 +42,43 @@ def enqueue(  # noqa: PLR0913 - what an item has
     actor: str = "",
     folder: str | None = None,
 ) -> tuple[WorkItem, bool]:
-    """Put an item into the queue, and whether it is new: the same id, kind and payload are the same item.
+    """Enqueue an item; returns whether it is new. Enqueueing the same id, kind and payload again changes nothing.
 
-    Without an id it gets a fresh one. With a question it waits for a person from the beginning. `payload` is JSON; it
-    has to fit the schema of its kind that the home, or the project around `folder`, may have.
+    Without an id it gets a new one. With a question it waits for a person from the start. `payload` is JSON; it must
+    fit the schema of its kind, if the home or the project around `folder` has one.
     """
-    value, who = value_of(payload, "the payload", _EXAMPLE), _who(actor)
-    item_id = _fresh() if item_id is None else item_id
-    asked = "" if question is None else _asked(question)
-    new = NewItem(item_id, kind, canonical(value), priority, max_attempts, _short(notes), asked)
-    _refuse_unfitting(home, new, value, folder)
-    made = home.store(create=True).enqueue(new, clock.wall_ms(), who)
-    _changed(home)
+    value, name = value_of(payload, "the payload", _EXAMPLE), _choose_actor(actor)
+    item_id = _build_id() if item_id is None else item_id
+    asked = "" if question is None else _check_question(question)
+    new = NewItem(item_id, kind, canonical(value), priority, max_attempts, _check_length(notes), asked)
+    _refuse_invalid(home, new, value, folder)
+    made = home.store(create=True).enqueue(new, clock.wall_ms(), name)
+    _notify_change(home)
     return made
 
 
 def next_item(home: Home, kinds: Sequence[str] = (), owner: str = "", lease_ms: int = LEASE_MS) -> WorkItem | None:
     """Claim the next item of one of these kinds (none: any); None if there is nothing to claim."""
     if "" in kinds:
-        raise UsageError("which kind? an empty one has no items")
+        raise UsageError("a kind is empty: no item has an empty kind")
     if home.is_new:
         return None
-    item = home.store(create=True).claim_next(kinds, _who(owner), lease_ms, clock.wall_ms())
-    _changed(home)  # also without an item: others may have been buried on the way
+    item = home.store(create=True).claim_next(kinds, _choose_actor(owner), lease_ms, clock.wall_ms())
+    _notify_change(home)  # also without an item: items without attempts left may have failed
     return item
 
 
 def claim(home: Home, item_id: str, owner: str = "", lease_ms: int = LEASE_MS) -> WorkItem:
-    """Claim this very item."""
+    """Claim one item."""
     try:
-        return _store(home, item_id).claim_item(item_id, _who(owner), lease_ms, clock.wall_ms())
+        return _store(home, item_id).claim_item(item_id, _choose_actor(owner), lease_ms, clock.wall_ms())
     finally:
-        _changed(home)  # also when it is refused: it may have been buried
+        _notify_change(home)  # also when it is refused: the item may have failed
 
 
 def renew(home: Home, item_id: str, owner: str = "", token: int | None = None, lease_ms: int = LEASE_MS) -> WorkItem:
-    """Keep what is held for longer."""
-    return _store(home, item_id).renew_item(Hold(item_id, _who(owner), token), lease_ms, clock.wall_ms())
+    """Extend the lease of an item."""
+    return _store(home, item_id).renew_item(Hold(item_id, _choose_actor(owner), token), lease_ms, clock.wall_ms())
 
 
 def resolve(
@@ -90,48 +89,48 @@ def resolve(
     token: int | None = None,
     notes: str | None = None,
 ) -> WorkItem:
-    """End an item: done, failed or cancelled. One in flight only by who holds it, one that waits only by a person."""
+    """End an item as done, failed or cancelled. Only the holder ends an item in flight, only a person a waiting one."""
     if status not in RESOLUTIONS:
-        raise UsageError(f"a work item cannot end as '{named(status)}': say {', '.join(RESOLUTIONS)}")
-    if _is_inside() and get(home, item_id).status is WorkStatus.WAITING_HUMAN:
-        raise ItemRefused(_FOR_A_PERSON.format(what="end"))
-    hold = Hold(item_id, _who(owner), token)
-    item = _store(home, item_id).resolve_item(hold, RESOLUTIONS[status], clock.wall_ms(), _noted(notes))
-    _changed(home)
+        raise UsageError(f"a work item cannot end as '{named(status)}': use {', '.join(RESOLUTIONS)}")
+    if _is_inside_run() and get(home, item_id).status is WorkStatus.WAITING_HUMAN:
+        raise ItemRefused(_FOR_A_PERSON.format(done="ended"))
+    hold = Hold(item_id, _choose_actor(owner), token)
+    item = _store(home, item_id).resolve_item(hold, RESOLUTIONS[status], clock.wall_ms(), _check_notes(notes))
+    _notify_change(home)
     return item
 
 
 def release(home: Home, item_id: str, owner: str = "", token: int | None = None, notes: str | None = None) -> WorkItem:
-    """Give an item back to the queue; after its last attempt it has failed."""
-    hold = Hold(item_id, _who(owner), token)
-    item = _store(home, item_id).release_item(hold, clock.wall_ms(), _noted(notes))
-    _changed(home)
+    """Return an item to the queue; after its last attempt it fails."""
+    hold = Hold(item_id, _choose_actor(owner), token)
+    item = _store(home, item_id).release_item(hold, clock.wall_ms(), _check_notes(notes))
+    _notify_change(home)
     return item
 
 
 def annotate(home: Home, item_id: str, notes: str, actor: str = "") -> WorkItem:
-    """Put these notes in place of the old ones."""
-    item = _store(home, item_id).annotate_item(item_id, _short(notes), clock.wall_ms(), _who(actor))
-    _changed(home)
+    """Replace the notes of an item."""
+    item = _store(home, item_id).annotate_item(item_id, _check_length(notes), clock.wall_ms(), _choose_actor(actor))
+    _notify_change(home)
     return item
 
 
 def wait_human(home: Home, item_id: str, question: str, owner: str = "", token: int | None = None) -> WorkItem:
     """Let an item wait for a person's answer."""
-    asked, hold = _asked(question), Hold(item_id, _who(owner), token)
+    asked, hold = _check_question(question), Hold(item_id, _choose_actor(owner), token)
     item = _store(home, item_id).park_item(hold, asked, clock.wall_ms())
-    _changed(home)
+    _notify_change(home)
     return item
 
 
 def answer(home: Home, item_id: str, text: str, actor: str = "") -> WorkItem:
-    """A person's answer: the item is in the queue again. Refused inside a run, whose agents are no persons."""
-    if _is_inside():
-        raise ItemRefused(_FOR_A_PERSON.format(what="answer"))
+    """Answer an item and return it to the queue. Refused inside a run: an agent must not answer for a person."""
+    if _is_inside_run():
+        raise ItemRefused(_FOR_A_PERSON.format(done="answered"))
     if not text.strip():
-        raise UsageError("the answer is empty: say something")
-    item = _store(home, item_id).answer_item(item_id, _short(text), clock.wall_ms(), _who(actor))
-    _changed(home)
+        raise UsageError("the answer is empty")
+    item = _store(home, item_id).answer_item(item_id, _check_length(text), clock.wall_ms(), _choose_actor(actor))
+    _notify_change(home)
     return item
 
 
@@ -149,17 +148,17 @@ def list_items(home: Home, query: ItemQuery) -> list[WorkItem]:
 
 
 def pending(home: Home, kinds: Sequence[str] = (), limit: int = 50) -> list[WorkItem]:
-    """What nobody has taken yet, newest first."""
+    """Pending items, newest first."""
     return list_items(home, ItemQuery((str(WorkStatus.PENDING),), tuple(kinds), limit=limit))
 
 
 def replay(
     home: Home, older_than_ms: int | None = None, limit: int = 1000, *, requeue: bool = False, actor: str = ""
 ) -> list[WorkItem]:
-    """What was left undone, oldest first: what is pending, and what is in flight but given up.
+    """Unfinished items, oldest first: pending items, and items in flight that were abandoned.
 
-    Given up: its lease ran out, or it was not touched for so long. With `requeue` such an item is put back into the
-    queue, as if its holder had released it; these come first then, so that the limit leaves out what is only pending.
+    Abandoned: the lease has expired, or the item was not updated for so long. With `requeue`, abandoned items return
+    to the queue as if their holder had released them; they come first, so that the limit cuts pending items only.
     """
     if home.is_new:
         return []
@@ -168,27 +167,27 @@ def replay(
     store = home.store(create=requeue)
     if not requeue:
         return store.unfinished_items(older_than, limit)
-    given_up = store.unfinished_items(older_than, limit, given_up_only=True)
-    moved = [store.requeue_item(item.id, older_than, now, _who(actor)) for item in given_up]
-    back = {item.id: item for item in moved if item is not None}  # one whose holder came back is left to it
-    _changed(home)
+    abandoned = store.unfinished_items(older_than, limit, given_up_only=True)
+    moved = [store.requeue_item(item.id, older_than, now, _choose_actor(actor)) for item in abandoned]
+    back = {item.id: item for item in moved if item is not None}  # an item whose holder came back stays with it
+    _notify_change(home)
     pending = [item for item in store.unfinished_items(older_than, limit) if item.id not in back]
     found = [*back.values(), *pending[: limit - len(back)]]
     return sorted(found, key=lambda item: (item.created_at, item.id))
 
 
 def notes_of(text: str) -> str:
-    """Notes that have to be JSON, with one spelling."""
-    return canonical(value_of(text, "what --notes-json says", _EXAMPLE))
+    """Notes that must be JSON, in canonical form."""
+    return canonical(value_of(text, "--notes-json", _EXAMPLE))
 
 
-def _refuse_unfitting(home: Home, new: NewItem, value: object, folder: str | None) -> None:
-    """UsageError if the payload does not fit its kind; an item that is there already is not judged again."""
+def _refuse_invalid(home: Home, new: NewItem, value: object, folder: str | None) -> None:
+    """UsageError if the payload does not fit the schema; an existing item is not checked again."""
     from jackline.app import work_schemas
 
-    path = work_schemas.path_of(home.path, os.getcwd() if folder is None else folder, new.kind)
+    path = work_schemas.find_schema(home.path, os.getcwd() if folder is None else folder, new.kind)
     if path is not None and (home.is_new or home.store(create=True).item(new.id) is None):
-        work_schemas.refuse_unfitting(path, value)
+        work_schemas.refuse_invalid(path, value)
 
 
 def _store(home: Home, item_id: str) -> Store:
@@ -197,46 +196,44 @@ def _store(home: Home, item_id: str) -> Store:
     return home.store(create=True)
 
 
-def _is_inside() -> bool:
-    """Whether this is done below a run, whose agents are no persons."""
+def _is_inside_run() -> bool:
+    """Whether this process belongs to a run, whose agents must not act for a person."""
     from jackline.app.inside_run import is_inside_run
 
     return is_inside_run()
 
 
-def _who(given: str) -> str:
+def _choose_actor(given: str) -> str:
     from jackline.app import who
 
     name = given or who.actor(os.environ)
-    if wrong := journal.wrong_actor(name):
+    if wrong := who.find_actor_problem(name):
         raise UsageError(wrong)
     return name
 
 
-def _fresh() -> str:
+def _build_id() -> str:
     from jackline.domain import ids
 
     return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
 
 
-def _short(text: str) -> str:
+def _check_length(text: str) -> str:
     if len(text) > LONGEST:
-        raise UsageError(f"a text of a work item has at most {LONGEST:,} characters: write a file, and name it")
+        raise UsageError(f"a text of a work item has at most {LONGEST:,} characters: write a file and name the file")
     return text
 
 
-def _asked(question: str) -> str:
+def _check_question(question: str) -> str:
     if not question.strip():
-        raise UsageError("what shall the person be asked? the question is empty")
-    return _short(question)
+        raise UsageError("the question is empty")
+    return _check_length(question)
 
 
-def _noted(notes: str | None) -> str | None:
-    return None if notes is None else _short(notes)
+def _check_notes(notes: str | None) -> str | None:
+    return None if notes is None else _check_length(notes)
 
 
-def _changed(home: Home) -> None:
-    from jackline.app import dashboard
-
+def _notify_change(home: Home) -> None:
     if not home.is_new:
-        dashboard.changed(home)
+        home.notify_change()

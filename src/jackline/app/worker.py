@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, faults
-from jackline.app import agents, dashboard, diagnostics
+from jackline.app import agents, diagnostics
 from jackline.app.handing import handed_over
 from jackline.app.offering import offered
 from jackline.domain.states import RunState, WaitReason
@@ -34,7 +34,7 @@ def settings_of(home: Home) -> Settings:
         host=clock.host_name(),
         lease_ms=round(home.config.number("lease_seconds") * 1000),
         meanwhile=_preload,
-        changed=partial(dashboard.changed, home),
+        changed=home.notify_change,
         database=handed_over(home.config),
         server=server,
         server_missing=missing,
@@ -53,7 +53,7 @@ def work(home: Home, run: Run, on_start: OnStart) -> Run:
     home.make()
     diagnostics.start(home.path)
     home.store(create=True)
-    with dashboard.live(home):
+    with home.update_in_background():
         return _attempt_until_done(home, run, on_start)
 
 
@@ -61,7 +61,7 @@ def _attempt_until_done(home: Home, run: Run, on_start: OnStart) -> Run:
     store, settings = home.store(), settings_of(home)
     while True:
         run = supervise(store, run, partial(agents.load, home.config), settings, on_start)
-        dashboard.changed(home)
+        home.notify_change()
         _export(home, run)
         faults.reach("views.written")
         if run.life.reason is not WaitReason.RETRY or not _wait_for_backoff(run, on_start):
@@ -93,7 +93,7 @@ def cancel(home: Home, run: Run) -> Run:
             run = supervise(home.store(), run, partial(agents.load, home.config), settings_of(home))
     if run.life.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
         _export(home, run)
-    dashboard.changed(home)
+    home.notify_change()
     return run
 
 

@@ -1,4 +1,4 @@
-"""`jackline case hook`: the learning gate as a git hook, and what the hooks of git and of agents call."""
+"""`jackline case hook`: install the learning gate as a git hook, and answer hooks of git and of agents."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
 
-SUMMARY = "let a commit wait until every learning is resolved: install, remove or look at the git hook"
+SUMMARY = "block commits until every learning is resolved: install, remove or show the git hook"
 _LONGEST = 1_000_000
 
 
 def configure(parser: Parser) -> None:
-    """The words of `case hook`; the last of them are for hooks, which nobody types."""
+    """Add the arguments of `case hook`; hooks call the last two actions."""
     actions = ("install", "remove", "status", "pre-commit", "claude")
     text = "install, remove, status; pre-commit and claude are called by hooks"
     parser.add_argument("hook", metavar="ACTION", choices=actions, help=text)
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    """Do it; the exit code."""
+    """Run an action; returns the exit code."""
     match args.hook:
         case "install" | "remove" | "status":
-            return _look_after(args.hook, out)
+            return _manage_hook(args.hook, out)
         case "pre-commit":
-            return _before_commit(home, out)
+            return _check_commit(home, out)
         case agent:
             return _remind(agent, home, out)
 
 
-def _look_after(action: str, out: Output) -> int:
+def _manage_hook(action: str, out: Output) -> int:
     from jackline.app import git_hook
 
     changed = False
@@ -54,31 +54,31 @@ def _look_after(action: str, out: Output) -> int:
     return 0
 
 
-def _before_commit(home: Home, out: Output) -> int:
-    """Only what is really unresolved holds a commit; trouble of jackline's own is said, and the commit goes on."""
+def _check_commit(home: Home, out: Output) -> int:
+    """Block a commit only for unresolved learnings; a failure of jackline itself is reported and does not block."""
     from jackline.app.git_hook import UNRESOLVED, unresolved
 
     try:
         case_id, lines = unresolved(home, os.getcwd(), os.environ)
     except JacklineError as error:
-        out.note(f"jackline: {make_printable(str(error))}; the learnings were not looked at")
+        out.note(f"jackline: {make_printable(str(error))}; the learnings were not checked")
         return 0
     if not lines:
         return 0
     for line in lines:
         out.note(f"jackline: {make_printable(line)}")
     count = f"{len(lines)} learnings of case {case_id} are" if len(lines) > 1 else f"a learning of case {case_id} is"
-    reason = "`jackline case learning amend` names another one, or a reason"
+    reason = "`jackline case learning amend` changes it or gives a reason"
     out.note(f"jackline: {count} unresolved: stage the file ({reason}), or `git commit --no-verify`")
     return UNRESOLVED
 
 
 def _remind(agent: str, home: Home, out: Output) -> int:
-    """Never in the way of a session: whatever is wrong, it goes on without a word."""
-    from jackline.app.reminding import said
+    """Remind an agent of its case after a compaction; a failure never disturbs the session."""
+    from jackline.app.reminding import build_reminder
 
     try:
-        text = said(home, agent, b"" if sys.stdin is None else sys.stdin.buffer.read(_LONGEST))
+        text = build_reminder(home, agent, b"" if sys.stdin is None else sys.stdin.buffer.read(_LONGEST))
     except JacklineError as error:
         out.note(f"jackline: {make_printable(str(error))}")
         return 0

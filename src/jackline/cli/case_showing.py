@@ -1,4 +1,4 @@
-"""Cases and their entries as people and programs read them on the command line. It changes nothing."""
+"""Prints cases and entries, as text or JSON. It changes nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAST_COMMANDS = 5
 
 
 def entry(one: Entry, home: Home, out: Output) -> None:
-    """An entry that was just written: its id is what programs want."""
+    """Print an entry that was just written."""
     if out.json:
         out.json_line({**entry_record(one), **_warnings(home)})
     else:
@@ -31,12 +31,12 @@ def entry(one: Entry, home: Home, out: Output) -> None:
 
 
 def entry_record(one: Entry) -> dict[str, Any]:
-    """An entry with the case that it stands in."""
+    """An entry with the id of its case."""
     return {"case": one.case_id, **case_lines.entry_values(one)}
 
 
 def entries(found: Sequence[Entry], out: Output) -> None:
-    """Entries one by one."""
+    """Print entries."""
     if out.json:
         out.json_lines(entry_record(one) for one in found)
         return
@@ -44,12 +44,12 @@ def entries(found: Sequence[Entry], out: Output) -> None:
     out.table(columns("ID STATUS* TEXT~ NOTE"), rows)
 
 
-def case(one: Case, home: Home, out: Output, said: str = "") -> None:
-    """A case that was just begun, changed or closed; what went wrong beside it stands in it for programs."""
+def case(one: Case, home: Home, out: Output, text: str = "") -> None:
+    """Print a case that was just changed; its JSON includes the warnings."""
     if out.json:
         out.json_line({**case_lines.case_values(one), **_warnings(home)})
     else:
-        out.line(said or one.id)
+        out.line(text or one.id)
 
 
 def _warnings(home: Home) -> dict[str, list[str]]:
@@ -57,7 +57,7 @@ def _warnings(home: Home) -> dict[str, list[str]]:
 
 
 def status(one: Case, found: Sequence[Entry], now: int, home: Home, out: Output) -> None:
-    """How a case stands: counts, what is open, the last commands."""
+    """Print the status of a case: counts, open hypotheses, last commands."""
     hypotheses = [entry for entry in found if entry.kind is EntryKind.HYPOTHESIS]
     still_open = [entry for entry in hypotheses if entry.status == HypothesisStatus.OPEN]
     commands = [entry for entry in found if entry.kind is EntryKind.COMMAND][-_LAST_COMMANDS:]
@@ -69,18 +69,18 @@ def status(one: Case, found: Sequence[Entry], now: int, home: Home, out: Output)
     out.line(f"{out.paint(one.id, 'bold')} {one.status}")
     out.line(f"  {make_printable(one.request)}")
     belongs = f", in run {one.run_id}" if one.run_id else ""
-    out.line(f"  begun {format_local(one.created_at, now)} by {make_printable(one.user_name)}{belongs}")
-    out.line(f"  {_counted(one, len(still_open))}")
-    for line in _open_lines(one, still_open, commands):
+    out.line(f"  started {format_local(one.created_at, now)} by {make_printable(one.user_name)}{belongs}")
+    out.line(f"  {_format_counts(one, len(still_open))}")
+    for line in _build_open_lines(one, still_open, commands):
         out.line(f"  {make_printable(line)}")
 
 
-def _counted(one: Case, still_open: int) -> str:
+def _format_counts(one: Case, still_open: int) -> str:
     parts = [f"{count} {_PLURALS[kind] if count != 1 else kind}" for kind, count in one.counts.items()]
     return f"{', '.join(parts)}; {still_open} open"
 
 
-def _open_lines(one: Case, still_open: Sequence[Entry], commands: Sequence[Entry]) -> list[str]:
+def _build_open_lines(one: Case, still_open: Sequence[Entry], commands: Sequence[Entry]) -> list[str]:
     shown = [f"{entry.id} open: {entry.text}" for entry in still_open[:_MOST_SHOWN]]
     if len(still_open) > _MOST_SHOWN:
         shown.append(f"… and {len(still_open) - _MOST_SHOWN} more: jackline case hypothesis list --status open")
@@ -92,22 +92,22 @@ def _open_lines(one: Case, still_open: Sequence[Entry], commands: Sequence[Entry
 
 
 def listed(found: Sequence[Case], now: int, out: Output, *, paths: bool) -> None:
-    """Cases one by one."""
+    """Print cases."""
     if out.json:
         out.json_lines(case_lines.case_values(one) for one in found)
         return
-    rows = [_row(one, now, paths=paths) for one in found]
+    rows = [_build_row(one, now, paths=paths) for one in found]
     out.table(columns("CASE STATUS* HYPOTHESES> BEGUN USER RUN REQUEST~" + (" REPOSITORY" if paths else "")), rows)
 
 
-def _row(one: Case, now: int, *, paths: bool) -> list[str]:
+def _build_row(one: Case, now: int, *, paths: bool) -> list[str]:
     begun = format_local(one.created_at, now)
     row = [one.id, one.status, str(one.counts["hypothesis"]), begun, one.user_name, one.run_id or "-", one.request]
     return [*row, one.path] if paths else row
 
 
 def review(learnings: Sequence[Entry], lacking: Sequence[Unresolved], out: Output) -> None:
-    """Every learning, and what each lacks."""
+    """Print every learning, and what it lacks."""
     missing = {one.entry.number: one.lacks for one in lacking}
     if out.json:
         out.json_lines(
@@ -116,12 +116,12 @@ def review(learnings: Sequence[Entry], lacking: Sequence[Unresolved], out: Outpu
         )
         return
     rows = [
-        [one.id, "unresolved" if one.number in missing else "resolved", one.status, one.text, _where(one, missing)]
+        [one.id, "unresolved" if one.number in missing else "resolved", one.status, one.text, _find_place(one, missing)]
         for one in learnings
     ]
     out.table(columns("ID STATE* ACTION SUMMARY~ WHERE"), rows)
     out.note(f"{pluralize(len(learnings), 'learning')}, {len(missing)} unresolved")
 
 
-def _where(one: Entry, missing: dict[int, str]) -> str:
+def _find_place(one: Entry, missing: dict[int, str]) -> str:
     return missing.get(one.number) or str(one.data.get("path") or one.data.get("reason") or "")

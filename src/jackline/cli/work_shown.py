@@ -1,4 +1,4 @@
-"""How work items are shown: to people as lines and tables, to programs as JSON with the names of the system before."""
+"""Prints work items as text or JSON. The JSON has the field names of the predecessor."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _COLUMNS = columns("ID KIND STATUS* PRIORITY> TRIES> OWNER CREATED SAYS~")
 
 
 def record(item: WorkItem) -> dict[str, object]:
-    """An item as a JSON value."""
+    """A work item as a JSON value."""
     return {
         "id": item.id,
         "kind": item.kind,
-        "payload": _payload(item.payload),
+        "payload": _parse_payload(item.payload),
         "status": str(item.status),
         "owner_agent": item.owner_agent,
         "created_at": format_iso(item.created_at),
@@ -40,22 +40,22 @@ def record(item: WorkItem) -> dict[str, object]:
     }
 
 
-def _payload(text: str) -> object:
+def _parse_payload(text: str) -> object:
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):  # written by another program: then it is text
+    except (ValueError, RecursionError):  # another program wrote it: show it as text
         return text
 
 
 def show_item(item: WorkItem, out: Output) -> int:
-    """One item with everything that is known of it."""
+    """Print one item with all its fields."""
     if out.json:
         out.json_line(record(item))
         return 0
     shown = {
         "id": item.id,
         "kind": item.kind,
-        "status": out.state(str(item.status)) + (" (dead: its attempts are used up)" if item.dead else ""),
+        "status": out.state(str(item.status)) + (" (dead: no attempts left)" if item.dead else ""),
         "owner": item.owner_agent or "",
         "token": str(item.token or ""),
         "tries": f"{item.attempts} of {item.max_attempts}",
@@ -74,28 +74,28 @@ def show_item(item: WorkItem, out: Output) -> int:
 
 
 def show_items(items: Sequence[WorkItem], limit: int, out: Output, *, after: bool = False) -> int:
-    """One item a line; if there are more than the limit, a word on how to see them."""
+    """Print one item per line, and a hint if there are more than the limit."""
     page = items[:limit]
     if out.json:
         out.json_lines(record(item) for item in page)
         return 0
     if not page:
-        out.note("no work item fits")
+        out.note("no matching work items")
         return 0
     now = wall_ms()
-    out.table(_COLUMNS, [_cells(item, now, out) for item in page])
+    out.table(_COLUMNS, [_build_cells(item, now, out) for item in page])
     if len(items) > limit:
-        out.note(_more(out, page[-1].id) if after else "there are more: a larger --limit shows them")
+        out.note(_format_next_page(out, page[-1].id) if after else "there are more: use a larger --limit")
     return 0
 
 
-def _more(out: Output, last: str) -> str:
+def _format_next_page(out: Output, last: str) -> str:
     from jackline.cli.commands.list import next_page
 
     return f"more: {next_page(out, last)}"
 
 
-def _cells(item: WorkItem, now: int, out: Output) -> list[str]:
+def _build_cells(item: WorkItem, now: int, out: Output) -> list[str]:
     created = format_local(item.created_at, now) if out.out.terminal else str(format_iso(item.created_at))
     return [
         item.id,

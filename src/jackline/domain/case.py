@@ -1,4 +1,4 @@
-"""The case: the notebook of an investigation. Pure data, and the closed sets of words in it."""
+"""Cases: notebooks of investigations. Pure data, and the enumerations of their fields."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class CaseStatus(StrEnum):
-    """Whether anything may still be written."""
+    """Whether a case accepts entries."""
 
     OPEN = "open"
     CLOSED = "closed"
 
 
 class EntryKind(StrEnum):
-    """What an entry of a case is."""
+    """The kind of an entry."""
 
     HYPOTHESIS = "hypothesis"
     EVIDENCE = "evidence"
@@ -29,7 +29,7 @@ class EntryKind(StrEnum):
 
 
 class HypothesisStatus(StrEnum):
-    """What became of a hypothesis."""
+    """The status of a hypothesis."""
 
     OPEN = "open"
     ACCEPTED = "accepted"
@@ -39,7 +39,7 @@ class HypothesisStatus(StrEnum):
 
 
 class CommandStatus(StrEnum):
-    """How a command came out."""
+    """The result of a command."""
 
     PASS = "pass"  # noqa: S105 - a word, not a password
     FAIL = "fail"
@@ -48,7 +48,7 @@ class CommandStatus(StrEnum):
 
 
 class LearningKind(StrEnum):
-    """What was missing."""
+    """The kind of a learning: what was missing."""
 
     BENCHMARK_GAP = "benchmark-gap"
     DOC_GAP = "doc-gap"
@@ -60,7 +60,7 @@ class LearningKind(StrEnum):
 
 
 class RepoAction(StrEnum):
-    """What became of it in the repository; `none` needs a reason."""
+    """How the repository records a learning; `none` needs a reason."""
 
     BENCHMARK = "benchmark"
     DOCS = "docs"
@@ -83,15 +83,15 @@ _MOST_DIGITS = 18  # what both databases hold
 
 @stored_as("intent target_properties intake_plan expected_verification risks non_goals dirty_worktree")
 class Problem(NamedTuple):
-    """The capsule that a case begins with."""
+    """The problem that a case starts with."""
 
     intent: str = ""
     target_properties: tuple[str, ...] = ()
-    intake_plan: Any = None  # JSON, or text, of the project's own intake command
+    intake_plan: Any = None  # JSON or text from the project's intake command
     expected_verification: tuple[str, ...] = ()
     risks: tuple[str, ...] = ()
     non_goals: tuple[str, ...] = ()
-    dirty_worktree: tuple[str, ...] = ()  # what `git status --porcelain` said
+    dirty_worktree: tuple[str, ...] = ()  # lines of `git status --porcelain`
 
 
 @stored_as(
@@ -99,7 +99,7 @@ class Problem(NamedTuple):
     "event_seq chain_head"
 )
 class Case(NamedTuple):
-    """A case as it stands; its events are the stream `case:ID`."""
+    """A case; its events are the stream `case:ID`."""
 
     id: str  # a UTC stamp and a slug; also the folder's name
     repository: str  # the id of `domain.repository`
@@ -120,9 +120,9 @@ class Case(NamedTuple):
 
 @stored_as("case_id kind number at updated_at text status data")
 class Entry(NamedTuple):
-    """One line of the notebook: `text` is the hypothesis, the evidence, the command or the learning's summary.
+    """An entry: `text` is the hypothesis, the evidence, the command or the summary of the learning.
 
-    `status` is one of the kind's own words (a learning's is its repo action). `data` has the rest: `note`,
+    `status` is a status of its kind (of a learning: the repo action). `data` has the rest: `note`,
     `hypothesis`, `exit_code`, `output`, `kind`, `path`, `reason`.
     """
 
@@ -147,12 +147,12 @@ def stream_of(case_id: str) -> str:
 
 
 def place_of(repository: str, user_name: str, run_id: str | None) -> str:
-    """Where a case is the active one: in its run, or for a user in a repository."""
+    """The key under which a case is active: its run, or a repository and a user."""
     return f"run:{run_id}" if run_id else f"{repository}:{user_name}"
 
 
 def numbered(text: str) -> tuple[EntryKind, int] | None:
-    """The kind and number that `H001`, or `h1`, names."""
+    """Parse an entry id such as `H001` or `h1`."""
     digits = text[1:]
     kind = {letter: kind for kind, letter in LETTERS.items()}.get(text[:1].upper())
     well_formed = digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS

@@ -1,4 +1,4 @@
-"""What people and agents may write into the journal: the words for an event, and how it is named. Pure."""
+"""Rules for events of people and agents: their types, payloads and names. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LONGEST_KIND = 100
-LONGEST_ACTOR = 200
-LONGEST_PAYLOAD = 1_000_000  # characters of JSON: what is larger is a file, and its path belongs here
+LONGEST_PAYLOAD = 1_000_000  # characters of JSON; larger data belongs in a file
 
-# The first words of jackline's own events: whoever reads them must be able to believe them.
+# The first words of jackline's own events, which others must not write.
 OWN = frozenset(
     {
         "agent", "attempt", "call", "cancel", "case", "check", "gate", "import", "jackline", "mcp", "notice",
@@ -35,13 +34,13 @@ class EventId(NamedTuple):
     seq: int
 
     def __str__(self) -> str:
-        """As it is printed, and read again."""
+        """As it is printed and parsed."""
         return f"{self.stream}#{self.seq}"
 
 
 @stored_as("run work_item_id case")
 class Owner(NamedTuple):
-    """Whose stream it is: at most one of them; none of the journal itself."""
+    """The owner of a stream: a run, a work item or a case; none for the journal itself."""
 
     run: str | None = None
     work_item_id: str | None = None
@@ -49,46 +48,37 @@ class Owner(NamedTuple):
 
 
 def event_id(text: str) -> EventId | None:
-    """The event that a text names; None if it is no such name."""
+    """Parse the name of an event; None if it is invalid."""
     stream, mark, digits = text.rpartition("#")
     well_formed = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
     return EventId(stream, int(digits)) if mark and stream and well_formed else None
 
 
 def owner_of(stream: str) -> Owner:
-    """The run, the work item or the case that a stream belongs to."""
-    from jackline.domain import case, work  # here, because who only writes an event needs neither
-
-    of_work, of_case = work.stream_of(""), case.stream_of("")
-    if stream.startswith(of_work):
-        return Owner(work_item_id=stream.removeprefix(of_work))
-    if stream.startswith(of_case):
-        return Owner(case=stream.removeprefix(of_case))
+    """Find the owner of a stream."""
+    kind, colon, name = stream.partition(":")
+    if colon and kind == "work":
+        return Owner(work_item_id=name)
+    if colon and kind == "case":
+        return Owner(case=name)
     return Owner() if ":" in stream else Owner(run=stream)
 
 
 def wrong_kind(kind: str) -> str:
-    """Why an event may not be of this kind, in words; empty if it may."""
+    """Why an event cannot have this type; empty if it can."""
     if len(kind) > LONGEST_KIND or not re.fullmatch(_KIND, kind, re.ASCII):
         most = f"at most {LONGEST_KIND} characters"
-        return f"an event's type is words with dots between, such as build.finished: a-z, 0-9, _ and -, {most}"
+        return f"an event type is words separated by dots, such as build.finished: a-z, 0-9, _ and -, {most}"
     first = kind.partition(".")[0]
     if first in OWN:
-        return f"events of type '{first}.…' are written by jackline itself: choose another first word"
-    return ""
-
-
-def wrong_actor(actor: str) -> str:
-    """Why nobody can be called so, in words; empty if they can."""
-    if not actor.strip() or len(actor) > LONGEST_ACTOR or not actor.isprintable():
-        return f"an actor is a name in one line, of at most {LONGEST_ACTOR} characters"
+        return f"only jackline writes events of type '{first}.…': choose another first word"
     return ""
 
 
 def wrong_payload(payload: Mapping[str, Any]) -> str:
-    """Why this is nothing to be written down, in words; empty if it can be."""
+    """Why a payload cannot be stored; empty if it can."""
     if wrong := plain_json.wrong(dict(payload)):
         return f"the payload {wrong}"
     if len(canonical(dict(payload))) > LONGEST_PAYLOAD:
-        return f"the payload is longer than {LONGEST_PAYLOAD:,} characters: write a file, and name it in the event"
+        return f"the payload is longer than {LONGEST_PAYLOAD:,} characters: write a file and name the file in the event"
     return ""

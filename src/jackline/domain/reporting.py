@@ -1,4 +1,4 @@
-"""What dashboards and retros are made from: short lines of runs, items, events, learnings and costs. Pure data."""
+"""Rows of the reports: runs, work items, events, learnings and spending, in the columns that they show. Pure data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jackline.named import NamedTuple, stored_as
     "started_at finished_at event_seq archived_at"
 )
 class RunLine(NamedTuple):
-    """A run in the columns that a report shows."""
+    """A run in a report."""
 
     id: str
     number: int
@@ -36,7 +36,7 @@ class RunLine(NamedTuple):
 
 @stored_as("id kind status owner priority attempts max_attempts question notes created_at updated_at finished_at")
 class ItemLine(NamedTuple):
-    """A work item in the columns that a report shows."""
+    """A work item in a report."""
 
     id: str
     kind: str
@@ -54,7 +54,7 @@ class ItemLine(NamedTuple):
 
 @stored_as("stream seq at kind actor data")
 class EventLine(NamedTuple):
-    """An event in the columns that a report shows."""
+    """An event in a report."""
 
     stream: str
     seq: int
@@ -66,7 +66,7 @@ class EventLine(NamedTuple):
 
 @stored_as("case_id number at kind summary action path reason")
 class Learning(NamedTuple):
-    """A learning of a case; without a path or a reason it came to nothing yet."""
+    """A learning of a case; without a path or a reason it is unresolved."""
 
     case_id: str
     number: int
@@ -79,23 +79,23 @@ class Learning(NamedTuple):
 
     @property
     def id(self) -> str:
-        """L001 of its case."""
+        """Its id in the case, such as L001."""
         return f"L{self.number:03}"
 
     @property
     def resolved(self) -> bool:
-        """Whether it says where it went, or why nowhere; whether git tracks the file only the gate looks."""
+        """Whether it names a file or a reason; only the gate checks that git tracks the file."""
         return bool(self.path or self.reason)
 
     @property
     def has_artifact(self) -> bool:
-        """Whether something in the repository came of it."""
+        """Whether a file in the repository records it."""
         return bool(self.path) and self.action != "none"
 
 
 @stored_as("day agent usd_micros tokens")
 class Spending(NamedTuple):
-    """What an agent spent on one day (UTC)."""
+    """The spending of an agent on one day (UTC)."""
 
     day: str
     agent: str

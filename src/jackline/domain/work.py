@@ -1,4 +1,4 @@
-"""The work item: one unit in the agent's own queue. Pure data; `domain.transitions` says which change is allowed."""
+"""Work items: units of work in a queue. Pure data; `domain.transitions` defines the allowed changes."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ LONGEST_NAME = 200
     "answer dead finished_at event_seq chain_head"
 )
 class WorkItem(NamedTuple):
-    """An item as it stands; its events are the stream `work:ID`."""
+    """A work item; its events are the stream `work:ID`."""
 
-    id: str  # the caller's own: enqueueing it again changes nothing
+    id: str  # chosen by the caller: enqueueing it again changes nothing
     kind: str
     payload: str  # canonical JSON
     status: WorkStatus
-    owner_agent: str | None  # who holds it, or held it last
+    owner_agent: str | None  # the current or last holder
     created_at: int
     updated_at: int
     notes: str = ""
-    priority: int = 0  # the higher is claimed first
+    priority: int = 0  # higher values are claimed first
     attempts: int = 0
     max_attempts: int = MOST_ATTEMPTS
-    token: int = 0  # of the newest claim; a write with an older one is refused
-    question: str = ""  # what a person is asked
+    token: int = 0  # of the newest claim; a write with an older token is refused
+    question: str = ""  # for a person
     answer: str = ""
-    dead: bool = False  # it failed because its attempts were used up
+    dead: bool = False  # it failed because no attempts were left
     finished_at: int | None = None
     event_seq: int = 0
     chain_head: str = ""
 
 
 class Hold(NamedTuple):
-    """Who says that they hold an item; without a token the name alone has to fit."""
+    """A claim to hold an item; without a token only the name is compared."""
 
     item_id: str
     owner: str
@@ -46,7 +46,7 @@ class Hold(NamedTuple):
 
 
 def is_name(text: str) -> bool:
-    """Whether a text may be an item's id, kind or owner: it is printed, typed and compared."""
+    """Whether a text can be the id, kind or owner of an item."""
     return 0 < len(text) <= LONGEST_NAME and text.isprintable() and text == text.strip()
 
 

@@ -1,4 +1,4 @@
-"""jackline as an MCP server: tools, resources and prompts over what `app` can do. It decides nothing itself.
+"""jackline as an MCP server: tools, resources and prompts that call the same functions as the command line.
 
-Nothing but `cli.commands.mcp` imports this package: the official SDK behind it is an extra, and takes its time to load.
+Only the command `jackline mcp` imports this package: the official SDK is an extra and takes long to import.
 """

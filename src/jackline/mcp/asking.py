@@ -1,4 +1,4 @@
-"""The tools by which an agent asks a person: a work item that waits, and a bounded look for its answer."""
+"""MCP tools that ask a person: each question is a work item that waits for an answer."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from jackline.mcp.kinds import SETS
 if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.domain.work import WorkItem
-    from jackline.mcp.desk import Desk
+    from jackline.mcp.desk import ToolContext
     from jackline.mcp.server import Server
 
 KIND = "question"
-MOST_SECONDS = 300  # below the time after which a silent agent is taken for a stuck one
-_LOOK_SECONDS = 0.5
+MOST_SECONDS = 300  # less than the idle timeout of an agent
+_POLL_SECONDS = 0.5
 
 
 class AskedAnswer(TypedDict):
-    """A question and, as soon as a person gave one, its answer."""
+    """A question, and the answer if a person gave one."""
 
     id: str
     question: str
@@ -40,74 +40,74 @@ class AskedAnswer(TypedDict):
     next: str
 
 
-def register(server: Server, desk: Desk) -> None:
-    """Offer them."""
+def register_ask_tools(server: Server, context: ToolContext) -> None:
+    """Register the tools to ask a person."""
 
     @server.offer(SETS)
     async def ask_human(
-        question: Annotated[str, Field(description="with all that a person needs to know to decide")],
+        question: Annotated[str, Field(description="the question, with everything that a person needs to decide")],
         wait_seconds: Annotated[
-            int, Field(ge=0, le=MOST_SECONDS, description="how long to wait for the answer; 0: not at all")
+            int, Field(ge=0, le=MOST_SECONDS, description="how long to wait for the answer; 0: do not wait")
         ] = 0,
     ) -> AskedAnswer:
-        """Ask a person something that only a person can decide. It stands on their dashboard until it is answered.
+        """Ask a person for a decision that only a person can make. The question stays on the dashboard until answered.
 
-        An answer may take hours: ask, go on with what does not depend on it, and look again with ask_human_result.
-        Inside a run the same question asked again is the same question, and gets the answer that it got.
+        An answer can take hours: ask, continue with work that does not depend on it, and check with ask_human_result.
+        Inside a run, asking the same question again returns the first question and its answer.
         """
-        item = await anyio.to_thread.run_sync(_ask, desk, question)
+        item = await anyio.to_thread.run_sync(_ask, context, question)
         with anyio.move_on_after(wait_seconds):
             while not item.answer and item.status is WorkStatus.WAITING_HUMAN:
-                await anyio.sleep(_LOOK_SECONDS)
-                item = await anyio.to_thread.run_sync(_look, desk, item.id)
-        return _answer(desk, item)
+                await anyio.sleep(_POLL_SECONDS)
+                item = await anyio.to_thread.run_sync(_read_question, context, item.id)
+        return _build_answer(context, item)
 
     @server.offer(SETS)
     def ask_human_result(
-        id: Annotated[str, Field(description="what ask_human gave")],
+        id: Annotated[str, Field(description="the id that ask_human returned")],
     ) -> AskedAnswer:
-        """The answer of a person to a question that was asked before, if there is one by now."""
-        return _answer(desk, _look(desk, id))
+        """The answer to an earlier question, if a person has answered it."""
+        return _build_answer(context, _read_question(context, id))
 
 
-def _ask(desk: Desk, question: str) -> WorkItem:
+def _ask(context: ToolContext, question: str) -> WorkItem:
     if not question.strip():
-        raise UsageError("what shall the person be asked? the question is empty")
-    asked = {"question": question, **({"run": desk.run_id} if desk.run_id else {})}
-    with desk.open() as home:
-        item, _ = work.enqueue(home, _name(desk, question), KIND, json.dumps(asked), question=question)
-        return _settled(home, item)
+        raise UsageError("the question is empty")
+    asked = {"question": question, **({"run": context.run_id} if context.run_id else {})}
+    with context.open() as home:
+        item, _ = work.enqueue(home, _build_id(context, question), KIND, json.dumps(asked), question=question)
+        return _resolve_answered(home, item)
 
 
-def _look(desk: Desk, item_id: str) -> WorkItem:
-    with desk.open() as home:
-        return _settled(home, work.get(home, item_id))
+def _read_question(context: ToolContext, item_id: str) -> WorkItem:
+    with context.open() as home:
+        return _resolve_answered(home, work.get(home, item_id))
 
 
-def _settled(home: Home, item: WorkItem) -> WorkItem:
-    """A question that was answered is no work for anybody: it leaves the queue when its answer is read."""
+def _resolve_answered(home: Home, item: WorkItem) -> WorkItem:
+    """Take an answered question out of the queue when its answer is read."""
     if item.kind == KIND and item.answer and item.status is WorkStatus.PENDING:
-        with contextlib.suppress(ItemRefused):  # somebody claimed it meanwhile; the answer is the same
+        with contextlib.suppress(ItemRefused):  # another agent has claimed it; the answer is the same
             return work.resolve(home, item.id)
     return item
 
 
-def _name(desk: Desk, question: str) -> str | None:
-    """The same in one run, so that an agent that lost its memory does not ask a person twice."""
-    if desk.run_id is None:
+def _build_id(context: ToolContext, question: str) -> str | None:
+    """The same id for the same question in a run, so that an agent without memory does not ask a person twice."""
+    if context.run_id is None:
         return None
-    digest = hashlib.sha256(f"{desk.run_id}\n{question}".encode("utf-8", "replace")).hexdigest()
+    digest = hashlib.sha256(f"{context.run_id}\n{question}".encode("utf-8", "replace")).hexdigest()
     return f"question-{digest[:24]}"
 
 
-def _answer(desk: Desk, item: WorkItem) -> AskedAnswer:
+def _build_answer(context: ToolContext, item: WorkItem) -> AskedAnswer:
     waits = item.status is WorkStatus.WAITING_HUMAN
-    command = desk.typed(*answer_command(item.id))
+    command = context.format_command(*answer_command(item.id))
     return AskedAnswer(
         id=item.id,
         question=item.question,
         answered=bool(item.answer),
         answer=item.answer,
         status=item.status,
-        next=f"a person types: {command}; then look with ask_human_result" if waits else "",
+        next=f"a person answers with: {command}; then call ask_human_result" if waits else "",
     )

@@ -1,4 +1,4 @@
-"""The tools for a whole case: begin it, look at it, hand it over, close it. Thin: `app.case` does the work."""
+"""MCP tools for a whole case: start it, read it, hand it over, close it. `app.case` does the work."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from jackline.mcp.kinds import ADDS, READS, RUNS
 if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.domain.case import Case
-    from jackline.mcp.desk import Desk
+    from jackline.mcp.desk import ToolContext
     from jackline.mcp.server import Server
 
-CaseId = Annotated[str, Field(description="a case's id, or the beginning of one; empty: the active one")]
+CaseId = Annotated[str, Field(description="a case id or a unique prefix of one; empty: the active case")]
 Texts = list[str]
 
 
@@ -28,7 +28,7 @@ class CaseAnswer(TypedDict):
 
 
 class StatusAnswer(TypedDict):
-    """A case and what keeps it from being closed."""
+    """A case, and the reasons why it cannot be closed yet."""
 
     case: dict[str, Any]
     hypotheses: list[dict[str, Any]]
@@ -36,84 +36,84 @@ class StatusAnswer(TypedDict):
 
 
 class HandoffAnswer(TypedDict):
-    """What the next agent needs, as a page to read."""
+    """A case as a page for the next agent."""
 
     case: str
     text: str
 
 
-def register(server: Server, desk: Desk) -> None:
-    """Offer them."""
-    _register_start(server, desk)
-    _register_looking(server, desk)
-    _register_close(server, desk)
+def register_case_tools(server: Server, context: ToolContext) -> None:
+    """Register the tools for whole cases."""
+    _register_start(server, context)
+    _register_status(server, context)
+    _register_close(server, context)
 
 
-def _register_start(server: Server, desk: Desk) -> None:
+def _register_start(server: Server, context: ToolContext) -> None:
     @server.offer(ADDS)
     def case_start(
-        request: Annotated[str, Field(description="what was asked for, in the words of who asked")],
-        intent: Annotated[str, Field(description="what you take it to mean")] = "",
-        targets: Annotated[Texts, Field(description="what has to be true in the end")] = [],  # noqa: B006 - never changed
-        non_goals: Annotated[Texts, Field(description="what is not part of it")] = [],  # noqa: B006
-        risks: Annotated[Texts, Field(description="what may go wrong")] = [],  # noqa: B006
-        verify: Annotated[Texts, Field(description="shell commands that will show it; case_close runs them")] = [],  # noqa: B006
-        skip_intake: Annotated[bool, Field(description="do not run the project's own intake command")] = False,  # noqa: FBT002 - by name only
+        request: Annotated[str, Field(description="the request, in the requester's words")],
+        intent: Annotated[str, Field(description="what you understand it to mean")] = "",
+        targets: Annotated[Texts, Field(description="properties that must hold at the end")] = [],  # noqa: B006 - never changed
+        non_goals: Annotated[Texts, Field(description="what is out of scope")] = [],  # noqa: B006
+        risks: Annotated[Texts, Field(description="risks")] = [],  # noqa: B006
+        verify: Annotated[Texts, Field(description="shell commands that verify the result; case_close runs them")] = [],  # noqa: B006
+        skip_intake: Annotated[bool, Field(description="skip the project's intake command")] = False,  # noqa: FBT002 - by name only
     ) -> CaseAnswer:
         """Open a case: the notebook of an investigation, with hypotheses, evidence, commands and learnings.
 
-        It becomes the active one of this run (or, outside of a run, of this repository and user): every other case
-        tool writes to it. Refused while another one is active. Open none for a change that needs no investigation.
+        It becomes the active case of this run (outside a run: of this repository and user), which all other case
+        tools use. Refused while another case is active. Do not open a case for a change that needs no investigation.
         """
         from jackline.app.case.beginning import Opening, start
 
-        with desk.open() as home:
-            told = Opening(request, intent, targets, non_goals, risks, verify)
-            return _answer(home, start(home, told, skip_intake=skip_intake))
+        with context.open() as home:
+            opening = Opening(request, intent, targets, non_goals, risks, verify)
+            return _build_case_answer(home, start(home, opening, skip_intake=skip_intake))
 
 
-def _register_looking(server: Server, desk: Desk) -> None:
+def _register_status(server: Server, context: ToolContext) -> None:
     @server.offer(READS)
     def case_status(case: CaseId = "") -> StatusAnswer:
-        """How a case stands: its capsule, its hypotheses, and what keeps it from being closed."""
-        with desk.open() as home:
-            return _status(home, case)
+        """The status of a case: its problem, its hypotheses, and the reasons why it cannot be closed yet."""
+        with context.open() as home:
+            return _build_status(home, case)
 
     @server.offer(READS)
     def case_handoff(case: CaseId = "") -> HandoffAnswer:
-        """All that the next agent needs to go on with a case, as markdown: read it after a context was lost."""
+        """A case as Markdown for the next agent. Read it after you lost your context."""
         from jackline.app.case.handing_over import handoff
         from jackline.views.case_handoff import text_of
 
-        with desk.open() as home:
-            told = handoff(home, case_id=case or None)
-            return HandoffAnswer(case=told.case.id, text=text_of(told))
+        with context.open() as home:
+            found = handoff(home, case_id=case or None)
+            return HandoffAnswer(case=found.case.id, text=text_of(found))
 
 
-def _register_close(server: Server, desk: Desk) -> None:
+def _register_close(server: Server, context: ToolContext) -> None:
     @server.offer(RUNS)
     def case_close(
-        summary: Annotated[str, Field(description="what came of it")],
+        summary: Annotated[str, Field(description="the result")],
         verification: Annotated[
-            Texts, Field(description="shell commands; empty: those that the case was started with")
+            Texts, Field(description="shell commands; empty: the commands given to case_start")
         ] = [],  # noqa: B006
-        risks: Annotated[Texts, Field(description="what is left")] = [],  # noqa: B006
-        force: Annotated[str, Field(description="a reason to close it although something is not met")] = "",
+        risks: Annotated[Texts, Field(description="remaining risks")] = [],  # noqa: B006
+        force: Annotated[str, Field(description="a reason to close the case although conditions are not met")] = "",
         case: CaseId = "",
     ) -> CaseAnswer:
-        """Close a case. This RUNS the verification commands in the root of its repository and records how they end.
+        """Close a case. This RUNS the verification commands in the root of the repository and records the results.
 
         Refused while a hypothesis is open, while a learning names neither a file tracked by git nor a reason, and if
-        a verification fails. A closed case takes no more entries.
+        a verification command fails. A closed case accepts no more entries.
         """
         from jackline.app.case.closing import Closeout, close
 
-        with desk.open() as home:
+        with context.open() as home:
             wanted = Closeout(summary, tuple(verification), tuple(risks), force)
-            return _answer(home, close(home, wanted, case_id=case or None))
+            return _build_case_answer(home, close(home, wanted, case_id=case or None))
 
 
-def _status(home: Home, case: str) -> StatusAnswer:
+def _build_status(home: Home, case: str) -> StatusAnswer:
     from jackline.app.case import closing, place
     from jackline.domain.case import EntryKind
     from jackline.views.case_lines import case_values, entry_values
@@ -127,7 +127,7 @@ def _status(home: Home, case: str) -> StatusAnswer:
     )
 
 
-def _answer(home: Home, case: Case) -> CaseAnswer:
+def _build_case_answer(home: Home, case: Case) -> CaseAnswer:
     from jackline.app.case.files import folder_of
     from jackline.views.case_lines import case_values
 

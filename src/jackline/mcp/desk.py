@@ -1,11 +1,12 @@
-"""Where the tools of one server work: the home, and inside which run. It decides nothing."""
+"""The context of the tools of one server: the home, and the run that it serves. It decides nothing."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jackline.app import dashboard, who
 from jackline.formatting import format_command
@@ -15,9 +16,16 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
 
+LONGEST_VALUE = 2_000  # characters of a value in a list; a tool for one thing returns the whole value
 
-class Desk:
-    """One home, for tools that run in threads beside each other."""
+
+def limit_json(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON value in a text; the beginning of a text that is too long for a list."""
+    return json.loads(text) if len(text) <= LONGEST_VALUE else {"cut": text[:LONGEST_VALUE], "characters": len(text)}
+
+
+class ToolContext:
+    """One home, for tools that run in parallel threads."""
 
     def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
         self._home = home
@@ -27,24 +35,24 @@ class Desk:
 
     @property
     def path(self) -> str:
-        """Of the home."""
+        """The path of the home."""
         return self._home.path
 
     @property
     def run_id(self) -> str | None:
-        """The run inside which the server was started."""
+        """The run in which the server was started."""
         return who.run_id(self._environ)
 
-    def typed(self, *words: str) -> str:
-        """A command as it can be typed anywhere: who reads it has not our environment."""
-        program, more, _ = dashboard.said_of(self._home)
+    def format_command(self, *words: str) -> str:
+        """A command that works without the environment of this process."""
+        program, more, _ = dashboard.describe_invocation(self._home)
         return format_command(*program, *words, *more)
 
     @contextmanager
     def open(self) -> Iterator[Home]:
-        """The home for one call, with a connection and warnings of its own.
+        """Open the home for one call, with its own connection and warnings.
 
-        Until there is a home, one call waits for the other: a database that is being made cannot be read.
+        Until the home exists, calls run one after another: a database cannot be read while it is created.
         """
         with nullcontext() if self._is_made else self._making, self._home.again() as home:
             home.board = self._home.board

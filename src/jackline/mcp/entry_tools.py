@@ -1,4 +1,4 @@
-"""The tools for the entries of a case: hypotheses, evidence, commands, learnings. Thin: `app.case` does the work."""
+"""MCP tools for the entries of a case: hypotheses, evidence, commands and learnings. `app.case` does the work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jackline.mcp.kinds import ADDS, READS, SETS
 if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.domain.case import Entry
-    from jackline.mcp.desk import Desk
+    from jackline.mcp.desk import ToolContext
     from jackline.mcp.server import Server
 
 HypothesisWord = Literal["open", "accepted", "blocked", "rejected", "superseded"]
@@ -25,7 +25,7 @@ ActionWord = Literal["benchmark", "docs", "intake-signal", "lint", "skill", "tes
 
 
 class EntryAnswer(TypedDict):
-    """An entry as it stands in its case."""
+    """An entry of a case."""
 
     case: str
     id: str
@@ -34,103 +34,105 @@ class EntryAnswer(TypedDict):
 
 
 class ReviewAnswer(TypedDict):
-    """The learnings of a case, and those that have not come to the repository."""
+    """The learnings of a case, and those that are not in the repository yet."""
 
     case: str
     learnings: list[dict[str, Any]]
     unresolved: list[str]
 
 
-def register(server: Server, desk: Desk) -> None:
-    """Offer them."""
-    _register_hypotheses(server, desk)
-    _register_notes(server, desk)
-    _register_learnings(server, desk)
+def register_entry_tools(server: Server, context: ToolContext) -> None:
+    """Register the tools for entries of a case."""
+    _register_hypotheses(server, context)
+    _register_records(server, context)
+    _register_learnings(server, context)
 
 
-def _register_hypotheses(server: Server, desk: Desk) -> None:
+def _register_hypotheses(server: Server, context: ToolContext) -> None:
     @server.offer(ADDS)
     def case_hypothesis_add(
-        text: Annotated[str, Field(description="what might be the cause, so that it can be shown or ruled out")],
+        text: Annotated[str, Field(description="a possible cause that can be confirmed or ruled out")],
         case: CaseId = "",
     ) -> EntryAnswer:
-        """Write a hypothesis down, open; the answer has its id, such as H001."""
+        """Add an open hypothesis; the answer has its id, such as H001."""
         from jackline.app.case.writing import add_hypothesis
 
-        with desk.open() as home:
-            return _answer(home, add_hypothesis(home, text, case_id=case or None))
+        with context.open() as home:
+            return _build_entry_answer(home, add_hypothesis(home, text, case_id=case or None))
 
     @server.offer(SETS)
     def case_hypothesis_resolve(
         hypothesis: Annotated[str, Field(description="its id, such as H001")],
         status: HypothesisWord,
-        note: Annotated[str, Field(description="what decided it")] = "",
+        note: Annotated[str, Field(description="what settled it")] = "",
         case: CaseId = "",
     ) -> EntryAnswer:
-        """Say what became of a hypothesis. A case with an open one cannot be closed."""
+        """Set the status of a hypothesis. A case with an open hypothesis cannot be closed."""
         from jackline.app.case.writing import resolve_hypothesis
 
-        with desk.open() as home:
-            return _answer(home, resolve_hypothesis(home, hypothesis, status, note, case_id=case or None))
+        with context.open() as home:
+            return _build_entry_answer(home, resolve_hypothesis(home, hypothesis, status, note, case_id=case or None))
 
 
-def _register_notes(server: Server, desk: Desk) -> None:
+def _register_records(server: Server, context: ToolContext) -> None:
     @server.offer(ADDS)
     def case_evidence_add(
-        text: Annotated[str, Field(description="what was seen, and where")],
-        hypothesis: Annotated[str, Field(description="the one that it speaks for or against, such as H001")] = "",
+        text: Annotated[str, Field(description="what you observed, and where")],
+        hypothesis: Annotated[
+            str, Field(description="the hypothesis that it supports or contradicts, such as H001")
+        ] = "",
         case: CaseId = "",
     ) -> EntryAnswer:
-        """Write evidence down: a fact that was seen, not an opinion."""
+        """Add evidence: an observed fact, not an opinion."""
         from jackline.app.case.writing import add_evidence
 
-        with desk.open() as home:
-            return _answer(home, add_evidence(home, text, hypothesis or None, case_id=case or None))
+        with context.open() as home:
+            return _build_entry_answer(home, add_evidence(home, text, hypothesis or None, case_id=case or None))
 
     @server.offer(ADDS)
     def case_command_add(
-        command: Annotated[str, Field(description="the command line as it was typed")],
+        command: Annotated[str, Field(description="the command line")],
         status: CommandWord,
-        note: Annotated[str, Field(description="what it showed")] = "",
+        note: Annotated[str, Field(description="what the result shows")] = "",
         case: CaseId = "",
     ) -> EntryAnswer:
-        """Record a command that YOU ran, or could not run, and how it came out. Nothing is run by this."""
+        """Record a command that YOU ran or could not run, and its result. This tool runs nothing."""
         from jackline.app.case.writing import add_command
 
-        with desk.open() as home:
-            return _answer(home, add_command(home, command, status, note, case_id=case or None))
+        with context.open() as home:
+            return _build_entry_answer(home, add_command(home, command, status, note, case_id=case or None))
 
 
-def _register_learnings(server: Server, desk: Desk) -> None:
+def _register_learnings(server: Server, context: ToolContext) -> None:
     @server.offer(ADDS)
     def case_learning_add(
-        summary: Annotated[str, Field(description="what the next one should know")],
+        summary: Annotated[str, Field(description="what the next agent should know")],
         kind: LearningWord,
-        repo_action: Annotated[ActionWord, Field(description="what of the repository keeps it; none needs a reason")],
-        path: Annotated[str, Field(description="the file of the repository that keeps it")] = "",
-        reason: Annotated[str, Field(description="why nothing in the repository keeps it")] = "",
+        repo_action: Annotated[ActionWord, Field(description="what records it in the repository; none needs a reason")],
+        path: Annotated[str, Field(description="the file in the repository that records it")] = "",
+        reason: Annotated[str, Field(description="why no file records it")] = "",
         case: CaseId = "",
     ) -> EntryAnswer:
-        """Write down what was learned, with the file that keeps it, or with the reason why none does.
+        """Add a learning, with the file that records it or the reason why no file does.
 
-        The file has to be tracked by git before the case can be closed.
+        Git must track the file before the case can be closed.
         """
         from jackline.app.case.writing import add_learning
 
-        with desk.open() as home:
+        with context.open() as home:
             entry = add_learning(
                 home, summary, kind=kind, repo_action=repo_action, path=path, reason=reason, case_id=case or None
             )
-            return _answer(home, entry)
+            return _build_entry_answer(home, entry)
 
     @server.offer(READS)
     def case_learning_review(case: CaseId = "") -> ReviewAnswer:
-        """The learnings of a case, and which of them name neither a file tracked by git nor a reason."""
-        with desk.open() as home:
-            return _review(home, case)
+        """List the learnings of a case, and those that name neither a file tracked by git nor a reason."""
+        with context.open() as home:
+            return _build_review(home, case)
 
 
-def _review(home: Home, case: str) -> ReviewAnswer:
+def _build_review(home: Home, case: str) -> ReviewAnswer:
     from jackline.app.case import place, reviewing
     from jackline.domain.learning import line
     from jackline.views.case_lines import entry_values
@@ -145,7 +147,7 @@ def _review(home: Home, case: str) -> ReviewAnswer:
     )
 
 
-def _answer(home: Home, entry: Entry) -> EntryAnswer:
+def _build_entry_answer(home: Home, entry: Entry) -> EntryAnswer:
     from jackline.views.case_lines import entry_values
 
     values = entry_values(entry)

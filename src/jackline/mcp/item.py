@@ -1,4 +1,4 @@
-"""A work item as tools tell it: the values that a model reads. Pure."""
+"""Work items as the values that MCP tools return to a model. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypedDict
 
 from jackline.formatting import format_iso
+from jackline.mcp.desk import LONGEST_VALUE, limit_json
 
 if TYPE_CHECKING:
     from jackline.domain.work import WorkItem
 
-_LONGEST = 2_000  # characters of a value in a list; the whole is to be had one by one
-
 
 class ItemAnswer(TypedDict):
-    """An item as it stands."""
+    """A work item."""
 
     id: str
     kind: str
@@ -37,7 +36,7 @@ class ItemAnswer(TypedDict):
 
 
 def item_answer(item: WorkItem) -> ItemAnswer:
-    """All of it."""
+    """The whole item."""
     return ItemAnswer(
         id=item.id,
         kind=item.kind,
@@ -59,18 +58,10 @@ def item_answer(item: WorkItem) -> ItemAnswer:
 
 
 def line_of(item: WorkItem) -> ItemAnswer:
-    """One of many: long texts are cut."""
+    """An item of a list, with long texts cut."""
     answer = item_answer(item)
-    answer["payload"] = bounded(item.payload)
+    answer["payload"] = limit_json(item.payload)
     for name in ("notes", "question", "answer"):
-        answer[name] = _short(answer[name])
+        text = answer[name]
+        answer[name] = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
     return answer
-
-
-def bounded(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON value in a text; of one that is too long for a list, its beginning."""
-    return json.loads(text) if len(text) <= _LONGEST else {"cut": text[:_LONGEST], "characters": len(text)}
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

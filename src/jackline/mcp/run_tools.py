@@ -1,4 +1,4 @@
-"""The tool that says how a run stands. It changes nothing."""
+"""The MCP tool for the status of a run. It changes nothing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jackline.mcp.kinds import READS
 if TYPE_CHECKING:
     from jackline.domain.budget import Limits, Spent
     from jackline.domain.records import Run
-    from jackline.mcp.desk import Desk
+    from jackline.mcp.desk import ToolContext
     from jackline.mcp.server import Server
 
 _MICROS, _MS = 1_000_000, 1_000
 
 
 class Amounts(TypedDict):
-    """What a run has used so far, over all its attempts."""
+    """What a run has used in all its attempts."""
 
     seconds: float
     iterations: int
@@ -32,7 +32,7 @@ class Amounts(TypedDict):
 
 
 class Bounds(TypedDict):
-    """What it may use; null: no limit."""
+    """The limits of a run; null: no limit."""
 
     seconds: float | None
     iterations: int | None
@@ -43,7 +43,7 @@ class Bounds(TypedDict):
 
 
 class RunAnswer(TypedDict):
-    """A run as it stands."""
+    """The status of a run."""
 
     id: str
     number: int
@@ -71,26 +71,28 @@ class RunAnswer(TypedDict):
     finished_at: str | None
 
 
-def register(server: Server, desk: Desk) -> None:
-    """Offer it."""
+def register_run_tools(server: Server, context: ToolContext) -> None:
+    """Register the tool for runs."""
 
     @server.offer(READS)
     def run_status(
-        run: Annotated[str, Field(description="an id, or the beginning of one; empty: the run you work in")] = "",
+        run: Annotated[
+            str, Field(description="a run id or a unique prefix of one; empty: the run in which you work")
+        ] = "",
     ) -> RunAnswer:
-        """How a jackline run stands: state, what it waits for, step, proof, and what it has spent of its limits.
+        """The status of a jackline run: state, reason for waiting, step, proof, and spending against its limits.
 
-        Without an id it is the run that you work in yourself. `state` is queued, running, waiting (see `reason`),
+        Without an id: the run in which you work. `state` is queued, running, waiting (see `reason`),
         succeeded, failed or cancelled.
         """
-        named = run or desk.run_id
-        if not named:
-            raise UsageError("this server was not started inside a run: name one")
-        with desk.open() as home:
-            return _answer(home.find(named))
+        run_id = run or context.run_id
+        if not run_id:
+            raise UsageError("this server was not started inside a run: pass a run id")
+        with context.open() as home:
+            return _build_run_answer(home.find(run_id))
 
 
-def _answer(run: Run) -> RunAnswer:
+def _build_run_answer(run: Run) -> RunAnswer:
     life, spec = run.life, run.spec
     return RunAnswer(
         id=run.id,
@@ -111,8 +113,8 @@ def _answer(run: Run) -> RunAnswer:
         detail=life.detail,
         proof_command=spec.proof,
         cancel_requested=life.cancel_requested,
-        spent=_amounts(life.spent),
-        limits=_bounds(spec.limits),
+        spent=_build_amounts(life.spent),
+        limits=_build_bounds(spec.limits),
         wake_at=format_iso(life.wake_at),
         created_at=format_iso(run.created_at),
         started_at=format_iso(run.started_at),
@@ -120,7 +122,7 @@ def _answer(run: Run) -> RunAnswer:
     )
 
 
-def _amounts(spent: Spent) -> Amounts:
+def _build_amounts(spent: Spent) -> Amounts:
     return Amounts(
         seconds=spent.wall_ms / _MS,
         iterations=spent.iterations,
@@ -131,7 +133,7 @@ def _amounts(spent: Spent) -> Amounts:
     )
 
 
-def _bounds(limits: Limits) -> Bounds:
+def _build_bounds(limits: Limits) -> Bounds:
     return Bounds(
         seconds=None if limits.wall_ms is None else limits.wall_ms / _MS,
         iterations=limits.iterations,

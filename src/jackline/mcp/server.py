@@ -1,4 +1,4 @@
-"""The server itself: every failure becomes one line that a model can read, and no traceback leaves the process."""
+"""The MCP server. A failure becomes one line for the model; tracebacks go to the log only."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from mcp_types import ToolAnnotations
     from pydantic.networks import AnyUrl
 
-    from jackline.mcp.desk import Desk
+    from jackline.mcp.desk import ToolContext
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 _INSTRUCTIONS = """\
-jackline keeps the state of this work outside of your context: it outlives compaction, crashes and your turn.
-Open a case (case_start) for an investigation with more than one hypothesis, and write hypotheses, evidence, commands
-and learnings down as you go. Queue units of work with work_enqueue. Ask a person with ask_human when only a person can
-decide; an answer may take hours, so go on with something else, and look again with ask_human_result."""
+jackline keeps the state of this work outside your context: it survives compaction, crashes and the end of your turn.
+Open a case (case_start) for an investigation with more than one hypothesis, and record hypotheses, evidence, commands
+and learnings as you work. Queue units of work with work_enqueue. Ask a person with ask_human when only a person can
+decide. An answer can take hours, so continue with something else and check with ask_human_result."""
 
 
 class Server(MCPServer[Any]):
-    """The SDK's server, with jackline's way to fail."""
+    """The SDK's server, with one-line error messages."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: ToolContext) -> None:
         super().__init__(
             "jackline",
             title="jackline",
             instructions=_INSTRUCTIONS,
             version=__version__,
             log_level="ERROR",
-            subscriptions=False,  # nobody here says when something changes
+            subscriptions=False,  # the server sends no notifications about changes
         )
-        self._desk = desk
+        self._context = context
 
     async def run_stdio_async(self) -> None:
         """Serve until standard input ends."""
@@ -59,14 +59,14 @@ class Server(MCPServer[Any]):
             await low.run(read, write, low.create_initialization_options())
 
     def offer(self, kind: ToolAnnotations) -> Callable[[Function], Function]:
-        """Register a tool; its docstring is what a model reads, its annotations are the schemas."""
+        """Register a tool. Its docstring is the description for the model, its annotations are the schema."""
 
         def register(function: Function) -> Function:
-            words = inspect.cleandoc(function.__doc__ or "")
-            self.add_tool(function, description=words, annotations=kind, structured_output=True)
+            description = inspect.cleandoc(function.__doc__ or "")
+            self.add_tool(function, description=description, annotations=kind, structured_output=True)
             tool = self._tool_manager.get_tool(function.__name__)
             if tool is not None:
-                tool.parameters = {**_untitled(tool.parameters), "additionalProperties": False}
+                tool.parameters = {**_strip_titles(tool.parameters), "additionalProperties": False}
             return function
 
         return register
@@ -74,12 +74,12 @@ class Server(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """The result as structured content, and the same as compact JSON; a failure as one line."""
+        """Return the result as structured content and as compact JSON; a failure as one line."""
         try:
             self._refuse_unknown(name, arguments)
             result = await super().call_tool(name, arguments, context)
         except ToolError as error:
-            return _failed(self._words(error))
+            return CallToolResult(content=[TextContent(text=_join_lines(self._describe_failure(error)))], is_error=True)
         if isinstance(result, CallToolResult) and result.structured_content is not None:
             result.content = [TextContent(text=json.dumps(result.structured_content, ensure_ascii=False))]
         return result
@@ -87,83 +87,79 @@ class Server(MCPServer[Any]):
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """The content; what is not there, or cannot be read, is said in one line."""
+        """Return the content; a missing or unreadable resource fails with one line."""
         try:
             return await super().read_resource(uri, context)
         except UnexpectedResourceError as error:
-            kind = ResourceNotFoundError if isinstance(_cause(error), NotFound) else ResourceError
-            raise kind(self._words(error)) from None
+            kind = ResourceNotFoundError if isinstance(_find_cause(error), NotFound) else ResourceError
+            raise kind(self._describe_failure(error)) from None
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """The prompt; what is wrong with the arguments is said in one line."""
+        """Return the prompt; wrong arguments fail with one line."""
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            raise MCPError(code=INVALID_PARAMS, message=_one_line(_wrong(error) or str(error))) from None
+            raise MCPError(code=INVALID_PARAMS, message=_join_lines(_format_validation(error) or str(error))) from None
 
     def _refuse_unknown(self, name: str, arguments: dict[str, Any]) -> None:
-        """ToolError for a name that the tool does not take: a mistyped one must not be passed over in silence."""
+        """ToolError for an unknown argument: a mistyped name must not be ignored."""
         tool = self._tool_manager.get_tool(name)
         if tool is None:
-            raise ToolError(f"there is no tool '{name}'")
+            raise ToolError(f"unknown tool '{name}'")
         known = tool.parameters.get("properties", {})
         unknown = [one for one in arguments if one not in known]
         if unknown:
-            takes = ", ".join(known) or "nothing"
-            raise ToolError(f"{name} takes no '{unknown[0]}': it takes {takes}")
+            takes = ", ".join(known) or "none"
+            raise ToolError(f"{name} has no argument '{unknown[0]}'; its arguments are {takes}")
 
-    def _words(self, error: ToolError | ResourceError) -> str:
-        cause = _cause(error)
+    def _describe_failure(self, error: ToolError | ResourceError) -> str:
+        cause = _find_cause(error)
         if isinstance(cause, JacklineError):
             return str(cause)
         if isinstance(cause, ValidationError):
-            return _wrong(cause)
+            return _format_validation(cause)
         if isinstance(cause, Exception):
-            return f"unexpected {type(cause).__name__}: {cause}; {self._note(cause)}"
+            return f"unexpected {type(cause).__name__}: {cause}; {self._log_error(cause)}"
         return str(error)
 
-    def _note(self, error: Exception) -> str:
-        """Where the traceback is."""
+    def _log_error(self, error: Exception) -> str:
+        """Write the traceback to the log, and say where."""
         try:
-            with self._desk.open() as home:
+            with self._context.open() as home:
                 home.make()
-            return f"see {diagnostics.note_unexpected(self._desk.path, error)}"
+            return f"see {diagnostics.note_unexpected(self._context.path, error)}"
         except (OSError, JacklineError) as second:
             return f"and the log cannot be written: {second}"
 
 
-def _cause(error: BaseException) -> BaseException | None:
-    """What was raised first: the SDK wraps it once or twice."""
+def _find_cause(error: BaseException) -> BaseException | None:
+    """The original exception, which the SDK wraps once or twice."""
     cause = error.__cause__
     while isinstance(cause, ToolError | ResourceError) and cause.__cause__ is not None:
         cause = cause.__cause__
     return None if isinstance(cause, ToolError | ResourceError) else cause
 
 
-def _wrong(error: BaseException | None) -> str:
-    """What does not fit the schema, behind whatever the SDK wrapped it in; empty if it is something else."""
+def _format_validation(error: BaseException | None) -> str:
+    """The validation errors below an exception; empty if there are none."""
     while error is not None and not isinstance(error, ValidationError):
         error = error.__cause__
-    return "; ".join(f"{_place(one['loc'])}: {one['msg']}" for one in error.errors()) if error else ""
+    return (
+        "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the arguments'}: {one['msg']}" for one in error.errors())
+        if error
+        else ""
+    )
 
 
-def _place(steps: tuple[int | str, ...]) -> str:
-    return ".".join(map(str, steps)) or "the arguments"
-
-
-def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without the titles that only repeat its names: a model reads every word of it, in every turn."""
+def _strip_titles(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without titles, which repeat the names and cost tokens in every turn."""
     kept = {name: value for name, value in schema.items() if name != "title"}
     properties = kept.get("properties", {})
     bare = {name: {key: value for key, value in one.items() if key != "title"} for name, one in properties.items()}
     return {**kept, "properties": bare}
 
 
-def _failed(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=_one_line(text))], is_error=True)
-
-
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())

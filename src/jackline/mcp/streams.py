@@ -1,4 +1,4 @@
-"""Whose events are meant: a name that a model writes, as the stream of the store. It changes nothing."""
+"""Finds the event stream for a name that a model wrote. It changes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def named(home: Home, text: str) -> str:
-    """The stream of `run:ID`, `case:ID`, `work:ID` or `journal:`; a run's id may stand alone."""
+    """The stream of `run:ID`, `case:ID`, `work:ID` or `journal:`; a run id needs no prefix."""
     kind, colon, name = text.partition(":")
     match kind, name:
         case "", "":
@@ -29,17 +29,17 @@ def named(home: Home, text: str) -> str:
         case "work", name if name:
             return of_item(home, name)
     if colon:
-        raise UsageError(f"there is no stream '{text[:100]}': say run:ID, case:ID, work:ID or journal:")
+        raise UsageError(f"unknown stream '{text[:100]}': use run:ID, case:ID, work:ID or journal:")
     return of_run(home, text)
 
 
 def of_run(home: Home, text: str) -> str:
-    """The stream of a run, by its id or the beginning of one."""
+    """The stream of a run, by its id or a unique prefix."""
     return home.find(text).id
 
 
 def of_case(home: Home, text: str) -> str:
-    """The stream of a case, by its id or the beginning of one."""
+    """The stream of a case, by its id or a unique prefix."""
     return case.stream_of(place.find(home, text).id)
 
 

@@ -1,4 +1,4 @@
-"""How a client reaches the server: over stdin and stdout, or by HTTP on loopback with a token. Nothing else listens."""
+"""Transports of the server: stdin and stdout, or HTTP on loopback with a token. It never listens on another address."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PATH = "/mcp"
 
 def serve_stdio(server: Server) -> None:
     """Serve until stdin ends."""
-    # A thread waits for stdin, and Python would wait for the thread. Whatever was committed is safe.
+    # A thread reads stdin, and Python would wait for it at exit. Committed state is safe.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(server.run_stdio_async)
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on loopback; UsageError if the port is taken."""
+    """Open a socket on loopback; UsageError if the port is in use."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -38,23 +38,23 @@ def listen(port: int) -> socket.socket:
         made.listen(128)
     except OSError as error:
         made.close()
-        raise UsageError(f"port {port} cannot be used ({error.strerror}): name another one with --port") from None
+        raise UsageError(f"port {port} cannot be used ({error.strerror}): choose another one with --port") from None
     return made
 
 
 def address_of(listening: socket.socket) -> str:
-    """Where clients find it."""
+    """The URL for clients."""
     return f"http://{LOOPBACK}:{listening.getsockname()[1]}{PATH}"
 
 
 def serve_http(server: Server, listening: socket.socket, token: str) -> None:
-    """Serve everybody who knows the token, until a signal ends it."""
+    """Serve clients with the token until a signal ends the process."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
     port = listening.getsockname()[1]
     names = [f"{LOOPBACK}:{port}", f"localhost:{port}"]
-    # A page in a browser may reach loopback by a name of its own: it must not get past here.
+    # A web page can reach loopback under its own host name (DNS rebinding).
     security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names])
     app = Guarded(server.streamable_http_app(streamable_http_path=PATH, transport_security=security), token)
     config = uvicorn.Config(
@@ -64,25 +64,25 @@ def serve_http(server: Server, listening: socket.socket, token: str) -> None:
 
 
 class Guarded:
-    """An ASGI application that answers only requests with the token."""
+    """An ASGI application that requires the token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._token = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._is_known(scope):
-            await _refuse(send)
+        if scope["type"] == "http" and not self._has_token(scope):
+            await _send_unauthorized(send)
         else:
             await self._app(scope, receive, send)
 
-    def _is_known(self, scope: Scope) -> bool:
+    def _has_token(self, scope: Scope) -> bool:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         return len(given) == 1 and hmac.compare_digest(given[0], self._token)
 
 
-async def _refuse(send: Send) -> None:
-    body = json.dumps({"error": "the token is missing or wrong: send it as `Authorization: Bearer TOKEN`"}).encode()
+async def _send_unauthorized(send: Send) -> None:
+    body = json.dumps({"error": "missing or wrong token: send `Authorization: Bearer TOKEN`"}).encode()
     headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
     await send({"type": "http.response.start", "status": 401, "headers": headers})
     await send({"type": "http.response.body", "body": body})

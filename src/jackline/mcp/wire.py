@@ -1,7 +1,7 @@
-"""What a client writes to standard input, line by line, as the SDK can read it. It understands nothing of it.
+"""Repairs lines from standard input before the SDK reads them. It does not interpret the messages.
 
-Half of an emoji, which models and JavaScript do write, is valid JSON in the form of an escape, but the SDK drops such a
-message without an answer, and the agent waits for it. So it becomes the sign for a character that cannot be shown.
+Models and JavaScript write lone surrogates as JSON escapes. That is valid JSON, but the SDK drops such a message
+without an answer, and the agent waits for it. So a lone surrogate becomes a replacement character.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ESCAPE = "\\ud"
 
 
 class Lines(TextIOWrapper):
-    """Text whose lines have no half characters in them."""
+    """Text input without lone surrogates."""
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper has it
         line = super().readline(size)
@@ -24,19 +24,19 @@ class Lines(TextIOWrapper):
 
 
 def whole(line: str) -> str:
-    """A line of JSON without half characters; any other line as it is."""
+    """A line of JSON without lone surrogates; any other line unchanged."""
     try:
-        told = json.dumps(json.loads(line), ensure_ascii=False)
+        text = json.dumps(json.loads(line), ensure_ascii=False)
     except (ValueError, RecursionError):
         return line
-    return told.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
 
 
 def standard_input() -> Lines:
-    """Standard input, which nobody else gets any more: whatever a tool starts reads nothing."""
+    """Take over standard input; processes that a tool starts read an empty one."""
     private = fcntl.fcntl(_STDIN, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.dup2(nothing, _STDIN)
     os.close(nothing)
-    # Never closed: a thread may still wait for it when the server ends.
+    # Never closed: a thread may still read from it when the server ends.
     return Lines(os.fdopen(private, "rb", closefd=False), encoding="utf-8", errors="replace")

@@ -1,7 +1,7 @@
-"""The files of a case under `.agents/runs`, as the predecessor laid them out. They are written and never believed.
+"""Writes the files of a case under `.agents/runs`, in the layout of the predecessor. It never trusts their content.
 
-What was only added since the last time is appended, so that an entry costs the same however many there are; a file
-that somebody altered or removed is written whole. `.built` says how far the files stand and what they looked like.
+New entries are appended, so that an entry costs the same in a long case; an edited or removed file is written again
+completely. `.built` records how far the files are and their stat values.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _IGNORED = b"*\n"
 
 
 @stored_as("seq lines marks")
-class Standing(NamedTuple):
-    """How far the files stand: the last event, how many lines of each kind, and what each file looks like."""
+class BuiltState(NamedTuple):
+    """How far the files are: the last event, the lines of each kind, and the stat values of each file."""
 
     seq: int = 0
     lines: Mapping[str, int] = {}
@@ -50,54 +50,54 @@ class Standing(NamedTuple):
 
 
 def bring_up_to_date(store: Store, case_id: str, root: str, user_name: str, *, anew: bool = False) -> None:
-    """Make the files in the repository at `root` say what the store says; `anew` believes nothing that is there."""
+    """Update the files in the repository at `root` from the store; `anew` writes all of them."""
     runs = os.path.join(root, RUNS)
     folder = os.path.join(runs, case_id)
-    _make(root, folder)
+    _make_folders(root, folder)
     once(os.path.join(folder, LOCK), lambda: _build(store, case_id, folder, anew=anew))
-    if anew or _read(os.path.join(runs, ACTIVE)) != _active(store, case_id, user_name):
-        once(os.path.join(runs, LOCK), lambda: _write_active(store, case_id, user_name, runs))
+    if anew or _read(os.path.join(runs, ACTIVE)) != _find_active(store, case_id, user_name):
+        once(os.path.join(runs, LOCK), lambda: _write_find_active(store, case_id, user_name, runs))
 
 
 def _build(store: Store, case_id: str, folder: str, *, anew: bool) -> None:
-    case = store.case(case_id)  # before everything else: what is written later is for the next builder
+    case = store.case(case_id)  # first: later changes are left to the next build
     if case is not None:
         _Builder(store, case, folder).build(anew=anew)
 
 
 class _Builder:
-    """One look at the store, and what has to be written after it."""
+    """Compares the store with the files once, and writes the differences."""
 
     def __init__(self, store: Store, case: Case, folder: str) -> None:
         self._store, self._case, self._folder = store, case, folder
 
     def build(self, *, anew: bool) -> None:
-        known = Standing() if anew else _standing(self._path(BUILT))
+        known = BuiltState() if anew else _read_state(self._path(BUILT))
         if known.seq > self._case.event_seq:
-            known = Standing()
+            known = BuiltState()
         changed = self._changed_since(known.seq)
         for kind, name in LISTS.items():
-            self._bring_list(kind, name, known, whole=str(kind) in changed)
-        if self._is_other(PROBLEM, known):
+            self._update_list(kind, name, known, whole=str(kind) in changed)
+        if self._is_changed(PROBLEM, known):
             write_file(self._path(PROBLEM), _object(case_lines.problem_values(self._case)))
-        self._bring_closeout(known, whole="closeout" in changed)
-        self._keep(known)
+        self._update_closeout(known, whole="closeout" in changed)
+        self._save_state(known)
 
     def _changed_since(self, seq: int) -> set[str]:
-        """The kinds of which more happened than that entries were added."""
+        """The kinds with changes other than added entries."""
         changed: set[str] = set()
         while seq < self._case.event_seq:
             events = self._store.events(stream_of(self._case.id), seq, _PAGE)
             if not events:  # they were archived
                 return {*(str(kind) for kind in EntryKind), "closeout"}
             seq = events[-1].seq
-            changed.update(_touched(event.kind) for event in events if event.seq <= self._case.event_seq)
+            changed.update(_find_changed_kind(event.kind) for event in events if event.seq <= self._case.event_seq)
         return changed
 
-    def _bring_list(self, kind: EntryKind, name: str, known: Standing, *, whole: bool) -> None:
+    def _update_list(self, kind: EntryKind, name: str, known: BuiltState, *, whole: bool) -> None:
         path, count = self._path(name), self._case.counts[str(kind)]
         written = known.lines.get(name, 0)
-        if whole or written > count or self._is_other(name, known):
+        if whole or written > count or self._is_changed(name, known):
             write_pieces(path, _lines(self._entries(kind, 0, count)))
         elif written < count:
             _append(path, b"".join(_lines(self._entries(kind, written, count))))
@@ -105,35 +105,35 @@ class _Builder:
     def _entries(self, kind: EntryKind, after: int, upto: int) -> Iterable[Entry]:
         return (one for one in self._store.entries(self._case.id, kind, after) if one.number <= upto)
 
-    def _bring_closeout(self, known: Standing, *, whole: bool) -> None:
+    def _update_closeout(self, known: BuiltState, *, whole: bool) -> None:
         if self._case.status is CaseStatus.OPEN:
             for name in (CLOSEOUT, CLOSEOUT_TEXT):
                 remove_file(self._path(name))
             return
-        if whole or self._is_other(CLOSEOUT, known) or self._is_other(CLOSEOUT_TEXT, known):
+        if whole or self._is_changed(CLOSEOUT, known) or self._is_changed(CLOSEOUT_TEXT, known):
             write_file(self._path(CLOSEOUT), _object(case_lines.closeout_values(self._case)))
             text = case_lines.closeout_markdown(self._case)
             write_file(self._path(CLOSEOUT_TEXT), text.encode("utf-8", "replace"))
 
-    def _is_other(self, name: str, known: Standing) -> bool:
-        """Whether somebody else wrote the file since, or nobody did."""
-        mark = _mark(self._path(name))
+    def _is_changed(self, name: str, known: BuiltState) -> bool:
+        """Whether the file is missing or was written by another program."""
+        mark = _stat_file(self._path(name))
         return mark is None or mark != known.marks.get(name)
 
-    def _keep(self, known: Standing) -> None:
+    def _save_state(self, known: BuiltState) -> None:
         names = (*LISTS.values(), PROBLEM, CLOSEOUT, CLOSEOUT_TEXT)
-        marks = {name: mark for name in names if (mark := _mark(self._path(name))) is not None}
+        marks = {name: mark for name in names if (mark := _stat_file(self._path(name))) is not None}
         lines = {name: self._case.counts[str(kind)] for kind, name in LISTS.items()}
-        now = Standing(self._case.event_seq, lines, marks)
+        now = BuiltState(self._case.event_seq, lines, marks)
         if now != known:
-            _note(self._path(BUILT), json.dumps(stored_dict(now)).encode())
+            _write_in_place(self._path(BUILT), json.dumps(stored_dict(now)).encode())
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, name)
 
 
-def _touched(event: str) -> str:
-    """What an event changed besides adding to it."""
+def _find_changed_kind(event: str) -> str:
+    """The kind that an event changed, unless it only added an entry."""
     _, _, rest = event.partition(".")
     kind, _, done = rest.partition(".")
     if kind in {"closed", "reopened"}:
@@ -141,8 +141,8 @@ def _touched(event: str) -> str:
     return kind if done and done != "added" else ""
 
 
-def _active(store: Store, case_id: str, user_name: str) -> str:
-    """The case that is active in the repository of this one: the user's; else, of a run's case, the run's."""
+def _find_active(store: Store, case_id: str, user_name: str) -> str:
+    """The active case in the repository of this case: the user's, else the one of its run."""
     case = store.case(case_id)
     if case is None:
         return ""
@@ -153,16 +153,16 @@ def _active(store: Store, case_id: str, user_name: str) -> str:
     return next((one.id for one in found if one is not None), "")
 
 
-def _write_active(store: Store, case_id: str, user_name: str, runs: str) -> None:
-    path, wanted = os.path.join(runs, ACTIVE), _active(store, case_id, user_name)
+def _write_find_active(store: Store, case_id: str, user_name: str, runs: str) -> None:
+    path, wanted = os.path.join(runs, ACTIVE), _find_active(store, case_id, user_name)
     if wanted:
         write_file(path, f"{wanted}\n".encode())
     else:
         remove_file(path)
 
 
-def _make(root: str, folder: str) -> None:
-    """The folders; `.agents` has files of people, and gets the mode that they want."""
+def _make_folders(root: str, folder: str) -> None:
+    """Make the folders; `.agents` holds files of people and gets the default mode."""
     above = os.path.join(root, os.path.dirname(RUNS))
     with report_path(above), suppress(FileExistsError):
         os.mkdir(above)
@@ -172,19 +172,19 @@ def _make(root: str, folder: str) -> None:
         write_file(ignore, _IGNORED)
 
 
-def _standing(path: str) -> Standing:
-    """What `.built` says; whatever is wrong with it, everything is written again."""
+def _read_state(path: str) -> BuiltState:
+    """The content of `.built`; if it is invalid, everything is written again."""
     try:
-        told = json.loads(_read(path, 1 << 20) or "{}")
-        lines = {str(name): int(count) for name, count in told["lines"].items()}
-        known = Standing(int(told["seq"]), lines, dict(told["marks"]))
+        state = json.loads(_read(path, 1 << 20) or "{}")
+        lines = {str(name): int(count) for name, count in state["lines"].items()}
+        known = BuiltState(int(state["seq"]), lines, dict(state["marks"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):  # also of an infinity
-        return Standing()
-    return known if min(known.seq, *lines.values(), 0) == 0 else Standing()
+        return BuiltState()
+    return known if min(known.seq, *lines.values(), 0) == 0 else BuiltState()
 
 
-def _mark(path: str) -> list[int] | None:
-    """What changes with every write; None if there is no such file."""
+def _stat_file(path: str) -> list[int] | None:
+    """Stat values that change with every write; None if the file does not exist."""
     try:
         seen = os.lstat(path)
     except OSError:
@@ -193,7 +193,7 @@ def _mark(path: str) -> list[int] | None:
 
 
 def _read(path: str, longest: int = _LONGEST_ACTIVE) -> str:
-    """What stands in a small file; nothing if it cannot be read. Never through a link, never waiting for a pipe."""
+    """The text of a small file; empty if it cannot be read. It follows no link and waits for no pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -207,7 +207,7 @@ def _read(path: str, longest: int = _LONGEST_ACTIVE) -> str:
 
 
 def _append(path: str, data: bytes) -> None:
-    """Not synced: what is lost with the power makes the file another one, and it is written whole."""
+    """Append without a sync: after a power loss the stat values differ, and the file is written again."""
     with report_path(path):
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -218,8 +218,8 @@ def _append(path: str, data: bytes) -> None:
             os.close(descriptor)
 
 
-def _note(path: str, data: bytes) -> None:
-    """In place, because a rename makes the file system write at once; half of it is no JSON, and all is built again."""
+def _write_in_place(path: str, data: bytes) -> None:
+    """Write in place, because a rename forces a write to disk; a torn file is not JSON and is built again."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no pipe is waited for
     with report_path(path):
         descriptor = os.open(path, flags, FILE_MODE)

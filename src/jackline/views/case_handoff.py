@@ -1,4 +1,4 @@
-"""What the next agent needs to go on with a case, as markdown or as values. Pure; bounded, because a model reads it."""
+"""Renders a case for the next agent, as Markdown or JSON values. Pure; bounded, because a model reads it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _HEADINGS = {
     HypothesisStatus.OPEN: "Open hypotheses",
     HypothesisStatus.BLOCKED: "Blocked hypotheses",
     HypothesisStatus.ACCEPTED: "Accepted",
-    HypothesisStatus.REJECTED: "Rejected: do not try them again",
+    HypothesisStatus.REJECTED: "Rejected: do not try these again",
     HypothesisStatus.SUPERSEDED: "Superseded",
 }
 
 
 class Handoff(NamedTuple):
-    """A case with everything about it."""
+    """A case with its entries and the state of the worktree."""
 
     case: Case
     hypotheses: Sequence[Entry] = ()
@@ -43,109 +43,113 @@ class Handoff(NamedTuple):
     commands: Sequence[Entry] = ()
     learnings: Sequence[Entry] = ()
     unresolved: Sequence[Unresolved] = ()
-    dirty: Sequence[str] = ()  # what `git status --porcelain` says now
+    dirty: Sequence[str] = ()  # current lines of `git status --porcelain`
 
     @property
     def still_open(self) -> list[Entry]:
-        """The hypotheses that nobody has decided."""
+        """The open hypotheses."""
         return [one for one in self.hypotheses if one.status == HypothesisStatus.OPEN]
 
 
-def next_commands(told: Handoff) -> list[str]:
-    """What to type to go on, exactly."""
-    case = told.case
+def next_commands(handoff: Handoff) -> list[str]:
+    """The commands to continue with."""
+    case = handoff.case
     if case.status is CaseStatus.CLOSED:
         return [f"jackline case reopen {case.id}"]
     own = f"--case {case.id}"
     resolve = [
         f"jackline case hypothesis resolve {one.id} --status accepted {own}  {_OTHERS}"
-        for one in told.still_open[:_MOST_EVIDENCE]
+        for one in handoff.still_open[:_MOST_EVIDENCE]
     ]
-    about = f" --hypothesis {told.still_open[0].id}" if told.still_open else ""
+    about = f" --hypothesis {handoff.still_open[0].id}" if handoff.still_open else ""
     verification = "" if case.problem.expected_verification else ' --verification "COMMAND"'
     return [
-        f'jackline case evidence add "…"{about} {own}' if told.hypotheses else _first(own),
+        f'jackline case evidence add "…"{about} {own}'
+        if handoff.hypotheses
+        else f'jackline case hypothesis add "…" {own}',
         *resolve,
         f"jackline case learning review {own}",
         f'jackline case close --summary "…"{verification} {own}',
     ]
 
 
-def _first(own: str) -> str:
-    return f'jackline case hypothesis add "…" {own}'
-
-
-def to_dict(told: Handoff) -> dict[str, Any]:
+def to_dict(handoff: Handoff) -> dict[str, Any]:
     """Plain JSON values."""
     return {
-        **case_lines.case_values(told.case),
-        "hypotheses": [case_lines.entry_values(one) for one in _worth_telling(told)],
-        "evidence": [case_lines.entry_values(one) for one in _last(told.evidence, _MOST_HYPOTHESES)],
-        "commands": [case_lines.entry_values(one) for one in _last(told.commands, _MOST_COMMANDS)],
-        "learnings": [case_lines.entry_values(one) for one in _last(told.learnings, _MOST_HYPOTHESES)],
+        **case_lines.case_values(handoff.case),
+        "hypotheses": [case_lines.entry_values(one) for one in _select_hypotheses(handoff)],
+        "evidence": [case_lines.entry_values(one) for one in handoff.evidence[-_MOST_HYPOTHESES:]],
+        "commands": [case_lines.entry_values(one) for one in handoff.commands[-_MOST_COMMANDS:]],
+        "learnings": [case_lines.entry_values(one) for one in handoff.learnings[-_MOST_HYPOTHESES:]],
         "unresolved_learnings": [
-            {**case_lines.entry_values(one.entry), "lacks": one.lacks} for one in told.unresolved[-_MOST_HYPOTHESES:]
+            {**case_lines.entry_values(one.entry), "lacks": one.lacks} for one in handoff.unresolved[-_MOST_HYPOTHESES:]
         ],
-        "dirty_now": list(told.dirty),
-        "next_steps": [f"{one.id}: {one.text}" for one in _last(told.still_open, _MOST_HYPOTHESES)],
-        "next_commands": next_commands(told),
+        "dirty_now": list(handoff.dirty),
+        "next_steps": [f"{one.id}: {one.text}" for one in handoff.still_open[-_MOST_HYPOTHESES:]],
+        "next_commands": next_commands(handoff),
     }
 
 
-def _worth_telling(told: Handoff) -> list[Entry]:
-    """The newest hypotheses, and the newest that are open, however many were decided after them."""
-    newest = _last(told.hypotheses, _MOST_HYPOTHESES)
-    still_open = _last(told.still_open, _MOST_HYPOTHESES)
+def _select_hypotheses(handoff: Handoff) -> list[Entry]:
+    """The newest hypotheses and the newest open ones."""
+    newest = handoff.hypotheses[-_MOST_HYPOTHESES:]
+    still_open = handoff.still_open[-_MOST_HYPOTHESES:]
     return sorted({one.number: one for one in (*newest, *still_open)}.values(), key=lambda one: one.number)
 
 
-def text_of(told: Handoff) -> str:
-    """A page that an agent reads first."""
-    return make_readable("\n".join([*_head(told.case), *_body(told)]))
+def text_of(handoff: Handoff) -> str:
+    """The Markdown page."""
+    return make_readable("\n".join([*_render_head(handoff.case), *_render_body(handoff)]))
 
 
-def _head(case: Case) -> Iterator[str]:
+def _render_head(case: Case) -> Iterator[str]:
     problem = case.problem
     yield from (f"# Case {case.id} ({case.status})", "", case.request, "", f"Repository: `{case.path}`", "")
     yield from (f"Intent: {_short(problem.intent)}", "") if problem.intent else ()
-    yield from _items("Target", problem.target_properties)
-    yield from _items("Not a goal", problem.non_goals)
-    yield from _items("Risks", problem.risks)
-    yield from _items("Verification", problem.expected_verification)
+    yield from _render_section("Target", problem.target_properties)
+    yield from _render_section("Not a goal", problem.non_goals)
+    yield from _render_section("Risks", problem.risks)
+    yield from _render_section("Verification", problem.expected_verification)
     if case.status is CaseStatus.CLOSED:
         yield from ("## Closed", "", _short(str(case.closeout.get("summary", ""))), "")
-        yield from _items("Residual risks", [_short(str(one)) for one in case.closeout.get("risks", ())])
+        yield from _render_section("Residual risks", [_short(str(one)) for one in case.closeout.get("risks", ())])
     if problem.intake_plan is not None:
-        yield from ("## Plan of the intake", "", _plan(problem.intake_plan), "")
+        yield from ("## Intake plan", "", _format_plan(problem.intake_plan), "")
 
 
-def _body(told: Handoff) -> Iterator[str]:
+def _render_body(handoff: Handoff) -> Iterator[str]:
     for status, heading in _HEADINGS.items():
-        entries = [one for one in told.hypotheses if one.status == status]
-        yield from _items(heading, [text for one in entries for text in _hypothesis(one, told)], _MOST_HYPOTHESES * 3)
-    loose = [_short(one.text) for one in told.evidence if not one.data.get("hypothesis")]
-    yield from _items("Other evidence", loose, _MOST_HYPOTHESES)
-    yield from _items("Last commands", [_command(one) for one in told.commands], _MOST_COMMANDS)
-    yield from _items("Learnings that are not in the repository yet", [_short(line(one)) for one in told.unresolved])
-    lacking = {one.entry.id for one in told.unresolved}
-    kept = [_learning(one) for one in told.learnings if one.id not in lacking]
-    yield from _items("Learned, and kept", kept, _MOST_LEARNINGS)
-    yield from _items("Changed in the worktree now", [_changed(one, told.case) for one in told.dirty], _MOST_DIRTY)
-    yield from _items(
-        "Next steps", [f"decide {one.id}: {_short(one.text)}" for one in told.still_open], _MOST_HYPOTHESES
+        entries = [one for one in handoff.hypotheses if one.status == status]
+        yield from _render_section(
+            heading, [text for one in entries for text in _describe_hypothesis(one, handoff)], _MOST_HYPOTHESES * 3
+        )
+    loose = [_short(one.text) for one in handoff.evidence if not one.data.get("hypothesis")]
+    yield from _render_section("Other evidence", loose, _MOST_HYPOTHESES)
+    yield from _render_section("Last commands", [_describe_command(one) for one in handoff.commands], _MOST_COMMANDS)
+    yield from _render_section(
+        "Learnings that are not in the repository yet", [_short(line(one)) for one in handoff.unresolved]
     )
-    yield from _items("To go on", [f"`{one}`" for one in next_commands(told)])
+    lacking = {one.entry.id for one in handoff.unresolved}
+    kept = [_describe_learning(one) for one in handoff.learnings if one.id not in lacking]
+    yield from _render_section("Learnings in the repository", kept, _MOST_LEARNINGS)
+    yield from _render_section(
+        "Uncommitted changes", [_describe_change(one, handoff.case) for one in handoff.dirty], _MOST_DIRTY
+    )
+    yield from _render_section(
+        "Next steps", [f"decide {one.id}: {_short(one.text)}" for one in handoff.still_open], _MOST_HYPOTHESES
+    )
+    yield from _render_section("Commands to continue", [f"`{one}`" for one in next_commands(handoff)])
 
 
-def _hypothesis(entry: Entry, told: Handoff) -> list[str]:
+def _describe_hypothesis(entry: Entry, handoff: Handoff) -> list[str]:
     note = f" ({_short(str(entry.data['note']))})" if entry.data.get("note") else ""
-    evidence = [one for one in told.evidence if one.data.get("hypothesis") == entry.id]
-    shown = [f"{entry.id}'s {one.id}: {_short(one.text)}" for one in _last(evidence, _MOST_EVIDENCE)]
+    evidence = [one for one in handoff.evidence if one.data.get("hypothesis") == entry.id]
+    shown = [f"{entry.id}'s {one.id}: {_short(one.text)}" for one in evidence[-_MOST_EVIDENCE:]]
     return [f"{entry.id} {_short(entry.text)}{note}", *shown]
 
 
-def _command(entry: Entry) -> str:
-    """With what a failed one said last, or what somebody noted."""
+def _describe_command(entry: Entry) -> str:
+    """A command with its note, or the last line of a failed command."""
     code = entry.data.get("exit_code")
     said = str(entry.data.get("note") or "")
     if not said and entry.status == CommandStatus.FAIL:
@@ -154,16 +158,16 @@ def _command(entry: Entry) -> str:
     return f"{entry.id} {entry.status}{'' if code is None else f' (exit {code})'}: `{_short(entry.text)}`{more}"
 
 
-def _learning(entry: Entry) -> str:
+def _describe_learning(entry: Entry) -> str:
     where = str(entry.data.get("path") or entry.data.get("reason") or "")
     return f"{entry.id} {_short(entry.text)} ({entry.status}: {_short(where)})"
 
 
-def _changed(line: str, case: Case) -> str:
-    return f"`{line}`{' (as when the case began)' if line in case.problem.dirty_worktree else ''}"
+def _describe_change(line: str, case: Case) -> str:
+    return f"`{line}`{' (unchanged since the case started)' if line in case.problem.dirty_worktree else ''}"
 
 
-def _plan(plan: object) -> str:
+def _format_plan(plan: object) -> str:
     if isinstance(plan, str):
         return _short(plan, _LONGEST_PLAN)
     from json import dumps
@@ -171,19 +175,15 @@ def _plan(plan: object) -> str:
     return f"`{_short(dumps(plan, ensure_ascii=False), _LONGEST_PLAN)}`"
 
 
-def _items(title: str, items: Sequence[str], most: int = _MOST_HYPOTHESES) -> list[str]:
+def _render_section(title: str, items: Sequence[str], most: int = _MOST_HYPOTHESES) -> list[str]:
     if not items:
         return []
     left = len(items) - most
-    more = [f"- … and {left} before them"] if left > 0 else []
+    more = [f"- … and {left} earlier ones"] if left > 0 else []
     return [f"## {title}", "", *more, *(f"- {one}" for one in items[-most:]), ""]
 
 
-def _last(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
-    return entries[-most:]
-
-
 def _short(text: str, most: int = _LONGEST) -> str:
-    """One line, as long as anybody needs."""
+    """One line of limited length."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""A case and its entries as the values that files and programs read, in the predecessor's words. Pure."""
+"""Cases and entries as JSON values, with the field names of the predecessor. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def problem_values(case: Case) -> dict[str, Any]:
-    """The capsule that the case began with."""
+    """The problem of a case."""
     problem = case.problem
     return {
         "id": case.id,
@@ -31,13 +31,13 @@ def problem_values(case: Case) -> dict[str, Any]:
 
 
 def entry_values(entry: Entry) -> dict[str, Any]:
-    """One line of a notebook."""
-    begun = {"id": entry.id, "created_at": format_iso(entry.at)}
+    """An entry of a case."""
+    common = {"id": entry.id, "created_at": format_iso(entry.at)}
     data = dict(entry.data)
-    return {**begun, **_own_values(entry, data), **data}
+    return {**common, **_build_kind_values(entry, data), **data}
 
 
-def _own_values(entry: Entry, data: dict[str, Any]) -> dict[str, Any]:
+def _build_kind_values(entry: Entry, data: dict[str, Any]) -> dict[str, Any]:
     match entry.kind:
         case EntryKind.HYPOTHESIS:
             return {"text": entry.text, "status": entry.status, "updated_at": format_iso(entry.updated_at)}
@@ -50,7 +50,7 @@ def _own_values(entry: Entry, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def case_values(case: Case) -> dict[str, Any]:
-    """A case as commands tell it."""
+    """A case."""
     return {
         **problem_values(case),
         "status": case.status.value,
@@ -65,32 +65,44 @@ def case_values(case: Case) -> dict[str, Any]:
 
 
 def closeout_values(case: Case) -> dict[str, Any]:
-    """How it was closed."""
-    told = case.closeout
-    forced = {name: told[name] for name in ("forced", "unmet") if name in told}
+    """The closeout of a case."""
+    closeout = case.closeout
+    forced = {name: closeout[name] for name in ("forced", "unmet") if name in closeout}
     return {
         "id": case.id,
         "closed_at": format_iso(case.closed_at),
-        "summary": told.get("summary", ""),
-        "verification": told.get("verification", []),
-        "residual_risks": told.get("risks", []),
+        "summary": closeout.get("summary", ""),
+        "verification": closeout.get("verification", []),
+        "residual_risks": closeout.get("risks", []),
         **forced,
     }
 
 
 def closeout_markdown(case: Case) -> str:
-    """The same for people."""
-    told = closeout_values(case)
-    results = [_result(one) for one in told["verification"]]
-    lines = [f"# Closeout of {case.id}", "", case.request, "", f"Closed {told['closed_at']}.", "", told["summary"], ""]
-    lines += [*_section("Verification", results), *_section("Residual risks", told["residual_risks"])]
-    if "forced" in told:
-        lines += [*_section("Closed all the same", [told["forced"]]), *_section("Not met", told["unmet"])]
+    """The closeout as Markdown."""
+    values = closeout_values(case)
+    results = [_format_result(one) for one in values["verification"]]
+    lines = [
+        f"# Closeout of {case.id}",
+        "",
+        case.request,
+        "",
+        f"Closed {values['closed_at']}.",
+        "",
+        values["summary"],
+        "",
+    ]
+    lines += [*_section("Verification", results), *_section("Residual risks", values["residual_risks"])]
+    if "forced" in values:
+        lines += [
+            *_section("Closed despite unmet conditions", [values["forced"]]),
+            *_section("Not met", values["unmet"]),
+        ]
     return make_readable("\n".join(lines))
 
 
-def _result(one: object) -> str:
-    """What was imported may be text only."""
+def _format_result(one: object) -> str:
+    """An imported result may be plain text."""
     if not isinstance(one, dict):
         return str(one)
     return f"{one.get('status', '')}: `{one.get('command', '')}` ({one.get('id', '-')}, exit {one.get('exit_code')})"

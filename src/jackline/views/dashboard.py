@@ -1,4 +1,4 @@
-"""What the dashboard shows, read from the store: each part one look into an index, so that its size does not matter."""
+"""Reads the dashboard from the store: each part is one index lookup, so that the size of the store does not matter."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from jackline.domain.reporting import RunLine
     from jackline.store.contract import Store
 
-_MOST = SHOWN + 1  # one more tells that there are more
+_MOST = SHOWN + 1  # one more shows that there are more
 _EVENTS = 15
-_NEWEST = 200  # calls among which those are that a run waits for: its ledger may be long, they stand at its end
+_NEWEST = 200  # newest calls, which include those that a run waits for
 _DAYS = 7
-_DOUBT = ("may have happened: look, then answer with one of", ("happened", "did-not", "retry", "skip"))
+_DOUBT = ("may have happened: check, then answer with one of", ("happened", "did-not", "retry", "skip"))
 _ASKED = ("needs approval: answer with one of", ("allow", "deny"))
-_CUT_OFF = ("was interrupted, and the agent has not repeated it: go on, or first answer", ("skip",))
+_CUT_OFF = ("was interrupted, and the agent has not repeated it: resume, or first answer", ("skip",))
 
 
-def read(store: Store, now: int) -> Dashboard:
-    """Everything as it stands."""
+def collect_dashboard(store: Store, now: int) -> Dashboard:
+    """Read every part of the dashboard."""
     failed = store.runs_failed(now - now % DAY_MS - DAY_MS, _MOST)
     return Dashboard(
         at=now,
-        waiting=_waiting(store),
+        waiting=_read_waiting(store),
         items_waiting=store.items_in(WorkStatus.WAITING_HUMAN, _MOST),
         running=store.runs_in(RunState.RUNNING, _MOST),
         failed=failed,
-        imported=_imported(store, failed),
+        imported=_list_imported(store, failed),
         queued=store.runs_in(RunState.QUEUED, _MOST),
         queued_count=store.count_runs(RunState.QUEUED, COUNTED),
         parked=[run for reason in PARKED for run in store.runs_waiting(reason, _MOST)][:_MOST],
@@ -58,36 +58,41 @@ def read(store: Store, now: int) -> Dashboard:
     )
 
 
-def _imported(store: Store, failed: Sequence[RunLine]) -> list[str]:
-    """Those that nothing can be done about."""
+def _list_imported(store: Store, failed: Sequence[RunLine]) -> list[str]:
+    """The ids of imported runs, which cannot be resumed."""
     runs = [store.run(line.id) for line in failed]
     return [run.id for run in runs if run is not None and run.spec.imported]
 
 
-def _waiting(store: Store) -> list[Waiting]:
+def _read_waiting(store: Store) -> list[Waiting]:
     found = [line for reason in FOR_PEOPLE for line in store.runs_waiting(reason, _MOST)][:_MOST]
     runs = [(line, store.run(line.id)) for line in found]
-    return [_waits(store, line, run) for line, run in runs if run is not None]
+    return [_build_waiting(store, line, run) for line, run in runs if run is not None]
 
 
-def _waits(store: Store, line: RunLine, run: Run) -> Waiting:
+def _build_waiting(store: Store, line: RunLine, run: Run) -> Waiting:
     if line.reason == WaitReason.HUMAN:
-        return Waiting(line, tuple(_cut_off(store, run)[:_MOST]))
-    asked = _asked(store, run)
+        return Waiting(line, tuple(_read_interrupted(store, run)[:_MOST]))
+    asked = _read_asked(store, run)
     return Waiting(line, tuple(asked[:_MOST]), older=not asked and run.life.spent.calls > _NEWEST)
 
 
-def _cut_off(store: Store, run: Run) -> list[Question]:
-    return [_question(call, _CUT_OFF) for call in store.forced(run.id, _NEWEST)]
+def _read_interrupted(store: Store, run: Run) -> list[Question]:
+    return [_build_question(call, _CUT_OFF) for call in store.forced(run.id, _NEWEST)]
 
 
-def _asked(store: Store, run: Run) -> list[Question]:
+def _read_asked(store: Store, run: Run) -> list[Question]:
     from jackline.domain.gate import is_a_persons
 
     doubts = [call for call in store.open_calls(run.id, _NEWEST) if is_a_persons(call, strict=run.spec.strict)]
-    asked = {call.key: call for call in reversed(store.asked(run.id, _NEWEST))}  # the same question is answered once
-    return [*(_question(call, _DOUBT) for call in doubts), *(_question(call, _ASKED) for call in asked.values())]
+    asked = {
+        call.key: call for call in reversed(store.asked(run.id, _NEWEST))
+    }  # one answer is enough for equal questions
+    return [
+        *(_build_question(call, _DOUBT) for call in doubts),
+        *(_build_question(call, _ASKED) for call in asked.values()),
+    ]
 
 
-def _question(call: Call, said: tuple[str, tuple[str, ...]]) -> Question:
-    return Question(call.id, call.tool, call.target, *said)
+def _build_question(call: Call, words: tuple[str, tuple[str, ...]]) -> Question:
+    return Question(call.id, call.tool, call.target, *words)

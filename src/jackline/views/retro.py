@@ -1,4 +1,4 @@
-"""What the store knows of a week, in pages: it costs as much as happened in it and since, not as much as there is."""
+"""Reads the data of a week from the store, in pages; the cost depends on the week, not on the size of the store."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _CREATED = "run.created"
 
 
 def read(store: Store, week: Week) -> Read:
-    """Everything that a report is made from."""
+    """Read the data of a week."""
     runs = list(store.runs_finished(week.start, week.until))
     alive = list(store.runs_alive(week.until))
     moves = list(store.run_moves(week.start, week.until))
-    before = _before(store, week, moves, alive)
+    before = _read_before(store, week, moves, alive)
     touched = dict.fromkeys([*(move.run_id for move in moves), *(run.id for run in runs), *before])
     return Read(
         runs,
         alive,
-        [*moves, *_following(store, alive, [*before.values(), *moves])],
+        [*moves, *_read_following(store, alive, [*before.values(), *moves])],
         before,
         {run_id: store.turn_lines(run_id) for run_id in touched},
         {run_id: store.check_lines(run_id) for run_id in touched},
@@ -35,8 +35,8 @@ def read(store: Store, week: Week) -> Read:
     )
 
 
-def _before(store: Store, week: Week, moves: Iterable[Move], alive: Iterable[RunLine]) -> dict[str, Move]:
-    """How runs stood when the week began: those that changed in it, and those that stood so all through it."""
+def _read_before(store: Store, week: Week, moves: Iterable[Move], alive: Iterable[RunLine]) -> dict[str, Move]:
+    """The state of runs when the week began."""
     first: dict[str, Move] = {}
     for move in moves:
         known = first.get(move.run_id, move)
@@ -48,8 +48,8 @@ def _before(store: Store, week: Week, moves: Iterable[Move], alive: Iterable[Run
     return {run_id: move for run_id, move in found.items() if move is not None and move.at < week.until}
 
 
-def _following(store: Store, alive: Iterable[RunLine], moves: Iterable[Move]) -> Iterator[Move]:
-    """What came after the week to a run that was only made by then: without it nobody knows an imported one."""
+def _read_following(store: Store, alive: Iterable[RunLine], moves: Iterable[Move]) -> Iterator[Move]:
+    """The next change of runs that were only created in the week: it identifies imported runs."""
     last: dict[str, Move] = {}
     for move in moves:
         last[move.run_id] = max(last.get(move.run_id, move), move, key=lambda one: one.seq)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.case import Case, CaseStatus
+from jackline import extensions
 from jackline.domain.changes import UNCHANGED, Changes
 from jackline.domain.records import Attempt, Run, Turn
 from jackline.domain.states import RunState, WaitReason, exit_code
@@ -18,7 +18,6 @@ from jackline.domain.tally import NO_CALLS, Tally, completion
 from jackline.domain.turns import lost_sessions, run_cost
 from jackline.formatting import format_rfc3339, make_readable, to_datetime, to_usd
 from jackline.named import stored_as, stored_dict
-from jackline.store.state_contract import CaseQuery
 from jackline.views import record_json
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def summary_of(store: Store, run: Run) -> Summary:
         attempts=store.attempts(run.id),
         tally=store.tally(run.id),
         changes=store.changes(run.id),
-        cases=store.cases(CaseQuery(run_id=run.id, status=CaseStatus.OPEN)),
+        open_cases=[case for found in extensions.call_hook("open_cases", store, run.id) for case in found],
     )
 
 
@@ -108,7 +107,7 @@ def fold(
     attempts: Sequence[Attempt] = (),
     tally: Tally = NO_CALLS,
     changes: Changes = UNCHANGED,
-    cases: Sequence[Case] = (),
+    open_cases: Sequence[str] = (),
 ) -> Summary:
     """The summary from a run and its tables."""
     life, spec = run.life, run.spec
@@ -147,7 +146,7 @@ def fold(
         **stored_dict(tally),
         lost_sessions=tuple(lost_sessions(turns)),
         imported=spec.imported or None,
-        open_cases=tuple(case.id for case in cases),
+        open_cases=tuple(open_cases),
     )
 
 

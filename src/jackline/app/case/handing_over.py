@@ -1,4 +1,4 @@
-"""What the next agent needs to go on with a case: its entries, and the worktree as it is now. It writes nothing."""
+"""Collects what the next agent needs to continue a case: its entries and the state of the worktree. Read-only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handoff(home: Home, *, case_id: str | None = None, at: Here | None = None) -> Handoff:
-    """Everything about a case that is worth an agent's attention."""
+    """Build the handoff of a case."""
     from jackline.views.case_handoff import Handoff
 
     case = place.chosen(home, case_id, at)

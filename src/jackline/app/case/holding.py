@@ -1,4 +1,4 @@
-"""What may be run for a case inside a run: an agent's effects go through the gate, never around it by this way."""
+"""Refuses case commands with effects inside a run: an agent must not bypass the gate with `case command run`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from jackline.app.case.place import Here
     from jackline.app.home import Home
     from jackline.domain.records import Run
-    from jackline.domain.rule import Rule
 
-_SHELL = "Bash"  # what every policy has its rules about commands for
+_SHELL = "Bash"  # the tool name that policies use for shell commands
 _SHOWN = 80
+_HINT = "run it with your own tool, so that the gate sees it, then use `jackline case command add`"
 
 
 def refuse_effects(home: Home, at: Here, commands: Sequence[str], folder: str) -> None:
-    """Refused if the run's own policy says that one of these is an effect, or would not simply allow it."""
-    run = _run_of(home, at)
+    """CaseRefused if the run's policy classifies a command as an effect, or does not allow it."""
+    run = _find_run(home, at)
     if run is None:
         return
     from jackline.domain import judging, permission
@@ -32,11 +32,12 @@ def refuse_effects(home: Home, at: Here, commands: Sequence[str], folder: str) -
         judged = judging.judge(run.spec.rules, _SHELL, {"command": command}, where)
         rule = permission.permitted(judged.rule, run.spec.allowed)
         if rule.call_class is CallClass.EFFECT or rule.decision is not Decision.ALLOW:
-            raise CaseRefused(_told(run.id, command, rule))
+            why = f"{rule.call_class}, rule {rule.name}"
+            raise CaseRefused(f"inside run {run.id} `{command[:_SHOWN]}` cannot be run from here ({why}): {_HINT}")
 
 
-def _run_of(home: Home, at: Here) -> Run | None:
-    """The run that this process bears the mark of, whatever it says of itself; else the one that it names."""
+def _find_run(home: Home, at: Here) -> Run | None:
+    """The run whose mark this process has; without a mark, the run that it names."""
     from jackline.engine import marks
 
     mark = os.environ.get(marks.NAME)
@@ -46,9 +47,3 @@ def _run_of(home: Home, at: Here) -> Run | None:
             if marks.mark_of(secret, row.id)[marks.NAME] == mark:
                 return home.store().run(row.id)
     return home.store().run(at.run_id) if at.run_id else None
-
-
-def _told(run_id: str, command: str, rule: Rule) -> str:
-    cure = "make it with your own tool, where the gate sees it, then `jackline case command add`"
-    why = f"{rule.call_class}, rule {rule.name}"
-    return f"inside run {run_id} `{command[:_SHOWN]}` is not run from here ({why}): {cure}"

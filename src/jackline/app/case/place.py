@@ -1,4 +1,4 @@
-"""Which case is meant: the one that is named, else the active one of this run, or of this repository and user."""
+"""Finds the case to use: the named one, else the active case of this run, or of this repository and user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import places, who
-from jackline.domain.case import place_of
+from jackline.domain.case import CaseStatus, place_of
 from jackline.domain.repository import repository_id
 from jackline.errors import Ambiguous, CaseRefused, NoCase
 from jackline.named import NamedTuple
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.domain.case import Case
+    from jackline.store.contract import Store
     from jackline.store.state_contract import CaseQuery
 
 LIST = "jackline case list"
@@ -23,9 +24,9 @@ _LONGEST_NAME = 100
 
 
 class Here(NamedTuple):
-    """Where and by whom something is done."""
+    """The folder, repository, user and run of a command."""
 
-    folder: str  # where it was typed
+    folder: str  # where the command was typed
     path: str  # the root of the repository around it
     user_name: str
     actor: str
@@ -38,12 +39,12 @@ class Here(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where a case is the active one."""
+        """The key of the active case."""
         return place_of(self.repository, self.user_name, self.run_id)
 
 
 def here(home: Home, folder: str | None = None, environ: Mapping[str, str] | None = None) -> Here:
-    """This place; Refused inside a run that the home does not know."""
+    """The current location; Refused inside a run that the home does not know."""
     environ = os.environ if environ is None else environ
     folder = os.getcwd() if folder is None else folder
     run_id = who.known_run(home, environ)
@@ -51,7 +52,7 @@ def here(home: Home, folder: str | None = None, environ: Mapping[str, str] | Non
 
 
 def find(home: Home, text: str) -> Case:
-    """A case by its id, or by the beginning of one that fits no other."""
+    """Find a case by id or unique prefix."""
     found = [] if home.is_new or not text else home.store().matching_cases(text)
     if not found:
         raise NoCase(text[:_LONGEST_NAME], what="case", hint=LIST)
@@ -61,24 +62,31 @@ def find(home: Home, text: str) -> Case:
 
 
 def active(home: Home, at: Here | None = None) -> Case | None:
-    """The active case of this place, if there is one."""
+    """The active case here, if there is one."""
     at = at or here(home)
     return None if home.is_new else home.store().active_case(at.place)
 
 
 def current(home: Home, at: Here | None = None) -> Case:
-    """The active case of this place; Refused if there is none."""
+    """The active case here; CaseRefused if there is none."""
     at = at or here(home)
     case = active(home, at)
     if case is None:
         where = f"run {at.run_id}" if at.run_id else at.path
-        raise CaseRefused(f'no case is active in {where}: `jackline case start "…"` begins one, `{LIST}` shows others')
+        raise CaseRefused(f'no case is active in {where}: start one with `jackline case start "…"`, or see `{LIST}`')
     return case
 
 
 def chosen(home: Home, case_id: str | None = None, at: Here | None = None) -> Case:
-    """The case that is named, else the active one; a name that came out empty (`--case "$ID"`) names none."""
+    """The named case, else the active one; an empty name (`--case "$ID"` without ID) matches no case."""
     return current(home, at) if case_id is None else find(home, case_id)
+
+
+def list_open_ids(store: Store, run_id: str) -> list[str]:
+    """The open cases of a run, newest first."""
+    from jackline.store.state_contract import CaseQuery
+
+    return [case.id for case in store.cases(CaseQuery(run_id=run_id, status=CaseStatus.OPEN))]
 
 
 def listed(home: Home, query: CaseQuery) -> list[Case]:

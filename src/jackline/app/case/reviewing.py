@@ -1,4 +1,4 @@
-"""Whether what was learned has come to the repository: git is asked which files it tracks. It changes nothing."""
+"""Checks whether git tracks the files that learnings name. It changes nothing."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def learnings_of(home: Home, case: Case) -> list[Entry]:
 
 
 def unresolved(case: Case, learnings: Sequence[Entry]) -> list[Unresolved]:
-    """Those that name no tracked file of the case's repository, and no reason."""
+    """The learnings that name neither a tracked file of the case's repository nor a reason."""
     return learning.unresolved(learnings, tracked_files(case, learnings))
 
 
 def tracked_files(
     case: Case, learnings: Sequence[Entry], environ: Mapping[str, str] | None = None
 ) -> frozenset[str] | None:
-    """The files that they name and git tracks; None where it cannot say.
+    """The named files that git tracks; None if git fails.
 
-    `environ` is that of a hook, which names the index of the commit that is being made.
+    `environ` is the environment of a hook, which names the index of the commit in progress.
     """
     paths = learning.paths_of(learnings)
     if not paths:

@@ -1,4 +1,4 @@
-"""Commands that are run for a case and written down with what came of them. It judges nothing."""
+"""Runs commands for a case and records their results. It applies no policy."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NOT_STARTED = 127
 INTERRUPTED = 130
 _BY_SIGNAL = 128
 _KILLED = _BY_SIGNAL + 9
-_LOST = "\nended: the process of jackline that watched it was killed\n"
+_LOST = "\nended: the jackline process that watched it was killed\n"
 _TAIL = 65_536
 _KEPT = 4_000  # characters of output
 
 
 class Ended(NamedTuple):
-    """A command that was run, as a shell would tell it."""
+    """A finished command, with an exit code as a shell reports it."""
 
     command: str
     exit_code: int
@@ -41,92 +41,91 @@ class Ended(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether it did what it should."""
+        """Whether it succeeded."""
         return self.exit_code == 0
 
 
-def _nobody(_source: str, _data: bytes) -> None:
-    """Hears nothing."""
+def _ignore_output(_source: str, _data: bytes) -> None:
+    """Discard the output."""
 
 
 def run(
-    home: Home, words: Sequence[str], *, case_id: str | None = None, at: Here | None = None, hear: Hear = _nobody
+    home: Home, words: Sequence[str], *, case_id: str | None = None, at: Here | None = None, hear: Hear = _ignore_output
 ) -> tuple[Entry, Ended]:
-    """Run a command here and write it down; `hear` gets what it prints, at once."""
+    """Run a command here and record it; `hear` gets its output as it is printed."""
     at = at or place.here(home)
     case = place.chosen(home, case_id, at)
     refuse_closed(case)
-    line = _line(words)
+    line = _join_words(words)
     text_of(line, "the command")
     holding.refuse_effects(home, at, (line,), at.folder)
-    done = executed(home, case, words, at, hear=hear)
+    done = execute_and_record(home, case, words, at, hear=hear)
     files.follow(home, case.id)
     return done
 
 
-def executed(
-    home: Home, case: Case, words: Sequence[str], at: Here, purpose: str = "", hear: Hear = _nobody
+def execute_and_record(
+    home: Home, case: Case, words: Sequence[str], at: Here, purpose: str = "", hear: Hear = _ignore_output
 ) -> tuple[Entry, Ended]:
-    """Run a command in the place's folder and write down what came of it, also if somebody interrupts it."""
+    """Run a command in the folder of `at` and record the result, also if it is interrupted."""
     try:
         ended = _execute(home, words, at.folder, hear)
     except KeyboardInterrupt:
-        record(home, case, Ended(_line(words), INTERRUPTED, b"", b"interrupted\n", 0), at, purpose)
+        record(home, case, Ended(_join_words(words), INTERRUPTED, b"", b"interrupted\n", 0), at, purpose)
         files.follow(home, case.id)
         raise
     return record(home, case, ended, at, purpose), ended
 
 
-def _line(words: Sequence[str]) -> str:
-    """As it would be typed."""
+def _join_words(words: Sequence[str]) -> str:
+    """The words as a command line."""
     from shlex import join
 
     return words[0] if len(words) == 1 else join(words)
 
 
 def _execute(home: Home, words: Sequence[str], folder: str, hear: Hear) -> Ended:
-    """Run it to its end, or until the setting `case_seconds` says that it took too long.
+    """Run a command until it ends or the setting `case_seconds` is exceeded.
 
-    One word is a line for the shell, several are a program and its words.
+    One word is a line for the shell; several words are a program and its arguments.
     """
     from jackline.engine.command import run_command
     from jackline.engine.process import SpawnFailed, WardenLost
 
-    seconds, line = home.config.number("case_seconds"), _line(words)
+    seconds, line = home.config.number("case_seconds"), _join_words(words)
     command = words[0] if len(words) == 1 else tuple(words)
     env = dict(os.environ)
     try:
         done = run_command(command, cwd=folder, env=env, timeout_s=seconds, output_limit=_TAIL, hear=hear)
     except SpawnFailed as error:
-        return _cut_off(line, NOT_STARTED, f"{error}\n", hear)
+        return _report_lost(line, NOT_STARTED, f"{error}\n", hear)
     except WardenLost:
-        return _cut_off(line, _KILLED, _LOST, hear)
+        return _report_lost(line, _KILLED, _LOST, hear)
     if done.timed_out:
         late = f"\nended by jackline after {seconds:g} s (case_seconds)\n".encode()
         hear("stderr", late)
-        said = done.stderr_tail + late
-        return Ended(line, TIMED_OUT, done.stdout_tail, said, done.duration_ms, timed_out=True)
+        return Ended(line, TIMED_OUT, done.stdout_tail, done.stderr_tail + late, done.duration_ms, timed_out=True)
     code = _BY_SIGNAL + (done.signal or 0) if done.exit_code is None else done.exit_code
     return Ended(line, code, done.stdout_tail, done.stderr_tail, done.duration_ms)
 
 
-def _cut_off(line: str, code: int, why: str, hear: Hear) -> Ended:
-    """One that could not be started, or killed the process that watched it: then all that it started has ended."""
-    said = why.encode("utf-8", "replace")
-    hear("stderr", said)
-    return Ended(line, code, b"", said, 0)
+def _report_lost(line: str, code: int, why: str, hear: Hear) -> Ended:
+    """The result of a command that could not start, or that killed its watcher and so ended all its processes."""
+    stderr = why.encode("utf-8", "replace")
+    hear("stderr", stderr)
+    return Ended(line, code, b"", stderr, 0)
 
 
 def record(home: Home, case: Case, ended: Ended, at: Here, purpose: str = "") -> Entry:
-    """Write a command that was run into the case."""
+    """Record a finished command in the case."""
     store = home.store(create=True)
     status = CommandStatus.PASS if ended.passed else CommandStatus.FAIL
-    said = (ended.stdout + ended.stderr).decode("utf-8", "replace")
-    # Redacted before it is cut: the second half of a secret would not be known as one.
+    output = (ended.stdout + ended.stderr).decode("utf-8", "replace")
+    # Redacted before it is cut: the second half of a secret would not be recognized.
     data = {
         "exit_code": ended.exit_code,
         "duration_ms": ended.duration_ms,
-        "output": store.redactor.redact(said)[-_KEPT:],
+        "output": store.redactor.redact(output)[-_KEPT:],
         **({"timed_out": True} if ended.timed_out else {}),
         **({"purpose": purpose} if purpose else {}),
     }
@@ -135,7 +134,7 @@ def record(home: Home, case: Case, ended: Ended, at: Here, purpose: str = "") ->
 
 
 def refuse_closed(case: Case) -> None:
-    """Before anything is run; the store says it again."""
+    """Checked before anything runs; the store checks it again."""
     from jackline.domain.case import CaseStatus
     from jackline.errors import CaseRefused
 

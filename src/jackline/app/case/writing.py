@@ -1,6 +1,6 @@
-"""What is written into a case: hypotheses, evidence, commands, learnings, and which case is the active one.
+"""Writes to a case: hypotheses, evidence, commands, learnings, and the choice of the active case.
 
-Everything here is one transaction; the files and the dashboard follow it, and are never waited for by the truth.
+Each function is one transaction; the files and the dashboard are updated after it.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _LONGEST_PATH = 4_096
 
 
 def add_hypothesis(home: Home, text: str, *, case_id: str | None = None, at: Here | None = None) -> Entry:
-    """Write an open hypothesis down."""
+    """Add an open hypothesis."""
     return _add(home, EntryKind.HYPOTHESIS, text, HypothesisStatus.OPEN, {}, case_id, at)
 
 
 def resolve_hypothesis(
     home: Home, name: str, status: str, note: str = "", *, case_id: str | None = None, at: Here | None = None
 ) -> Entry:
-    """Say what became of a hypothesis (`H001`); it may be said again."""
+    """Set the status of a hypothesis (`H001`); it can be set again."""
     word(HypothesisStatus, status, "--status")
     at = at or place.here(home)
     case = place.chosen(home, case_id, at)
     kind, number = numbered(name) or (None, 0)
     if kind is not EntryKind.HYPOTHESIS:
-        raise _no_hypothesis(name)
+        raise _build_missing_hypothesis(name)
     data = {"note": text_of(note, "the note")} if note else {}
     entry = home.store(create=True).change_entry(case.id, kind, number, status, wall_ms(), at.actor, data)
     files.follow(home, case.id)
@@ -56,9 +56,9 @@ def resolve_hypothesis(
 def add_evidence(
     home: Home, text: str, hypothesis: str | None = None, *, case_id: str | None = None, at: Here | None = None
 ) -> Entry:
-    """Write evidence down, for or against a hypothesis or for none."""
+    """Add evidence, with or without a hypothesis."""
     if hypothesis is not None and (numbered(hypothesis) or (None,))[0] is not EntryKind.HYPOTHESIS:
-        raise _no_hypothesis(hypothesis)
+        raise _build_missing_hypothesis(hypothesis)
     data = {"hypothesis": hypothesis} if hypothesis else {}
     return _add(home, EntryKind.EVIDENCE, text, "", data, case_id, at)
 
@@ -66,7 +66,7 @@ def add_evidence(
 def add_command(
     home: Home, command: str, status: str, note: str = "", *, case_id: str | None = None, at: Here | None = None
 ) -> Entry:
-    """Write down a command that somebody ran, or could not run, and how it came out."""
+    """Add a command that was run elsewhere, or could not be run, and its result."""
     word(CommandStatus, status, "--status")
     data = {"note": text_of(note, "the note")} if note else {}
     return _add(home, EntryKind.COMMAND, command, status, data, case_id, at)
@@ -83,12 +83,12 @@ def add_learning(
     case_id: str | None = None,
     at: Here | None = None,
 ) -> Entry:
-    """Write down what was learned, and the file of the repository that keeps it; or why there is none."""
+    """Add a learning, with the file in the repository that records it or a reason why there is none."""
     word(LearningKind, kind, "--kind")
     word(RepoAction, repo_action, "--repo-action")
     at = at or place.here(home)
     case = place.chosen(home, case_id, at)
-    data = {"kind": kind, **_kept(case, at, repo_action, path, reason)}
+    data = {"kind": kind, **_build_artifact(case, at, repo_action, path, reason)}
     return _add(home, EntryKind.LEARNING, summary, repo_action, data, case.id, at)
 
 
@@ -102,14 +102,14 @@ def amend_learning(
     case_id: str | None = None,
     at: Here | None = None,
 ) -> Entry:
-    """Say anew what keeps a learning (`L001`): the file was named wrongly, or moved, or there is to be none."""
+    """Change the file or the reason of a learning (`L001`)."""
     word(RepoAction, repo_action, "--repo-action")
     at = at or place.here(home)
     case = place.chosen(home, case_id, at)
     kind, number = numbered(name) or (None, 0)
     if kind is not EntryKind.LEARNING:
         raise NoCase(name[:100], what="learning", hint="jackline case learning review")
-    data = {"path": "", "reason": "", **_kept(case, at, repo_action, path, reason)}
+    data = {"path": "", "reason": "", **_build_artifact(case, at, repo_action, path, reason)}
     entry = home.store(create=True).change_entry(case.id, kind, number, repo_action, wall_ms(), at.actor, data)
     files.follow(home, case.id)
     return entry
@@ -118,35 +118,35 @@ def amend_learning(
 def switch(home: Home, case_id: str, *, at: Here | None = None) -> Case:
     """Make another open case of this repository the active one here."""
     at = at or place.here(home)
-    case = _of_here(home, place.find(home, case_id), at)
+    case = _refuse_foreign(home, place.find(home, case_id), at)
     case = home.store(create=True).switch_case(at.place, case.id, wall_ms(), at.actor)
     files.follow(home, case.id)
     return case
 
 
 def reopen(home: Home, case_id: str | None = None, *, at: Here | None = None) -> Case:
-    """Open a closed case again and make it the active one; without an id, the one of this place closed last."""
+    """Reopen a closed case and make it the active one; without an id, the case closed last here."""
     at = at or place.here(home)
-    case = _last_closed(home, at) if case_id is None else _of_here(home, place.find(home, case_id), at)
+    case = _last_closed(home, at) if case_id is None else _refuse_foreign(home, place.find(home, case_id), at)
     case = home.store(create=True).reopen_case(case.id, at.place, wall_ms(), at.actor)
     files.follow(home, case.id)
     return case
 
 
 def word(words: type[StrEnum], text: str, what: str) -> None:
-    """UsageError unless the text is one of a closed set of words."""
+    """UsageError unless the text is a member of an enumeration."""
     if text not in {str(one) for one in words}:
-        raise UsageError(f"{what} '{text[:100]}' is not known: say one of {', '.join(words)}")
+        raise UsageError(f"{what} '{text[:100]}' is not known: use one of {', '.join(words)}")
 
 
 def text_of(text: str, what: str) -> str:
-    """A text as it may be written down; UsageError for none, and for more than anybody reads."""
+    """A text without surrounding blanks; UsageError if it is empty or too long."""
     text = text.strip()
     if not text:
-        raise UsageError(f"{what} is empty: say it in a few words")
+        raise UsageError(f"{what} is empty")
     if len(text) > LONGEST_TEXT:
         raise UsageError(
-            f"{what} has {len(text)} characters, {LONGEST_TEXT} is the most: put it into a file and name that"
+            f"{what} has {len(text)} characters, more than {LONGEST_TEXT}: put it into a file and name the file"
         )
     return text
 
@@ -163,37 +163,37 @@ def _add(
     return entry
 
 
-def _no_hypothesis(name: str) -> NoCase:
+def _build_missing_hypothesis(name: str) -> NoCase:
     return NoCase(name[:100], what="hypothesis", hint="jackline case hypothesis list")
 
 
-def _kept(case: Case, at: Here, repo_action: str, path: str, reason: str) -> dict[str, str]:
+def _build_artifact(case: Case, at: Here, repo_action: str, path: str, reason: str) -> dict[str, str]:
     if repo_action == RepoAction.NONE:
         if path or not reason:
-            raise UsageError("--repo-action none needs a --reason, and no --path")
+            raise UsageError("--repo-action none needs --reason and takes no --path")
         return {"reason": text_of(reason, "the reason")}
     if reason or not path:
-        raise UsageError(f"--repo-action {repo_action} needs a --path in the repository; a --reason goes with none")
+        raise UsageError(f"--repo-action {repo_action} needs --path; --reason is only for --repo-action none")
     return {"path": path_in(case.path, path, at.folder)}
 
 
 def path_in(root: str, path: str, folder: str) -> str:
-    """The path from the root of the repository, of one that was typed in the folder; UsageError if it leads out."""
-    told = f"--path '{path[:200]}'"
+    """A path typed in the folder, relative to the root of the repository; UsageError if it is outside."""
+    flag = f"--path '{path[:200]}'"
     if len(path) > _LONGEST_PATH:
-        raise UsageError(f"{told}… is longer than any path can be: name the file from the root of the repository")
-    meant = None if "\0" in path or not path.strip() else _meant(root, path, folder)
+        raise UsageError(f"{flag}… is too long for a path: name the file relative to the root of the repository")
+    meant = None if "\0" in path or not path.strip() else _resolve_path(root, path, folder)
     if meant is None or meant == root or not _is_in(root, meant):
-        raise UsageError(f"{told} is no file inside {root}: a learning is kept by the repository itself")
+        raise UsageError(f"{flag} is not a file in {root}: the repository must record the learning")
     if os.path.isdir(meant) and not os.path.islink(meant):
-        raise UsageError(f"{told} is a folder: name the file in it that keeps the learning")
+        raise UsageError(f"{flag} is a folder: name the file in it that records the learning")
     if not _is_utf8(meant):
-        raise UsageError(f"{told} has a name that is not UTF-8: give the file another one")
+        raise UsageError(f"{flag} has a name that is not UTF-8: rename the file")
     return os.path.relpath(meant, root)
 
 
-def _meant(root: str, path: str, folder: str) -> str:
-    """What was typed in the folder, or from the root, whichever is there; git knows no file behind a linked folder."""
+def _resolve_path(root: str, path: str, folder: str) -> str:
+    """The path relative to the folder or to the root, whichever exists; links to folders are resolved for git."""
     typed = os.path.normpath(os.path.join(folder if _is_in(root, folder) else root, path))
     from_root = os.path.normpath(os.path.join(root, path))
     either = (typed, from_root) if _is_in(root, from_root) else (typed,)
@@ -215,14 +215,14 @@ def _is_in(root: str, path: str) -> bool:
     return path == root or path.startswith(os.path.join(root, ""))
 
 
-def _of_here(home: Home, case: Case, at: Here) -> Case:
-    """Inside a run only its own cases; outside those of the repository, which may have been moved here."""
+def _refuse_foreign(home: Home, case: Case, at: Here) -> Case:
+    """CaseRefused for a case of another run or repository; a repository that was moved here takes its cases along."""
     if at.run_id is not None and case.run_id != at.run_id:
-        raise CaseRefused(f"case {case.id} is not one of run {at.run_id}: name it with --case where you need it")
+        raise CaseRefused(f"case {case.id} does not belong to run {at.run_id}: use --case where you need it")
     if at.run_id is not None or case.repository == at.repository:
         return case
     if os.path.lexists(case.path) or not os.path.isdir(files.folder_of(case._replace(path=at.path))):
-        raise CaseRefused(f"case {case.id} belongs to {case.path}: go there, or name it with --case")
+        raise CaseRefused(f"case {case.id} belongs to {case.path}: change to that folder, or use --case")
     return home.store(create=True).relocate_case(case.id, at.repository, at.path, wall_ms(), at.actor)
 
 
@@ -234,8 +234,8 @@ def _last_closed(home: Home, at: Here) -> Case:
         raise CaseRefused(f"case {known.id} is open and active here: there is nothing to reopen")
     query = CaseQuery(repository=at.repository, status=str(CaseStatus.CLOSED), run_id=at.run_id)
     found = place.listed(home, query)
-    # Outside of a run the cases of runs are not one's own: they are reopened by their id.
+    # Outside a run, cases of runs are reopened by id only.
     own = [case for case in found if case.run_id == at.run_id and (at.run_id or case.user_name == at.user_name)]
     if not own:
-        raise CaseRefused(f"no closed case of yours is among the newest here: `{place.LIST}` shows what there is")
+        raise CaseRefused(f"none of the newest closed cases here is yours: see `{place.LIST}`")
     return max(own, key=lambda case: (case.closed_at or 0, case.id))

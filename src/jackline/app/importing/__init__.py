@@ -1,4 +1,4 @@
-"""What the predecessors left, taken over: found by its shape, read as far as it can be read, written down once.
+"""Imports data of older tools: finds it by its shape, reads as much as possible, and stores it once.
 
-Nothing of theirs is changed. What cannot be read is told with its file, its line or row, and the reason.
+The sources are never changed. Unreadable data is reported with its file, its line or row, and the reason.
 """

@@ -1,4 +1,4 @@
-"""agent_runner's `logs/TASK/AGENT/RUN`: a run of one turn, with what it printed. It changes nothing."""
+"""agent_runner's `logs/TASK/AGENT/RUN`: a run of one turn, with its output. Read-only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_COMMITS = 1_000
 
 
 class _Names(NamedTuple):
-    """What the place of a run says about it."""
+    """Values from the path of a run."""
 
     task: str
     agent: str
@@ -48,17 +48,17 @@ class _Names(NamedTuple):
 
 
 def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
-    """The one run of the folder; what has no metadata was cut off, and is imported with what is known."""
+    """Read the run of the folder; a run without metadata was interrupted and is imported from its files."""
     path = os.path.join(source.path, METADATA)
     metadata = files.object_or_none(path, troubles)
     if metadata is None and not os.path.lexists(path):
-        troubles.note(path, "", "it is missing: imported with what its files tell")
+        troubles.note(path, "", "it is missing: imported from the other files")
     yield _run(source.path, metadata or {}, has_metadata=metadata is not None)
 
 
 def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> FoundRun:
     names = _Names.of(folder, metadata)
-    # One second's runs of two repositories have the same name, so the place is part of it.
+    # Runs of two repositories in the same second have the same name, so the path is part of the origin.
     origin = f"{names.path} {names.task}/{names.agent}/{names.run}"
     since = values.name(metadata.get("start_time"), "")
     run_id, other_id = runs.ids(AGENT_RUNNER, origin, since)
@@ -91,11 +91,11 @@ def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> Fou
 
 
 def _span(folder: str, names: _Names, metadata: Mapping[str, Any]) -> tuple[int, int]:
-    """From its start to its end; where nobody wrote them down, by its name and by its files."""
+    """Its start and end; if they are not recorded, from its name and its files."""
     last = max((files.modified(path) for path in _paths(folder) if files.size(path)), default=0)
     started = values.moment(metadata.get("start_time")) or values.stamp(names.run) or last
     elapsed = round(values.number(metadata.get("elapsed_seconds")) * 1000)
-    # Files that were copied are newer than the run: their times are believed only where nothing else is known.
+    # Copied files are newer than the run: their times are used only if nothing else is known.
     ended = values.moment(metadata.get("end_time")) or (started + elapsed)
     return started, max(started, ended)
 
@@ -121,7 +121,7 @@ def _turn(folder: str, names: _Names, metadata: Mapping[str, Any], ending: runs.
 
 
 def _output(folder: str) -> str:
-    """What the agent printed; the transcript has it, too, where that was not kept."""
+    """The file with the agent's output, else the transcript."""
     path = os.path.join(folder, OUTPUT)
     return path if files.size(path) else os.path.join(folder, TRANSCRIPT)
 
@@ -142,12 +142,12 @@ def _said(turn: Turn, ending: runs.Ending) -> Iterator[ImportedEvent]:
 
 
 def _unknown(folder: str) -> runs.Ending:
-    """Metadata that cannot be read says nothing of how it ended; where there is none, it never came to its end."""
+    """The end of a run without readable metadata."""
     return runs.UNTOLD if os.path.lexists(os.path.join(folder, METADATA)) else runs.CUT_OFF
 
 
 def _ending(metadata: Mapping[str, Any]) -> runs.Ending:
-    """By the exit code, never by a word in the output; a failure was written down without one."""
+    """From the exit code or the recorded failure, never from the output."""
     code, error = metadata.get("exit_code"), values.text(metadata.get("error"))
     told = runs.told_failure(values.name(metadata.get("classified_error"), ""))
     if told is None and code == 0:

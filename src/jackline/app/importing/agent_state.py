@@ -1,10 +1,11 @@
-"""agent-state's `state.sqlite`: its work items with their events, and the events of none. It changes nothing."""
+"""agent-state's `state.sqlite`: work items with their events, and events without an item. Read-only."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from jackline.app import who
 from jackline.app.importing import files, values
 from jackline.app.importing.databases import Asked, Cells, Database, reading
 from jackline.app.importing.files import Unreadable
@@ -35,7 +36,7 @@ _ASKED = "it waited for a person when it was imported"
 
 
 def read(source: Source, troubles: Troubles) -> Iterator[FoundItem | FoundEvents]:
-    """Item by item, then the events that belong to none, some at a time."""
+    """Read items, then batches of events without an item."""
     try:
         with reading(source.path) as database:
             unreadable: set[object] = set()
@@ -88,7 +89,7 @@ def _item(cells: Cells) -> WorkItem:
 
 
 def _payload(database: Database, row: int, told: object, troubles: Troubles) -> str:
-    """Canonical JSON; whoever put a text in there that is none has a text in there still."""
+    """Canonical JSON; an invalid text becomes a JSON string."""
     if isinstance(told, str) and len(told) > files.MOST_LINE:
         raise Unreadable(f"its payload is longer than {files.MOST_LINE} characters")
     return canonical(_tamed(database, f"row {row} of work_items", told, troubles, most=files.MOST_LINE))
@@ -136,7 +137,7 @@ def _stray(database: Database, unreadable: set[object], troubles: Troubles) -> I
 
 
 def _asked_stray(database: Database, unreadable: set[object]) -> Asked:
-    """What belongs to no item, or to one that is not there or cannot be read."""
+    """Events without an item, or of an item that is missing or unreadable."""
     if not database.has("events", _ITEM) or not database.has("work_items", "id"):
         return Asked("events", _EVENTS)
     database.define("unreadable", lambda item: _decoded(item) in unreadable)
@@ -148,7 +149,7 @@ def _decoded(item: object) -> object:
 
 
 def _stream(database: Database) -> str:
-    """Named after the first event: events are only ever added, so a copy of the file has the same."""
+    """The stream is named after the first event, so that a copy of the file has the same stream."""
     quiet = Troubles()
     first = next(database.rows(Asked("events", _EVENTS, most=1), quiet), (0, {}))
     return f"{JOURNAL}{AGENT_STATE}-{digits(AGENT_STATE, canonical(values.tame(list(map(str, first[1].values())))))}"
@@ -162,7 +163,7 @@ def _event(database: Database, row: int, cells: Cells, troubles: Troubles) -> Im
         return None
     payload = _tamed(database, f"row {row} of events", cells["payload"], troubles)
     data: dict[str, Any] = {"imported": AGENT_STATE, "payload": payload}
-    if journal.wrong_kind(kind):  # jackline's own words mean what jackline wrote
+    if journal.wrong_kind(kind):  # reserved for events of jackline
         data["type"] = values.text(kind, 200)
         kind = _UNKNOWN_TYPE
-    return ImportedEvent(at, kind, values.name(cells["actor"], _NOBODY, journal.LONGEST_ACTOR), data)
+    return ImportedEvent(at, kind, values.name(cells["actor"], _NOBODY, who.LONGEST_ACTOR), data)

@@ -26,16 +26,16 @@ _UNTOLD = frozenset({"start", "iteration", "end"})  # what the run's own events 
 
 
 def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
-    """The one run of the folder; without a manifest nobody can say which run it is."""
+    """Read the run of the folder; without a manifest it cannot be identified."""
     path = os.path.join(source.path, MANIFEST)
     manifest = files.object_or_none(path, troubles)
     if manifest is None:
         if not os.path.lexists(path):
-            troubles.add(path, "", "it is missing: nobody can say which run this is")
+            troubles.add(path, "", "it is missing: the run cannot be identified")
         return
-    told = _Told(_Known.of(manifest, source.path))
-    told.listen(os.path.join(source.path, TRANSCRIPT), troubles)
-    told.overhear(os.path.join(source.path, BRIDGE), troubles)
+    told = _Transcript(_Known.of(manifest, source.path))
+    told.read_transcript(os.path.join(source.path, TRANSCRIPT), troubles)
+    told.read_bridge(os.path.join(source.path, BRIDGE), troubles)
     if told.left_out:
         whole = len(told.events) + told.left_out
         reason = f"only {len(told.events)} of its {whole} events were taken: its files are kept whole"
@@ -44,7 +44,7 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
 
 
 class _Known(NamedTuple):
-    """What the manifest says that the rest leans on."""
+    """Values of the manifest that the other files need."""
 
     agent: str
     created: int
@@ -55,8 +55,8 @@ class _Known(NamedTuple):
         return cls(values.name(manifest.get("primary_agent"), "claude"), created or files.modified(folder))
 
 
-class _Told:
-    """The transcript as it goes by: turns begin and end, the rest is said."""
+class _Transcript:
+    """Collects turns and events from the transcript and the bridge."""
 
     def __init__(self, known: _Known) -> None:
         self.known = known
@@ -67,7 +67,7 @@ class _Told:
         self._reviews = False
         self._room = values.Room()
 
-    def listen(self, path: str, troubles: Troubles) -> None:
+    def read_transcript(self, path: str, troubles: Troubles) -> None:
         """Read the transcript."""
         for _, entry in files.lines(path, troubles):
             self.entries += 1
@@ -81,8 +81,8 @@ class _Told:
                 self._reviews = entry.get("state") == "reviewing" if kind == "state" else self._reviews
                 self._say(entry)
 
-    def overhear(self, path: str, troubles: Troubles) -> None:
-        """Read what the two agents said to each other."""
+    def read_bridge(self, path: str, troubles: Troubles) -> None:
+        """Read the messages between the two agents."""
         last = self.known.created
         for _, message in files.lines(path, troubles):
             self.entries += 1
@@ -126,13 +126,13 @@ class _Told:
 
 
 class _Span(NamedTuple):
-    """From when to when it was worked on."""
+    """The start and the end of the work."""
 
     started: int
     finished: int
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any], told: _Told, known: _Known) -> _Span:
+    def of(cls, manifest: Mapping[str, Any], told: _Transcript, known: _Known) -> _Span:
         last = max((told.last, known.created, *(event.at for event in told.events)))
         finished = values.moment(manifest.get("completed_at")) or values.moment(manifest.get("updated_at")) or last
         started = min((turn.started_at for turn in told.turns), default=known.created)
@@ -140,7 +140,7 @@ class _Span(NamedTuple):
 
 
 class _Origin(NamedTuple):
-    """What the source calls the run."""
+    """The identity of the run in its source."""
 
     folder: str
     repository: str
@@ -155,7 +155,7 @@ class _Origin(NamedTuple):
         return cls(folder, repository, name, values.name(manifest.get("created_at"), ""))
 
 
-def _found(manifest: Mapping[str, Any], told: _Told, folder: str) -> FoundRun:
+def _found(manifest: Mapping[str, Any], told: _Transcript, folder: str) -> FoundRun:
     origin = _Origin.of(manifest, folder)
     run_id, other_id = runs.ids(AGENTPAIR, origin.name, origin.since)
     kept = [name for name in (MANIFEST, TRANSCRIPT, BRIDGE) if files.size(os.path.join(folder, name))]
@@ -164,7 +164,7 @@ def _found(manifest: Mapping[str, Any], told: _Told, folder: str) -> FoundRun:
     return FoundRun(_run(run_id, origin, manifest, told), other_id, raw, said)
 
 
-def _run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], told: _Told) -> ImportedRun:
+def _run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], told: _Transcript) -> ImportedRun:
     known, turns = told.known, tuple(told.turns)
     span, ending = _Span.of(manifest, told, known), _ending(manifest)
     iteration = values.whole(manifest.get("current_iteration"))
@@ -187,7 +187,7 @@ def _run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], told: _Told)
     )
 
 
-def _about(manifest: Mapping[str, Any], told: _Told, origin: _Origin) -> dict[str, object]:
+def _about(manifest: Mapping[str, Any], told: _Transcript, origin: _Origin) -> dict[str, object]:
     return {
         "from": AGENTPAIR,
         "original": origin.name,

@@ -1,7 +1,4 @@
-"""Times that have not come: what a wrong clock wrote down is taken as now. Pure; it has no clock of its own.
-
-Else it would stand at the top of every list, and among what failed since yesterday, until that time comes.
-"""
+"""Limits times of imported data to now: a future time of a wrong clock would stay at the top of every list. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ T = TypeVar("T")
 
 
 def not_after(found: T, now: int) -> T:
-    """The same, and no time in it later than now; the very same if there is none."""
-    made = _walked(found, now)
+    """The record without times later than now; the same object if nothing changes."""
+    made = _limit_values(found, now)
     return found if made == found else made
 
 
-def _walked(value: Any, now: int) -> Any:  # noqa: ANN401 - whatever records are made of
+def _limit_values(value: Any, now: int) -> Any:  # noqa: ANN401 - whatever records are made of
     if hasattr(value, "_fields"):
-        return value._replace(**{name: _told(name, one, now) for name, one in value._asdict().items()})
-    return tuple(_walked(one, now) for one in value) if isinstance(value, tuple) else value
+        return value._replace(**{name: _limit_field(name, one, now) for name, one in value._asdict().items()})
+    return tuple(_limit_values(one, now) for one in value) if isinstance(value, tuple) else value
 
 
-def _told(name: str, value: Any, now: int) -> Any:  # noqa: ANN401
-    return min(value, now) if name in _TIMES and isinstance(value, int) else _walked(value, now)
+def _limit_field(name: str, value: Any, now: int) -> Any:  # noqa: ANN401
+    return min(value, now) if name in _TIMES and isinstance(value, int) else _limit_values(value, now)

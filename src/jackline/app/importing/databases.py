@@ -1,4 +1,4 @@
-"""A predecessor's SQLite file: opened so that it cannot be changed, read row by row, damage and all."""
+"""Reads foreign SQLite files row by row, also damaged ones. It never changes them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Cells = dict[str, Any]
 
 
 class Asked(NamedTuple):
-    """Which rows of a table; `where` is in the words of SQL and its values are bound."""
+    """Which rows of a table; `where` is SQL with bound values."""
 
     table: str
     columns: Sequence[str]
@@ -45,12 +45,12 @@ class Asked(NamedTuple):
 
 
 def header_of(path: str) -> bytes:
-    """The first bytes of a database; Unreadable if the file is none, or jackline's own.
+    """The first bytes of a database; Unreadable if it is not SQLite, or jackline's own.
 
-    By hand, so never of a file that this process has open: closing it would drop SQLite's locks.
+    Never for a file that this process has open: closing it would drop SQLite's locks.
     """
     if is_marked(path):
-        raise Unreadable("it is a jackline database: name its home with --home instead")
+        raise Unreadable("it is a jackline database: use its home with --home instead")
     with opened(path) as file:
         header = file.read(_HEADER)
     if not header.startswith(_MAGIC):
@@ -60,19 +60,19 @@ def header_of(path: str) -> bytes:
 
 @contextmanager
 def reading(path: str) -> Iterator[Database]:
-    """The database, for as long as it is needed; OSError, Unreadable or sqlite3.Error. Nothing appears beside it."""
+    """Open a database; OSError, Unreadable or sqlite3.Error. No file is created beside it."""
     header = header_of(path)
     with TemporaryDirectory(prefix="jackline-import-") as folder:
         place, still = path, False
         if header[_WAL_AT : _WAL_AT + 1] == _WAL and not os.path.exists(f"{path}-shm"):
-            # Nobody has it open. SQLite would make files of its own beside it, unless nothing is left in its log.
+            # No process has it open. SQLite would create files beside it, unless its log is empty.
             still = not has_log(path)
-            place = path if still else _copied(path, folder)
+            place = path if still else _copy_files(path, folder)
         address = f"file:{quote(os.path.abspath(place))}?mode=ro{'&immutable=1' if still else ''}"
         with closing(sqlite3.connect(address, uri=True, timeout=5)) as connection:
-            connection.text_factory = bytes  # what is no UTF-8 must not end the reading
+            connection.text_factory = bytes  # invalid UTF-8 must not end the reading
             connection.execute("PRAGMA query_only = ON")
-            connection.execute("PRAGMA trusted_schema = OFF")  # whoever made the file wrote its schema
+            connection.execute("PRAGMA trusted_schema = OFF")  # the schema is not trusted
             yield _database(path, connection)
 
 
@@ -83,17 +83,17 @@ def _database(path: str, connection: sqlite3.Connection) -> Database:
         if error.sqlite_errorname != _CUT_OFF:
             raise
         # Not in a copy either: a journal may name any file, which SQLite would then remove.
-        raise Unreadable("whoever wrote to it last died in the middle: let that program open it once") from None
-    except UnicodeDecodeError:  # of SQLite's own words, which quote what is damaged
+        raise Unreadable("the last writer was interrupted: open it once with its own program") from None
+    except UnicodeDecodeError:  # from SQLite's message, which quotes damaged data
         raise Unreadable(_DAMAGED) from None
 
 
 def has_log(path: str) -> bool:
-    """Whether something of it stands in a log beside it."""
+    """Whether a log with content is beside it."""
     return size(f"{path}-wal") > 0
 
 
-def _copied(path: str, folder: str) -> str:
+def _copy_files(path: str, folder: str) -> str:
     for end in ("", "-wal"):
         with opened(path + end) as source, open(os.path.join(folder, f"copy{end}"), "xb") as copy:
             copyfileobj(source, copy)
@@ -101,7 +101,7 @@ def _copied(path: str, folder: str) -> str:
 
 
 class Database:
-    """One file, with whatever tables and columns its version has."""
+    """One file, with the tables and columns of its version."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -129,7 +129,7 @@ class Database:
             return
         cells = ", ".join(_bounded(name) for name in here)
         where = f"WHERE {asked.where}" if asked.where else ""
-        most = asked.most + 1 if asked.most >= 0 else asked.most  # one more tells that there are more
+        most = asked.most + 1 if asked.most >= 0 else asked.most  # one more shows that there are more
         sql = f'SELECT rowid, {cells} FROM "{asked.table}" {where} ORDER BY rowid LIMIT {most}'  # noqa: S608
         row = 0
         try:

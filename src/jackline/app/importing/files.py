@@ -1,4 +1,4 @@
-"""Foreign files, read with flat memory and a bound: whole JSON, JSON by lines. Never through a link or from a pipe."""
+"""Reads foreign JSON and JSON Lines files with bounded memory. It follows no link and reads no pipe."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ MOST_LINES = 1_000_000
 
 
 class Unreadable(ValueError):
-    """Why something is not what it should be."""
+    """The reason why a source cannot be read."""
 
 
 def opened(path: str) -> IO[bytes]:
-    """A plain file; OSError if it is anything else."""
+    """Open a regular file; OSError for anything else."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(0, "it is no plain file")
+        raise OSError(0, "it is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
 def whole_object(path: str) -> dict[str, Any]:
-    """The JSON object in a file; OSError or Unreadable."""
+    """Read the JSON object in a file; OSError or Unreadable."""
     with opened(path) as file:
         data = file.read(MOST_JSON + 1)
     if len(data) > MOST_JSON:
@@ -40,7 +40,7 @@ def whole_object(path: str) -> dict[str, Any]:
 
 
 def object_or_none(path: str, troubles: Troubles) -> dict[str, Any] | None:
-    """The same; what is wrong with it is told. One that is missing is missing without a word."""
+    """The same; problems are reported, a missing file is not."""
     try:
         return whole_object(path)
     except FileNotFoundError:
@@ -53,7 +53,7 @@ def object_or_none(path: str, troubles: Troubles) -> dict[str, Any] | None:
 
 
 def lines(path: str, troubles: Troubles) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file with one in each line, by their line numbers; a damaged line costs only itself."""
+    """The objects of a JSON Lines file, with line numbers; a damaged line is skipped and reported."""
     try:
         with opened(path) as file:
             yield from _objects(path, file, troubles)
@@ -87,7 +87,7 @@ def _skip_line(file: IO[bytes]) -> None:
 
 
 def object_of(data: bytes | str) -> dict[str, Any]:
-    """The JSON object in some bytes; Unreadable says why it is none."""
+    """Parse a JSON object; Unreadable with the reason."""
     value = value_of(data)
     if not isinstance(value, dict):
         raise Unreadable("it is not a JSON object")
@@ -95,10 +95,10 @@ def object_of(data: bytes | str) -> dict[str, Any]:
 
 
 def value_of(data: bytes | str) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON in some bytes; NaN and Infinity, which are none, become null."""
+    """Parse JSON; NaN and Infinity become null."""
     try:
-        said = data if isinstance(data, str) else data.decode("utf-8")
-        return json.loads(said.removeprefix("\ufeff"), parse_constant=lambda _: None)
+        text = data if isinstance(data, str) else data.decode("utf-8")
+        return json.loads(text.removeprefix("\ufeff"), parse_constant=lambda _: None)
     except UnicodeDecodeError as error:
         raise Unreadable(f"it is not UTF-8 (byte {error.start})") from None
     except json.JSONDecodeError as error:
@@ -110,7 +110,7 @@ def value_of(data: bytes | str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def size(path: str) -> int:
-    """Bytes of a plain file; 0 if there is none."""
+    """The size of a regular file; 0 if there is none."""
     try:
         about = os.lstat(path)
     except OSError:
@@ -119,7 +119,7 @@ def size(path: str) -> int:
 
 
 def modified(path: str) -> int:
-    """When it was last written, in milliseconds; 0 if it is gone."""
+    """The time of the last write, in milliseconds; 0 if it is gone."""
     try:
         return round(os.lstat(path).st_mtime * 1000)
     except OSError:

@@ -1,4 +1,4 @@
-"""Finds what predecessors left, by its shape: a walk that follows no link and has an end. It reads only a little."""
+"""Finds importable data by its shape, in a bounded walk that follows no link."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NO_TABLES = "it has none of the tables of agent-state or universal_agent"
 
 
 class _Folder(NamedTuple):
-    """A folder and what is in it; `named` by a person, or only come by."""
+    """A folder and its files; `named` if a person gave its path."""
 
     path: str
     names: frozenset[str]
@@ -58,16 +58,16 @@ class _Folder(NamedTuple):
 
 
 class Finder:
-    """Looks at one place after the other."""
+    """Walks paths and recognizes sources."""
 
     def __init__(self, troubles: Troubles, wanted: str | None = None) -> None:
-        """With a `wanted` kind nothing else is looked for, and less is asked of its surroundings."""
+        """With a `wanted` kind only that kind is searched, and the checks are less strict."""
         self._troubles, self._wanted = troubles, wanted
-        self.own = 0  # folders of jackline's own runs that were passed by
+        self.own = 0  # skipped folders of jackline's own runs
         self._entries = 0
 
     def at(self, path: str) -> Iterator[Source]:
-        """Everything that is recognised at a path that a person named."""
+        """Yield the sources at a path that a person gave."""
         path = os.path.realpath(path)
         if os.path.isdir(path):
             yield from self._walk(path)
@@ -93,9 +93,9 @@ class Finder:
                 if name.endswith(_DATABASES):
                     yield from self._database(os.path.join(path, name), named=False)
             if depth == _DEEPEST and below:
-                self._troubles.add(path, "", "what lies deeper was not looked at: name that folder itself")
+                self._troubles.add(path, "", "deeper folders were not searched: name the folder itself")
             elif self._entries > _MOST_ENTRIES:
-                self._troubles.add(path, "", "there is too much here to look at: name a smaller folder")
+                self._troubles.add(path, "", "there are too many files here: name a smaller folder")
                 return
             else:
                 waiting += [(os.path.join(path, name), depth + 1) for name in sorted(below, reverse=True)]
@@ -112,7 +112,7 @@ class Finder:
         return below, plain
 
     def _is_own(self, folder: _Folder) -> bool:
-        """A run of jackline itself has the same files, and must not come back as another run."""
+        """A run of jackline itself has the same files and must not be imported."""
         metadata = folder.read("manifest.json").get("metadata")
         own = isinstance(metadata, dict) and "jackline_state" in metadata
         self.own += own
@@ -133,7 +133,7 @@ class Finder:
     def _database(self, path: str, *, named: bool) -> Iterator[Source]:
         theirs = _THEIR_DATABASES.get(os.path.basename(path))
         if not named and theirs is None and databases.has_log(path):
-            return  # somebody is at work there, or was: it is left alone unless a person names it
+            return  # a process may be using it: only a named file is opened
         try:
             with databases.reading(path) as database:
                 kind = _kind_of(database)
@@ -149,7 +149,7 @@ class Finder:
                 self._doubt(path, _NO_TABLES, told=True)
 
     def _doubt(self, path: str, reason: object, *, told: bool) -> None:
-        """Somebody else's database is nobody's trouble."""
+        """Report a problem, unless the database belongs to an unrelated program."""
         if told and self._wanted in {None, *_THEIR_DATABASES.values()}:
             self._troubles.add(path, "", reason)
 

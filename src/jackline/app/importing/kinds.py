@@ -1,4 +1,4 @@
-"""The words and small values of an import: kinds of sources, what was found, what could not be read. No input here."""
+"""Records of an import: kinds of sources, found data, and problems. It reads nothing."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ KINDS = {
 }
 _ID_DIGITS = 16
 _LONGEST_REASON = 300
-_MOST_TOLD = 20  # lines or rows of one file: a gigabyte of garbage is told in a few lines
+_MOST_TOLD = 20  # problems reported per file
 
 
 class Source(NamedTuple):
-    """Something that looks like one of the kinds."""
+    """A file or folder of a known kind."""
 
     kind: str
     path: str
 
 
 class Trouble(NamedTuple):
-    """What could not be read."""
+    """A problem with a source."""
 
     path: str
     place: str  # `line 3`, `row 7 of events`; empty: all of it
     reason: str
-    is_note: bool = False  # it was read, but not taken as it stood
+    is_note: bool = False  # it was read, but changed
 
 
 class RawFile(NamedTuple):
-    """A file that is kept as it is, but for its secrets: below `imported`, and as a turn's output if it is named."""
+    """A file to keep, with secrets redacted: below `imported`, and as the output of a turn if one is named."""
 
     source: str
     name: str
@@ -52,7 +52,7 @@ class RawFile(NamedTuple):
 
 
 class FoundRun(NamedTuple):
-    """A run, what it printed, and the second id that it gets if another has the first."""
+    """A run, its output, and a second id in case the first is in use."""
 
     run: ImportedRun
     other_id: str
@@ -77,7 +77,7 @@ class FoundCase(NamedTuple):
 
 
 class FoundEvents(NamedTuple):
-    """Some events that belong to nothing, with their numbers in the source, in rising order."""
+    """Events without an owner, with their numbers in the source, in ascending order."""
 
     stream: str
     events: tuple[tuple[int, ImportedEvent], ...]
@@ -87,7 +87,7 @@ Found = FoundRun | FoundItem | FoundCase | FoundEvents
 
 
 class Troubles:
-    """Collects what could not be read; of one file no more than a few lines, and how many there were."""
+    """Collects problems: a few per file, and their number."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -95,11 +95,11 @@ class Troubles:
         self._counts: dict[str, int] = {}
 
     def add(self, path: str, place: str, reason: object) -> None:
-        """One more that cannot be read."""
+        """Report unreadable data."""
         self._tell(Trouble(path, place, _line(reason)))
 
     def note(self, path: str, place: str, reason: object) -> None:
-        """One more that was taken otherwise than it stood."""
+        """Report data that was changed by the import."""
         self._tell(Trouble(path, place, _line(reason), is_note=True))
 
     def _tell(self, trouble: Trouble) -> None:

@@ -139,18 +139,18 @@ class _Ledger:
         return self._keys[key]
 
     def _turn(self, at: int) -> Turn | None:
-        """The last that had begun."""
+        """The last turn that had begun."""
         return next((turn for turn in reversed(self._turns) if turn.started_at <= at), next(iter(self._turns), None))
 
 
 def _replay(cells: Cells, kind: CallClass) -> Replay:
-    """An effect is never replayed exactly here, whatever the old policy said."""
+    """An effect is never replayed exactly, also if the old policy allowed it."""
     told = _REPLAYS.get(str(cells["replay_policy"]), Replay.ASK)
     return Replay.ASK if told is Replay.EXACT and kind not in _REPEATS_FREELY else told
 
 
 def _state(cells: Cells, receipt: Cells | None, kind: CallClass) -> CallState:
-    """A receipt proves it; of what was in flight nobody knows, and of reads and locals nobody need know."""
+    """A receipt proves a call; a call in flight is in doubt, unless it can be repeated freely."""
     known = CallState.DONE if receipt is not None else _STATES.get(str(cells["status"]))
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""The notebook of an investigation, `.agents/runs/ID`: read into a case and its entries. It changes nothing."""
+"""Notebooks in `.agents/runs/ID`: read as a case and its entries. Read-only."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundCase]:
     capsule = os.path.join(source.path, "problem.json")
     told = files.object_or_none(capsule, troubles)
     if told is None and not os.path.lexists(capsule):
-        troubles.add(capsule, "", "it is missing: nobody knows what was asked")
+        troubles.add(capsule, "", "it is missing: the request is unknown")
     case = _case(source.path, told or {}, troubles)
     entries = tuple(entry for kind in EntryKind for entry in _Notes(source.path, case, kind, troubles).read())
     hypotheses = {entry.id for entry in entries if entry.kind is EntryKind.HYPOTHESIS}
@@ -96,12 +96,12 @@ def _case(folder: str, told: Mapping[str, Any], troubles: Troubles) -> Case:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a folder beside ACTIVE can have it."""
+    """Whether a case folder can have this name."""
     return _NAME.fullmatch(text) is not None and ".." not in text and text != _ACTIVE
 
 
 def _root(folder: str) -> str:
-    """The folder that has `.agents`; else the one above."""
+    """The folder with `.agents`, else the parent."""
     above = os.path.dirname(folder)
     if (os.path.basename(os.path.dirname(above)), os.path.basename(above)) == (".agents", "runs"):
         return os.path.dirname(os.path.dirname(above))
@@ -122,7 +122,7 @@ def _problem(told: Mapping[str, Any]) -> Problem:
 
 
 def _closed(case: Case, folder: str, troubles: Troubles) -> Case:
-    """Closed if there is a closeout, be it one that cannot be read."""
+    """A case with a closeout file is closed, also if the file is unreadable."""
     path = os.path.join(folder, "closeout.json")
     told = files.object_or_none(path, troubles)
     if told is None and not os.path.lexists(path):
@@ -139,7 +139,7 @@ def _closed(case: Case, folder: str, troubles: Troubles) -> Case:
 
 
 class _Notes:
-    """The entries of one kind; numbers that were given twice are given anew."""
+    """Reads the entries of one kind; duplicate numbers get new ones."""
 
     def __init__(self, folder: str, case: Case, kind: EntryKind, troubles: Troubles) -> None:
         self._path = os.path.join(folder, _FILES[kind])
@@ -197,7 +197,7 @@ class _Notes:
         return data
 
     def _resolve(self, number: int | None, told: Mapping[str, Any], at: int, line: int) -> None:
-        """A word on a hypothesis is on every one that had its number: whoever said it saw only one."""
+        """A resolution applies to every hypothesis with that number."""
         places = [place for place, (had, _) in enumerate(self._found) if had is not None and had == number]
         if not places or self._kind is not EntryKind.HYPOTHESIS:
             self._say(line, "it resolves a hypothesis that is not there")
@@ -210,7 +210,7 @@ class _Notes:
             self._found[place] = (had, resolved)
 
     def _renumbered(self) -> list[Entry]:
-        """In their order; the first keeps a number that was given twice, the others get new ones behind all."""
+        """In order; the first entry keeps a duplicate number, the others get new numbers at the end."""
         highest = max((had for had, _ in self._found if had is not None), default=0)
         taken: set[int] = set()
         entries = []
@@ -234,5 +234,5 @@ def _with_known_hypothesis(entry: Entry, hypotheses: set[str], folder: str, trou
     if entry.kind is not EntryKind.EVIDENCE or named is None or str(named) in hypotheses:
         return entry
     path = os.path.join(folder, _FILES[entry.kind])
-    troubles.note(path, entry.id, "it names a hypothesis that is not there: it stands alone now")
+    troubles.note(path, entry.id, "it names a missing hypothesis: it was imported without one")
     return entry._replace(data={name: value for name, value in entry.data.items() if name != "hypothesis"})

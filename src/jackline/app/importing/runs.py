@@ -1,4 +1,4 @@
-"""What all imported runs have in common: always ended, never carried on, at unknown cost. Pure; it reads nothing."""
+"""Builds the records that all imported runs share: ended, never resumed, of unknown cost. Pure; it reads nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ELSEWHERE = "elsewhere"
 
 
 class Ending(NamedTuple):
-    """How a run came to its end."""
+    """How a run ended."""
 
     state: RunState
     failure: Failure | None = None
@@ -35,22 +35,22 @@ def failed(failure: Failure, detail: str) -> Ending:
 
 
 def unfinished(stood_at: str) -> Ending:
-    """Nobody works on it any more: what was not finished there has failed here."""
+    """A run that was unfinished in its source counts as failed."""
     return failed(Failure.CRASHED, f"imported: it stood at {stood_at or 'an unknown state'}")
 
 
-# Nobody wrote down how it ended, or nobody can read it.
+# The end is not recorded, or cannot be read.
 CUT_OFF = failed(Failure.CRASHED, "imported: it was cut off")
 UNTOLD = failed(Failure.CRASHED, "imported: its metadata could not be read")
 
 
 def ids(kind: str, origin: str, since: str) -> tuple[str, str]:
-    """The id of a run, and the one it gets if another of the same name has that."""
+    """The id of a run, and a second id if the first is in use."""
     return f"{kind}-{digits(kind, origin)}", f"{kind}-{digits(kind, origin, since)}"
 
 
 def spec(kind: str, prompt: str, workspace: str, agent: str, options: Mapping[str, str] = NOTHING) -> Spec:
-    """What was asked for, as far as it is known; the options say where it came from."""
+    """The spec, as far as it is known; the options name the source."""
     told = {name: value for name, value in options.items() if value}
     return Spec(
         prompt,
@@ -63,12 +63,12 @@ def spec(kind: str, prompt: str, workspace: str, agent: str, options: Mapping[st
 
 
 def at_unknown_cost(spec: Spec, turns: Sequence[Turn]) -> Spec:
-    """Whoever took a turn, nobody wrote down what it cost."""
+    """Mark the cost of every agent with a turn as unknown."""
     return spec._replace(manners={**spec.manners, **{turn.agent: Manner(tells_cost=False) for turn in turns}})
 
 
 def life(ending: Ending, turns: Sequence[Turn], agent: str, spent: Spent, *, attempts: int = 1) -> Life:
-    """How it stands."""
+    """The status of an imported run."""
     return Life(
         state=ending.state,
         failure=ending.failure,
@@ -82,12 +82,12 @@ def life(ending: Ending, turns: Sequence[Turn], agent: str, spent: Spent, *, att
 
 
 def attempt(token: int, started: int, ended: int, outcome: str, owner: str = "") -> Attempt:
-    """One execution of it, by a process that is long gone."""
+    """One attempt, by a process that has ended."""
     return Attempt("", token, owner or _ELSEWHERE, _ELSEWHERE, "", 0, None, None, started, ended, outcome)
 
 
 def turn_began(turn: Turn, iteration: int = 1) -> tuple[ImportedEvent, ImportedEvent]:
-    """The events that a turn begins with here, too."""
+    """The events at the start of a turn."""
     begun = {"turn": turn.number, "role": turn.role, "agent": turn.agent, "iteration": iteration, "step": turn.step}
     launched = {"turn": turn.number}
     return (
@@ -106,7 +106,7 @@ def new_turn(number: int, agent: str, prompt: str, started: int, role: Role = Ro
 
 
 def told_failure(word: str) -> Failure | None:
-    """One of our words, or of theirs that mean the same."""
+    """Parse a failure class of jackline or of another tool."""
     return _FAILURES.get(word.strip().lower())
 
 

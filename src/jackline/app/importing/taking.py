@@ -1,4 +1,4 @@
-"""The import itself: everything that is found is read, written down once, and told of. It prints nothing."""
+"""Imports sources: reads everything that was found, stores it once, and yields records. It prints nothing."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _READERS = {
 }
 RUN, ITEM, CASE, EVENTS = "run", "item", "case", "events"
 UNREADABLE, NOTED = "unreadable", "noted"
-_TAKEN = "something else has this id here: it was left as it is"
+_TAKEN = "another record has this id: it was left unchanged"
 
 
 class Record(NamedTuple):
-    """One thing that an import tells: what became of it, or what could not be read and why."""
+    """One imported thing, or one problem."""
 
     outcome: str
     kind: str  # of the source
@@ -61,48 +61,48 @@ class Record(NamedTuple):
 def take(home: Home, paths: Sequence[str], wanted: str | None = None, *, dry_run: bool = False) -> Iterator[Record]:
     """Import everything at these paths; UsageError, before anything is written, if there is nothing at one of them."""
     troubles = Troubles()
-    sources = _found(paths, wanted, troubles)
-    yield from _told(troubles, "")
+    sources = _find_sources(paths, wanted, troubles)
+    yield from _take_troubles(troubles, "")
     importer = _Importer(home, troubles, dry_run=dry_run)
     for source in sources:
         yield from importer.take(source)
-        yield from _told(troubles, source.kind)
+        yield from _take_troubles(troubles, source.kind)
     importer.finish()
 
 
-def _found(paths: Sequence[str], wanted: str | None, troubles: Troubles) -> list[Source]:
+def _find_sources(paths: Sequence[str], wanted: str | None, troubles: Troubles) -> list[Source]:
     finder = Finder(troubles, wanted)
     sources: dict[Source, None] = {}
     for path in paths:
         if not os.path.exists(path):
-            raise UsageError(f"there is nothing at {path}: name a file or a folder that a predecessor left")
+            raise UsageError(f"{path} does not exist: name a file or folder of an older tool")
         before, own = troubles.count, finder.own
         here = list(finder.at(path))
         if not here and troubles.count == before:
-            raise UsageError(_nothing(path, wanted, own=finder.own > own))
+            raise UsageError(_describe_nothing(path, wanted, own=finder.own > own))
         sources |= dict.fromkeys(here)
     return list(sources)
 
 
-def _nothing(path: str, wanted: str | None, *, own: bool) -> str:
+def _describe_nothing(path: str, wanted: str | None, *, own: bool) -> str:
     if own:
-        return f"{path} holds runs of jackline itself, which are in its own database: there is nothing to import"
+        return f"{path} holds runs of jackline itself, which are already in its database"
     what = f"no data of {wanted}" if wanted else "nothing that can be imported"
     return f"{path} holds {what}: see `jackline import --help` for what is recognised"
 
 
-def _told(troubles: Troubles, kind: str) -> Iterator[Record]:
+def _take_troubles(troubles: Troubles, kind: str) -> Iterator[Record]:
     for one in troubles.take():
-        yield _trouble(one, kind)
+        yield _build_trouble(one, kind)
 
 
-def _trouble(one: Trouble, kind: str) -> Record:
+def _build_trouble(one: Trouble, kind: str) -> Record:
     outcome = NOTED if one.is_note else UNREADABLE
     return Record(outcome, kind, one.path, place=one.place, reason=one.reason)
 
 
 class _Importer:
-    """Writes what the readers found."""
+    """Stores the data of the readers."""
 
     def __init__(self, home: Home, troubles: Troubles, *, dry_run: bool) -> None:
         self._home, self._troubles, self._dry_run = home, troubles, dry_run
@@ -110,7 +110,7 @@ class _Importer:
         self._changed = False
 
     def take(self, source: Source) -> Iterator[Record]:
-        """Everything in one source."""
+        """Import one source."""
         before = self._troubles.count
         for found in import_module(_READERS[source.kind]).read(source, self._troubles):
             record = self._write(source, self._in_time(source, found), whole=self._troubles.count == before)
@@ -120,18 +120,16 @@ class _Importer:
     def _in_time(self, source: Source, found: Found) -> Found:
         kept = clocks.not_after(found, clock.wall_ms())
         if kept is not found:
-            self._troubles.note(source.path, _name_of(found), "it has times in the future: they were taken as now")
+            self._troubles.note(source.path, _describe_found(found), "it has times in the future: they were set to now")
         return kept
 
     def finish(self) -> None:
-        """Bring what shows the state behind it."""
+        """Update the dashboard."""
         if self._changed and not self._dry_run:
-            from jackline.app import dashboard
-
-            dashboard.changed(self._home)
+            self._home.notify_change()
 
     def _store(self) -> Store | None:
-        """None where nothing was ever written, and nothing shall be."""
+        """The store; None in a dry run without a home."""
         if self._dry_run and self._home.is_new:
             return None
         return self._home.store(create=not self._dry_run)
@@ -152,19 +150,19 @@ class _Importer:
         became = Import.IMPORTED
         if store is not None:
             became = store.import_item(found.item, found.events, at, self._actor, rehearse=self._dry_run)
-        return _record(became, source, ITEM, found.item.id)
+        return _build_record(became, source, ITEM, found.item.id)
 
     def _events(self, source: Source, found: FoundEvents) -> Record:
         store = self._store()
         count = len(found.events)
         new = count if store is None else store.import_events(found.stream, found.events, rehearse=self._dry_run)
         became = Import.IMPORTED if new else Import.ALREADY
-        return _record(became, source, EVENTS, found.stream)._replace(number=new or count)
+        return _build_record(became, source, EVENTS, found.stream)._replace(number=new or count)
 
     def _case(self, source: Source, found: FoundCase, *, whole: bool) -> Record:
         store = self._store()
         if store is None:
-            return _record(Import.IMPORTED, source, CASE, found.case.id)
+            return _build_record(Import.IMPORTED, source, CASE, found.case.id)
         became, case = Import.TAKEN, found.case
         for case_id in (found.case.id, found.other_id):
             case = found.case._replace(id=case_id)
@@ -174,13 +172,13 @@ class _Importer:
         if became is Import.IMPORTED and not self._dry_run:
             self._keep_originals(store, case.id, () if whole else found.files)
             became = store.import_case(case, found.entries, clock.wall_ms(), self._actor)
-        return _record(became, source, CASE, case.id)
+        return _build_record(became, source, CASE, case.id)
 
     def _keep_originals(self, store: Store, case_id: str, files: Sequence[RawFile]) -> None:
-        """The folder holds projections from now on: what could not be read would be gone with the first change."""
+        """Keep the originals of a case with unreadable parts: its folder will be overwritten."""
         if files:
             folder = os.path.join(self._home.path, keeping.FOLDER, case_id)
-            keeping.keep_files(folder, files, store.redactor.values, Troubles())  # what is wrong with them was told
+            keeping.keep_files(folder, files, store.redactor.values, Troubles())  # their problems were reported
 
     def _run(self, source: Source, found: FoundRun) -> Record:
         store = self._store()
@@ -190,25 +188,25 @@ class _Importer:
             if became is not Import.TAKEN:
                 break
         else:
-            return _record(Import.TAKEN, source, RUN, found.run.id)
+            return _build_record(Import.TAKEN, source, RUN, found.run.id)
         if store is not None and not self._dry_run:
             became = self._keep(store, found, became)
-        return _record(became, source, RUN, found.run.id)
+        return _build_record(became, source, RUN, found.run.id)
 
     def _keep(self, store: Store, found: FoundRun, became: Import) -> Import:
-        """The files first: a run that is in the database has them."""
+        """Write the files first, so that every run in the database has them."""
         run_id = found.run.id
         folder = self._home.folder(run_id)
         if became is Import.IMPORTED:
             keeping.keep(folder, found, store.redactor.values, self._troubles)
             became = store.import_run(found.run, clock.wall_ms(), self._actor)
         elif os.path.exists(os.path.join(folder, "manifest.json")) or not os.path.isdir(folder):
-            return became  # all is here, or on another host
+            return became  # the files are here, or on another host
         self._export(store, run_id)
         return became
 
     def _export(self, store: Store, run_id: str) -> None:
-        """The run is safe without its projections, which can be written again."""
+        """Write the projections; a failure is only a warning."""
         run = store.run(run_id)
         try:
             if run is not None:
@@ -217,7 +215,7 @@ class _Importer:
             self._home.warnings.append(f"{error}; `jackline export {run_id}` writes the files again")
 
 
-def _name_of(found: Found) -> str:
+def _describe_found(found: Found) -> str:
     match found:
         case FoundItem():
             return f"item {found.item.id}"
@@ -229,5 +227,5 @@ def _name_of(found: Found) -> str:
             return f"run {found.run.id}"
 
 
-def _record(became: Import, source: Source, what: str, name: str) -> Record:
+def _build_record(became: Import, source: Source, what: str, name: str) -> Record:
     return Record(str(became), source.kind, source.path, what, name, reason=_TAKEN if became is Import.TAKEN else "")

@@ -66,7 +66,7 @@ class _Reader:
         self._steps = [cells for _, cells in self._rows("run_steps", _STEPS)]
 
     def run(self) -> FoundRun:
-        """All that is known of it."""
+        """Build the imported run."""
         attempts = self._attempts()
         steps = {
             str(one["step_id"]): values.whole(one["step_index"]) for one in self._steps if one["step_id"] is not None
@@ -107,7 +107,7 @@ class _Reader:
     def _read_time(self) -> int:
         created, updated = (values.moment(self._cells[name]) for name in ("created_at", "updated_at"))
         if created is None:
-            instead = "nobody knows when it was" if updated is None else "its updated_at was taken"
+            instead = "its time is unknown" if updated is None else "its updated_at was taken"
             self._note(f"its created_at is not a time: {instead}")
         return created or updated or 0
 
@@ -178,7 +178,7 @@ class _Reader:
             yield from self._database.rows(Asked(table, columns, "run_id = ?", (self._id,), most), self._troubles)
 
     def _attempts(self) -> list[Attempt]:
-        """With their own numbers; the last of two that have the same is passed over."""
+        """With their own numbers; of two attempts with one number the second is skipped."""
         found: dict[int, Attempt] = {}
         for row, cells in self._rows("run_attempts", _ATTEMPTS, _MOST_ATTEMPTS):
             number = values.whole(cells["attempt_number"]) or len(found) + 1
@@ -204,7 +204,7 @@ class _Reader:
             yield ImportedEvent(at, "import.step", runs.ENGINE, _some(cells, named))
 
     def _checkpoints(self) -> Iterator[ImportedEvent]:
-        """To be read, not to be resumed from."""
+        """Checkpoints as events; a run cannot resume from them."""
         for _, cells in self._rows("checkpoints", _CHECKPOINTS, _MOST_CHECKPOINTS):
             at = values.moment(cells["created_at"]) or self._created
             named = ("checkpoint_id", "step_id", "checkpoint_type", "state_snapshot_json", "cursor_json")

@@ -1,4 +1,4 @@
-"""Values from foreign files made harmless: of the type that is wanted, bounded, finite. Pure; it opens nothing."""
+"""Cleans values from foreign files: of the wanted type, bounded and finite. Pure; it opens nothing."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ DEEPEST = 50
 _MOST_NUMBER = 2**53
 _LAST_MS = 253_402_300_799_999  # the last moment of the year 9999
 _MOST_DIGITS = 20
-_FIRST_YEAR = 1970  # Go's zero time lies before it, and means that nobody set one
+_FIRST_YEAR = 1970  # Go's zero time is earlier and means an unset time
 _MOST_ITEMS = 10_000  # of a list or an object
 # A number of seconds, milliseconds, microseconds or nanoseconds since 1970: none is near another for 3,000 years.
 _UNITS = ((10**11, 1000.0), (10**14, 1.0), (10**17, 1e-3), (10**20, 1e-6))
 
 
 class Room:
-    """How much of a predecessor's text is held at once: a file of gigabytes must not become as much memory."""
+    """Limits how much text of a source is held in memory."""
 
     def __init__(self, characters: int = 64 * 1024 * 1024) -> None:
         self._left = characters
 
     def takes(self, value: object) -> bool:
-        """Whether there is room for it, which it takes."""
+        """Reserve room for a value; False if there is none."""
         self._left -= len(canonical(value))
         return self._left >= 0
 
 
 def text(value: object, most: int = MOST_TEXT) -> str:
-    """A text, shortened where it is too long; a number in digits, of anything else nothing."""
+    """A text, cut if it is too long; a number as digits; empty for anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value) if abs(value) < _MOST_NUMBER else ""
     if not isinstance(value, str):
@@ -62,7 +62,7 @@ def number(value: object) -> float:
 
 
 def moment(value: object) -> int | None:
-    """Milliseconds since 1970 from ISO text, or from a number in whatever unit; None if it is no time."""
+    """Milliseconds since 1970 from ISO text, or from a number in any unit; None if it is not a time."""
     if isinstance(value, str):
         return _from_text(value.strip())
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < _UNITS[-1][0]:

@@ -1,1 +1,1 @@
-"""An agent's instance: a home with persona files, laid down once by `jackline scaffold` and used by a host."""
+"""Instances of agents: homes with persona files, created by `jackline scaffold` and used by a host."""

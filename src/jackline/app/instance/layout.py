@@ -1,4 +1,4 @@
-"""What lies in an agent's instance and where it lies. It writes nothing."""
+"""The layout of an agent's instance. It writes nothing."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 DASHBOARD = "dashboard.md"
 FOLDERS = ("runs", "retros", "context")
-# What a person edits, by where it lies; the text to begin with has the last part of the name.
+# Files that a person edits; the template has the base name.
 PERSONA = ("CLAUDE.md", "persona.md", os.path.join("context", "repos.md"), os.path.join("context", "channels.md"))
 _TEXTS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "persona")
 
 
 class Names(NamedTuple):
-    """Who works here, and what starts it."""
+    """The agent of an instance, and the host that starts it."""
 
     host: str
     agent: str
 
 
 def checked(host: str, agent: str) -> Names:
-    """The names; UsageError unless both can be the name of a folder and nothing else."""
+    """Check the names; UsageError unless both can be folder names."""
     for name, what in ((host, "a host"), (agent, "an agent")):
         if not ids.is_chosen(name):
             allowed = "use up to 64 letters, digits, '.', '_' and '-'"
@@ -38,13 +38,13 @@ def checked(host: str, agent: str) -> Names:
 
 
 def default_folder(environ: Mapping[str, str], names: Names) -> str:
-    """Where an instance lies unless somebody names another folder: beside the host's own settings."""
+    """The default folder of an instance: beside the settings of its host."""
     settings = os.path.dirname(places.config_folder(environ))
     return os.path.join(settings, names.host, "agents", names.agent)
 
 
 def text_of(name: str, folder: str, names: Names) -> str:
-    """The text that one of the files begins with."""
+    """The initial text of a file."""
     with open(os.path.join(_TEXTS, os.path.basename(name)), encoding="utf-8") as file:
         text = file.read()
     for key, value in (("AGENT", names.agent), ("HOST", names.host), ("FOLDER", folder)):

@@ -1,6 +1,6 @@
-"""Lay down an agent's instance, as often as one likes: what is missing is written, what is there stays as it is.
+"""Creates an agent's instance. Missing files are written; existing files stay unchanged, so that it can run again.
 
-Only the database is ever changed, by the migrations that it lacks. What a person edits is never opened.
+Only the database is changed, by missing migrations. Files that a person edits are never opened.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILE, _FOLDER = 0o600, 0o700
 
 @stored_as("name path wrote applied")
 class Part(NamedTuple):
-    """One thing of an instance; `wrote` is false if it was there already."""
+    """One part of an instance; `wrote` is false if it already existed."""
 
     name: str
     path: str
@@ -37,14 +37,14 @@ class Part(NamedTuple):
 
 
 class Laid(NamedTuple):
-    """What was done, and what to tell beside it."""
+    """The parts of an instance, and warnings."""
 
     parts: list[Part]
     warnings: list[str]
 
 
 def scaffold(folder: str, names: Names, environ: Mapping[str, str], *, strict: bool = False) -> Laid:
-    """Put everything there that is missing; with `strict` only if the package itself is whole."""
+    """Write everything that is missing; with `strict`, only if the package is complete."""
     if strict:
         from jackline.store import bundle
 
@@ -55,12 +55,15 @@ def scaffold(folder: str, names: Names, environ: Mapping[str, str], *, strict: b
     made = _make(folder)
     with Home(config_module.load(environ, folder, {"home": folder}, project=False)) as home:
         parts = [Part("", folder, made), _database(folder, names), *_files(folder, names)]
-        return Laid(parts, _other_database(home) or _dashboard(home))
+        if warnings := _other_database(home):
+            return Laid(parts, warnings)
+        home.notify_change()
+        return Laid(parts, home.warnings)
 
 
 def _make(folder: str) -> bool:
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise UsageError(f"{folder} is no folder: name another one for the instance")
+        raise UsageError(f"{folder} is not a folder: choose another one for the instance")
     there = os.path.isdir(folder)
     try:
         os.makedirs(folder, _FOLDER, exist_ok=True)
@@ -70,13 +73,13 @@ def _make(folder: str) -> bool:
 
 
 def _database(folder: str, names: Names) -> Part:
-    """Before every other file: a database of a newer jackline, or of another agent, stops it all."""
+    """First of all: a database of a newer jackline or of another agent stops the command."""
     path = os.path.join(folder, DATABASE)
     try:
         applied = store_open.migrate(path)
     except StoreCorrupt:
-        cure = "move it away and scaffold again; `jackline import` reads what another system left in it"
-        raise Refused(f"{path} is no database of jackline, or a damaged one, and was left untouched: {cure}") from None
+        hint = "move it away and scaffold again; `jackline import` reads data of other systems"
+        raise Refused(f"{path} is damaged or not a database of jackline, and was left unchanged: {hint}") from None
     _name(path, folder, names)
     return Part(DATABASE, path, any(one.startswith("0001") for one in applied), tuple(applied))
 
@@ -88,7 +91,7 @@ def _name(path: str, folder: str, names: Names) -> None:
     finally:
         store.close()
     if (host, agent) != names:
-        raise Refused(f"{folder} is the instance of agent {agent} on host {host}: name another folder for this one")
+        raise Refused(f"{folder} is the instance of agent {agent} on host {host}: choose another folder")
 
 
 def _files(folder: str, names: Names) -> Iterator[Part]:
@@ -102,15 +105,8 @@ def _files(folder: str, names: Names) -> Iterator[Part]:
             raise _not_written(path, error) from None
 
 
-def _dashboard(home: Home) -> list[str]:
-    from jackline.app import dashboard
-
-    dashboard.changed(home)
-    return home.warnings
-
-
 def _other_database(home: Home) -> list[str]:
-    """The instance keeps its state in its folder; whoever set another database would wonder where it went."""
+    """A warning if a setting names another database than the one in the instance."""
     if os.path.abspath(home.database) == os.path.join(home.path, DATABASE):
         return []
     source = home.config.sources["database"]
@@ -118,4 +114,4 @@ def _other_database(home: Home) -> list[str]:
 
 
 def _not_written(path: str, error: OSError) -> UsageError:
-    return UsageError(f"{path} cannot be written ({error.strerror}): mend that, or name another folder")
+    return UsageError(f"{path} cannot be written ({error.strerror}): fix that, or choose another folder")

@@ -1,4 +1,4 @@
-"""`jackline case`: the notebook of an investigation. The work is done in `app.case`."""
+"""`jackline case`: the notebook of an investigation. `app.case` does the work."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ __all__ = ["configure", "execute"]
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    return _ACTIONS[args.action](args, home, out)
+    return _HANDLERS[args.action](args, home, out)
 
 
 def _start(args: Namespace, home: Home, out: Output) -> int:
     from jackline.app.case.beginning import Opening, start
 
-    request = _text(args, "the request")
-    told = Opening(request, args.intent, args.target, args.non_goal, args.risk, args.verify)
-    showing.case(start(home, told, skip_intake=args.skip_intake), home, out)
+    request = _get_text(args, "the request")
+    opening = Opening(request, args.intent, args.target, args.non_goal, args.risk, args.verify)
+    showing.case(start(home, opening, skip_intake=args.skip_intake), home, out)
     return 0
 
 
 def _status(args: Namespace, home: Home, out: Output) -> int:
     case = place.chosen(home, args.case)
-    files.refresh(home, case.id)  # what somebody altered or removed is written again
+    files.refresh(home, case.id)  # edited or removed files are written again
     store = home.store()
     found = [one for kind in (EntryKind.HYPOTHESIS, EntryKind.COMMAND) for one in store.entries(case.id, kind)]
     showing.status(case, found, wall_ms(), home, out)
@@ -48,7 +48,7 @@ def _status(args: Namespace, home: Home, out: Output) -> int:
 def _hypothesis(args: Namespace, home: Home, out: Output) -> int:
     match args.deed:
         case "add":
-            text = _text(args, "the hypothesis")
+            text = _get_text(args, "the hypothesis")
             showing.entry(writing.add_hypothesis(home, text, case_id=args.case), home, out)
         case "resolve":
             entry = writing.resolve_hypothesis(home, args.entry, args.status, args.note, case_id=args.case)
@@ -61,14 +61,14 @@ def _hypothesis(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _evidence(args: Namespace, home: Home, out: Output) -> int:
-    text = _text(args, "the evidence")
+    text = _get_text(args, "the evidence")
     showing.entry(writing.add_evidence(home, text, args.hypothesis, case_id=args.case), home, out)
     return 0
 
 
 def _command(args: Namespace, home: Home, out: Output) -> int:
     if args.deed == "add":
-        text = _text(args, "the command")
+        text = _get_text(args, "the command")
         showing.entry(writing.add_command(home, text, args.status, args.note, case_id=args.case), home, out)
         return 0
     return _run(args, home, out)
@@ -78,7 +78,7 @@ def _run(args: Namespace, home: Home, out: Output) -> int:
     from jackline.app.case.running import run
 
     if not args.arguments:
-        raise UsageError("which command? `jackline case command run -- CMD …`")
+        raise UsageError("no command given: use `jackline case command run -- CMD …`")
     streams = {"stdout": out.out, "stderr": out.errors}
 
     def hear(source: str, data: bytes) -> None:
@@ -119,11 +119,11 @@ def _handoff(args: Namespace, home: Home, out: Output) -> int:
     from jackline.app.case.handing_over import handoff
     from jackline.views import case_handoff
 
-    told = handoff(home, case_id=args.case)
+    found = handoff(home, case_id=args.case)
     if out.json:
-        out.json_line(case_handoff.to_dict(told))
+        out.json_line(case_handoff.to_dict(found))
     else:
-        out.line(case_handoff.text_of(told).rstrip("\n"))
+        out.line(case_handoff.text_of(found).rstrip("\n"))
     return 0
 
 
@@ -131,15 +131,15 @@ def _close(args: Namespace, home: Home, out: Output) -> int:
     from jackline.app.case.closing import Closeout, close
 
     if args.force is not None and not args.force.strip():
-        raise UsageError('--force needs a reason: --force "why it is closed all the same"')
+        raise UsageError('--force needs a reason: --force "why it is closed anyway"')
 
     def tell(command: str, ended: Ended | None) -> None:
         if ended is None:
             out.note(f"verifying: {make_printable(command)}")
         elif not ended.passed and not out.json:
             out.note(f"exit {ended.exit_code}")
-            said = ended.stdout + ended.stderr
-            out.errors.write_bytes(said if said.endswith(b"\n") or not said else said + b"\n")
+            output = ended.stdout + ended.stderr
+            out.errors.write_bytes(output if output.endswith(b"\n") or not output else output + b"\n")
 
     wanted = Closeout(args.summary, tuple(args.verification), tuple(args.risk), args.force or "")
     case = close(home, wanted, case_id=args.case, tell=tell)
@@ -188,15 +188,15 @@ def _files(args: Namespace, home: Home, out: Output) -> int:
     return 0
 
 
-def _text(args: Namespace, what: str) -> str:
-    """The word that was typed; one that begins with a dash stands after `--`."""
+def _get_text(args: Namespace, what: str) -> str:
+    """The text argument; one that begins with a dash comes after `--`."""
     given = [*([] if args.text is None else [args.text]), *args.arguments]
     if len(given) != 1:
-        raise UsageError(f"{what} is one word: put it into quotes" if given else f"{what} is missing: say it in quotes")
+        raise UsageError(f"{what} must be one argument: quote it" if given else f"{what} is missing: give it in quotes")
     return str(given[0])
 
 
-_ACTIONS = {
+_HANDLERS = {
     "start": _start,
     "status": _status,
     "hypothesis": _hypothesis,

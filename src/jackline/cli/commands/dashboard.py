@@ -1,4 +1,4 @@
-"""`jackline dashboard`: write dashboard.md again, now. It must stay light: no engine."""
+"""`jackline dashboard`: write dashboard.md now. It must not import the engine."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def configure(parser: Parser) -> None:
-    parser.add_argument("--print", dest="shown", action="store_true", help="print it, instead of where it is")
+    parser.add_argument("--print", dest="shown", action="store_true", help="print the dashboard instead of its path")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     reads = out.json or args.shown
-    path, board = dashboard.show(home) if reads else dashboard.write(home)
+    path, board = dashboard.show_dashboard(home) if reads else dashboard.write_dashboard(home)
     if out.json:
         out.json_line({"path": path, **values(board)})
     elif args.shown:

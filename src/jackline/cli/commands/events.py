@@ -1,4 +1,4 @@
-"""`jackline events`: append to the journal, and read the timeline of everything that happened. It must stay light."""
+"""`jackline events`: append to the journal and read the timeline of all events. It must import nothing heavy."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from jackline.domain.events import Event
 
 _ACTIONS = {
-    "append": "write an event into the journal, or beside a work item",
+    "append": "append an event to the journal or to a work item",
     "tail": "show the newest events, oldest first",
-    "since": "show what happened after a time, or after an event, oldest first",
-    "search": "show the newest events that have a text somewhere, newest first",
+    "since": "show the events after a time or an event, oldest first",
+    "search": "show the newest events that contain a text, newest first",
 }
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _WHEN = "45s, 30m, 2h, 3d, 1w, or a date such as 2026-11-01"
 
 
@@ -43,14 +43,14 @@ def configure(parser: Parser) -> None:
         for name, summary in _ACTIONS.items()
     }
     append, tail, since, search = made.values()
-    append.add_argument("type", metavar="TYPE", help="words with dots between, such as build.finished")
+    append.add_argument("type", metavar="TYPE", help="words separated by dots, such as build.finished")
     append.add_argument("--payload", metavar="JSON", help="an object; - reads standard input, @FILE a file")
-    append.add_argument("--actor", metavar="NAME", help="who (default: JACKLINE_ACTOR, or the user)")
-    append.add_argument("--work-item", metavar="ID", help="beside this work item")
-    tail.add_argument("-f", "--follow", action="store_true", help="go on with what is new, until interrupted")
-    tail.add_argument("-n", "--limit", metavar="N", type=_count, default=20, help="how many (default 20)")
+    append.add_argument("--actor", metavar="NAME", help="the actor (default: JACKLINE_ACTOR, or the user)")
+    append.add_argument("--work-item", metavar="ID", help="append to this work item")
+    tail.add_argument("-f", "--follow", action="store_true", help="keep printing new events until interrupted")
+    tail.add_argument("-n", "--limit", metavar="N", type=_parse_count, default=20, help="how many events (default 20)")
     since.add_argument("when", metavar="WHEN", help=f"{_WHEN}, or an event such as journal:#12")
-    search.add_argument("text", metavar="TEXT", help="in whatever case its ASCII letters are")
+    search.add_argument("text", metavar="TEXT", help="the text; ASCII letters match in either case")
     search.add_argument("--since", metavar="WHEN", help=_WHEN)
     for one in (since, search):
         one.add_argument("--limit", metavar="N", type=whole_number, default=1000 if one is since else 50)
@@ -59,17 +59,19 @@ def configure(parser: Parser) -> None:
 
 
 def _add_filters(parser: Parser) -> None:
-    parser.add_argument("--kind", metavar="PREFIX", default="", help="only types that begin so")
+    parser.add_argument("--kind", metavar="PREFIX", default="", help="only types with this prefix")
     parser.add_argument("--actor", metavar="NAME", default="")
     whose = parser.add_mutually_exclusive_group()
-    whose.add_argument("--stream", metavar="NAME", help="one stream: journal:, work:ID, case:ID or a run's id")
-    whose.add_argument("--run", metavar="RUN", help=f"all of a run, also what its agent said and called: {RUN}")
+    whose.add_argument("--stream", metavar="NAME", help="one stream: journal:, work:ID, case:ID or a run id")
+    whose.add_argument(
+        "--run", metavar="RUN", help=f"all events of a run, including messages and calls of its agent: {RUN}"
+    )
     whose.add_argument("--work-item", metavar="ID")
-    whose.add_argument("--case", metavar="ID", help="an id, or the beginning of one")
+    whose.add_argument("--case", metavar="ID", help="a case id or a unique prefix")
 
 
-def _count(text: str) -> int:
-    """An argparse type: also none at all, for who wants only what is new."""
+def _parse_count(text: str) -> int:
+    """An argparse type: a whole number, or 0 for new events only."""
     return 0 if text == "0" else whole_number(text)
 
 
@@ -89,8 +91,8 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _append(args: Namespace, home: Home, out: Output) -> int:
-    said = journal.payload_of(payload(args.payload)) if args.payload is not None else {}
-    event = journal.append(home, args.type, said, args.actor or "", args.work_item)
+    data = journal.payload_of(payload(args.payload)) if args.payload is not None else {}
+    event = journal.append(home, args.type, data, args.actor or "", args.work_item)
     if out.json:
         out.json_line(record(event))
     else:
@@ -102,28 +104,28 @@ def _append(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _tail(args: Namespace, home: Home, out: Output) -> int:
-    query = _query(args, home, out)._replace(limit=args.limit)
+    query = _build_query(args, home, out)._replace(limit=args.limit)
     if args.follow:
         return _follow(args, home, query, out)
     return _show(journal.timeline(home, query)[::-1], out)
 
 
 def _since(args: Namespace, home: Home, out: Output) -> int:
-    query = _query(args, home, out)._replace(newest_first=False, limit=args.limit + 1)
+    query = _build_query(args, home, out)._replace(newest_first=False, limit=args.limit + 1)
     if event_id(args.when):
-        query = query._replace(after=_after(home, query, args.when))
+        query = query._replace(after=_find_cursor(home, query, args.when))
     else:
         wrong = f"'{named(args.when)}' is not a valid time or event; use {_WHEN}, or an event such as journal:#12"
-        query = query._replace(since=_moment(args.when, wrong))
+        query = query._replace(since=_parse_moment(args.when, wrong))
     found = journal.timeline(home, query)
     _show(found[: args.limit], out)
     if len(found) > args.limit:
-        out.note(f"more: {_further(args.when, found[args.limit - 1], out)}")
+        out.note(f"more: {_format_next_page(args.when, found[args.limit - 1], out)}")
     return 0
 
 
-def _further(when: str, last: Event, out: Output) -> str:
-    """The same command again, from the last event on."""
+def _format_next_page(when: str, last: Event, out: Output) -> str:
+    """The same command, continued after the last event."""
     from shlex import join
 
     typed = list(out.typed)
@@ -131,32 +133,32 @@ def _further(when: str, last: Event, out: Output) -> str:
     return join(("jackline", *typed))
 
 
-def _after(home: Home, query: TimelineQuery, name: str) -> tuple[int, str, int]:
+def _find_cursor(home: Home, query: TimelineQuery, name: str) -> tuple[int, str, int]:
     event = journal.event(home, name)
     if query.stream and event.stream != query.stream:
-        raise UsageError(f"event {name} is not of {query.stream}: name one of the same stream, or a time")
+        raise UsageError(f"event {name} does not belong to {query.stream}: use an event of that stream, or a time")
     return journal.place_of(event)
 
 
 def _search(args: Namespace, home: Home, out: Output) -> int:
     wrong = f"--since '{named(args.since or '')}' is not a valid time; use {_WHEN}"
-    since = None if args.since is None else _moment(args.since, wrong)
-    query = _query(args, home, out)._replace(text=args.text, since=since, limit=args.limit)
+    since = None if args.since is None else _parse_moment(args.since, wrong)
+    query = _build_query(args, home, out)._replace(text=args.text, since=since, limit=args.limit)
     if not args.text:
-        raise UsageError("which text? an empty one is everywhere")
+        raise UsageError("the text to search for is empty")
     return _show(journal.timeline(home, query), out)
 
 
-def _query(args: Namespace, home: Home, out: Output) -> TimelineQuery:
-    stream = _stream(args, home, out)
+def _build_query(args: Namespace, home: Home, out: Output) -> TimelineQuery:
+    stream = _find_stream(args, home, out)
     return TimelineQuery(kind=args.kind, actor=args.actor, stream=stream, whole=bool(stream))
 
 
-def _stream(args: Namespace, home: Home, out: Output) -> str:
+def _find_stream(args: Namespace, home: Home, out: Output) -> str:
     if args.run is not None:
         run = home.find(args.run)
         if home.is_archived(run):
-            out.note(f"events of run {run.id} were archived: `jackline db archive --help` says where")
+            out.note(f"events of run {run.id} were archived: see `jackline db archive --help`")
         return run.id
     if args.work_item is not None:
         if home.is_new or home.store().item(args.work_item) is None:
@@ -168,11 +170,11 @@ def _stream(args: Namespace, home: Home, out: Output) -> str:
 
         return case.stream_of(place.find(home, args.case).id)
     if args.stream == "":
-        raise UsageError("which stream? say journal:, work:ID, case:ID or a run's id")
+        raise UsageError("the stream is empty: use journal:, work:ID, case:ID or a run id")
     return args.stream or ""
 
 
-def _moment(text: str, wrong: str) -> int:
+def _parse_moment(text: str, wrong: str) -> int:
     try:
         return parse_time(text, wall_ms())
     except ValueError:
@@ -198,19 +200,19 @@ def _follow(args: Namespace, home: Home, query: TimelineQuery, out: Output) -> i
 
 
 def _interrupt() -> None:
-    """Out of whatever is waited for, with the exit code that every interrupted command has."""
+    """Stop waiting, with the exit code of an interrupted command."""
     raise KeyboardInterrupt
 
 
 def _wait(out: Output) -> None:
-    """A moment, or until nobody reads any more: a reader who went away is else noticed only with the next event."""
+    """Wait a moment; notice a reader that has closed its end before the next event."""
     import select
     import sys
 
     look = select.poll()
     if sys.stdout is not None:
         look.register(sys.stdout, 0)
-    if look.poll(_LOOK_SECONDS * 1000):
+    if look.poll(_POLL_SECONDS * 1000):
         out.out.gone = True
 
 
@@ -221,23 +223,23 @@ def _show(events: list[Event], out: Output) -> int:
     if out.json:
         out.json_lines(record(event) for event in events)
     elif events:
-        moment: Callable[[int], str] = _local if out.out.terminal else lambda at: str(format_iso(at))
-        out.line("\n".join(_line(event, moment(event.at)) for event in events))
+        moment: Callable[[int], str] = _format_local_time if out.out.terminal else lambda at: str(format_iso(at))
+        out.line("\n".join(_format_event(event, moment(event.at)) for event in events))
     return 0
 
 
-def _local(at: int) -> str:
+def _format_local_time(at: int) -> str:
     return format_local(at, wall_ms())
 
 
-def _line(event: Event, moment: str) -> str:
-    said = describe(event).removeprefix(event.kind).lstrip()
+def _format_event(event: Event, moment: str) -> str:
+    text = describe(event).removeprefix(event.kind).lstrip()
     name = make_printable(str(EventId(event.stream, event.seq)))
-    return "\t".join((moment, name, make_printable(event.kind), make_printable(event.actor), said))
+    return "\t".join((moment, name, make_printable(event.kind), make_printable(event.actor), text))
 
 
 def record(event: Event) -> dict[str, object]:
-    """An event as a JSON value."""
+    """An event as JSON values."""
     return {
         "id": str(EventId(event.stream, event.seq)),
         "ts": format_iso(event.at),

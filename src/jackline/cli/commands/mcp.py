@@ -1,4 +1,4 @@
-"""`jackline mcp`: the tools of an agent's own state, for whatever speaks MCP. Its output is the protocol alone."""
+"""`jackline mcp`: serve cases, work items, events and runs over MCP. Standard output carries only the protocol."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ if TYPE_CHECKING:
 
 TOKEN = "JACKLINE_MCP_TOKEN"  # noqa: S105 - the name of the variable
 _PORT = 7345
-_MOST = 65535
+_MOST_PORT = 65535
 
 
 def configure(parser: Parser) -> None:
-    parser.add_argument("--http", action="store_true", help="listen on 127.0.0.1 instead of reading stdin")
-    parser.add_argument("--port", type=_port, metavar="P", help=f"where to listen; 0: any that is free ({_PORT})")
+    parser.add_argument("--http", action="store_true", help="serve HTTP on 127.0.0.1 instead of stdin and stdout")
+    parser.add_argument("--port", type=_parse_port, metavar="P", help=f"the port; 0: any free port (default {_PORT})")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     if args.port is not None and not args.http:
-        raise UsageError("--port is for --http: over stdin and stdout there is no port")
+        raise UsageError("--port needs --http")
     _refuse_without_sdk()
-    from jackline.app import dashboard
-
-    with dashboard.live(home, seldom=True):
+    with home.update_in_background(seldom=True):
         if args.http:
             return _serve_http(_PORT if args.port is None else args.port, home, out)
         return _serve_stdio(home)
@@ -41,7 +39,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 def _serve_stdio(home: Home) -> int:
     from jackline.mcp.transports import serve_stdio
 
-    serve_stdio(_server(home))
+    serve_stdio(_build_server(home))
     return 0
 
 
@@ -49,7 +47,7 @@ def _serve_http(port: int, home: Home, out: Output) -> int:
     from jackline.mcp.transports import address_of, listen, serve_http
 
     with listen(port) as listening:
-        server = _server(home)
+        server = _build_server(home)
         token = os.environ.get(TOKEN) or os.urandom(24).hex()
         out.errors.write(f"jackline: listening at {address_of(listening)}\n")
         if not os.environ.get(TOKEN):
@@ -58,14 +56,14 @@ def _serve_http(port: int, home: Home, out: Output) -> int:
     return 0
 
 
-def _server(home: Home) -> Server:
+def _build_server(home: Home) -> Server:
     import gc
 
-    gc.disable()  # the SDK makes hundreds of thousands of objects that stay: looking through them takes 0.1 s
-    from jackline.mcp.desk import Desk
-    from jackline.mcp.offer import build
+    gc.disable()  # the SDK creates hundreds of thousands of objects that stay; collecting costs 0.1 s
+    from jackline.mcp.desk import ToolContext
+    from jackline.mcp.offer import build_server
 
-    server = build(Desk(home, os.environ))
+    server = build_server(ToolContext(home, os.environ))
     gc.freeze()
     gc.enable()
     return server
@@ -78,8 +76,8 @@ def _refuse_without_sdk() -> None:
         raise UsageError("the MCP server needs the official SDK: pip install 'jackline[mcp]'")
 
 
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > _MOST:
-        message = f"'{text}' is not a port from 0 to {_MOST}"
+def _parse_port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > _MOST_PORT:
+        message = f"'{text}' is not a port from 0 to {_MOST_PORT}"
         raise argparse.ArgumentTypeError(message)
     return int(text)

@@ -1,4 +1,4 @@
-"""`jackline retro`: look back at a week. The work is done in `app.retro`."""
+"""`jackline retro`: write the report of a week. `app.retro` does the work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
 
-_ACTIONS = {"weekly": "write the retro of a week, with plots, and put what it proposes into the queue"}
+_ACTIONS = {"weekly": "write the retro of a week, and enqueue its proposals"}
 
 
 def configure(parser: Parser) -> None:
@@ -24,7 +24,9 @@ def configure(parser: Parser) -> None:
         name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
         for name, summary in _ACTIONS.items()
     }
-    made["weekly"].add_argument("--week", metavar="WEEK", help="such as 2026-W46 (default: the last full one)")
+    made["weekly"].add_argument(
+        "--week", metavar="WEEK", help="an ISO week such as 2026-W46 (default: the last full week)"
+    )
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -32,20 +34,19 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
     written = retro.weekly(home, args.week)
     if out.json:
-        out.json_line(_record(written))
+        out.json_line(_build_record(written))
         return 0
     out.line(written.path)
-    for line in _told(written, out):
+    for line in _build_notes(written, out):
         out.note(line)
     return 0
 
 
-def _record(written: Written) -> dict[str, object]:
+def _build_record(written: Written) -> dict[str, object]:
     report = written.report
     return {
         "week": report.week.name,
         "path": written.path,
-        "plots": list(written.plots),
         "kept": written.kept or None,
         "start_at": format_iso(report.week.start),
         "until_at": format_iso(report.until),
@@ -63,17 +64,17 @@ def _record(written: Written) -> dict[str, object]:
     }
 
 
-def _told(written: Written, out: Output) -> list[str]:
+def _build_notes(written: Written, out: Output) -> list[str]:
     report = written.report
     week = report.week.name
     ended = f"{week}: {pluralize(report.ended, 'run')} ended"
-    told = [f"nothing happened in {week}" if report.is_empty else ended]
+    notes = [f"nothing happened in {week}" if report.is_empty else ended]
     if not report.is_over:
-        told.append(f"{week} is not over: this is how it stands, and nothing is proposed yet")
+        notes.append(f"{week} is not over yet: the report is preliminary and proposes nothing")
     if written.kept:
-        told.append(f"{written.kept} was edited by a person and stays as it is")
+        notes.append(f"{written.kept} was edited and is left unchanged")
     new = sum(one.is_new for one in written.asked)
     if written.asked:
         asked = f"{pluralize(len(written.asked), 'proposal')}, {new} new"
-        told.append(f"{asked}: {out.command('work', 'list', '--kind', 'retro.proposal')}")
-    return told
+        notes.append(f"{asked}: {out.command('work', 'list', '--kind', 'retro.proposal')}")
+    return notes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.app import dashboard
 from jackline.cli import carry, report
 from jackline.cli.asking import request_of
 from jackline.cli.interrupt import Interrupts
@@ -65,7 +64,10 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         code = dry_run.show(request, home, out)
         _tell(home, out)
         return code
-    with Interrupts() as interrupts, dashboard.live(home):  # from the first change on: the agent does not wait for it
+    with (
+        Interrupts() as interrupts,
+        home.update_in_background(),
+    ):  # from the first change on: the agent does not wait for it
         run = home.start(request)
         _tell(home, out)  # written down, and not begun
         if run.life.state in TERMINAL:  # only with --run-id: it was done before, and is not done again

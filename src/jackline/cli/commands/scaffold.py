@@ -1,4 +1,4 @@
-"""`jackline scaffold`: lay down an agent's instance; what is there stays as it is. The work is in `app.instance`."""
+"""`jackline scaffold`: create an agent's instance. Existing files stay unchanged. `app.instance` does the work."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ NEEDS_PROJECT = False  # an instance belongs to no project
 
 
 def configure(parser: Parser) -> None:
-    default = "where to (default: HOST/agents/AGENT in the XDG config folder)"
+    default = "the folder (default: HOST/agents/AGENT in the XDG config folder)"
     parser.add_argument("folder", metavar="DIR", nargs="?", help=default)
-    parser.add_argument("--host", metavar="NAME", required=True, help="what will start the agent")
+    parser.add_argument("--host", metavar="NAME", required=True, help="the program that will start the agent")
     # Not the settings of these names: an instance has none of its own.
-    parser.add_argument("--agent", dest="agent_name", metavar="NAME", required=True, help="whose instance it is")
-    whole = "first see that every migration of this jackline is there and not empty, else exit 3"
+    parser.add_argument("--agent", dest="agent_name", metavar="NAME", required=True, help="the name of the agent")
+    whole = "first check that every migration of this jackline exists and is not empty, else exit 3"
     parser.add_argument("--strict", dest="whole", action="store_true", help=whole)
 
 
 def execute(args: Namespace, _home: Home, out: Output) -> int:
     names = layout.checked(args.host, args.agent_name)
-    laid = scaffold(_folder(args, names), names, os.environ, strict=args.whole)
-    for warning in laid.warnings:
+    result = scaffold(_folder(args, names), names, os.environ, strict=args.whole)
+    for warning in result.warnings:
         out.note(f"jackline: {warning}")
     if out.json:
-        out.json_lines(stored_dict(part) for part in laid.parts)
+        out.json_lines(stored_dict(part) for part in result.parts)
         return 0
-    for part in laid.parts:
-        out.line(_said(part, names))
+    for part in result.parts:
+        out.line(_describe_part(part, names))
     return 0
 
 
 def _folder(args: Namespace, names: Names) -> str:
-    """The folder that was named, as an argument or as --home, which means the same."""
-    if args.folder == "":  # a variable that was not set
-        raise UsageError("DIR is empty: name the folder of the instance, or leave it out for the default")
+    """The folder from the argument or --home, which mean the same."""
+    if args.folder == "":  # from an unset variable
+        raise UsageError("DIR is empty: name a folder, or omit it for the default")
     named = [os.path.abspath(os.path.expanduser(one)) for one in (args.folder, args.home) if one]
     if len(set(named)) > 1:
-        raise UsageError("DIR and --home both name the folder of the instance: say one of them")
+        raise UsageError("DIR and --home name different folders: use one of them")
     return named[0] if named else os.path.abspath(layout.default_folder(os.environ, names))
 
 
-def _said(part: Part, names: Names) -> str:
+def _describe_part(part: Part, names: Names) -> str:
     verb = "wrote" if part.wrote else "left "
     if not part.name:
         return f"{verb} {part.path}: the instance of agent {names.agent} on host {names.host}"

@@ -1,4 +1,4 @@
-"""What came of the runs of a week, counted: by agent and task, by failure, by limit, by day. Pure."""
+"""Counts the results of a week's runs: by agent and task, by failure, by limit, by day. Pure."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ class Success(NamedTuple):
 
     @property
     def ended(self) -> int:
-        """How many."""
+        """How many runs ended."""
         return self.succeeded + self.failed + self.cancelled
 
     @property
     def rate(self) -> float | None:
-        """The share that succeeded of those that nobody cancelled."""
+        """The share of succeeded runs, without cancelled ones."""
         judged = self.succeeded + self.failed
         return self.succeeded / judged if judged else None
 
 
 @stored_as("failure runs turns")
 class Failures(NamedTuple):
-    """One class of failure."""
+    """The runs and turns with one class of failure."""
 
     failure: str
     runs: int  # that ended so
-    turns: int  # that ended so, also where another try, or another agent, did better
+    turns: int  # that ended so, also if a retry or another agent succeeded
 
 
 @stored_as("agent turns")
 class Limits(NamedTuple):
-    """How often an agent gave up at a limit."""
+    """How often an agent stopped at a limit."""
 
     agent: str
     turns: int
@@ -58,11 +58,11 @@ def successes(runs: Iterable[RunLine]) -> list[Success]:
     by_name: dict[tuple[str, str], list[RunLine]] = {}
     for run in runs:
         by_name.setdefault((run.agent, run.task), []).append(run)
-    found = [_success(*name, of_name) for name, of_name in by_name.items()]
+    found = [_count_task(*name, of_name) for name, of_name in by_name.items()]
     return sorted(found, key=lambda one: (-one.ended, one.agent, one.task))
 
 
-def _success(agent: str, task: str, runs: Sequence[RunLine]) -> Success:
+def _count_task(agent: str, task: str, runs: Sequence[RunLine]) -> Success:
     states = Counter(run.state for run in runs)
     return Success(
         agent,
@@ -91,5 +91,5 @@ def limits(turns: Iterable[TurnLine]) -> list[Limits]:
 
 
 def by_day(spending: Sequence[Spending], days: Sequence[str]) -> Mapping[str, list[Spending]]:
-    """What was spent on each of the days."""
+    """The spending of each day."""
     return {day: [one for one in spending if one.day == day] for day in days}

@@ -1,7 +1,7 @@
-"""What of a retro's file is jackline's and what is a person's. Pure.
+"""Separates the generated part of a retro's file from the text of a person. Pure.
 
-The generated part stands between two marks, the first of which has its digest: if a person changed that part, or took
-the marks away, the file is theirs, and is not written again.
+The generated part is between two marks, and the first mark has its digest. If a person edited that part or removed the
+marks, the file belongs to the person and is not written again.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ import re
 _BEGIN = "<!-- jackline: generated, {digest}; write above or below, this part is written again -->"
 _END = "<!-- jackline: end of the generated part -->"
 _FOUND = re.compile(re.escape(_BEGIN).replace(r"\{digest\}", "([0-9a-f]{16})") + "\n(.*?)" + re.escape(_END), re.DOTALL)
-_NOTES = "\n## Notes\n\nWhat you write here, or above the generated part, stays.\n"
+_NOTES = "\n## Notes\n\nText here, or above the generated part, is kept.\n"
 
 
 def fresh(title: str, generated: str) -> str:
-    """A new file."""
-    return f"# {title}\n\n{_part(generated)}\n{_NOTES}"
+    """The text of a new file."""
+    return f"# {title}\n\n{_build_part(generated)}\n{_NOTES}"
 
 
 def renewed(old: str, generated: str) -> str | None:
-    """The file with its generated part put anew; None if that is not jackline's to change any more."""
+    """The file with a new generated part; None if a person edited that part."""
     found = _FOUND.findall(old)
     if len(found) != 1 or _digest(found[0][1]) != found[0][0]:
         return None
-    return _FOUND.sub(lambda _: _part(generated), old)
+    return _FOUND.sub(lambda _: _build_part(generated), old)
 
 
 def is_untouched(title: str, text: str) -> bool:
-    """Whether nothing in the file is a person's."""
+    """Whether a person added nothing to the file."""
     found = _FOUND.findall(text)
     return len(found) == 1 and text == fresh(title, found[0][1])
 
 
-def _part(generated: str) -> str:
-    text = f"{generated.rstrip()}\n\n".replace("<!--", "<! --")  # no mark may come from what others wrote
+def _build_part(generated: str) -> str:
+    text = f"{generated.rstrip()}\n\n".replace("<!--", "<! --")  # foreign text must not contain a mark
     return f"{_BEGIN.format(digest=_digest(text))}\n{text}{_END}"
 
 

@@ -1,6 +1,6 @@
-"""Learnings that come again and again, and of which nothing came. Pure.
+"""Finds learnings that were repeated without an artifact in the repository. Pure.
 
-Two are the same if they are of one kind and most of their words are. That is crude on purpose: it is a hint for people.
+Two learnings are alike if they have the same kind and mostly the same words: a rough hint for a person.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST = 2_000  # that are compared with each other
 
 @stored_as("kind summary learnings")
 class Repeated(NamedTuple):
-    """One learning in several cases."""
+    """A learning that several cases repeat."""
 
     kind: str
     summary: str  # of the first
@@ -33,26 +33,26 @@ class Repeated(NamedTuple):
 
     @property
     def cases(self) -> tuple[str, ...]:
-        """Where it was learned."""
+        """The cases with this learning."""
         return tuple(dict.fromkeys(one.case_id for one in self.learnings))
 
 
 def repeated(learnings: Iterable[Learning], since: int) -> list[Repeated]:
-    """What was learned in several cases, at least once since then, and has not come to anything after that."""
+    """Learnings of several cases, at least one of them since then, without an artifact after the last artifact."""
     groups: list[tuple[frozenset[str], list[Learning]]] = []
     for one in list(learnings)[-MOST:]:
-        words = _words(one.summary)
-        alike = (group for first, group in groups if group[0].kind == one.kind and _alike(first, words))
+        words = _split_words(one.summary)
+        alike = (group for first, group in groups if group[0].kind == one.kind and _is_alike(first, words))
         group = next(alike, None)
         if group is None:
             groups.append((words, [one]))
         else:
             group.append(one)
-    found = [made for _, group in groups if (made := _unheeded(group, since)) is not None]
+    found = [made for _, group in groups if (made := _find_without_artifact(group, since)) is not None]
     return sorted(found, key=lambda one: (-len(one.cases), one.kind, one.summary))
 
 
-def _unheeded(group: list[Learning], since: int) -> Repeated | None:
+def _find_without_artifact(group: list[Learning], since: int) -> Repeated | None:
     newest_first = sorted(group, key=lambda one: (one.at, one.case_id, one.number), reverse=True)
     since_artifact = newest_first[: next((place for place, one in enumerate(newest_first) if one.has_artifact), None)]
     if not since_artifact or since_artifact[0].at < since:
@@ -61,11 +61,11 @@ def _unheeded(group: list[Learning], since: int) -> Repeated | None:
     return made if len(made.cases) > 1 else None
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold())) - _COMMON
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    short = {word for word in one ^ other if len(word) < _SHORTEST}  # a number or a letter more is no difference
+def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    short = {word for word in one ^ other if len(word) < _SHORTEST}  # a number or a letter more makes no difference
     whole = (one | other) - short
     return bool(whole) and len(one & other) >= _ALIKE * len(whole)

@@ -1,4 +1,4 @@
-"""What only a retro is made from: the moves, turns and checks of runs. Pure data."""
+"""Rows of the retro: state changes, turns and checks of runs. Pure data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jackline.named import NamedTuple, stored_as
 
 
 class Move(NamedTuple):
-    """A change of a run's state, from its events."""
+    """A state change of a run."""
 
     run_id: str
     seq: int
@@ -17,7 +17,7 @@ class Move(NamedTuple):
 
 @stored_as("step agent started_at ended_at failure")
 class TurnLine(NamedTuple):
-    """A turn in the columns that a report needs."""
+    """A turn in a report."""
 
     step: int
     agent: str
@@ -28,7 +28,7 @@ class TurnLine(NamedTuple):
 
 @stored_as("step command started_at exit_code tree attempt")
 class CheckLine(NamedTuple):
-    """A check in the columns that a report needs."""
+    """A check in a report."""
 
     step: int
     command: str

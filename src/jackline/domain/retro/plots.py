@@ -1,192 +1,89 @@
-"""The plots of a week: bars in SVG, made by hand. Pure text; it shows what it is given and counts nothing itself."""
+"""Draws the bars of a retro as text, which every reader of Markdown can show. Pure; it counts nothing itself."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from jackline.domain.reporting import Spending
 from jackline.domain.retro import spans
 from jackline.domain.retro.counts import by_day
 from jackline.domain.retro.report import Report
-from jackline.formatting import format_count, format_duration, format_line, format_usd
+from jackline.formatting import format_count, format_duration, format_line, format_usd, measure_width, shorten_text
 from jackline.named import NamedTuple
 
-# Told apart also by who sees few colours (Okabe and Ito).
-GREEN, RED, GREY, BLUE, YELLOW, ORANGE = "#009e73", "#d55e00", "#999999", "#0072b2", "#f0e442", "#e69f00"
-_COLOURS = (BLUE, ORANGE, GREEN, "#cc79a7", "#56b4e9", YELLOW, RED)
-_BUCKETS = dict(zip(spans.BUCKETS, (BLUE, GREY, ORANGE, RED, YELLOW), strict=True))
-_WIDTH, _LABEL, _VALUE = 760, 220, 90
-_ROW, _BAR, _TOP, _LEGEND = 26, 18, 40, 30
-_MOST_ROWS = 20
-_LETTER, _CAPITAL, _IDEOGRAM = 7, 10, 13  # how wide one is, about
-_FIRST_IDEOGRAM = "\u1100"
-_GAP, _SQUARE = 12, 14
-_LEAST = 1.0  # so that what is there is seen
-_RICH = 1_000_000_000_000  # a million dollars
-_STYLE = 'font-family="sans-serif" font-size="12" role="img"'
-
-
-class Part(NamedTuple):
-    """A piece of a bar."""
-
-    name: str
-    colour: str
-    value: float
+_MARKS = "█▓▒░·"  # of the parts of a bar, in their order
+_BAR_CELLS = 40
+_LABEL_CELLS = 30
+_MOST_BARS = 20
+_INDENT = "    "  # an indented code block, which no text inside can end
+_BUCKET_LABELS = {
+    spans.RUNNING: "running",
+    spans.QUEUED: "queued",
+    spans.LIMIT: "waiting for limits",
+    spans.PEOPLE: "waiting for people",
+    spans.OTHER: "other waits",
+}
 
 
 class Bar(NamedTuple):
-    """A row of the plot."""
+    """One line of a plot: a label, its parts by name, and the text at its end."""
 
     label: str
-    parts: tuple[Part, ...]
-    said: str  # at its end
-
-    @property
-    def total(self) -> float:
-        """How long it is."""
-        return sum(part.value for part in self.parts)
+    parts: dict[str, int]
+    end: str
 
 
-def plots(report: Report) -> dict[str, str]:
-    """Every plot that has something to show, by its name."""
-    made = {"success": _success(report), "cost": _cost(report), "time": _time(report)}
-    titles = {
-        "success": f"Runs that ended in {report.week.name}, by agent and task",
-        "cost": f"Cost of each day of {report.week.name}",
-        "time": f"Where the time of runs went in {report.week.name}",
-    }
-    return {name: svg(titles[name], bars) for name, bars in made.items() if any(bar.total > 0 for bar in bars)}
-
-
-def _success(report: Report) -> list[Bar]:
-    return [
-        Bar(
-            f"{one.agent} · {one.task}",
-            (
-                Part("succeeded", GREEN, one.succeeded),
-                Part("failed", RED, one.failed),
-                Part("cancelled", GREY, one.cancelled),
-            ),
-            f"{format_count(one.succeeded)} of {format_count(one.ended)}",
-        )
-        for one in report.successes[:_MOST_ROWS]
-    ]
-
-
-def _cost(report: Report) -> list[Bar]:
-    spent: Counter[str] = Counter()
-    for one in report.spending:
-        spent[one.agent] += one.usd_micros
-    dearest = {agent: _COLOURS[place] for place, (agent, _) in enumerate(spent.most_common(len(_COLOURS)))}
-    days = by_day(report.spending, report.week.days)
-    return [Bar(day, _of_day(spending, dearest), _money(spending)) for day, spending in days.items()]
-
-
-def _of_day(spending: Sequence[Spending], dearest: Mapping[str, str]) -> tuple[Part, ...]:
-    """Each of the dearest agents with its colour, always in the same order, and all others in one piece."""
-    of_agent = {one.agent: max(0, one.usd_micros) for one in spending}
-    others = sum(value for agent, value in of_agent.items() if agent not in dearest)
-    known = (Part(agent, colour, of_agent.get(agent, 0)) for agent, colour in dearest.items())
-    return (*known, Part("others", GREY, others))
-
-
-def _money(spending: Sequence[Spending]) -> str:
-    micros = sum(one.usd_micros for one in spending)
-    return format_usd(micros) if micros < _RICH else f"${format_count(micros // 1_000_000)}"
-
-
-def _time(report: Report) -> list[Bar]:
-    names = {
-        spans.RUNNING: "running",
-        spans.QUEUED: "queued",
-        spans.LIMIT: "waiting for limits",
-        spans.PEOPLE: "waiting for people",
-        spans.OTHER: "other waits",
-    }
-    return [
-        Bar(names[bucket], (Part(names[bucket], _BUCKETS[bucket], ms),), format_duration(ms))
-        for bucket in spans.BUCKETS
-        for ms in (report.times.of(bucket),)
-    ]
-
-
-def svg(title: str, bars: Sequence[Bar]) -> str:
-    """Lying bars, one below the other, with a legend where their labels do not say what is shown."""
-    parts = {part.name: part.colour for bar in bars for part in bar.parts if part.value > 0}
-    legend = parts if len(parts) > 1 and not parts.keys() <= {bar.label for bar in bars} else {}
-    names = _legend(legend, _TOP + _ROW * len(bars) + _LEGEND - 10)
-    height = _TOP + _ROW * len(bars) + (names.height if legend else 10)
-    longest = max((bar.total for bar in bars), default=0) or 1
-    scale = (_WIDTH - _LABEL - _VALUE) / longest
-    body = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" {_STYLE}>',
-        f"<title>{_escaped(title)}</title>",
-        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
-        _text(10, 22, title, size=14),
-        *(piece for place, bar in enumerate(bars) for piece in _bar(bar, _TOP + place * _ROW, scale)),
-        *names.pieces,
-        "</svg>",
-    ]
-    return "\n".join(body) + "\n"
-
-
-def _bar(bar: Bar, top: int, scale: float) -> list[str]:
-    pieces = [_text(_LABEL - 8, top + 13, _fitted(bar.label, _LABEL - 20), anchor="end")]
-    left = float(_LABEL)
-    for part in bar.parts:
-        wide = max(_LEAST, part.value * scale) if part.value > 0 else 0.0
-        if wide > 0:
-            pieces.append(
-                f'<rect x="{left:.1f}" y="{top}" width="{wide:.1f}" height="{_BAR}" fill="{part.colour}">'
-                f"<title>{_escaped(part.name)}</title></rect>"
+def plot_success(report: Report) -> list[str]:
+    """Runs by agent and task, and how they ended."""
+    return draw_bars(
+        [
+            Bar(
+                f"{one.agent} · {one.task}",
+                {"succeeded": one.succeeded, "failed": one.failed, "cancelled": one.cancelled},
+                f"{format_count(one.succeeded)} of {format_count(one.ended)}",
             )
-        left += wide
-    return [*pieces, _text(left + 6, top + 13, bar.said)]
+            for one in report.successes[:_MOST_BARS]
+        ]
+    )
 
 
-class Legend(NamedTuple):
-    """What the colours mean, in as many lines as that takes."""
-
-    pieces: tuple[str, ...]
-    height: int
-
-
-def _legend(parts: Mapping[str, str], bottom: int) -> Legend:
-    pieces: list[str] = []
-    left, first = _LABEL, bottom
-    for name, colour in parts.items():
-        shown = _fitted(name, _LABEL - 20)
-        wide = _SQUARE + _width(shown) + _GAP
-        if left + wide > _WIDTH:
-            left, bottom = _LABEL, bottom + _ROW
-        pieces.append(f'<rect x="{left}" y="{bottom - 10}" width="10" height="10" fill="{colour}"/>')
-        pieces.append(_text(left + _SQUARE, bottom, shown))
-        left += wide
-    return Legend(tuple(pieces), _LEGEND + bottom - first)
+def plot_cost(report: Report) -> list[str]:
+    """The cost of each day, by agent; all but the most expensive agents count as others."""
+    total: Counter[str] = Counter()
+    for one in report.spending:
+        total[one.agent] += one.usd_micros
+    shown = [agent for agent, _ in total.most_common(len(_MARKS) - 1)]
+    bars = []
+    for day, spending in by_day(report.spending, report.week.days).items():
+        parts = dict.fromkeys((*shown, "others"), 0)
+        for one in spending:
+            parts[one.agent if one.agent in shown else "others"] += max(0, one.usd_micros)
+        bars.append(Bar(day, parts, format_usd(sum(one.usd_micros for one in spending))))
+    return draw_bars(bars)
 
 
-def _fitted(text: str, room: int) -> str:
-    """As much of it as has room."""
-    shown = format_line(text)
-    if _width(shown) <= room:
-        return shown
-    while shown and _width(shown) > room - _LETTER:
-        shown = shown[:-1]
-    return f"{shown}…"
+def plot_time(report: Report) -> list[str]:
+    """How long runs worked, and how long they waited for what."""
+    times = {label: report.times.of(bucket) for bucket, label in _BUCKET_LABELS.items()}
+    return draw_bars([Bar(label, {"time": ms}, format_duration(ms)) for label, ms in times.items()])
 
 
-def _width(text: str) -> int:
-    return sum(_IDEOGRAM if one >= _FIRST_IDEOGRAM else _CAPITAL if one.isupper() else _LETTER for one in text)
-
-
-def _text(left: float, bottom: int, text: str, *, anchor: str = "start", size: int = 12) -> str:
-    return f'<text x="{left:.1f}" y="{bottom}" text-anchor="{anchor}" font-size="{size}">{_escaped(text)}</text>'
-
-
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
-
-
-def _escaped(text: str) -> str:
-    """One line without what XML does not know: somebody else may have written it."""
-    return format_line(text).translate(_ESCAPES)
+def draw_bars(bars: Sequence[Bar]) -> list[str]:
+    """Bars to scale, with a legend if they have several parts; nothing if all are empty."""
+    longest = max((sum(bar.parts.values()) for bar in bars), default=0)
+    if not longest:
+        return []
+    labels = [shorten_text(format_line(bar.label), _LABEL_CELLS) for bar in bars]
+    width = max(map(measure_width, labels))
+    lines = []
+    for bar, label in zip(bars, labels, strict=True):
+        cells = (  # a small part is shown as well
+            mark * max(1, round(value * _BAR_CELLS / longest)) if value > 0 else ""
+            for mark, value in zip(_MARKS, bar.parts.values(), strict=False)
+        )
+        lines.append(f"{_INDENT}{label}{' ' * (width - measure_width(label))}  {''.join(cells)} {bar.end}")
+    used = [(mark, name) for mark, name in zip(_MARKS, bars[0].parts, strict=False) if any(b.parts[name] for b in bars)]
+    if len(used) > 1:
+        legend = "  ".join(f"{mark} {shorten_text(format_line(name), _LABEL_CELLS)}" for mark, name in used)
+        lines += ["", f"{_INDENT}{legend}"]
+    return [*lines, ""]

@@ -1,8 +1,7 @@
-"""Proofs that say now this, now that of the same tree. Pure.
+"""Finds flaky proofs: different results on the same tree. Pure.
 
-Where a check knows its tree, that decides. Where it does not, the tree is taken to be the same if no turn lies between
-two checks of an attempt; and a proof that changes its mind twice in one run is a suspect. The review of learnings is
-no proof: it looks at cases.
+If a check has no tree, two checks of an attempt without a turn in between are taken to have the same tree, and a proof
+that changes its result twice in one run is a suspect. The review of learnings is not a proof.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _TWICE = 2
 
 @stored_as("command why runs")
 class Flaky(NamedTuple):
-    """A command whose result depends on luck, or may."""
+    """A command with inconsistent results."""
 
     command: str
     why: str
@@ -31,20 +30,20 @@ class Flaky(NamedTuple):
 
 
 def flaky(checks: Mapping[str, Sequence[CheckLine]], turns: Mapping[str, Sequence[TurnLine]]) -> list[Flaky]:
-    """By run id: its checks and its turns. The first of the reasons that fits is told."""
+    """From the checks and turns by run id; each command with its strongest reason."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for command, runs in _on_one_tree(checks).items():
+    for command, runs in _find_on_one_tree(checks).items():
         found[command, SAME_TREE] += runs
     for run_id, of_run in checks.items():
         for command in dict.fromkeys(check.command for check in of_run if check.command != REVIEW):
-            told = [one for one in of_run if one.command == command and one.exit_code is not None]
-            why = _why(told, turns.get(run_id, ()))
+            finished = [one for one in of_run if one.command == command and one.exit_code is not None]
+            why = _find_reason(finished, turns.get(run_id, ()))
             if why:
                 found[command, why].append(run_id)
-    return _strongest(found)
+    return _select_strongest(found)
 
 
-def _on_one_tree(checks: Mapping[str, Sequence[CheckLine]]) -> dict[str, list[str]]:
+def _find_on_one_tree(checks: Mapping[str, Sequence[CheckLine]]) -> dict[str, list[str]]:
     results: dict[tuple[str, str], dict[bool, list[str]]] = defaultdict(lambda: defaultdict(list))
     for run_id, of_run in checks.items():
         for one in of_run:
@@ -57,8 +56,8 @@ def _on_one_tree(checks: Mapping[str, Sequence[CheckLine]]) -> dict[str, list[st
     return found
 
 
-def _why(told: Sequence[CheckLine], turns: Sequence[TurnLine]) -> str:
-    changes = [(one, other) for one, other in pairwise(told) if (one.exit_code == 0) != (other.exit_code == 0)]
+def _find_reason(checks: Sequence[CheckLine], turns: Sequence[TurnLine]) -> str:
+    changes = [(one, other) for one, other in pairwise(checks) if (one.exit_code == 0) != (other.exit_code == 0)]
     treeless = [(one, other) for one, other in changes if not (one.tree and other.tree)]
     steps = [turn.step for turn in turns]
     together = [(one, other) for one, other in treeless if one.attempt == other.attempt]
@@ -67,7 +66,7 @@ def _why(told: Sequence[CheckLine], turns: Sequence[TurnLine]) -> str:
     return TO_AND_FRO if len(treeless) >= _TWICE else ""
 
 
-def _strongest(found: Mapping[tuple[str, str], list[str]]) -> list[Flaky]:
+def _select_strongest(found: Mapping[tuple[str, str], list[str]]) -> list[Flaky]:
     order = (SAME_TREE, NO_TURN, TO_AND_FRO)
     best: dict[str, Flaky] = {}
     for (command, why), runs in sorted(found.items(), key=lambda one: (order.index(one[0][1]), one[0][0])):

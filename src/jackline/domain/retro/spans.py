@@ -1,4 +1,4 @@
-"""Where the time of runs went: working, or waiting, and for what. A fold over the changes of their states. Pure."""
+"""Measures the time that runs spent working, queued and waiting, from their state changes. Pure."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _OF_REASON = {WaitReason.LIMIT: LIMIT, **dict.fromkeys(FOR_PEOPLE, PEOPLE)}
 
 @stored_as("reason times ms")
 class Waits(NamedTuple):
-    """Waiting for one reason."""
+    """The time spent waiting for one reason."""
 
     reason: str
-    times: int  # that it began in the span
+    times: int  # how often it began in the span
     ms: int
 
 
 @stored_as("running queued waits")
 class Times(NamedTuple):
-    """How long, in total over all runs."""
+    """Total times over all runs."""
 
     running: int = 0
     queued: int = 0
@@ -36,11 +36,11 @@ class Times(NamedTuple):
 
     @property
     def lost(self) -> int:
-        """All that was not work."""
+        """The time without work."""
         return self.queued + sum(one.ms for one in self.waits)
 
     def of(self, bucket: str) -> int:
-        """Running, queued, or waiting for limits, people or anything else."""
+        """The time of a bucket."""
         if bucket in {RUNNING, QUEUED}:
             return self.running if bucket == RUNNING else self.queued
         return sum(one.ms for one in self.waits if bucket_of(one.reason) == bucket)
@@ -50,12 +50,12 @@ BUCKETS = (RUNNING, QUEUED, LIMIT, PEOPLE, OTHER)
 
 
 def bucket_of(reason: str) -> str:
-    """What a reason to wait is counted with."""
+    """The bucket of a reason."""
     return {str(one): bucket for one, bucket in _OF_REASON.items()}.get(reason, OTHER)
 
 
 def fold(moves: Iterable[Move], before: Mapping[str, Move], start: int, until: int) -> Times:
-    """The time from `start` to `until`; `before` has how the runs stood that began earlier."""
+    """Measure the time from `start` to `until`; `before` has the state of runs that began earlier."""
     by_run: dict[str, list[Move]] = defaultdict(list)
     for run_id, move in before.items():
         by_run[run_id].append(move)
@@ -64,10 +64,10 @@ def fold(moves: Iterable[Move], before: Mapping[str, Move], start: int, until: i
     spent: dict[str, int] = defaultdict(int)
     times: dict[str, int] = defaultdict(int)
     for known in by_run.values():
-        # By sequence, not by time: the clocks of two hosts may disagree.
+        # By sequence, not by time: clocks of hosts can differ.
         ordered = sorted(known, key=lambda one: one.seq)
         for move, following in zip(ordered, (*ordered[1:], None), strict=True):
-            state = _state(move, following)
+            state = _find_state(move, following)
             if state is None:
                 continue
             end = until if following is None else min(following.at, until)
@@ -77,10 +77,10 @@ def fold(moves: Iterable[Move], before: Mapping[str, Move], start: int, until: i
     return Times(spent[RUNNING], spent[QUEUED], tuple(sorted(waits, key=lambda one: (-one.ms, one.reason))))
 
 
-def _state(move: Move, following: Move | None) -> str | None:
-    """None once it has ended, until somebody takes it up again."""
+def _find_state(move: Move, following: Move | None) -> str | None:
+    """The state after a change; None for an ended run."""
     if move.kind == "run.waiting":
         return move.reason or "unknown"
     if move.kind == "run.created" and following is not None and following.kind in _WORKED:
-        return RUNNING  # an imported run, of which nobody wrote down when it was taken up
+        return RUNNING  # an imported run, whose claim is not recorded
     return _KINDS.get(move.kind)

@@ -15,7 +15,7 @@ _FIRST_MONDAY_MS = 4 * DAY_MS  # 1970 began on a Thursday
 
 
 class Week(NamedTuple):
-    """A week from the midnight before Monday to the one after Sunday."""
+    """An ISO week, from Monday 00:00 UTC to the next."""
 
     name: str  # 2026-W46
     start: int
@@ -23,12 +23,12 @@ class Week(NamedTuple):
 
     @property
     def days(self) -> tuple[str, ...]:
-        """Its seven days."""
+        """The dates of its days."""
         return tuple(format_date(self.start + place * DAY_MS) for place in range(DAYS))
 
 
 def parse(text: str) -> Week | None:
-    """The week of that name; None if there is none."""
+    """Parse the name of a week; None if it does not exist."""
     found = _NAME.fullmatch(text)
     if found is None:
         return None
@@ -36,24 +36,24 @@ def parse(text: str) -> Week | None:
         monday = date.fromisocalendar(int(found[1]), int(found[2]), 1)
     except ValueError:
         return None
-    return _starting((monday - date(1970, 1, 1)).days * DAY_MS)
+    return _build_week((monday - date(1970, 1, 1)).days * DAY_MS)
 
 
 def current(now: int) -> Week:
-    """The week of this moment."""
-    return _starting((now - _FIRST_MONDAY_MS) // WEEK_MS * WEEK_MS + _FIRST_MONDAY_MS)
+    """The current week."""
+    return _build_week((now - _FIRST_MONDAY_MS) // WEEK_MS * WEEK_MS + _FIRST_MONDAY_MS)
 
 
 def before(week: Week, weeks: int) -> Week:
-    """The week so many weeks earlier."""
-    return _starting(week.start - weeks * WEEK_MS)
+    """The week a number of weeks earlier."""
+    return _build_week(week.start - weeks * WEEK_MS)
 
 
 def last_full(now: int) -> Week:
-    """The last week that is over."""
+    """The last complete week."""
     return before(current(now), 1)
 
 
-def _starting(start: int) -> Week:
+def _build_week(start: int) -> Week:
     year, number, _ = to_datetime(start + 3 * DAY_MS).isocalendar()  # the year of a week is that of its Thursday
     return Week(name=f"{year:04}-W{number:02}", start=start, until=start + WEEK_MS)

@@ -1,0 +1,48 @@
+"""Where features extend the core: each hook names functions as "module:function", imported when the hook is called.
+
+The core calls hooks and imports no feature. A new feature adds its function to a hook here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+HOOKS: dict[str, tuple[str, ...]] = {
+    # (home): something that a report shows has changed
+    "home_changed": ("jackline.app.dashboard:update",),
+    # (home, *, seldom): a context manager; while it is open, a thread makes the updates
+    "background_updates": ("jackline.app.dashboard:update_in_background",),
+    # (home): the places of a feature in it, each with a description and the files that jackline wrote
+    "home_leftovers": (
+        "jackline.app.dashboard:list_leftovers",
+        "jackline.app.retro:list_leftovers",
+        "jackline.app.importing.keeping:list_leftovers",
+    ),
+    # (store, run id): the ids of the open cases of a run
+    "open_cases": ("jackline.app.case.place:list_open_ids",),
+}
+
+
+def call_hook(name: str, *args: object, **options: object) -> list[Any]:
+    """Call every function of a hook; their results."""
+    from importlib import import_module
+
+    found = (function.partition(":") for function in HOOKS[name])
+    return [getattr(import_module(module), function)(*args, **options) for module, _, function in found]
+
+
+def open_hook(name: str, *args: object, **options: object) -> AbstractContextManager[object]:
+    """Enter the context managers of a hook together."""
+    from contextlib import ExitStack
+
+    stack = ExitStack()
+    try:
+        for manager in call_hook(name, *args, **options):
+            stack.enter_context(manager)
+    except BaseException:
+        stack.close()
+        raise
+    return stack
