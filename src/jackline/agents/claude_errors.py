@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.agents import reading, verdict
-from jackline.domain.outcome import DEFERRED, Exit, Heard, Outcome
+from jackline.domain.outcome import Exit, Heard, Outcome
 from jackline.domain.states import Failure, WaitReason
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def classify(exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
     """The last result decides: what was complained about before a good one was got over."""
     end = verdict.last(heard, "end")
     if end is not None and end.data.get("deferred") is True:  # however it ended then: it may have had our signal
-        return Outcome(detail=DEFERRED, waits=WaitReason.APPROVAL)
+        return Outcome(detail="a call needs approval", waits=WaitReason.APPROVAL, deferred=True)
     if end is not None and end.data.get("ok") is not True:
         return _failed(end, heard)
     words = verdict.last_line(tail)

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from jackline.domain.states import Failure, WaitReason
 
 
-DEFERRED = "a call waits for a person's word"  # how a turn ended whose session goes on by itself once it is given
-
-
 class Exit(NamedTuple):
     """How a process ended. Its whole tree is dead by then, but for `survivors`, which no signal could end."""
 
@@ -35,6 +32,7 @@ class Outcome(NamedTuple):
     resets_at: int | None = None
     waits: WaitReason | None = None
     session_lost: bool = False  # the agent does not know the session it was told to resume
+    deferred: bool = False  # the session resumes by itself with the call that needs approval
 
 
 class Usage(NamedTuple):

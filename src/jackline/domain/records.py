@@ -269,7 +269,7 @@ class Check(NamedTuple):
 @stored_as(
     "id run_id attempt turn step occurrence tool call_class replay decision rule door key target input state "
     "prepared_at agent_call reason answer original output exit_code finished_at parent_id input_ref output_ref "
-    "duration_ms external"
+    "duration_ms external reason_code"
 )
 class Call(NamedTuple):
     """One tool call in the ledger."""
@@ -303,6 +303,7 @@ class Call(NamedTuple):
     output_ref: str | None = None
     duration_ms: int | None = None
     external: str = ""  # JSON: what was found in the output by the names of its rule (url, pr, commit, message)
+    reason_code: str = ""  # a `ReasonCode`, or empty
 
 
 @stored_as("call_id run_id key target rule output external_id origin at")

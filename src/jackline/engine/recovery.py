@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.domain.gate import is_a_persons
 from jackline.domain.outcome import Usage
-from jackline.domain.states import CallClass, CallState
+from jackline.domain.states import CallClass, CallState, ReasonCode
 from jackline.engine import leftovers
 from jackline.store.contract import Settlement
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
-GAVE_UP = "gave up"  # how the reason of a call begins that is not forced on the agent again
 _MOST_CUT_OFF = 3  # times that a call is made again; one that ends the agent each time is a person's to look at
 
 
@@ -82,10 +81,12 @@ def _classified(store: Store, lease: Lease, call: Call, at: int, *, gave_up: boo
     """Reads and locals are simply made again; effects and unknowns may have happened."""
     if call.state is not CallState.PREPARED:
         return call
-    change, reason = "doubt", "cut off"
-    if call.call_class in {CallClass.READ, CallClass.LOCAL}:
-        change, reason = ("abandon", f"{GAVE_UP}: the turn's time ran out") if gave_up else _again(store, lease, call)
-    return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason=reason))
+    change, reason, code = "doubt", "cut off", ""
+    if call.call_class in {CallClass.READ, CallClass.LOCAL} and gave_up:
+        change, reason, code = "abandon", "gave up: the turn's time ran out", ReasonCode.GAVE_UP
+    elif call.call_class in {CallClass.READ, CallClass.LOCAL}:
+        change, reason = _again(store, lease, call)
+    return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason=reason, reason_code=code))
 
 
 def _again(store: Store, lease: Lease, call: Call) -> tuple[str, str]:

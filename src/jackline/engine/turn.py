@@ -14,7 +14,7 @@ from jackline.domain.health import health_of, resting
 from jackline.domain.meter import Meter, minus
 from jackline.domain.outcome import Outcome
 from jackline.domain.signals import Stop, TurnEnded
-from jackline.domain.states import Failure
+from jackline.domain.states import DEFERRED, Failure
 from jackline.engine import threads
 from jackline.engine.attempt import Signal
 from jackline.engine.doors import hooks_of
@@ -243,7 +243,7 @@ class TurnJob:
             ended_at=at,
             exit_code=exit_.code if exit_ else None,
             failure=outcome.failure,
-            detail=outcome.detail,
+            detail=DEFERRED if outcome.deferred else outcome.detail,
         )
         unfinished = len(self._crew.store.open_calls(self._crew.run.id))
         session = (turn.agent, "") if outcome.session_lost else self._session()

@@ -60,6 +60,7 @@ class Settlement(NamedTuple):
     reason: str = ""
     duration_ms: int | None = None
     external: str = ""  # JSON: the names of the rule and what was found for them
+    reason_code: str = ""  # a `ReasonCode`, or empty
 
 
 @stored_as("events calls receipts contents heads chain_head problems")
