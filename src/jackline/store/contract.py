@@ -29,6 +29,7 @@ class NewRun(NamedTuple):
     request: str  # a digest of what was asked, to tell a repeated call from a conflicting one
     parent: str | None = None
     forked_at: int | None = None  # the step of the parent's checkpoint that it begins from
+    old_request: str | None = None  # the digest that versions before 0008 wrote: of every field, defaults included
 
 
 class Change(NamedTuple):

@@ -30,7 +30,7 @@ class Runs(Base):
     def _create(self, statements: Statements, new: NewRun, at: int) -> tuple[Run, bool]:
         known = statements.one("get_request", {"id": new.id})
         if known is not None:
-            if known[0] != clean(new.request):
+            if known[0] not in (clean(new.request), new.old_request):
                 raise Conflict(new.id)
             return self._found(statements, new.id), False
         run = self._new_run(statements, new, at)
