@@ -105,6 +105,13 @@ def stored_dict(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
     return dict(zip(names, values))  # noqa: B905 - fields without a stored name are left out
 
 
+def stored_changes(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
+    """Return the fields of a record that differ from their defaults, by their stored names."""
+    defaults, fields = type(record)._field_defaults, type(record)._fields
+    named = zip(_stored[type(record)], fields, record, strict=False)
+    return {name: value for name, field, value in named if field not in defaults or defaults[field] != value}
+
+
 def load_stored(record: type[_Value], data: Mapping[str, Any]) -> _Value:
     """Build a record from its fields by stored name; TypeError if one is missing or unknown."""
     values, unknown = split_stored(record, data)

@@ -52,12 +52,11 @@ from jackline.domain.adapter import (
     Told,
     TurnRequest,
 )
-from jackline.domain.outcome import DEFERRED, Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Decision, Failure, WaitReason
 from jackline.errors import AgentUnavailable, JacklineError, UsageError
 
 __all__ = [
-    "DEFERRED",
     "RAW",
     "Adapter",
     "AgentUnavailable",

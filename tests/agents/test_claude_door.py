@@ -17,7 +17,7 @@ from jackline.agents.claude.hooks import HOOKS
 from jackline.app.canary import build_request
 from jackline.app.canary_trial import prove
 from jackline.domain.adapter import Launch, TurnRequest
-from jackline.domain.outcome import DEFERRED
+from jackline.domain.states import DEFERRED
 from jackline.fake.script import Reply, Script
 from jackline.fake.server import FakeModel
 from tests.agents.stage import RUN, Stage

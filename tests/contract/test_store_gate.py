@@ -10,7 +10,7 @@ from jackline.domain.events import Fact
 from jackline.domain.gate import Admission, History, Intent, decide
 from jackline.domain.records import Call, Lease, Life, Spec
 from jackline.domain.rule import Rule
-from jackline.domain.states import CallClass, CallState, Decision, Replay, RunState, WaitReason
+from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay, RunState, WaitReason
 from jackline.domain.tally import Tally
 from jackline.engine import recovery
 from jackline.engine.probe import Prober
@@ -22,6 +22,10 @@ ASKED = MAIL._replace(decision=Decision.ASK)
 SENDS = MAIL._replace(replay=Replay.IDEMPOTENT)
 TASK = Rule("tasks", "task", CallClass.LOCAL, Replay.RELAUNCH)
 POKE = Rule("pokes", "poke", CallClass.LOCAL)
+
+
+def _did_not(call_id: str, code: str) -> Settlement:
+    return Settlement(call_id, "did_not", AT + 6, origin="rule", reason="because", reason_code=code)
 
 
 def _prepared(store: Store, lease: Lease, call_id: str, rule: Rule = READ, **more: Any) -> Call:
@@ -74,10 +78,10 @@ def test_what_a_turn_hung_in_is_not_forced_on_the_agent_again(store: Store) -> N
 
 def test_an_effect_that_may_be_sent_again_with_its_key_is_forced(store: Store) -> None:
     lease = begun(store)
-    for call_id, reason in (("a", "idempotent: sent again with its key"), ("b", "the probe says so")):
+    for call_id, code in (("a", ReasonCode.SEND_AGAIN), ("b", "")):
         _prepared(store, lease, call_id, SENDS)
         _cut_off(store, lease, call_id, "doubt")
-        store.settle(lease, Settlement(call_id, "did_not", AT + 6, origin="rule", reason=reason))
+        store.settle(lease, _did_not(call_id, code))
     assert [call.id for call in store.forced("run-1")] == ["a"]
 
 
@@ -85,7 +89,7 @@ def test_what_failed_before_the_agents_eyes_is_not_forced_on_it(store: Store) ->
     lease = begun(store)
     _prepared(store, lease, "a", SENDS)
     store.settle(lease, Settlement("a", "doubt", AT + 5, exit_code=22))
-    store.settle(lease, Settlement("a", "did_not", AT + 6, origin="rule", reason="idempotent: sent again with its key"))
+    store.settle(lease, _did_not("a", ReasonCode.SEND_AGAIN))
     assert store.forced("run-1") == []
 
 
@@ -127,7 +131,7 @@ def test_an_effect_to_be_sent_again_that_a_person_does_not_want_is_denied(store:
     lease = begun(store)
     _prepared(store, lease, "a", SENDS, key="k")
     _cut_off(store, lease, "a", "doubt")
-    store.settle(lease, Settlement("a", "did_not", AT + 6, origin="rule", reason="idempotent: sent again"))
+    store.settle(lease, _did_not("a", ReasonCode.SEND_AGAIN))
     _wait(store, lease, WaitReason.HUMAN)
     assert store.answer("run-1", "a", "skip", AT + 9)[0].state is CallState.VOID
     again = store.admit(claimed(store), intent("again", SENDS, key="k"), decide, (2, 4), AT + 10)[1]

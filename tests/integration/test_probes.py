@@ -16,7 +16,7 @@ import pytest
 from jackline.clock import boot_ms
 from jackline.domain.combining import JOINED
 from jackline.domain.rule import Rule
-from jackline.domain.states import CallClass, Replay
+from jackline.domain.states import CallClass, ReasonCode, Replay
 from jackline.engine import probing
 from jackline.engine.process import Warden
 from tests.support.probing import AT, Doubt
@@ -474,15 +474,16 @@ def test_what_is_harmless_to_send_again_needs_no_person_where_the_probe_does_not
     assert known.found(known.call({}))[0] == "happened"
 
 
-def test_what_is_to_be_sent_again_says_so_first_whatever_its_parts_found(tmp_path: Path, warden: Warden) -> None:
-    """The ledger knows by it that the agent has to make the call again."""
+def test_what_is_to_be_sent_again_says_so_whatever_its_parts_found(tmp_path: Path, warden: Warden) -> None:
+    """The ledger knows by its code that the agent has to make the call again."""
     doubt = shell("exit 9", tmp_path, warden, replay=Replay.IDEMPOTENT)
     doubt.rules = (doubt.rule, Rule("other", "Bash", CallClass.EFFECT, probe="echo not there; exit 1"))
     for rule in ("the-rule", f"the-rule{JOINED}other"):
         settlement = doubt.judge(doubt.call({}, rule=rule))
         assert settlement is not None
         assert (settlement.change, settlement.origin) == ("did_not", "probe")
-        assert settlement.reason.startswith("idempotent: sent again with its key; ")
+        assert settlement.reason_code == ReasonCode.SEND_AGAIN
+        assert "idempotent: sent again with its key; " in settlement.reason
 
 
 def test_a_built_in_probe_that_this_version_does_not_have(tmp_path: Path, warden: Warden) -> None:

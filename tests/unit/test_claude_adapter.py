@@ -9,7 +9,7 @@ import pytest
 
 from jackline.agents.claude.adapter import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.outcome import DEFERRED, Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Failure, WaitReason
 from jackline.engine.settings import passed
 from jackline.errors import UsageError
@@ -307,7 +307,9 @@ def test_a_zero_without_a_result_is_not_believed() -> None:
 
 def test_a_deferred_call_ends_the_turn_and_waits_for_a_person_however_the_process_ended() -> None:
     for exit_ in (OK, Exit(143), Exit(None, 9)):
-        assert outcome_of("hooks/deferred", exit_) == Outcome(detail=DEFERRED, waits=WaitReason.APPROVAL)
+        assert outcome_of("hooks/deferred", exit_) == Outcome(
+            detail="a call needs approval", waits=WaitReason.APPROVAL, deferred=True
+        )
 
 
 def test_a_deferred_turn_that_was_resumed_is_judged_by_its_own_end() -> None:
@@ -321,7 +323,7 @@ def test_a_session_that_waits_for_nothing_is_tried_again_so_that_it_gets_a_promp
     words = "Error: No deferred tool marker found in the resumed session. Either the session was not deferred, …"
     outcome = ADAPTER.classify(FAILED, (), f"warning\n{words}\n")
     assert (outcome.failure, outcome.waits) == (Failure.CRASHED, None)
-    assert outcome.detail != DEFERRED
+    assert not outcome.deferred
 
 
 def test_a_call_that_did_not_run_is_told_from_one_that_failed() -> None:

@@ -136,3 +136,12 @@ def test_a_spec_survives_the_store_and_words_of_tomorrow() -> None:
 
 def test_a_spec_of_yesterday_gets_the_defaults() -> None:
     assert Spec.from_dict({"prompt": "p", "workspace": "/w"}) == Spec("p", "/w")
+
+
+def test_what_a_request_digest_covers_leaves_defaults_out() -> None:
+    assert Spec("p", "/w").changes() == {"prompt": "p", "workspace": "/w"}
+    rule = Rule("mail", "mail", CallClass.EFFECT)
+    changed = Spec("p", "/w", limits=Limits(steps=3), rules=(rule,), strict=True).changes()
+    assert changed["limits"] == {"steps": 3}
+    assert changed["rules"] == [{"name": "mail", "tool": "mail", "call_class": "effect"}]
+    assert changed["strict"] is True

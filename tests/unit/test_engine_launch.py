@@ -13,10 +13,9 @@ from jackline.domain.adapter import Adapter
 from jackline.domain.budget import Spent
 from jackline.domain.case import Case, CaseStatus, Problem
 from jackline.domain.changes import Changes
-from jackline.domain.outcome import DEFERRED
 from jackline.domain.records import Call, Check, Lease, Life, Run, Spec, Turn
 from jackline.domain.signals import StartTurn
-from jackline.domain.states import CallClass, CallState, Decision, Replay, Role
+from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
 from jackline.engine.launch import LaunchContext, TurnPlan, plan
 from jackline.store.contract import Store
 from jackline.store.state_contract import CaseQuery

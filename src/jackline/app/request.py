@@ -67,14 +67,26 @@ def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
     run_id = request.run_id or fresh_id()
     if not ids.is_chosen(run_id):
         raise UsageError(f"'{named(run_id)}' cannot be a run's id: {_NAMES}")
-    return NewRun(run_id, places.repository_of(spec.workspace), spec, _digest(spec, request, home.config)), at
+    asked = _requested_spec(spec, request, home.config)
+    new = NewRun(
+        id=run_id,
+        repository=places.repository_of(spec.workspace),
+        spec=spec,
+        request=_digest(asked.changes()),
+        old_request=_digest(asked.to_dict()),
+    )
+    return new, at
 
 
-def _digest(spec: Spec, request: Request, config: Config) -> str:
-    """What was asked for. Who is ready may differ when it is asked again; `auto` is still the same wish."""
+def _requested_spec(spec: Spec, request: Request, config: Config) -> Spec:
+    """Return the spec as it was requested: with `auto`, which agents are ready may differ the next time."""
     if (request.agent or config.text("agent")) == AUTO:
-        spec = spec._replace(agent=AUTO, fallback=_fallback(request, config), manners={})
-    return hashlib.sha256(canonical(spec.to_dict()).encode()).hexdigest()
+        return spec._replace(agent=AUTO, fallback=_fallback(request, config), manners={})
+    return spec
+
+
+def _digest(values: Mapping[str, object]) -> str:
+    return hashlib.sha256(canonical(values).encode()).hexdigest()
 
 
 def spec_of(request: Request, home: Home) -> Spec:

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from jackline.domain.states import Failure, WaitReason
 
 
-DEFERRED = "a call waits for a person's word"  # detail of a turn whose session continues by itself after an approval
-
-
 class Exit(NamedTuple):
     """How a process ended. Its whole tree is dead by then, except `survivors`, which no signal could end."""
 
@@ -35,6 +32,7 @@ class Outcome(NamedTuple):
     resets_at: int | None = None
     waits: WaitReason | None = None
     session_lost: bool = False  # the agent does not know the session to resume
+    deferred: bool = False  # the session resumes by itself with the call that needs approval
 
 
 class Usage(NamedTuple):

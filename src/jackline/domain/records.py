@@ -22,7 +22,7 @@ from jackline.domain.states import (
     RunState,
     WaitReason,
 )
-from jackline.named import NamedTuple, split_stored, stored_as, stored_dict
+from jackline.named import NamedTuple, split_stored, stored_as, stored_changes, stored_dict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,6 +94,18 @@ class Spec(NamedTuple):
             "options": dict(self.options),
             "manners": {agent: stored_dict(manner) for agent, manner in self.manners.items()},
         }
+
+    def changes(self) -> dict[str, Any]:
+        """Return what differs from the defaults, as `to_dict` does: a later field with a default is not in it."""
+        nested = {
+            "limits": stored_changes(self.limits),
+            "retry": stored_changes(self.retry),
+            "rules": [stored_changes(rule) for rule in self.rules],
+            "options": dict(self.options),
+            "manners": {agent: stored_changes(manner) for agent, manner in self.manners.items()},
+        }
+        plain = {name: value for name, value in stored_changes(self).items() if name not in nested}
+        return plain | {name: value for name, value in nested.items() if value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Spec:
@@ -269,7 +281,7 @@ class Check(NamedTuple):
 @stored_as(
     "id run_id attempt turn step occurrence tool call_class replay decision rule door key target input state "
     "prepared_at agent_call reason answer original output exit_code finished_at parent_id input_ref output_ref "
-    "duration_ms external"
+    "duration_ms external reason_code"
 )
 class Call(NamedTuple):
     """One tool call in the ledger."""
@@ -303,6 +315,7 @@ class Call(NamedTuple):
     output_ref: str | None = None
     duration_ms: int | None = None
     external: str = ""  # JSON: what was found in the output by the names of its rule (url, pr, commit, message)
+    reason_code: str = ""  # a `ReasonCode`, or empty
 
 
 @stored_as("call_id run_id key target rule output external_id origin at")

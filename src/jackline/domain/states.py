@@ -99,6 +99,13 @@ class Decision(StrEnum):
     STORED = "stored"
 
 
+class ReasonCode(StrEnum):
+    """Why a call was settled, where that decides what happens next; its reason explains it to people."""
+
+    GAVE_UP = "gave_up"  # the turn's time ran out: the agent is not made to repeat the call
+    SEND_AGAIN = "send_again"  # nobody knows that it happened, and the same key may be sent again
+
+
 class Proof(StrEnum):
     """What the host itself found out about the final tree."""
 
@@ -145,6 +152,8 @@ class Failure(StrEnum):
 
 
 TRANSIENT = frozenset({Failure.OVERLOADED, Failure.CONNECTIVITY, Failure.CRASHED})
+
+DEFERRED = "deferred"  # the stored detail of a turn whose session resumes with the call that needs approval
 
 EXIT_OK = 0
 EXIT_USAGE = 2

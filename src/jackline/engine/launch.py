@@ -12,10 +12,10 @@ from jackline.domain.adapter import McpServer, TurnRequest
 from jackline.domain.budget import Spent
 from jackline.domain.events import Fact
 from jackline.domain.meter import plus
-from jackline.domain.outcome import DEFERRED, Usage
+from jackline.domain.outcome import Usage
 from jackline.domain.packet import packet, prompt_of, refusal
 from jackline.domain.records import Manner, Turn
-from jackline.domain.states import CallState, Replay
+from jackline.domain.states import DEFERRED, CallState, Replay
 from jackline.engine import inside, marked_git, marks
 from jackline.engine.check import find_resume_sections
 from jackline.engine.process import SpawnFailed, WardenLost

@@ -13,7 +13,7 @@ from jackline import faults
 from jackline.clock import boot_ms
 from jackline.domain.combining import JOINED
 from jackline.domain.secrets import REDACTED
-from jackline.domain.states import CallClass, Replay
+from jackline.domain.states import CallClass, ReasonCode, Replay
 from jackline.engine import probing
 from jackline.engine.command import Wanted, always, run_command
 from jackline.engine.probing.finding import DID_NOT, HAPPENED, SENT_AGAIN, UNKNOWN, Finding, together, unknown
@@ -131,17 +131,20 @@ def _build_settlement(call: Call, at: int, finding: Finding) -> Settlement:
     if finding.verdict == UNKNOWN:  # the call keeps its output
         reason = f"it is unknown whether it took effect. Probe {finding.probe}: {finding.evidence}"
         return Settlement(call.id, "doubt", at, origin=origin, reason=reason[:_REASON])
-    reason = _describe_resend(finding) if finding.again else finding.probe or finding.evidence
+    reason = finding.probe or finding.evidence
+    if finding.again:
+        reason = f"{finding.evidence}; probe {finding.probe}" if finding.probe else finding.evidence
     output = finding.evidence if finding.probe else ""
     return Settlement(
-        call.id, finding.verdict, at, output, external_id=finding.external_id, origin=origin, reason=reason[:_REASON]
+        call.id,
+        finding.verdict,
+        at,
+        output,
+        external_id=finding.external_id,
+        origin=origin,
+        reason=reason[:_REASON],
+        reason_code=ReasonCode.SEND_AGAIN if finding.again else "",
     )
-
-
-def _describe_resend(finding: Finding) -> str:
-    """The reason by which the ledger knows that the agent has to make the call again, with the probe if one ran."""
-    known = finding.evidence if finding.evidence.startswith(SENT_AGAIN) else f"{SENT_AGAIN}; {finding.evidence}"
-    return f"{known}; probe {finding.probe}" if finding.probe else known
 
 
 def _build_stdin(call: Call, tool_input: Any) -> bytes:  # noqa: ANN401

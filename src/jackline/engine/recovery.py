@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.domain.gate import is_a_persons
 from jackline.domain.outcome import Usage
-from jackline.domain.states import CallClass, CallState
+from jackline.domain.states import CallClass, CallState, ReasonCode
 from jackline.engine import leftovers
 from jackline.store.contract import Settlement
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jackline.store.contract import Store
 
 
-GAVE_UP = "gave up"  # prefix of the reason of a call that is not forced on the agent again
 _MOST_CUT_OFF = 3  # a call that interrupts the agent this often is left to a person
 
 
@@ -82,15 +81,15 @@ def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave
     """Abandon a read or local call, which is made again; put others in doubt, because they may have happened."""
     if call.state is not CallState.PREPARED:
         return call
-    change, reason = "doubt", "cut off"
+    change, reason, code = "doubt", "cut off", ""
     if call.call_class in {CallClass.READ, CallClass.LOCAL}:
         if gave_up:
-            change, reason = "abandon", f"{GAVE_UP}: the turn's time ran out"
+            change, reason, code = "abandon", "gave up: the turn's time ran out", ReasonCode.GAVE_UP
         elif (times := store.cut_off_times(lease.run_id, call.key) + 1) >= _MOST_CUT_OFF:
             change, reason = "doubt", f"cut off {times} times"
         else:
             change = "abandon"
-    return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason=reason))
+    return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason=reason, reason_code=code))
 
 
 def _probe_call(store: Store, lease: Lease, call: Call, prober: Prober, at: int) -> Call:

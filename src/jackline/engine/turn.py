@@ -14,7 +14,7 @@ from jackline.domain.health import health_of, resting
 from jackline.domain.meter import Meter, minus
 from jackline.domain.outcome import Outcome
 from jackline.domain.signals import Stop, TurnEnded
-from jackline.domain.states import Failure
+from jackline.domain.states import DEFERRED, Failure
 from jackline.engine import threads
 from jackline.engine.attempt import Signal
 from jackline.engine.check import find_pending_checks
@@ -254,7 +254,7 @@ class TurnJob:
             ended_at=at,
             exit_code=exit_.code if exit_ else None,
             failure=outcome.failure,
-            detail=outcome.detail,
+            detail=DEFERRED if outcome.deferred else outcome.detail,
         )
         health = health_of(turn.agent, outcome, at)
         others = [one for one in store.health() if one.agent != turn.agent]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.outcome import DEFERRED
 from jackline.domain.signals import Stop
 from jackline.engine.ledger import Report
 
@@ -34,7 +33,7 @@ class Witness:
             self._check_result(heard, str(heard.data.get("call", "")))
         elif heard.kind == "end" and heard.data.get("deferred") is True:
             # An agent with work in the background would continue, and forget the call that waits.
-            self._stop(Stop.APPROVAL, DEFERRED)
+            self._stop(Stop.APPROVAL, "a call needs approval")
 
     def _check_result(self, heard: Heard, name: str) -> None:
         call_id = self._ledger.call_of(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackline.domain.records import Call, Receipt
-from jackline.domain.states import CallClass, CallState, Decision, Replay
+from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
 from jackline.domain.tally import Tally
 from jackline.store import rows
 from jackline.store.base import Base
@@ -14,6 +14,7 @@ WORDS: dict[str, object] = {
     **{str(one): str(one) for one in (Decision.ALLOW, Decision.STORED, Decision.ASK)},
     **{str(one): str(one) for one in (Replay.EXACT, Replay.IDEMPOTENT, Replay.RELAUNCH)},
     **{str(one): str(one) for one in (CallClass.EFFECT, CallClass.UNKNOWN)},
+    **{str(one): str(one) for one in ReasonCode},
     "since": "",  # from the first call on
 }
 

@@ -29,6 +29,7 @@ class NewRun(NamedTuple):
     request: str  # a digest of the request, to tell a repeated call from a conflicting one
     parent: str | None = None
     forked_at: int | None = None  # the step of the parent's checkpoint that it starts from
+    old_request: str | None = None  # the digest that versions before 0008 wrote: of every field, defaults included
 
 
 class Change(NamedTuple):
@@ -60,6 +61,7 @@ class Settlement(NamedTuple):
     reason: str = ""
     duration_ms: int | None = None
     external: str = ""  # JSON: the values found for the names of the rule
+    reason_code: str = ""  # a `ReasonCode`, or empty
 
 
 @stored_as("events calls receipts contents heads chain_head problems")

@@ -12,6 +12,7 @@ from jackline.domain.budget import Spent
 from jackline.domain.events import Event
 from jackline.domain.records import Attempt, Call, Check, Checkpoint, Life, Notice, Receipt, Run, Spec, Turn
 from jackline.domain.states import (
+    DEFERRED,
     CallClass,
     CallState,
     Decision,
@@ -91,6 +92,9 @@ _LATER = {
 _CALL_WORDS = ("call_class", "replay", "decision", "state")  # of closed sets
 _SPENT_AT = len(_RUN) + len(_LIFE)
 _REST_AT = _SPENT_AT + len(_SPENT)
+
+# Sentences that older versions stored in a turn and compared. Digests cover them, so no migration converts them.
+_OLD_DETAILS = {"a call waits for a person's word": DEFERRED}
 
 # A look-up is five times as fast as a call of the class, and every call in the ledger needs four.
 _CLASSES = {str(one): one for one in CallClass}
@@ -274,4 +278,5 @@ def to_changes(row: Row) -> Changes:
 def to_turn(row: Row) -> Turn:
     """A turn from the columns of `{turn}`."""
     values = [*row[: len(_TURN)], Spent(*row[len(_TURN) :])]
-    return Turn(*values)
+    turn = Turn(*values)
+    return turn._replace(detail=_OLD_DETAILS[turn.detail]) if turn.detail in _OLD_DETAILS else turn

@@ -26,7 +26,7 @@ from jackline.agents.outcomes import (
     outcome_of_event,
     outcome_of_exit,
 )
-from jackline.domain.outcome import DEFERRED, Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
 from jackline.domain.states import Failure, WaitReason
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
     """The last result decides, then the exit, then the CLI's line on stderr. Errors before a good result are over."""
     end = last_event(events, "end")
     if end is not None and end.data.get("deferred") is True:  # whatever the exit: it may have received our signal
-        return Outcome(detail=DEFERRED, waits=WaitReason.APPROVAL)
+        return Outcome(detail="a call needs approval", waits=WaitReason.APPROVAL, deferred=True)
     if end is not None and end.data.get("ok") is not True:
         return _classify_failed_end(end, events)
     text = last_line(tail)

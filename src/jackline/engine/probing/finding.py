@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HAPPENED, DID_NOT, UNKNOWN = "happened", "did_not", "unknown"
-SENT_AGAIN = "idempotent: sent again with its key"  # prefix of the reason of a call that has to be made again
+SENT_AGAIN = "idempotent: sent again with its key"
 
 
 class Finding(NamedTuple):

@@ -69,7 +69,7 @@ WHERE id = :id AND owner = :owner AND token = :token AND state = :running AND ev
 
 -- name: settle_call
 UPDATE calls SET state = :state, output = :output, output_ref = :output_ref, exit_code = :exit_code, reason = :reason,
-    finished_at = :finished_at, duration_ms = :duration_ms, external = :external, cut_off = cut_off + :cut_off
+    reason_code = :reason_code, finished_at = :finished_at, duration_ms = :duration_ms, external = :external, cut_off = cut_off + :cut_off
 WHERE run_id = :run_id AND id = :id AND state = :before
 
 -- name: judge_call
@@ -111,9 +111,9 @@ ORDER BY number
 -- in its place counts in its stead, whatever came of it: if it was cut off, too, it is itself to be made again.
 -- What a turn hung in when its time ran out is given up for good; what failed before the agent's eyes is its own to judge.
 SELECT {call} FROM calls
-WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AND reason NOT LIKE 'gave up%'
+WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AND reason_code <> :gave_up
     AND ((state = :abandoned AND (replay = :exact OR replay = :idempotent OR replay = :relaunch))
-        OR (state = :void AND call_class = :effect AND cut_off > 0 AND reason LIKE 'idempotent%'))
+        OR (state = :void AND call_class = :effect AND cut_off > 0 AND reason_code = :send_again))
     AND id NOT IN (
         SELECT original FROM calls
         WHERE run_id = :run_id AND id >= :since AND original IS NOT NULL AND decision = :allow
