@@ -62,8 +62,8 @@ def probe_git_push(scene: Scene) -> Finding:
         return unknown("what was pushed depends on the shell or on git options")
     push = pushing.push_of(pushing.arguments_of_git(typed)[1:])
     git = scene.git._replace(workspace=os.path.join(scene.folder, there))
-    before = _parse_wanted(scene.told)
-    if not before or not _matches_push(push, before, scene.told):
+    before = _parse_wanted(scene.stored)
+    if not before or not _matches_push(push, before, scene.stored):
         return unknown("the commit and the ref to push were not stored")
     if all(_is_steady(one) for one in found):
         return _compare_with_remote(scene, git, push, before)
@@ -133,8 +133,8 @@ def _compare_with_remote(scene: Scene, git: Git, push: Push, wanted: Sequence[_W
 
 def _find_address(scene: Scene, git: Git) -> str:
     """The stored address of the remote; the current one if it differs only by a password, which is never stored."""
-    recorded = scene.told.get("git.url", "")
-    now = ingredients.address_of(git, scene.told.get("git.remote", ""))
+    recorded = scene.stored.get("git.url", "")
+    now = ingredients.address_of(git, scene.stored.get("git.remote", ""))
     address = now if pushing.without_password(now) == recorded else recorded
     if "://" in address or address.startswith("/") or _is_remote_path(address):
         return address
@@ -208,7 +208,7 @@ def _compare_moved_ref(git: Git, push: Push, wanted: _Wanted, there: str) -> Fin
 def _search_reflog(scene: Scene, git: Git, wanted: _Wanted) -> Finding | None:
     """Look for the push in the reflog of the remote-tracking branch, which survives the branch on the remote."""
     branch = wanted.name.removeprefix(pushing.HEADS)
-    ref = f"refs/remotes/{scene.told.get('git.remote', '')}/{branch}"
+    ref = f"refs/remotes/{scene.stored.get('git.remote', '')}/{branch}"
     if branch == wanted.name or wanted.commit == ingredients.GONE:
         return None
     listed = git.ask("log", "--walk-reflogs", "--date=unix", "--format=%H %gd %gs", "--no-patch", ref, "--")
