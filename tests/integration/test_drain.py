@@ -125,7 +125,7 @@ def test_what_was_cut_off_is_told_and_made_again_before_anything_else(stage: Sta
     ended = stage.resume("--json")
     assert ended.code == 0, ended
     told = stage.told()
-    assert 'Make each of them again now, exactly so, before anything else:\n- build {"target":"all"}\n' in told
+    assert 'Make each of them again now, exactly as shown, before anything else:\n- build {"target":"all"}\n' in told
     assert "do not repeat it" in told
     rows = stage.calls("tool", "state", "decision", "original", "id")
     first = rows[1]
@@ -350,7 +350,7 @@ def test_an_unknown_call_that_was_cut_off_is_told_and_denied_once(stage: Stage) 
     assert stage.resume().code == 0
     assert "Interrupted, outcome unknown; check before you repeat:\n- mystery" in stage.told()
     assert stage.calls("state") == [("in_doubt",), ("denied",), ("done",)]
-    assert "look first" in stage.calls("reason")[1][0]
+    assert "check first" in stage.calls("reason")[1][0]
 
 
 @pytest.mark.parametrize("verdict", ["happened", "did-not", "retry", "skip"])

@@ -172,7 +172,7 @@ def test_a_process_that_cannot_be_ended_is_named(marker: dict[str, str]) -> None
     """No patience at all stands for a process that is stuck in the kernel."""
     with running(TREE, "plain", env=marker) as process:
         pids = tree(process)
-        with Grip(pids.values()), pytest.raises(LeftoversRemain, match="end them by hand"):
+        with Grip(pids.values()), pytest.raises(LeftoversRemain, match="kill them by hand"):
             leftovers.end(marker, patience_ms=-1)
 
 

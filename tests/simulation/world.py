@@ -1,7 +1,7 @@
-"""A simulated world for the real attempt loop: virtual clock, an agent with effects, and crashes at every write.
+"""A simulated runtime for the real attempt loop: virtual clock, an agent with effects, and crashes at every write.
 
-The heart, the attempt loop, the gate, the ledger, the recovery and the SQLite store are the real ones. What is
-simulated is what lies outside: processes, time and the world that effects touch.
+The run machine, the attempt loop, the gate, the ledger, the recovery and the SQLite store are real. Processes, time and
+the systems that effects touch are simulated.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ LEASE_MS = 30_000
 
 
 class Crash(BaseException):
-    """The whole machine's worth of processes is gone at this instant."""
+    """Every process of the machine dies at this instant."""
 
 
 @dataclass
 class Outside:
-    """What survives every crash: the world, the agent's own session file, and the clock."""
+    """The state that survives every crash: the effects, the agent's session, and the clock."""
 
     rng: random.Random
     now: int = 1_000_000
@@ -57,7 +57,7 @@ class Outside:
     position: int = 0
     remembers: bool = True
     crashes_left: int = 0
-    resolves: bool = False  # whether the agent has done what its learning asks for
+    resolves: bool = False  # whether the agent has resolved its learning
 
     def maybe_crash(self, chance: float = 0.08) -> None:
         self.now += self.rng.randrange(5)
@@ -67,7 +67,7 @@ class Outside:
 
 
 class CrashingStore:
-    """The real store, but any write may be the last thing that ever happens, before or after its commit."""
+    """The real store, but any write may crash, before or after its commit."""
 
     WRITES = frozenset({"write", "admit", "settle", "renew", "note_warden", "claim", "start_case", "add_entry"})
 
@@ -89,7 +89,7 @@ class CrashingStore:
 
 
 class KnowingProber(Prober):
-    """A probe that can look into the simulated world; now and then it cannot tell."""
+    """A probe that reads the simulated effects, unless `tells` is False."""
 
     def __init__(self, outside: Outside, *, tells: bool) -> None:
         self._outside, self._tells = outside, tells
@@ -102,7 +102,7 @@ class KnowingProber(Prober):
 
 
 class SimulatedWorld:
-    """`carry_out` plays the agent at once; everything it leads to waits in the inbox."""
+    """Plays the agent at once; the resulting inputs wait in the inbox."""
 
     def __init__(self, store: Store, lease: Lease, run: Run, outside: Outside, *, probe: bool) -> None:
         self._store, self._lease, self._outside = store, lease, outside
@@ -141,7 +141,7 @@ class SimulatedWorld:
                 self._inbox.append(Signal(CheckEnded(self.now(), 0)))
 
     def _review(self, run: Run) -> learning.Review:
-        """As the engine does, but for git, which is the simulated world's."""
+        """Review as the engine does, with simulated git."""
         cases = review.open_cases(self._store, run.id)
         entries = {case.id: self._store.entries(case.id, EntryKind.LEARNING) for case in cases}
         tracked = {case.id: {"docs/learned.md"} if self._outside.resolves else set() for case in cases}
@@ -159,7 +159,7 @@ class SimulatedWorld:
         return Signal(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished, checks=checks), turn=turn)
 
     def _play(self, run: Run) -> Outcome:
-        """The agent: one effect after the other, with whatever can go wrong in between."""
+        """The agent: one effect after the other, with random failures in between."""
         out = self._outside
         start = out.position if out.remembers else 0
         for number in range(start, int(run.spec.options["effects"])):
@@ -179,7 +179,7 @@ class SimulatedWorld:
         return Outcome()
 
     def _learn(self, run: Run) -> None:
-        """A case with one learning; an agent that was told that it is unresolved sees to it."""
+        """Open a case with one learning; the agent resolves it once a check has failed."""
         if "case" not in run.spec.options:
             return
         at, store = self.now(), self._store
@@ -211,7 +211,7 @@ def spec_for(effects: int, *, case: bool = False) -> Spec:
 
 
 def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool) -> Run:
-    """Claim and work once; the old holder is dead, or its lease has run out."""
+    """Claim and work once; the old holder is dead, or its lease has expired."""
     run = store.run(run_id)
     assert run is not None
     crashing: Any = CrashingStore(store, outside)

@@ -33,12 +33,12 @@ def settings_of(home: Home) -> Settings:
         home=home.path,
         host=clock.host_name(),
         lease_ms=round(home.config.number("lease_seconds") * 1000),
-        meanwhile=_preload,
-        changed=home.notify_change,
+        preload=_preload,
+        on_change=home.notify_change,
         database=handed_over(home.config),
         server=server,
         server_missing=missing,
-        find=lambda adapter: agents.usable(home.path, home.config, adapter),
+        find_binary=lambda adapter: agents.usable(home.path, home.config, adapter),
     )
 
 

@@ -17,6 +17,7 @@ _REFUSED = "Any other call is denied until they are made. "
 # Without this note a model that sees the list again after another interruption repeats the calls.
 _NOTE = "Once made, a call is done: do not repeat it."
 _APPROVED = "Approved since you asked; make the call now if it is still needed:"
+_RETRY = "; a person decided: do it again"
 _MOST = 50
 _MOST_OUTPUT = 4_000  # characters of a check's output, from its end
 
@@ -54,7 +55,9 @@ def packet(
     lines += _section("Interrupted, outcome unknown; check before you repeat:", [_shorten(one) for one in unknown])
     settled = {*(receipt.key for receipt in receipts), *(call.key for call in forced)}
     void = [call for call in calls if call.state is CallState.VOID and _is_reported(call) and call.key not in settled]
-    lines += _section("Known not to have happened:", [_describe_void(one) for one in void])
+    lines += _section(
+        "Known not to have happened:", [f"{_shorten(one)}{_RETRY if one.answer == 'retry' else ''}" for one in void]
+    )
     lines += _section(_APPROVED, [_shorten(one) for one in _find_approved(calls)])
     skipped = [call for call in calls if call.answer in {"skip", "deny"}]
     lines += _section("A person decided to skip:", [_shorten(one) for one in skipped])
@@ -109,7 +112,3 @@ def _describe_receipt(receipt: Receipt) -> str:
 
 def _shorten(call: Call) -> str:
     return f"{call.tool} {call.input[:200]}"
-
-
-def _describe_void(call: Call) -> str:
-    return f"{_shorten(call)}; a person decided: do it again" if call.answer == "retry" else _shorten(call)

@@ -128,7 +128,7 @@ class TurnLauncher:
             folder=os.path.join(self._folder, "agent"),
             gate=self._doors.address(adapter),
             token=self._token,
-            binary=self._settings.find(adapter),
+            binary=self._settings.find_binary(adapter),
             environ=os.environ,
             mcp=build_mcp_server(self._settings.server, env),
             mcp_missing=self._settings.server_missing,

@@ -29,12 +29,12 @@ class Settings(NamedTuple):
     host: str
     lease_ms: int = 30_000
     probe_timeout_s: float = 60.0
-    meanwhile: Callable[[], object] = lambda: None  # called once the agent runs, to use the waiting time
-    changed: Callable[[], object] = lambda: None  # called after each step of a run; it must not block
+    preload: Callable[[], object] = lambda: None  # called once the agent runs, to use the waiting time
+    on_change: Callable[[], object] = lambda: None  # called after each step of a run; it must not block
     database: str = ""  # the address for `jackline` inside a run, if it needs one; never with a password
     server: tuple[str, ...] = ()  # the command of jackline's MCP server; empty: agents get none
     server_missing: str = ""  # why there is none, if a person should know
-    find: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # raises AgentUnavailable
+    find_binary: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # raises AgentUnavailable
 
     def folder(self, run_id: str) -> str:
         """The folder of a run."""

@@ -131,7 +131,7 @@ class LiveWorld:
         """Execute a command of the run machine."""
         self._run = run
         log.info("run %s: %r", run.id, command)
-        self._settings.changed()
+        self._settings.on_change()
         match command:
             case Recover():
                 self._recover(gave_up=command.gave_up)
@@ -142,7 +142,7 @@ class LiveWorld:
             case StopWork():
                 if self._job is not None and self._job.child is not None:
                     self._job.child.stop(run.spec.grace_ms)
-        self._settings.changed()  # again: executing may have stored more
+        self._settings.on_change()  # again: executing may have stored more
 
     def hear(self) -> Signal:
         """Wait for the next input; a timeout is one, too. Raises the error of a helper thread."""
@@ -234,7 +234,7 @@ class LiveWorld:
             self._launcher.start(prepared, self._ready_warden)
             job = prepared.job
             self._alarms.start(lambda: job.last_output, lambda: job.over)
-            self._settings.meanwhile()
+            self._settings.preload()
         except SessionTaken as error:
             lost = Outcome(detail=str(error), session_lost=True)
             self._inbox.put(Signal(TurnEnded(self.now(), lost, Usage()), session=(self._run.agent, "")))

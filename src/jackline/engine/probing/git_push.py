@@ -53,34 +53,26 @@ class _Wanted(NamedTuple):
 def probe_git_push(scene: Scene) -> Finding:
     """Compare the refs to push with those of the remote."""
     found = words.commands(scene)
-    command = words.the_one(found, _is_push)
+    command = words.the_one(found, lambda one: _find_subcommand(one) == "push")
     if found is None or command is None:
         return unknown("the call is not a single push that can be parsed")
     typed = [word.text for word in command.words[1:]]
     there = pushing.folder_of_git(typed)
-    if there is None or not all(word.exact for word in command.words) or _has_settings(command):
+    has_settings = any(word.text.startswith("GIT_") for word in command.assignments)
+    if there is None or not all(word.exact for word in command.words) or has_settings:
         return unknown("what was pushed depends on the shell or on git options")
     push = pushing.push_of(pushing.arguments_of_git(typed)[1:])
     git = scene.git._replace(workspace=os.path.join(scene.folder, there))
-    before = _parse_wanted(scene.told)
-    if not before or not _matches_push(push, before, scene.told):
+    before = _parse_wanted(scene.stored)
+    if not before or not _matches_push(push, before, scene.stored):
         return unknown("the commit and the ref to push were not stored")
     if all(_is_steady(one) for one in found):
         return _compare_with_remote(scene, git, push, before)
     return _compare_after_commands(scene, git, typed, before)
 
 
-def _is_push(command: Command) -> bool:
-    return _find_subcommand(command) == "push"
-
-
 def _find_subcommand(command: Command) -> str:
     return next((word.text for word in words.git_arguments(command) or ()), "")
-
-
-def _has_settings(command: Command) -> bool:
-    """Whether the command sets variables that change git's settings or repository."""
-    return any(word.text.startswith("GIT_") for word in command.assignments)
 
 
 def _is_steady(command: Command) -> bool:
@@ -133,18 +125,15 @@ def _compare_with_remote(scene: Scene, git: Git, push: Push, wanted: Sequence[_W
 
 def _find_address(scene: Scene, git: Git) -> str:
     """The stored address of the remote; the current one if it differs only by a password, which is never stored."""
-    recorded = scene.told.get("git.url", "")
-    now = ingredients.address_of(git, scene.told.get("git.remote", ""))
+    recorded = scene.stored.get("git.url", "")
+    now = ingredients.address_of(git, scene.stored.get("git.remote", ""))
     address = now if pushing.without_password(now) == recorded else recorded
-    if "://" in address or address.startswith("/") or _is_remote_path(address):
+    if (
+        "://" in address or address.startswith("/") or ":" in address.partition("/")[0]
+    ):  # the last one is `host:path` of ssh
         return address
     top = (git.ask("rev-parse", "--show-toplevel") or git.workspace).rstrip("\n")
     return f"{top}/{address}" if address else ""
-
-
-def _is_remote_path(address: str) -> bool:
-    """Whether it is an ssh address, `host:path`: a colon before the first slash."""
-    return ":" in address.partition("/")[0]
 
 
 def _list_remote_refs(scene: Scene, address: str, wanted: Sequence[_Wanted]) -> dict[str, str] | str:
@@ -208,7 +197,7 @@ def _compare_moved_ref(git: Git, push: Push, wanted: _Wanted, there: str) -> Fin
 def _search_reflog(scene: Scene, git: Git, wanted: _Wanted) -> Finding | None:
     """Look for the push in the reflog of the remote-tracking branch, which survives the branch on the remote."""
     branch = wanted.name.removeprefix(pushing.HEADS)
-    ref = f"refs/remotes/{scene.told.get('git.remote', '')}/{branch}"
+    ref = f"refs/remotes/{scene.stored.get('git.remote', '')}/{branch}"
     if branch == wanted.name or wanted.commit == ingredients.GONE:
         return None
     listed = git.ask("log", "--walk-reflogs", "--date=unix", "--format=%H %gd %gs", "--no-patch", ref, "--")

@@ -32,7 +32,7 @@ def probe_pull_request(scene: Scene) -> Finding:
     """Find the pull request of the call's branch."""
     try:
         arguments = _find_arguments(scene, "pr")
-        branch = (_find_value(arguments, scene, "head", "-H") or scene.told.get("git.branch", "")).rpartition(":")[2]
+        branch = (_find_value(arguments, scene, "head", "-H") or scene.stored.get("git.branch", "")).rpartition(":")[2]
         base = _find_value(arguments, scene, "base", "-B")
         repository = _find_repository(arguments, scene)
     except _UnknownValue as error:
@@ -47,7 +47,7 @@ def probe_pull_request(scene: Scene) -> Finding:
 
 
 def _compare_pull_requests(scene: Scene, branch: str, listed: list[dict[str, Any]]) -> Finding:
-    commit = scene.told.get("git.commit", "")
+    commit = scene.stored.get("git.commit", "")
     for one in listed:
         is_ours = one.get("state") == "OPEN" and one.get("headRefOid") == commit != ""
         if _is_newer_than_call(scene, one) or is_ours:

@@ -36,7 +36,7 @@ class Scene(NamedTuple):
 
     call: Call
     input: Any  # the whole input, as JSON
-    told: Mapping[str, str]  # the key inputs that were stored with the intent
+    stored: Mapping[str, str]  # the key inputs that were stored with the intent
     workspace: str
     env: Mapping[str, str]
     deadline_ms: int  # on the boot clock
@@ -46,7 +46,7 @@ class Scene(NamedTuple):
     @property
     def folder(self) -> str:
         """Where the call ran, if it was stored."""
-        return os.path.join(self.workspace, self.told.get("folder", ""))
+        return os.path.join(self.workspace, self.stored.get("folder", ""))
 
     @property
     def seconds_left(self) -> float:
