@@ -29,7 +29,7 @@ from jackline.store.contract import RunQuery, Store
 from jackline.store.import_contract import Import, ImportedCall, ImportedEvent, ImportedRun
 from jackline.store.state_contract import NewItem, TimelineQuery
 from tests.conftest import Open
-from tests.support.stores import AT, LEASE_MS
+from tests.support.stores import AT, LEASE_MS, data_of
 
 NOW = AT + 10_000_000
 SECRET = "sk-ant-api03-" + "a1B2" * 8
@@ -125,7 +125,7 @@ def test_its_events_keep_their_times_and_are_chained(store: Store) -> None:
         (AT + 9, "run.succeeded", "engine"),
         (NOW, "run.imported", WHO),
     ]
-    assert json.loads(events[-1].data) == {"from": "agentpair"}
+    assert data_of(events[-1]) == {"from": "agentpair"}
 
 
 def test_a_second_import_changes_nothing(store: Store) -> None:

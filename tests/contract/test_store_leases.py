@@ -13,7 +13,7 @@ from jackline.domain.records import Check, Checkpoint, Lease, Life, Notice, Turn
 from jackline.domain.states import Failure, Phase, RunState, WaitReason
 from jackline.errors import Busy, CancelWanted, Fenced, Refused
 from jackline.store.contract import Change, Settlement, Store
-from tests.support.stores import AT, LEASE_MS, READ, FakeClock, begun, by_hand, claimed, intent, made, owner
+from tests.support.stores import AT, LEASE_MS, READ, FakeClock, begun, by_hand, claimed, data_of, intent, made, owner
 
 
 def test_a_claim_begins_an_attempt(store: Store) -> None:
@@ -26,7 +26,7 @@ def test_a_claim_begins_an_attempt(store: Store) -> None:
     assert (attempt.token, attempt.host, attempt.pid, attempt.ended_at) == (1, "host-1", 4242, None)
     event = store.events("run-1")[-1]
     assert event.kind == "run.claimed"
-    assert event.data == '{"host":"host-1","owner":"worker-1","takeover":false,"token":1}'
+    assert data_of(event) == {"host": "host-1", "owner": "worker-1", "takeover": False, "token": 1}
 
 
 def test_a_live_lease_keeps_others_out(store: Store, clock: FakeClock) -> None:

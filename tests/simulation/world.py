@@ -34,11 +34,15 @@ from jackline.engine.check import build_check_ended, find_pending_checks
 from jackline.engine.ledger import Ledger, Report, Wish
 from jackline.engine.probe import Prober
 from jackline.store.contract import Settlement
+from jackline.store.sql_store import SqlStore
 from jackline.store.state_contract import NewCase
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jackline.domain.records import Call, Lease, Run
     from jackline.store.contract import Store
+    from jackline.store.driver import Driver, Statements, T
 
 LEASE_MS = 30_000
 
@@ -66,26 +70,20 @@ class Outside:
             raise Crash
 
 
-class CrashingStore:
-    """The real store, but any write may crash, before or after its commit."""
+class CrashingDriver:
+    """A real driver, but any write may crash, before or after its commit."""
 
-    WRITES = frozenset({"write", "admit", "settle", "renew", "note_warden", "claim", "start_case", "add_entry"})
-
-    def __init__(self, store: Store, outside: Outside) -> None:
-        self._store, self._outside = store, outside
+    def __init__(self, driver: Driver, outside: Outside) -> None:
+        self._driver, self._outside = driver, outside
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._store, name)
-        if name not in self.WRITES:
-            return method
+        return getattr(self._driver, name)
 
-        def guarded(*args: Any, **named: Any) -> Any:
-            self._outside.maybe_crash()
-            result = method(*args, **named)
-            self._outside.maybe_crash()
-            return result
-
-        return guarded
+    def write(self, work: Callable[[Statements], T]) -> T:
+        self._outside.maybe_crash()
+        result = self._driver.write(work)
+        self._outside.maybe_crash()
+        return result
 
 
 class KnowingProber(Prober):
@@ -214,7 +212,8 @@ def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool) -> Run:
     """Claim and work once; the old holder is dead, or its lease has expired."""
     run = store.run(run_id)
     assert run is not None
-    crashing: Any = CrashingStore(store, outside)
+    driver: Any = CrashingDriver(store.driver, outside)
+    crashing: Any = SqlStore(driver)
     dead = run.life.attempt if outside.rng.random() < 0.5 else None
     if dead is None:
         outside.now += LEASE_MS + 1

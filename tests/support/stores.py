@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from jackline.domain.events import Event
 from jackline.domain.gate import Admission, History, Intent
 from jackline.domain.records import Lease, Owner, Run, Spec
 from jackline.domain.rule import Rule
@@ -75,6 +77,13 @@ def history_of(store: Store, lease: Lease, wanted: Intent) -> History:
     with pytest.raises(Refused, match="only looking"):
         store.admit(lease, wanted, look, (1, 2), AT)
     return seen[0]
+
+
+def data_of(event: Event) -> dict[str, Any]:
+    """The data of an event, without the digests of the rows that it wrote."""
+    data: dict[str, Any] = json.loads(event.data)
+    assert data.pop("records")
+    return data
 
 
 def by_hand(store: Store, sql: str, values: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:

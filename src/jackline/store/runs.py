@@ -12,7 +12,7 @@ from jackline.domain.states import TERMINAL, CallClass, CallState, RunState
 from jackline.domain.transitions import next_call, next_run
 from jackline.errors import Conflict, Refused
 from jackline.faults import reach
-from jackline.store import redacting, rows
+from jackline.store import rows
 from jackline.store.base import Base, add_notice, append, chain_of
 from jackline.store.contract import RunRow
 from jackline.store.driver import Again, Row, Statements, clean
@@ -30,6 +30,8 @@ class Runs(Base):
 
     def create(self, new: NewRun, at: int) -> tuple[Run, bool]:
         """The run and whether it is new; Conflict if another request has the id, NotFound if the parent is unknown."""
+        from jackline.store import redacting
+
         redacted = redacting.new_run(self.redactor, new)
         created = self._driver.write(lambda statements: self._create(statements, redacted, at))
         reach("run.created")
