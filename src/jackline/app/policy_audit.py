@@ -142,14 +142,15 @@ class _AuditCounter:
 
     def build_audit(self) -> Audit:
         tools = sorted((one.build_use(name) for name, one in self._tools.items()), key=_rank_by_calls)
-        rules = sorted(
-            (_build_rule_use(name, decisions) for name, decisions in self._rules.items()), key=_rank_by_calls
-        )
+        rules = []
+        for name, decisions in self._rules.items():
+            counts = [decisions[one] for one in (Decision.ALLOW, Decision.ASK, Decision.DENY, Decision.STORED)]
+            rules.append(RuleUse(name, sum(counts), *counts))
         return Audit(
             self.runs,
             self.calls,
             tuple(tools),
-            tuple(rules),
+            tuple(sorted(rules, key=_rank_by_calls)),
             tuple(self._programs.most_common()),
             self.unread,
             tuple(self._default.most_common()),
@@ -174,11 +175,6 @@ def _rank_by_calls(use: ToolUse | RuleUse) -> tuple[int, str]:
 
 def _limit_name(name: str, seen: dict[str, _ToolCounter] | dict[str, Counter[str]] | Counter[str]) -> str:
     return name if name in seen or len(seen) < MOST_NAMES else REST
-
-
-def _build_rule_use(name: str, decisions: Counter[str]) -> RuleUse:
-    decided = [decisions[one] for one in (Decision.ALLOW, Decision.ASK, Decision.DENY, Decision.STORED)]
-    return RuleUse(name, sum(decided), *decided)
 
 
 def _parse_fields(text: str) -> dict[str, object]:

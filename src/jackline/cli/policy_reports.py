@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from jackline.app.home import Home
-    from jackline.app.policy_audit import Audit, ToolUse
+    from jackline.app.policy_audit import Audit
     from jackline.cli.output import Output
     from jackline.domain.judging import Judgement
     from jackline.domain.rule import Rule
@@ -169,12 +169,11 @@ def _render_page(found: Audit) -> Iterator[str]:
     yield from _render_table("Calls with the default decision", "decision calls", found.default)
     rules = [(one.rule, one.calls, one.allowed, one.asked, one.denied, one.stored) for one in found.rules]
     yield from _render_table("Used rules", "rule calls allowed asked denied stored", rules)
-    inputs = [(one.tool, _format_count(one.inputs), one.repeated, _describe_fields(one)) for one in found.tools]
+    inputs = []
+    for tool in found.tools:
+        varying = ", ".join(f"{one.name} {_format_count(one.values)}" for one in tool.fields) or "-"
+        inputs.append((tool.tool, _format_count(tool.inputs), tool.repeated, varying))
     yield from _render_table("Variation of inputs", "tool inputs repeated_keys fields", inputs)
-
-
-def _describe_fields(tool: ToolUse) -> str:
-    return ", ".join(f"{one.name} {_format_count(one.values)}" for one in tool.fields) or "-"
 
 
 def _format_count(count: int) -> str:

@@ -132,13 +132,12 @@ def _find_first(value: Any, fields: Mapping[str, Any], alternatives: str) -> Any
     for name in alternatives.split("|"):
         if not name and alternatives:
             return ""
-        found = fields[name] if name in fields else _find_nested(value, name)
+        if name in fields:
+            found = fields[name]
+        else:
+            found = value
+            for part in name.split("."):
+                found = found.get(part) if isinstance(found, dict) else None
         if found is not None and (found != "" or name not in fields):
             return found
     return None
-
-
-def _find_nested(value: Any, dotted: str) -> Any:  # noqa: ANN401
-    for name in dotted.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value

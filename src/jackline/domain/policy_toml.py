@@ -75,15 +75,15 @@ def good(parsed: Parsed, source: str) -> tuple[Rule, ...]:
     return parsed.rules
 
 
-def _parse_toml_error(said: str, text: str) -> Mistake:
+def _parse_toml_error(message: str, text: str) -> Mistake:
     """Convert an error of `tomllib` into a mistake with a line number."""
     import re
 
-    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", said)
+    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     if found is None:
-        return Mistake(0, said)
+        return Mistake(0, message)
     line = int(found[1]) if found[1] else text.count("\n") + (not text.endswith("\n"))
-    return Mistake(max(line, 1), said[: found.start()] + (f", column {found[2]}" if found[2] else ", at the end"))
+    return Mistake(max(line, 1), message[: found.start()] + (f", column {found[2]}" if found[2] else ", at the end"))
 
 
 def _normalize_text(text: str) -> str:
@@ -131,12 +131,12 @@ def _find_mistakes(table: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield all errors of a rule with their keys. Each key in error is corrected to find the next one."""
     rest = dict(table)
     for _ in range(len(table) + len(_REQUIRED)):
-        said = _find_first_mistake(rest)
-        if not said:
+        message = _find_first_mistake(rest)
+        if not message:
             return
-        word = _find_key(said, rest)
-        yield word, said
-        missing = "" if word else next((one for one in _find_quoted(said) if one in _REQUIRED), "")
+        word = _find_key(message, rest)
+        yield word, message
+        missing = "" if word else next((one for one in _find_quoted(message) if one in _REQUIRED), "")
         if not word and not missing:
             return
         rest.pop(word, None)
@@ -159,15 +159,15 @@ def _build_rules(tables: list[dict[str, Any]]) -> tuple[Rule, ...]:
     return policy.from_tables(tables, "")
 
 
-def _find_key(said: str, table: Mapping[str, object]) -> str:
+def _find_key(message: str, table: Mapping[str, object]) -> str:
     """Return the key that a message is about, which quotes the key or its value."""
     by_value = {str(value): word for word, value in table.items()}
-    words = (text if text in table else by_value.get(text, "") for text in _find_quoted(said))
+    words = (text if text in table else by_value.get(text, "") for text in _find_quoted(message))
     return next(filter(None, words), "")
 
 
-def _find_quoted(said: str) -> list[str]:
-    return said.split("'")[1::2]
+def _find_quoted(message: str) -> list[str]:
+    return message.split("'")[1::2]
 
 
 RULE = "rule"

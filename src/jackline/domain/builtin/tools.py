@@ -63,14 +63,6 @@ def _add_prefixes(names: str) -> str:
     return " ".join(f"{prefix}{name}" for name in names.split() for prefix in _OWN_PREFIXES)
 
 
-def _build_own_rules() -> tuple[Rule, ...]:
-    """Build rules without forced replay: a repeated call would create a duplicate entry."""
-    changing = (
-        Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.ASK) for tool in _add_prefixes(_OWN_LOCALS).split()
-    )
-    return (*_build_rules(_add_prefixes(_OWN_READS), CallClass.READ), *changing)
-
-
 TOOLS = (
     *_build_rules(_READS, CallClass.READ),
     *_build_rules(_LOCALS, CallClass.LOCAL),
@@ -79,6 +71,8 @@ TOOLS = (
         Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.RELAUNCH, key=("subagent_type", "prompt"))
         for tool in _TASKS.split()
     ),
-    *_build_own_rules(),
+    *_build_rules(_add_prefixes(_OWN_READS), CallClass.READ),
+    # Never replayed by force: a repeated call would create a duplicate entry.
+    *(Rule(f"builtin.{tool}", tool, CallClass.LOCAL, Replay.ASK) for tool in _add_prefixes(_OWN_LOCALS).split()),
     Rule("builtin.mcp", "mcp__*", CallClass.UNKNOWN),  # the effects of a server's tool are unknown
 )

@@ -133,7 +133,7 @@ def _is_known_program(line: Line, rule: Rule) -> bool:
     if not line.is_certain:
         return False
     folder = posixpath.dirname(line.path)
-    # A program in the workspace may have any name; one in a virtual environment is what its name says.
+    # A program in the workspace may have any name; the name of one in a virtual environment is reliable.
     return (
         not folder
         or folder in _SYSTEM_FOLDERS

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain import secrets
-from jackline.domain.secrets import Clues, joined, literals, needles
+from jackline.domain.secrets import TOKEN_BYTES, Clues, joined, literals, needles, spans
 from jackline.domain.secrets.tokens import PRIVATE_KEY, Span, private_keys
 
 if TYPE_CHECKING:
@@ -84,12 +83,12 @@ class Mask:
             found += literals(data.decode("latin-1"), self._needles)
         clues = Clues.of(data)._replace(keys=False)
         if any(clues):
-            found += secrets.spans(data.decode("latin-1"), clues)
+            found += spans(data.decode("latin-1"), clues)
         return found
 
     def _find_rest(self, data: bytes) -> list[Span]:
         """Find the rest of a secret that began in an earlier window."""
-        size = len(data) - len(data.lstrip(secrets.TOKEN_BYTES))
+        size = len(data) - len(data.lstrip(TOKEN_BYTES))
         self._in_secret = size == len(data) == WINDOW
         return [Span(0, size, 0)] if size else []
 

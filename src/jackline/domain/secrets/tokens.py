@@ -145,7 +145,10 @@ def _find_candidates(text: str) -> list[int]:
     while start >= 0:
         end = folded.find(b" ", start)
         end = len(text) if end < 0 else end
-        found += _find_in_run(text, max(0, start - _LONGEST_BEGINNING), end, _find_prefixes(text, start, end))
+        first = max(0, start - _LONGEST_BEGINNING)
+        prefixes = _find_prefixes(text, start, end)
+        region = text[first:end] if prefixes else ""
+        found += [first + at for prefix in prefixes if prefix in region for at in places(prefix, region)]
         start = folded.find(_RUN, end)
     return found
 
@@ -158,11 +161,6 @@ def _find_prefixes(text: str, start: int, end: int) -> tuple[str, ...]:
     if has_sign or before in (".", ":", "~"):
         return _SIGNED
     return _SLASHED if before == "/" else ()
-
-
-def _find_in_run(text: str, start: int, end: int, beginnings: tuple[str, ...]) -> list[int]:
-    region = text[start:end] if beginnings else ""
-    return [start + at for prefix in beginnings if prefix in region for at in places(prefix, region)]
 
 
 def places(needle: str, text: str) -> list[int]:

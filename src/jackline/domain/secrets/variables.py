@@ -17,17 +17,16 @@ _PUBLIC = ("PUBLIC_KEY", "SSH_AUTH", "XAUTH", "GPG_KEY")
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of secret variables, and the passwords in URLs."""
     # Check the value first: PWD is in every shell, and its name would need a closer check.
-    found = [value for name, value in environ.items() if is_telling(value) and _is_secret_variable(name)]
+    found = []
+    for name, value in environ.items():
+        upper = name.upper()
+        if not is_telling(value) or any(public in upper for public in _PUBLIC):
+            continue
+        if upper.endswith(_VARIABLES) or is_named_secret(name):
+            found.append(value)
     for value in environ.values():
         if "@" in value and "://" in value:
             from jackline.domain.secrets.names import in_urls
 
             found += [value[span.start : span.end] for span in in_urls(value)]
     return tuple(dict.fromkeys(one for one in found if is_telling(one)))
-
-
-def _is_secret_variable(name: str) -> bool:
-    upper = name.upper()
-    if any(public in upper for public in _PUBLIC):
-        return False
-    return upper.endswith(_VARIABLES) or is_named_secret(name)
