@@ -98,7 +98,7 @@ def test_auto_with_no_cli_and_no_server_finds_nobody(place: Place) -> None:
     place.environ["PATH"] = str(place.folder / "bin")
     ended = place.type("run", "fix it", "--agent", "auto")
     assert (ended.code, ended.err.count("\n")) == (13, 1)
-    assert "`jackline agents` says why" in ended.err
+    assert "`jackline agents` shows why" in ended.err
     assert not place.type("list", "--json").rows
 
 

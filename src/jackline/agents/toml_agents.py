@@ -56,10 +56,10 @@ def parse_tables(tables: Mapping[str, object]) -> dict[str, TomlAgent]:
 
 def build_adapter(agent: TomlAgent, reader: Adapter | None = None) -> Adapter:
     """Build the adapter of an agent; `reader` is the agent whose output format it prints, if any."""
-    return _AcpAdapter(agent) if agent.acp else _CommandAdapter(agent, reader)
+    return _TomlAcpAdapter(agent) if agent.acp else _TomlCommandAdapter(agent, reader)
 
 
-class _CommandAdapter:
+class _TomlCommandAdapter:
     """Starts the command once per turn; its output is text, event lines, or another agent's format."""
 
     def __init__(self, agent: TomlAgent, reader: Adapter | None) -> None:
@@ -84,7 +84,7 @@ class _CommandAdapter:
         return classify(exit_, events, tail)
 
 
-class _AcpAdapter:
+class _TomlAcpAdapter:
     """Starts the ACP client with the agent's command."""
 
     def __init__(self, agent: TomlAgent) -> None:
