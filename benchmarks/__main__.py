@@ -1,6 +1,6 @@
-"""`python -m benchmarks`: measure the rows that are asked for, and show them. A missed goal is no failure.
+"""`python -m benchmarks`: measures the requested rows and prints them. A missed goal is not a failure.
 
-Nothing is written but temporary files, unless --write puts the tables into docs/benchmarks.md.
+Writes only temporary files, unless --write puts the tables into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ def main() -> None:
         print(f"measuring {row} ...", file=sys.stderr)
         tables.append(_measure(row, options.folder, quick=options.quick))
         if not options.json:
-            print(report.terminal(tables[-1]), end="\n\n", flush=True)
+            print(report.render_terminal(tables[-1]), end="\n\n", flush=True)
     if options.json:
-        print(report.as_json(tables, _versions()))
+        print(report.render_json(tables, _versions()))
     if options.write:
         _write(tables)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What durability costs, as ratios.")
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)}; none named: all")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)}; default: all")
     parser.add_argument(
-        "--quick", action="store_true", help="few rounds, 10,000 runs, two agents: to see that it works"
+        "--quick", action="store_true", help="few rounds, 10,000 runs, two agents: to check that it works"
     )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
@@ -49,7 +49,7 @@ def _options() -> argparse.Namespace:
         if row not in ROWS:
             parser.error(f"unknown row '{row}': choose from {', '.join(ROWS)}")
     if options.quick and options.write:
-        parser.error("--quick is too rough to be written down")
+        parser.error("--quick is too rough to publish")
     return options
 
 
@@ -57,7 +57,7 @@ def _measure(row: str, folder: str | None, *, quick: bool) -> report.Table:
     module = importlib.import_module(f"benchmarks.rows.{row.replace('-', '_')}")
     with tempfile.TemporaryDirectory(prefix="jackline-bench-", dir=folder) as own:
         table = module.measure(os.path.realpath(own), quick=quick)
-    assert isinstance(table, report.Table)  # noqa: S101 - a row was found by its name, so its type is only promised
+    assert isinstance(table, report.Table)  # noqa: S101 - the module was found by name, so its type is not checked
     return table
 
 
@@ -70,8 +70,8 @@ def _write(tables: list[report.Table]) -> None:
     with open(PAGE, encoding="utf-8") as file:
         page = file.read()
     for table in tables:
-        page = report.replace(page, table.key, report.markdown(table))
-    page = report.replace(page, "versions", report.versions_text(_versions()))
+        page = report.replace_block(page, table.key, report.render_markdown(table))
+    page = report.replace_block(page, "versions", report.render_versions(_versions()))
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(page)
 

@@ -1,4 +1,4 @@
-"""The real command line, started and waited for, in an environment as on a user's machine."""
+"""Runs the real command line in an environment like that of a user's machine."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ PYTHON_PASS = (sys.executable, "-c", "pass")
 
 
 class CommandFailed(RuntimeError):
-    """A command that is measured has to succeed; what it said is in the message."""
+    """A measured command failed; the message holds its output."""
 
 
-def environment(home: str) -> Mapping[str, str]:
-    """This environment without its Python settings: byte code may be kept, as on a user's machine."""
+def build_environment(home: str) -> Mapping[str, str]:
+    """This environment without Python settings: byte code is cached, as on a user's machine."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "JACKLINE"))}
     return {**kept, "JACKLINE_HOME": home, "HOME": home}
 
 
-def turn(command: Sequence[str], folder: str, environ: Mapping[str, str]) -> Callable[[], float]:
-    """One start of the command from that folder, and its end."""
+def build_turn(command: Sequence[str], folder: str, environ: Mapping[str, str]) -> Callable[[], float]:
+    """Build a function that runs the command in the folder and returns the seconds."""
 
     def start() -> float:
         begin = time.perf_counter()

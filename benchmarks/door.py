@@ -1,7 +1,7 @@
-"""The gate's http door in a process of its own, as a supervisor has it: over a real ledger, or over none.
+"""The gate's HTTP server in its own process, as in a supervisor: with a real ledger, or without one.
 
-`python -m benchmarks.door FOLDER`; told by lines: `open NAME` gives the address of a door to that book, `close` ends
-it, `told NAME` says how long the agent waited for the ledger. A played model in its process would take turns with it.
+`python -m benchmarks.door FOLDER` reads lines: `open NAME` returns the address of a door to that ledger, `close` ends
+it, `told NAME` reports how long the agent waited for the ledger. A fake model would compete in the same process.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from benchmarks import samples
-from benchmarks.process import Talker
-from benchmarks.report import duration
+from benchmarks.process import LineProcess
+from benchmarks.report import format_duration
 from jackline import clock
 from jackline.agents.claude.hooks import HOOKS
 from jackline.domain.rule import Rule
@@ -44,32 +44,32 @@ def plain() -> str:
 
 
 def effect() -> str:
-    """An effect that was never made before."""
+    """An effect that was never requested before."""
     return f"true send {next(_numbers)}"
 
 
 def repeated() -> str:
-    """An effect that was made already."""
+    """An effect that already has a result."""
     return "true send 0"
 
 
-class Keeper(Talker):
-    """The process with the doors, as the benchmark sees it."""
+class DoorProcess(LineProcess):
+    """The process with the doors."""
 
     def __init__(self, folder: str) -> None:
         super().__init__("benchmarks.door", folder)
 
     @contextmanager
-    def opened(self, book: str) -> Iterator[str]:
-        """The address of an open door to this book."""
+    def open_door(self, book: str) -> Iterator[str]:
+        """Open a door to this ledger and yield its address."""
         address = self.ask(f"open {book}")
         yield address
         if trouble := self.ask("close"):
             raise RuntimeError(trouble)
 
 
-class Yes:
-    """Allows everything and writes nothing: what is left is the agent's own work for a hook, and http."""
+class AllowAll:
+    """Allows everything and writes nothing: the rest is the agent's own work for a hook, and HTTP."""
 
     def prepare(self, wish: Wish) -> Answer:
         return Answer(Decision.ALLOW, wish.agent_call)
@@ -82,8 +82,8 @@ class Yes:
 
 
 @dataclass
-class Watched:
-    """A ledger, and how long the agent waited for it."""
+class TimedLedger:
+    """A ledger that measures how long the agent waits for it."""
 
     ledger: Ledger
     prepared: list[float] = field(default_factory=list)
@@ -103,15 +103,15 @@ class Watched:
     def strayed(self, call_id: str, made: object) -> None:
         self.ledger.strayed(call_id, made)
 
-    def told(self) -> str:
-        """The medians of the two waits."""
-        after = duration(statistics.median(self.finished)) if self.finished else "nothing"
-        return f"{duration(statistics.median(self.prepared))} before the call, {after} after it"
+    def describe_waits(self) -> str:
+        """Format the medians of the two waits."""
+        after = format_duration(statistics.median(self.finished)) if self.finished else "nothing"
+        return f"{format_duration(statistics.median(self.prepared))} before the call, {after} after it"
 
 
 def main(folder: str) -> None:
     store = open_store(os.path.join(folder, "state.sqlite"), create=True)
-    books = {name: Watched(_ledger(store, folder)) for name in (READ, EFFECT, STORED)}
+    books = {name: TimedLedger(_ledger(store, folder)) for name in (READ, EFFECT, STORED)}
     settle(books[STORED].ledger)
     print("ready", flush=True)
     doors: list[HttpDoor] = []
@@ -120,19 +120,19 @@ def main(folder: str) -> None:
         word, _, name = line.strip().partition(" ")
         match word:
             case "open":
-                doors.append(_open(books.get(name, Yes()), errors))
+                doors.append(_open(books.get(name, AllowAll()), errors))
                 answer = doors[-1].address
             case "close":
                 doors.pop().close()
                 answer = " ".join(map(repr, errors))
             case _:
-                answer = books[name].told()
+                answer = books[name].describe_waits()
         print(answer, flush=True)
     store.close()
 
 
 def settle(book: Book) -> None:
-    """Make the effect once, so that every call of it in the benchmark is a repeat."""
+    """Record the effect once, so that every call in the benchmark is a repeat."""
     answer = book.prepare(Wish("Bash", {"command": repeated()}, "http"))
     book.finish(Report(answer.call_id, ok=True, output="sent"))
 
@@ -144,10 +144,10 @@ def _open(book: Book, errors: list[BaseException]) -> HttpDoor:
 
 
 def _ledger(store: Store, folder: str) -> Ledger:
-    """The ledger of a claimed run, as the live world makes it."""
+    """The ledger of a claimed run, as in a live run."""
     at = clock.wall_ms()
-    wanted = samples.Wanted(RunState.RUNNING, os.path.join(folder, "repository"), AGENT)
-    lease, run = samples.claim(store, samples.create(store, wanted, at, rules=(SEND,)), at)
+    wanted = samples.SampleSpec(RunState.RUNNING, os.path.join(folder, "repository"), AGENT)
+    lease, run = samples.claim_run(store, samples.create_run(store, wanted, at, rules=(SEND,)), at)
 
     def stop(_why: object, detail: str) -> None:
         raise AssertionError(f"the gate stopped the benchmark: {detail}")

@@ -1,7 +1,7 @@
-"""How numbers are taken: in turns, with medians and quartiles, compared round by round. It reads no clock.
+"""Statistics: interleaved turns, medians and quartiles, compared round by round. It reads no clock.
 
-Contenders take turns (A, B, C, A, B, C ...), so that a slow minute of the machine falls on all of them. A
-ratio is made inside each round, of two turns close to each other; reported are its median and quartiles.
+Contenders take turns (A, B, C, A, B, C ...), so that a slow minute of the machine affects all of them. A ratio is
+computed within each round, from two turns close to each other; its median and quartiles are reported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Something to measure: a turn of it gives the seconds that one unit of its work took."""
+    """Something to measure: a turn returns the seconds of one unit of work."""
 
     name: str
     turn: Callable[[], float]
@@ -30,17 +30,17 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The seconds of one contender, a number for each round."""
+    """The seconds of one contender, one number for each round."""
 
     name: str
     seconds: tuple[float, ...]
 
 
 def interleave(contenders: Sequence[Contender], rounds: int, warm_up: int = 1) -> dict[str, Sample]:
-    """Let every contender have its turn in every round; the rounds of the warm-up are forgotten."""
+    """Run every contender once in every round; the warm-up rounds are dropped."""
     names = [contender.name for contender in contenders]
     if len(set(names)) < len(names):
-        raise ValueError(f"two contenders have one name: {', '.join(names)}")
+        raise ValueError(f"two contenders share a name: {', '.join(names)}")
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(warm_up + rounds):
         for contender in contenders:
@@ -51,7 +51,7 @@ def interleave(contenders: Sequence[Contender], rounds: int, warm_up: int = 1) -
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The quartiles of values that stand for all there are; of a single value, that value."""
+    """The inclusive quartiles; of a single value, that value."""
     if len(values) == 1:
         return Spread(values[0], values[0], values[0])
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")

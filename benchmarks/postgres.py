@@ -1,4 +1,4 @@
-"""A PostgreSQL server to measure on: one that is named in BENCH_POSTGRES, or one from the wheel of the tests."""
+"""A PostgreSQL server for the benchmarks: the one in BENCH_POSTGRES, or one from the wheel of the tests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 NAME = "BENCH_POSTGRES"
-MISSING = f"no PostgreSQL server is here: name one by its address in {NAME}"
+MISSING = f"no PostgreSQL server: set its address in {NAME}"
 
 
 @contextlib.contextmanager
 def server(folder: str) -> Iterator[str | None]:
-    """Its address; None if there is none. One that was started here is ended and deleted."""
+    """Yield its address, or None if there is none. A server that was started here is stopped and deleted."""
     named = os.environ.get(NAME)
     if named:
         yield named

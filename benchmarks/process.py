@@ -1,6 +1,6 @@
-"""A contender in a process of its own, told by lines on a pipe when to work. It measures; it judges nothing.
+"""A contender in its own process, driven by lines on a pipe. It measures and does not judge.
 
-Apart, because a framework's threads and garbage would otherwise be paid for by its neighbours.
+Separate processes, because a framework's threads and garbage would otherwise slow down its neighbours.
 The clock is read in that process, around the work alone: the pipe is not measured.
 """
 
@@ -16,14 +16,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class ContenderFailed(RuntimeError):
-    """The process ended, or said something that is no number; its own words are on standard error."""
+    """The process ended early; its output is on standard error."""
 
 
-class Talker:
+class LineProcess:
     """A module of this package as a process: it answers each line with a line. Use it as a context manager."""
 
     def __init__(self, *words: str) -> None:
-        """`words` are the module and its arguments; what it says first is its `note`."""
+        """`words` are the module and its arguments; its first line is its `note`."""
         command = [sys.executable, "-m", *words]
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
@@ -37,8 +37,8 @@ class Talker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End of input is what it ends on; a process that does not end is killed."""
-        assert self._process.stdin is not None  # noqa: S101 - it was asked for
+        """Close its input, on which it ends; a process that does not end is killed."""
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         self._process.stdin.close()
         try:
             self._process.wait(30)
@@ -47,21 +47,21 @@ class Talker:
             self._process.wait()
 
     def ask(self, line: str) -> str:
-        """What it answers."""
-        assert self._process.stdin is not None  # noqa: S101 - it was asked for
+        """Send a line and return its answer."""
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         self._process.stdin.write(f"{line}\n")
         return self._read()
 
     def _read(self) -> str:
-        assert self._process.stdout is not None  # noqa: S101 - it was asked for
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         line = self._process.stdout.readline()
         if not line.endswith("\n"):
             raise ContenderFailed(f"{self._command} ended early")
         return line.strip()
 
 
-class Worker(Talker):
-    """One contender, ready to work; a turn is `repeat` units of work."""
+class ContenderProcess(LineProcess):
+    """One contender; a turn is `repeat` units of work."""
 
     def __init__(self, module: str, variant: str, folder: str, repeat: int) -> None:
         super().__init__("benchmarks.host", module, variant, folder, str(repeat))

@@ -1,6 +1,6 @@
-"""Tables: on the terminal, as Markdown between the marks of a page, as JSON. It measures nothing.
+"""Tables for the terminal, for the marked blocks of a Markdown page, and as JSON. It measures nothing.
 
-Ratios come first: they hold on another machine, the absolute numbers beside them do not.
+Ratios come first: they hold on another machine, absolute numbers do not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NONE = Spread(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One comparison; without a goal it is there for information. Of two goals one is enough."""
+    """One comparison; without a goal it is informational. Meeting one of two goals is enough."""
 
     name: str
     yardstick: str
@@ -27,11 +27,11 @@ class Line:
     yardstick_seconds: Spread
     goal: float | None = None
     difference: Spread = _NONE
-    goal_seconds: float | None = None  # how many more than the yardstick's are few enough, whatever the ratio is
+    goal_seconds: float | None = None  # an acceptable difference, whatever the ratio is
 
     @property
     def verdict(self) -> str:
-        """Whether the medians keep a goal."""
+        """Whether the medians meet a goal."""
         if not self.goal_text:
             return ""
         is_near = self.goal_seconds is not None and self.difference.median <= self.goal_seconds
@@ -39,9 +39,9 @@ class Line:
 
     @property
     def goal_text(self) -> str:
-        """The goals, as a reader sees them."""
+        """The goals, formatted."""
         times = [] if self.goal is None else [f"≤ {self.goal:g} ×"]
-        more = [] if self.goal_seconds is None else [f"{duration(self.goal_seconds)} more"]
+        more = [] if self.goal_seconds is None else [f"{format_duration(self.goal_seconds)} more"]
         return " or ".join((*times, *more) if times else [f"≤ {one}" for one in more])
 
 
@@ -69,37 +69,37 @@ def compare(sample: Sample, yardstick: Sample, goal: float | None = None, goal_s
     )
 
 
-def told(line: Line) -> str:
-    """How much more than the yardstick a line is."""
-    median, low, high = (_signed(seconds) for seconds in astuple(line.difference))
+def describe_difference(line: Line) -> str:
+    """Format how much slower than the yardstick a line is."""
+    median, low, high = (_format_signed_ms(seconds) for seconds in astuple(line.difference))
     return f"{line.name}: {median} ms (quartiles {low} to {high})"
 
 
-def _signed(seconds: float) -> str:
+def _format_signed_ms(seconds: float) -> str:
     return f"{seconds * 1000:+.1f}" if abs(seconds) < _SMALL_S else f"{seconds * 1000:+.0f}"
 
 
-def terminal(table: Table) -> str:
+def render_terminal(table: Table) -> str:
     """A table with aligned columns."""
-    rows = [HEAD, *(_cells(line) for line in table.lines)]
+    rows = [HEAD, *(_build_cells(line) for line in table.lines)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([table.title, *(f"  {row}" for row in text), *(f"  - {note}" for note in table.notes)])
 
 
-def markdown(table: Table) -> str:
+def render_markdown(table: Table) -> str:
     """A table for the page."""
     rows = [
         HEAD,
         ("---", "---:", "---", "---", "---", "---:", "---", "---:"),
-        *(_cells(line) for line in table.lines),
+        *(_build_cells(line) for line in table.lines),
     ]
-    text = ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
+    text = ["| " + " | ".join(_escape_cell(cell) for cell in row) + " |" for row in rows]
     return "\n".join([*text, *(["", *(f"- {note}" for note in table.notes)] if table.notes else [])])
 
 
-def as_json(tables: Iterable[Table], versions: Mapping[str, str]) -> str:
-    """Everything that was measured, in seconds."""
+def render_json(tables: Iterable[Table], versions: Mapping[str, str]) -> str:
+    """All measurements, in seconds."""
     rows = [
         {**asdict(table), "lines": [{**asdict(line), "verdict": line.verdict} for line in table.lines]}
         for table in tables
@@ -107,8 +107,8 @@ def as_json(tables: Iterable[Table], versions: Mapping[str, str]) -> str:
     return json.dumps({"versions": dict(versions), "rows": rows}, indent=2)
 
 
-def replace(page: str, key: str, text: str) -> str:
-    """Put a text between the marks of its name; a page without the marks is a mistake of its writer."""
+def replace_block(page: str, key: str, text: str) -> str:
+    """Replace the text between the marks of a block; ValueError if the page lacks them."""
     begin, end = f"<!-- {key}: begin -->", f"<!-- {key}: end -->"
     if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
         raise ValueError(f"the page needs one '{begin}' and after it one '{end}'")
@@ -116,30 +116,30 @@ def replace(page: str, key: str, text: str) -> str:
     return f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
 
 
-def versions_text(versions: Mapping[str, str]) -> str:
-    """Who was measured, in one sentence."""
+def render_versions(versions: Mapping[str, str]) -> str:
+    """The measured versions, in one sentence."""
     return "Measured with " + ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
 
 
-def _cells(line: Line) -> Sequence[str]:
+def _build_cells(line: Line) -> Sequence[str]:
     return (
         line.name,
         f"{line.ratio.median:.2f} ×",
         f"{line.ratio.low:.2f} – {line.ratio.high:.2f}",
         line.goal_text,
         line.verdict,
-        duration(line.seconds.median),
+        format_duration(line.seconds.median),
         line.yardstick,
-        duration(line.yardstick_seconds.median),
+        format_duration(line.yardstick_seconds.median),
     )
 
 
-def duration(seconds: float) -> str:
-    """Milliseconds with three digits that matter."""
+def format_duration(seconds: float) -> str:
+    """Format milliseconds with three significant digits."""
     milliseconds = seconds * 1000
     digits = 0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 2 if milliseconds >= 1 else 3
     return f"{milliseconds:.{digits}f} ms"
 
 
-def _escaped(cell: str) -> str:
+def _escape_cell(cell: str) -> str:
     return cell.replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""Runs as the store itself writes them: to hold a lease on, and to copy a big database from."""
+"""Sample runs, written through the store: to hold a lease, and as templates of a big database."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ LEASE_MS = 3_600_000
 READ = Rule(name="read", tool="read", call_class=CallClass.READ, replay=Replay.EXACT)
 SEND = Rule(name="send", tool="send_mail", call_class=CallClass.EFFECT, key=("id",), target="mail:{id}")
 _PLACE = (1, 1)
-_INPUT = f'{{"text":"{"x" * 100}"}}'  # without an id: a copied run keeps the digest that its events have of it
+_INPUT = f'{{"text":"{"x" * 100}"}}'  # without an id: the events of a copied run keep their digest of it
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a sample run is to look like."""
+class SampleSpec:
+    """The properties of a sample run."""
 
     state: RunState
     repository: str
@@ -37,7 +37,7 @@ def new_id(at: int) -> str:
     return ids.make(at, os.urandom(ids.RANDOM_BYTES))
 
 
-def create(store: Store, wanted: Wanted, at: int, rules: tuple[Rule, ...] = (SEND,)) -> Run:
+def create_run(store: Store, wanted: SampleSpec, at: int, rules: tuple[Rule, ...] = (SEND,)) -> Run:
     prompt = "make the flaky test of the importer pass, and say what was wrong with it"
     spec = Spec(
         prompt=prompt,
@@ -51,7 +51,7 @@ def create(store: Store, wanted: Wanted, at: int, rules: tuple[Rule, ...] = (SEN
     return run
 
 
-def claim(store: Store, run: Run, at: int) -> tuple[Lease, Run]:
+def claim_run(store: Store, run: Run, at: int) -> tuple[Lease, Run]:
     owner = Owner(name=f"bench-{os.getpid()}", host=clock.host_name(), boot=clock.boot_id(), pid=os.getpid())
     return store.claim(run.id, owner, LEASE_MS, at)
 
@@ -65,21 +65,21 @@ def durable_call(store: Store, lease: Lease, rule: Rule, call_id: str, at: int) 
     store.settle(lease, Settlement(call_id, "succeed", at, output="sent", exit_code=0, external_id=call_id))
 
 
-def complete(store: Store, wanted: Wanted, at: int) -> Run:
-    """A whole run of one turn, three calls and a check, left in the state that is wanted."""
-    run = create(store, wanted, at)
+def write_run(store: Store, wanted: SampleSpec, at: int) -> Run:
+    """Write a run of one turn, three calls and a check, in the requested state."""
+    run = create_run(store, wanted, at)
     if wanted.state is RunState.QUEUED:
         return run
     if wanted.state is RunState.CANCELLED:
         return store.request_cancel(run.id, at + 10, new_id(at + 10))
-    lease, run = claim(store, run, at + 10)
-    _turn(store, lease, run, at + 20)
+    lease, run = claim_run(store, run, at + 10)
+    _write_turn(store, lease, run, at + 20)
     if wanted.state is RunState.RUNNING:
         return run
-    return _end(store, lease, run, wanted.state, at + 60)
+    return _write_end(store, lease, run, wanted.state, at + 60)
 
 
-def _turn(store: Store, lease: Lease, run: Run, at: int) -> None:
+def _write_turn(store: Store, lease: Lease, run: Run, at: int) -> None:
     session = f"session-{run.id}"
     turn = Turn(run.id, 1, 1, lease.token, "work", run.spec.agent, session, run.spec.prompt, at)
     life = run.life._replace(phase=Phase.WORKING, step=1, turn=1, iteration=1)
@@ -91,16 +91,16 @@ def _turn(store: Store, lease: Lease, run: Run, at: int) -> None:
     store.write(lease, Change(at + 20, (Fact("turn.ended", {"turn": 1, "exit_code": 0}),), turn=ended))
 
 
-def _end(store: Store, lease: Lease, run: Run, state: RunState, at: int) -> Run:
+def _write_end(store: Store, lease: Lease, run: Run, state: RunState, at: int) -> Run:
     check = Check(run.id, 2, lease.token, "pytest -q", at, at + 10, 0, "12 passed", "0" * 40)
-    life = _life_at_end(run.life, state)
+    life = _build_final_life(run.life, state)
     notice = Notice(new_id(at), run.id, f"run.{state}", f"{run.spec.task} {state}", "", "", at)
     checkpoint = Checkpoint(run.id, 2, "step", "{}", "{}", at)
     facts = (Fact("check.ended", {"step": 2, "exit_code": 0}), Fact(f"run.{state}", {"proof": life.proof}))
     return store.write(lease, Change(at, facts, life, check=check, checkpoint=checkpoint, notice=notice))
 
 
-def _life_at_end(life: Life, state: RunState) -> Life:
+def _build_final_life(life: Life, state: RunState) -> Life:
     ended = life._replace(state=state, phase=None, step=2, turn=1, iteration=1)
     match state:
         case RunState.WAITING:

@@ -1,6 +1,6 @@
-"""One module for each system that makes something durable; each runs alone in a process of its own.
+"""One module for each durable system; each runs alone in its own process.
 
-A module has `prepare(folder, variant)`, which makes its own files in the folder and gives back a Prepared.
+A module has `prepare(folder, variant)`, which creates its files in the folder and returns a Prepared.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A system that is set up: its work, its settings in one line, how it is put away, units in the work."""
+    """A system that is set up: its work, its settings in one line, its clean-up, and the units in the work."""
 
     work: Callable[[], object]
     note: str = ""

@@ -1,7 +1,7 @@
-"""What SQL itself costs: the statements of jackline's own call, said again by hand. Nothing is decided or hashed.
+"""The cost of SQL itself: replays the statements of jackline's own call. Nothing is decided or hashed.
 
-They are heard from the store once, at its driver. Said again, they get ids, keys and numbers of their own, which are
-made ready before they are needed: what is measured is the statements and the two commits.
+The statements are recorded once at the store's driver. Each replay gets its own ids, keys and numbers, prepared in
+advance: only the statements and the two commits are measured.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jackline.store.driver import Statements, Values
 from jackline.store.open import open_store
 from jackline.store.sqlite import SqliteDriver
 
-_Said = list[list[tuple[str, Values]]]  # for each transaction the names of its statements, with their values
+_Recorded = list[list[tuple[str, Values]]]  # for each transaction the names of its statements, with their values
 _Ready = list[list[tuple[str, tuple[object, ...]]]]
 _COUNTED = frozenset({"seq", "event_seq", "after"})
 _EVENTS, _CALLS = 2, 1  # that one pair adds to the run
@@ -27,15 +27,15 @@ _AHEAD = 1_000
 
 
 def prepare(folder: str, variant: str) -> Prepared:
-    """`variant` is what is called: `read` or `effect`."""
+    """`variant` is the kind of call: `read` or `effect`."""
     store = open_store(os.path.join(folder, "jackline.db"), create=True)
-    driver = cast("SqliteDriver", store.driver)  # to listen at it
+    driver = cast("SqliteDriver", store.driver)  # to record its statements
     at = clock.wall_ms()
-    lease, _ = samples.claim(store, samples.create(store, samples.Wanted(RunState.RUNNING, folder), at), at)
+    lease, _ = samples.claim_run(store, samples.create_run(store, samples.SampleSpec(RunState.RUNNING, folder), at), at)
     rule, call_id = samples.SEND if variant == "effect" else samples.READ, samples.new_id(at)
     samples.durable_call(store, lease, samples.READ, samples.new_id(at), at)  # the first one reads more
-    said = _heard(driver, lambda: samples.durable_call(store, lease, rule, call_id, at))
-    units = _units(driver, said, call_id)
+    recorded = _record_statements(driver, lambda: samples.durable_call(store, lease, rule, call_id, at))
+    units = _prepare_units(driver, recorded, call_id)
     connection = driver._connection  # noqa: SLF001 - its own connection, with its own settings
 
     def pair() -> None:
@@ -55,50 +55,52 @@ def prepare(folder: str, variant: str) -> Prepared:
     return Prepared(pair, pragmas.describe(connection), close)
 
 
-def _heard(driver: SqliteDriver, pair: Callable[[], None]) -> _Said:
-    """What the store says to its driver for one pair."""
-    said: _Said = []
+def _record_statements(driver: SqliteDriver, pair: Callable[[], None]) -> _Recorded:
+    """Record the statements of one pair."""
+    recorded: _Recorded = []
     write = driver.write
 
-    class Ear:
-        """Passes everything on."""
+    class Recorder:
+        """Records each statement and passes it on."""
 
         def __getattr__(self, name: str) -> Callable[[str, Values], Any]:
-            def hear(statement: str, values: Values) -> object:
-                said[-1].append((statement, dict(values)))
+            def record(statement: str, values: Values) -> object:
+                recorded[-1].append((statement, dict(values)))
                 return getattr(driver, name)(statement, values)
 
-            return hear
+            return record
 
-    ear: Any = Ear()
+    recorder: Any = Recorder()
 
     def listen(work: Callable[[Statements], Any]) -> object:
-        said.append([])
-        return write(lambda _: work(ear))
+        recorded.append([])
+        return write(lambda _: work(recorder))
 
     driver.write = listen  # type: ignore[method-assign, assignment]
     pair()
     driver.write = write  # type: ignore[method-assign]
-    return said
+    return recorded
 
 
-def _units(driver: SqliteDriver, said: _Said, call_id: str) -> Iterator[_Ready]:
-    """Pair after pair, ready to be said."""
+def _prepare_units(driver: SqliteDriver, recorded: _Recorded, call_id: str) -> Iterator[_Ready]:
+    """Yield one prepared pair after the other."""
     number = 0
     while True:
         ready = []
         for _ in range(_AHEAD):
             number += 1
-            ready.append([[_spelled(driver, one, number, call_id) for one in transaction] for transaction in said])
+            ready.append(
+                [[_prepare_statement(driver, one, number, call_id) for one in transaction] for transaction in recorded]
+            )
         yield from ready
 
 
-def _spelled(
+def _prepare_statement(
     driver: SqliteDriver, statement: tuple[str, Values], number: int, call_id: str
 ) -> tuple[str, tuple[object, ...]]:
     name, values = statement
-    sql, picked = driver._sql[name]  # noqa: SLF001 - as the driver spells it
-    own = f"{call_id[:-8]}{number:08d}"  # in order, as ids are made: else the tables are filled another way
+    sql, picked = driver._sql[name]  # noqa: SLF001 - the driver's own SQL
+    own = f"{call_id[:-8]}{number:08d}"  # in order, as ids are made: otherwise the tables are filled in another order
     key, own_key = (hashlib.sha256(one.encode()).hexdigest() for one in (call_id, own))
 
     def fresh(column: str, value: object) -> object:

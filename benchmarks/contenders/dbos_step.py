@@ -1,6 +1,6 @@
-"""DBOS on SQLite: a workflow with steps. It notes the workflow, each step's result, and the workflow's end.
+"""DBOS on SQLite: a workflow with steps. It records the workflow, each step's result, and the workflow's end.
 
-A step's result is noted after it; there is no intent before it: a step that a crash cut off is run again.
+A step's result is recorded after it, without an intent before it: an interrupted step runs again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def prepare(folder: str, variant: str) -> Prepared:
     journal, _, length = variant.partition("-")
     path = os.path.join(folder, "dbos.db")
     if journal == "wal":
-        # A property of the file, so that DBOS finds it so: its own engine asks for no journal mode.
+        # A property of the file, so DBOS uses it: its own engine sets no journal mode.
         sqlite3.connect(path).execute("PRAGMA journal_mode=WAL").close()
     dbos = DBOS(config={"name": "bench", "system_database_url": f"sqlite:///{path}", "log_level": "ERROR"})
     step = DBOS.step()(_effect)
@@ -42,6 +42,6 @@ def _effect(body: str) -> str:
 
 
 def _settings(dbos: DBOS) -> str:
-    engine: Engine = dbos._sys_db.engine  # noqa: SLF001 - a setting of a connection is seen on that connection only
+    engine: Engine = dbos._sys_db.engine  # noqa: SLF001 - a setting is visible on its own connection only
     with engine.connect() as connection:
         return pragmas.describe(connection.connection.dbapi_connection)

@@ -17,18 +17,20 @@ from jackline.store.open import open_store
 
 
 def prepare(folder: str, variant: str) -> Prepared:
-    """`variant` is `read` or `effect`, or `ledger` for what the doors call: it makes an effect's key from its input."""
+    """`variant` is `read` or `effect`, or `ledger`, which the doors call: it derives an effect's key from its input."""
     store = open_store(os.path.join(folder, "jackline.db"), create=True)
     at = clock.wall_ms()
-    lease, run = samples.claim(store, samples.create(store, samples.Wanted(RunState.RUNNING, folder), at), at)
+    lease, run = samples.claim_run(
+        store, samples.create_run(store, samples.SampleSpec(RunState.RUNNING, folder), at), at
+    )
     rules = {"read": samples.READ, "effect": samples.SEND}
-    work = _pair(store, lease, rules[variant]) if variant in rules else _gated(store, lease, run)
-    # Behind the contract, because a setting of a connection is seen on that connection only.
+    work = _build_pair(store, lease, rules[variant]) if variant in rules else _build_gated_pair(store, lease, run)
+    # Behind the contract, because a setting is visible on its own connection only.
     connection = store.driver._connection  # type: ignore[attr-defined]  # noqa: SLF001
     return Prepared(work, pragmas.describe(connection), store.close)
 
 
-def _pair(store: Store, lease: Lease, rule: Rule) -> Callable[[], None]:
+def _build_pair(store: Store, lease: Lease, rule: Rule) -> Callable[[], None]:
     def pair() -> None:
         at = clock.wall_ms()
         samples.durable_call(store, lease, rule, samples.new_id(at), at)
@@ -36,7 +38,7 @@ def _pair(store: Store, lease: Lease, rule: Rule) -> Callable[[], None]:
     return pair
 
 
-def _gated(store: Store, lease: Lease, run: Run) -> Callable[[], None]:
+def _build_gated_pair(store: Store, lease: Lease, run: Run) -> Callable[[], None]:
     from jackline.engine.ledger import Ledger, Report, Wish
     from jackline.engine.probe import Prober
 

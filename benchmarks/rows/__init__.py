@@ -1,1 +1,1 @@
-"""One module for each row of the benchmark; each gives back a table."""
+"""One module for each row of the benchmark; each returns a table."""

@@ -1,6 +1,6 @@
-"""What jackline adds to a real CLI: `jackline run` of a hello against the same CLI started bare, on a played model.
+"""The overhead of jackline: `jackline run` of a hello against the same CLI started bare, with a fake model.
 
-Bare means the very command line, files, input and environment that jackline would give it, and nothing around it.
+Bare means the same command line, files, input and environment as with jackline, and nothing around it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 from benchmarks import command, real_cli
 from benchmarks.measure import Contender, interleave
-from benchmarks.real_cli import Stage
-from benchmarks.report import Line, Table, compare, told
+from benchmarks.real_cli import CliStage
+from benchmarks.report import Line, Table, compare, describe_difference
 from jackline.agents import registry
 from jackline.app import agents, config
 from jackline.domain.adapter import Adapter, Launch, TurnRequest
@@ -32,35 +32,35 @@ _PROMPT = "say hello"
 
 def measure(folder: str, *, quick: bool) -> Table:
     wanted = _QUICK_AGENTS if quick else _AGENTS
-    missing = {name: why for name in wanted if (why := real_cli.why_not(name))}
-    lines = tuple(_line(name, folder, quick=quick) for name in wanted if name not in missing)
-    notes = (*map(told, lines), *(f"{name}: not measured, {why}" for name, why in missing.items()))
+    missing = {name: why for name in wanted if (why := real_cli.find_obstacle(name))}
+    lines = tuple(_measure_agent(name, folder, quick=quick) for name in wanted if name not in missing)
+    notes = (*map(describe_difference, lines), *(f"{name}: not measured, {why}" for name, why in missing.items()))
     return Table(KEY, "`jackline run` of a hello against the bare CLI", lines, notes)
 
 
-def _line(name: str, folder: str, *, quick: bool) -> Line:
+def _measure_agent(name: str, folder: str, *, quick: bool) -> Line:
     with FakeModel(Script(())) as model:
-        stage = real_cli.prepare(name, os.path.join(folder, name), model.address)
-        bare, ours = f"bare {real_cli.named(name)}", f"jackline run --agent {name}"
+        stage = real_cli.prepare_stage(name, os.path.join(folder, name), model.address)
+        bare, ours = f"bare {real_cli.format_name(name)}", f"jackline run --agent {name}"
         words = (command.JACKLINE, "run", _PROMPT, "--agent", name)
         contenders = [
-            Contender(bare, _bare(stage)),
-            Contender(ours, command.turn(words, stage.repository, stage.environ)),
+            Contender(bare, _build_bare_turn(stage)),
+            Contender(ours, command.build_turn(words, stage.repository, stage.environ)),
         ]
         rounds = 3 if quick else _ROUNDS.get(name, _SLOW_ROUNDS)
         samples = interleave(contenders, rounds, warm_up=1 if quick else 2)
     return compare(samples[ours], samples[bare], GOAL, GOAL_SECONDS)
 
 
-def _bare(stage: Stage) -> Callable[[], float]:
+def _build_bare_turn(stage: CliStage) -> Callable[[], float]:
     adapter = registry.load(stage.agent)
     settings = config.load(stage.environ, stage.repository)
     program = agents.find(settings.text("home"), settings, adapter, stage.environ).binary
     allowed = passed(stage.environ, adapter.declaration.passes)
 
     def turn() -> float:
-        launch = _launch(stage, adapter, program, allowed)
-        real_cli.write(launch.files)
+        launch = _build_launch(stage, adapter, program, allowed)
+        real_cli.write_files(launch.files)
         environ = {**inherited(stage.environ), **allowed, **launch.env}
         begin = time.perf_counter()
         stage.run(launch, environ)
@@ -69,7 +69,7 @@ def _bare(stage: Stage) -> Callable[[], float]:
     return turn
 
 
-def _launch(stage: Stage, adapter: Adapter, program: str, allowed: Mapping[str, str]) -> Launch:
+def _build_launch(stage: CliStage, adapter: Adapter, program: str, allowed: Mapping[str, str]) -> Launch:
     session = fresh_session() if adapter.declaration.chooses_session else None
     return adapter.launch(
         TurnRequest(

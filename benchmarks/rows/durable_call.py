@@ -1,4 +1,4 @@
-"""What it costs to write a call down before and after it: jackline, the bare minimum, and two others."""
+"""The cost of recording a call before and after it: jackline, the bare minimum, and two others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from benchmarks.measure import Contender, interleave
-from benchmarks.process import Worker
+from benchmarks.process import ContenderProcess
 from benchmarks.report import Table, compare
 
 KEY = "durable-call"
@@ -35,17 +35,17 @@ _OURS = frozenset({_PLAIN, _EFFECT})
 
 def measure(folder: str, *, quick: bool) -> Table:
     with ExitStack() as stack:
-        workers = {name: stack.enter_context(_worker(folder, name)) for name, *_ in _CONTENDERS}
+        workers = {name: stack.enter_context(_start_worker(folder, name)) for name, *_ in _CONTENDERS}
         contenders = [Contender(name, worker.turn) for name, worker in workers.items()]
         samples = interleave(contenders, rounds=5 if quick else 40, warm_up=1 if quick else 5)
-        notes = _notes(workers)
+        notes = _build_notes(workers)
     raw = samples.pop(_YARDSTICK)
     lines = tuple(compare(sample, raw, GOAL if sample.name in _OURS else None) for sample in samples.values())
     return Table(KEY, "A durable call against two raw SQLite commits", lines, notes)
 
 
-def _notes(workers: Mapping[str, Worker]) -> tuple[str, ...]:
-    """The settings that were really in force, each with those that had them."""
+def _build_notes(workers: Mapping[str, ContenderProcess]) -> tuple[str, ...]:
+    """The effective settings, each with the contenders that had them."""
     settings = dict.fromkeys(worker.note for worker in workers.values())
     return tuple(
         f"{setting}: {'; '.join(name for name, worker in workers.items() if worker.note == setting)}"
@@ -53,10 +53,10 @@ def _notes(workers: Mapping[str, Worker]) -> tuple[str, ...]:
     )
 
 
-def _worker(folder: str, wanted: str) -> Worker:
+def _start_worker(folder: str, wanted: str) -> ContenderProcess:
     number, (_, module, variant, repeat) = next(
         (number, one) for number, one in enumerate(_CONTENDERS) if one[0] == wanted
     )
     own = os.path.join(folder, f"contender-{number}")
     os.mkdir(own)
-    return Worker(module, variant, own, repeat)
+    return ContenderProcess(module, variant, own, repeat)

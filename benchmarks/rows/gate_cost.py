@@ -1,7 +1,7 @@
-"""What the gate adds to a tool call of the real Claude Code: with its hooks, and with the same settings without them.
+"""The cost of the gate for a tool call of the real Claude Code: with hooks, and with the same settings without them.
 
-The time of a call is taken at the model: from the request that is answered with it to the next one, which brings its
-result. So the start of the CLI is not in it.
+The model measures the time of a call: from the request that is answered with it to the next one, which brings its
+result. So the start of the CLI is not included.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from benchmarks import door, real_cli
 from benchmarks.measure import Contender, interleave
-from benchmarks.report import Line, Table, compare, told
+from benchmarks.report import Line, Table, compare, describe_difference
 from jackline.agents.claude.adapter import ADAPTER
 from jackline.agents.claude.hooks import HOOKS
 from jackline.domain.adapter import Launch, TurnRequest
@@ -30,7 +30,7 @@ GOAL_SECONDS = 0.010
 CALLS = 20
 _AGENT = door.AGENT
 _BARE = "no hooks"
-# name, the book behind the door, what the model asks for
+# name, the ledger behind the door, the command that the model requests
 _HOOKED = (
     ("hooks that are answered at once, without a ledger", door.YES, door.plain),
     ("the gate: a read", door.READ, door.plain),
@@ -40,8 +40,8 @@ _HOOKED = (
 _GATED = {name: book for name, book, _ in _HOOKED if book != door.YES}
 
 
-class Clocked(Script):
-    """A script that looks at the clock whenever the agent asks for the next reply."""
+class TimedScript(Script):
+    """A script that records when the agent asks for each reply."""
 
     def __init__(self, replies: tuple[Reply, ...]) -> None:
         super().__init__(replies)
@@ -52,8 +52,8 @@ class Clocked(Script):
             self.at.append(time.perf_counter())
         return super().take(asked)
 
-    def per_call(self) -> float:
-        """The seconds of the median call; every call has to be there, else something else was measured."""
+    def measure_call(self) -> float:
+        """The seconds of the median call; a missing call means that something else was measured."""
         if len(self.at) != CALLS + 1:
             raise RuntimeError(f"the agent asked {len(self.at)} times, not {CALLS + 1}")
         return statistics.median(later - earlier for earlier, later in itertools.pairwise(self.at))
@@ -61,47 +61,49 @@ class Clocked(Script):
 
 def measure(folder: str, *, quick: bool) -> Table:
     title = "A tool call of Claude Code with the gate, against no hooks"
-    if why := real_cli.why_not(_AGENT):
+    if why := real_cli.find_obstacle(_AGENT):
         return Table(KEY, title, (), (f"{_AGENT}: not measured, {why}",))
-    real_cli.prepare(_AGENT, folder, "")
-    with door.Keeper(folder) as keeper:
-        samples = interleave(_contenders(folder, keeper), rounds=3 if quick else 15, warm_up=1 if quick else 2)
+    real_cli.prepare_stage(_AGENT, folder, "")
+    with door.DoorProcess(folder) as keeper:
+        samples = interleave(_build_contenders(folder, keeper), rounds=3 if quick else 15, warm_up=1 if quick else 2)
         waits = {name: keeper.ask(f"told {book}") for name, book in _GATED.items()}
     bare = samples.pop(_BARE)
     goals = dict.fromkeys(_GATED, GOAL_SECONDS)
     lines = tuple(compare(one, bare, goal_seconds=goals.get(one.name)) for one in samples.values())
-    return Table(KEY, title, lines, _notes(lines, waits))
+    return Table(KEY, title, lines, _build_notes(lines, waits))
 
 
-def _notes(lines: tuple[Line, ...], waits: Mapping[str, str]) -> tuple[str, ...]:
+def _build_notes(lines: tuple[Line, ...], waits: Mapping[str, str]) -> tuple[str, ...]:
     waited = (f"in the ledger, {name.removeprefix('the gate: ')}: {wait}" for name, wait in waits.items())
-    return (f"{CALLS} calls in each turn of {real_cli.named(_AGENT)}", *map(told, lines), *waited)
+    return (f"{CALLS} calls in each turn of {real_cli.format_name(_AGENT)}", *map(describe_difference, lines), *waited)
 
 
-def _contenders(folder: str, keeper: door.Keeper) -> list[Contender]:
+def _build_contenders(folder: str, keeper: door.DoorProcess) -> list[Contender]:
     return [
-        Contender(_BARE, lambda: _turn(folder, None, door.plain)),
-        *(Contender(name, _hooked(folder, keeper, book, command)) for name, book, command in _HOOKED),
+        Contender(_BARE, lambda: _run_cli(folder, None, door.plain)),
+        *(Contender(name, _build_hooked_turn(folder, keeper, book, command)) for name, book, command in _HOOKED),
     ]
 
 
-def _hooked(folder: str, keeper: door.Keeper, book: str, command: Callable[[], str]) -> Callable[[], float]:
-    return lambda: _turn(folder, keeper.opened(book), command)
+def _build_hooked_turn(
+    folder: str, keeper: door.DoorProcess, book: str, command: Callable[[], str]
+) -> Callable[[], float]:
+    return lambda: _run_cli(folder, keeper.open_door(book), command)
 
 
-def _turn(folder: str, opened: AbstractContextManager[str] | None, command: Callable[[], str]) -> float:
-    """One whole start of the CLI; the seconds of one of its calls. Without a door nobody listens, and nobody asks."""
-    script = Clocked((*(Reply(shell=command()) for _ in range(CALLS)), Reply(say="done")))
+def _run_cli(folder: str, opened: AbstractContextManager[str] | None, command: Callable[[], str]) -> float:
+    """Run the CLI once and return the seconds of one call. Without a door there are no hooks."""
+    script = TimedScript((*(Reply(shell=command()) for _ in range(CALLS)), Reply(say="done")))
     with FakeModel(script) as model, opened or nullcontext("") as address:
-        stage = real_cli.pointed(_AGENT, folder, model.address)
+        stage = real_cli.build_stage(_AGENT, folder, model.address)
         allowed = passed(stage.environ, ADAPTER.declaration.passes)
-        launch = _launch(stage, address, allowed)
-        real_cli.write(launch.files if address else unhooked(launch.files))
+        launch = _build_launch(stage, address, allowed)
+        real_cli.write_files(launch.files if address else remove_hooks(launch.files))
         stage.run(launch, {**inherited(stage.environ), **allowed, **launch.env})
-    return script.per_call()
+    return script.measure_call()
 
 
-def _launch(stage: real_cli.Stage, address: str, allowed: Mapping[str, str]) -> Launch:
+def _build_launch(stage: real_cli.CliStage, address: str, allowed: Mapping[str, str]) -> Launch:
     return ADAPTER.launch(
         TurnRequest(
             run_id="bench",
@@ -114,17 +116,17 @@ def _launch(stage: real_cli.Stage, address: str, allowed: Mapping[str, str]) -> 
             gate=address,
             token=door.TOKEN,
             session=fresh_session(),
-            binary=real_cli.binary(_AGENT),
+            binary=real_cli.find_binary(_AGENT),
             environ=allowed,
             arguments=HOOKS.daring,  # for both: without the hooks nothing else would let a call run
         )
     )
 
 
-def unhooked(files: Mapping[str, bytes]) -> dict[str, bytes]:
+def remove_hooks(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The same settings without the hooks."""
-    told_ = {path: json.loads(content) for path, content in files.items()}
+    parsed = {path: json.loads(content) for path, content in files.items()}
     return {
         path: json.dumps({name: value for name, value in settings.items() if name != "hooks"}).encode()
-        for path, settings in told_.items()
+        for path, settings in parsed.items()
     }

@@ -1,4 +1,4 @@
-"""Whether writing down and looking stay as cheap as on the first day: a thousand events, and a million."""
+"""Whether writing and reading stay as fast as on the first day: a thousand events against a million."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class Instance:
 
 def measure(folder: str, *, quick: bool) -> Table:
     sizes = (1_000, 100_000 if quick else 1_000_000)
-    with _sqlite(folder, sizes) as instances:
-        lines = [*_inside("", instances, quick=quick), *_commands(instances, folder, quick=quick)]
-        notes = [f"{one.label}: {_contents(one.home)}" for one in instances]
+    with _build_sqlite(folder, sizes) as instances:
+        lines = [*_measure_in_process("", instances, quick=quick), *_measure_commands(instances, folder, quick=quick)]
+        notes = [f"{one.label}: {_format_counts(one.home)}" for one in instances]
     with postgres.server(folder) as address:
         if address is None:
             notes.append(postgres.MISSING)
         else:
-            with _postgres(folder, address, sizes) as instances:
-                lines += _inside("PostgreSQL: ", instances, quick=quick)
+            with _build_postgres(folder, address, sizes) as instances:
+                lines += _measure_in_process("PostgreSQL: ", instances, quick=quick)
     return Table(KEY, f"{sizes[1]:,} events against {sizes[0]:,}", tuple(lines), tuple(notes))
 
 
@@ -53,47 +53,47 @@ def measure(folder: str, *, quick: bool) -> Table:
 
 
 @contextmanager
-def _sqlite(folder: str, sizes: tuple[int, ...]) -> Iterator[list[Instance]]:
+def _build_sqlite(folder: str, sizes: tuple[int, ...]) -> Iterator[list[Instance]]:
     with ExitStack() as stack:
         made = []
         for size in sizes:
             own = os.path.join(folder, f"home-{size}")
             os.mkdir(own)
-            many_events.build_sqlite(places.database(own, ""), size, _begin(size))
+            many_events.build_sqlite(places.database(own, ""), size, _find_begin(size))
             made.append(Instance(f"{size:,} events", own, stack.enter_context(open_home(own, {}))))
-        yield _checked(made)
+        yield _check_and_warm_up(made)
 
 
 @contextmanager
-def _postgres(folder: str, address: str, sizes: tuple[int, ...]) -> Iterator[list[Instance]]:
+def _build_postgres(folder: str, address: str, sizes: tuple[int, ...]) -> Iterator[list[Instance]]:
     with ExitStack() as stack:
         made = []
         for size in sizes:
             own = os.path.join(folder, f"postgres-home-{size}")
             os.mkdir(own)
             place = stack.enter_context(postgres.schema(address, f"bench_{os.getpid()}_{size}"))
-            many_events.build_postgres(place, size, _begin(size))
+            many_events.build_postgres(place, size, _find_begin(size))
             home = stack.enter_context(open_home(own, {"JACKLINE_DATABASE": place}))
             made.append(Instance(f"{size:,} events", own, home))
-        yield _checked(made)
+        yield _check_and_warm_up(made)
 
 
-def _begin(size: int) -> int:
-    """The newest event is of this very moment."""
+def _find_begin(size: int) -> int:
+    """The time of the first event, so that the newest one is current."""
     return clock.wall_ms() - size * many_events.APART_MS
 
 
-def _checked(instances: list[Instance]) -> list[Instance]:
+def _check_and_warm_up(instances: list[Instance]) -> list[Instance]:
     wrong = instances[0].home.store().check()
     if wrong:
-        raise ValueError(f"the sample database is no valid one: {wrong[0]} (and {len(wrong) - 1} more)")
+        raise ValueError(f"the sample database is not valid: {wrong[0]} (and {len(wrong) - 1} more)")
     for _ in range(_BEFORE):
         for one in instances:
-            _append(one.home)
+            _append_event(one.home)
     return instances
 
 
-def _contents(home: Home) -> str:
+def _format_counts(home: Home) -> str:
     counts = home.store().status().counts
     return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
 
@@ -101,31 +101,31 @@ def _contents(home: Home) -> str:
 # inside one process
 
 
-def _inside(prefix: str, instances: list[Instance], *, quick: bool) -> list[Line]:
+def _measure_in_process(prefix: str, instances: list[Instance], *, quick: bool) -> list[Line]:
     rounds = 5 if quick else 30
     works: Mapping[str, Work] = {
-        "append one event": _append,
-        "append beside a work item": lambda home: _append(home, "mail-0000001"),
+        "append one event": _append_event,
+        "append beside a work item": lambda home: _append_event(home, "mail-0000001"),
         "tail 50": lambda home: home.store().timeline(TimelineQuery()),
-        "since two hours ago, 50": _since,
+        "since two hours ago, 50": _read_since,
         "the dashboard": dashboard.read_dashboard,
     }
     lines = []
     for name, work in works.items():
-        contenders = [Contender(one.label, _timed(one.home, work)) for one in instances]
-        lines.append(_line(prefix + name, interleave(contenders, rounds, warm_up=2)))
+        contenders = [Contender(one.label, _build_turn(one.home, work)) for one in instances]
+        lines.append(_build_line(prefix + name, interleave(contenders, rounds, warm_up=2)))
     return lines
 
 
-def _append(home: Home, item: str | None = None) -> None:
+def _append_event(home: Home, item: str | None = None) -> None:
     home.store().append_event(Fact("build.finished", {"build": 7, "result": "green"}), clock.wall_ms(), "ada", item)
 
 
-def _since(home: Home) -> None:
+def _read_since(home: Home) -> None:
     home.store().timeline(TimelineQuery(since=clock.wall_ms() - _TWO_HOURS_MS, newest_first=False))
 
 
-def _timed(home: Home, work: Work) -> Callable[[], float]:
+def _build_turn(home: Home, work: Work) -> Callable[[], float]:
     def turn() -> float:
         begin = time.perf_counter()
         for _ in range(_REPEAT):
@@ -138,18 +138,20 @@ def _timed(home: Home, work: Work) -> Callable[[], float]:
 # through the command line
 
 
-def _commands(instances: list[Instance], folder: str, *, quick: bool) -> list[Line]:
+def _measure_commands(instances: list[Instance], folder: str, *, quick: bool) -> list[Line]:
     lines = []
     for words in (("events", "append", "build.finished"), ("events", "tail", "-n", "50"), ("dashboard",)):
         contenders = [
-            Contender(one.label, command.turn((command.JACKLINE, *words), folder, command.environment(one.folder)))
+            Contender(
+                one.label, command.build_turn((command.JACKLINE, *words), folder, command.build_environment(one.folder))
+            )
             for one in instances
         ]
         samples = interleave(contenders, rounds=4 if quick else 20, warm_up=2)
-        lines.append(_line(f"jackline {' '.join(words)}", samples))
+        lines.append(_build_line(f"jackline {' '.join(words)}", samples))
     return lines
 
 
-def _line(name: str, samples: Mapping[str, Sample]) -> Line:
+def _build_line(name: str, samples: Mapping[str, Sample]) -> Line:
     small, big = samples.values()
     return compare(Sample(name, big.seconds), small, GOAL)

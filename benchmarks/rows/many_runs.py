@@ -1,4 +1,4 @@
-"""Whether looking stays as cheap as on the first day: the same reads in a small and in a big database."""
+"""Whether reading stays as fast as on the first day: the same reads in a small and in a big database."""
 
 from __future__ import annotations
 
@@ -42,18 +42,20 @@ def measure(folder: str, *, quick: bool) -> Table:
     for path in repositories:
         os.mkdir(path)
     sizes = (1_000, 10_000 if quick else 100_000)
-    instances = [_instance(folder, repositories, size) for size in sizes]
+    instances = [_build_instance(folder, repositories, size) for size in sizes]
     wrong = instances[0].store.check()
     if wrong:
-        raise ValueError(f"the sample database is no valid one: {wrong[0]} (and {len(wrong) - 1} more)")
-    lines = _inside(instances, repositories[0], quick=quick) + _commands(instances, repositories[0], quick=quick)
-    notes = tuple(f"{one.label}: {_contents(one.store)}" for one in instances)
+        raise ValueError(f"the sample database is not valid: {wrong[0]} (and {len(wrong) - 1} more)")
+    lines = _measure_in_process(instances, repositories[0], quick=quick) + _measure_commands(
+        instances, repositories[0], quick=quick
+    )
+    notes = tuple(f"{one.label}: {_format_counts(one.store)}" for one in instances)
     for one in instances:
         one.store.close()
     return Table(KEY, f"{sizes[1]:,} runs against {sizes[0]:,}", tuple(lines), notes)
 
 
-def _instance(folder: str, repositories: tuple[str, ...], size: int) -> Instance:
+def _build_instance(folder: str, repositories: tuple[str, ...], size: int) -> Instance:
     home = os.path.join(folder, f"home-{size}")
     os.mkdir(home)
     database = places.database(home, "")
@@ -70,7 +72,7 @@ def _instance(folder: str, repositories: tuple[str, ...], size: int) -> Instance
     return Instance(f"{size:,} runs", home, store, middle.id, newest.created_at - 100_000)
 
 
-def _contents(store: Store) -> str:
+def _format_counts(store: Store) -> str:
     counts = store.status().counts
     return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
 
@@ -78,19 +80,19 @@ def _contents(store: Store) -> str:
 # inside one process
 
 
-def _inside(instances: list[Instance], repository: str, *, quick: bool) -> list[Line]:
+def _measure_in_process(instances: list[Instance], repository: str, *, quick: bool) -> list[Line]:
     rounds = 5 if quick else 30
-    reads = [_reads(one, repository_id(repository)) for one in instances]
+    reads = [_build_reads(one, repository_id(repository)) for one in instances]
     lines = []
     for name in reads[0]:
         contenders = [
-            Contender(one.label, _timed(one.store, read[name])) for one, read in zip(instances, reads, strict=True)
+            Contender(one.label, _build_turn(one.store, read[name])) for one, read in zip(instances, reads, strict=True)
         ]
-        lines.append(_line(name, interleave(contenders, rounds, warm_up=2)))
+        lines.append(_build_line(name, interleave(contenders, rounds, warm_up=2)))
     return lines
 
 
-def _reads(one: Instance, repository: str) -> Mapping[str, Read]:
+def _build_reads(one: Instance, repository: str) -> Mapping[str, Read]:
     queries = {
         "newest": RunQuery(),
         "of a repository": RunQuery(repository=repository),
@@ -104,28 +106,28 @@ def _reads(one: Instance, repository: str) -> Mapping[str, Read]:
         "since": RunQuery(since=one.since),
         "of an agent that nobody uses": RunQuery(agent="nobody"),
     }
-    listed: dict[str, Read] = {f"list {name}": _listing(query) for name, query in queries.items()}
+    listed: dict[str, Read] = {f"list {name}": _build_listing(query) for name, query in queries.items()}
     return {
         **listed,
-        "show": lambda store: _show(store, one.run_id, repository),
+        "show": lambda store: _read_show(store, one.run_id, repository),
         "events of a run": lambda store: store.events(one.run_id),
     }
 
 
-def _listing(query: RunQuery) -> Read:
+def _build_listing(query: RunQuery) -> Read:
     return lambda store: store.list_runs(query)
 
 
-def _show(store: Store, run_id: str, repository: str) -> None:
-    """What `jackline show` reads: the run by a prefix of its id, and everything that belongs to it."""
+def _read_show(store: Store, run_id: str, repository: str) -> None:
+    """Read what `jackline show` reads: the run by a prefix of its id, and all its records."""
     found = store.matching_runs(run_id[:16], repository)[0].id
     store.run(found)
-    belongings = (store.attempts, store.turns, store.calls, store.receipts, store.checks, store.notices)
-    for read in (*belongings, store.sessions, store.open_calls):
+    parts = (store.attempts, store.turns, store.calls, store.receipts, store.checks, store.notices)
+    for read in (*parts, store.sessions, store.open_calls):
         read(found)
 
 
-def _timed(store: Store, read: Read) -> Callable[[], float]:
+def _build_turn(store: Store, read: Read) -> Callable[[], float]:
     def turn() -> float:
         begin = time.perf_counter()
         for _ in range(_REPEAT):
@@ -138,25 +140,25 @@ def _timed(store: Store, read: Read) -> Callable[[], float]:
 # through the command line
 
 
-def _commands(instances: list[Instance], repository: str, *, quick: bool) -> list[Line]:
+def _measure_commands(instances: list[Instance], repository: str, *, quick: bool) -> list[Line]:
     lines = []
     for words in (("list",), ("list", "--all-repos"), ("list", "--active"), ("show", "RUN")):
         contenders = [
             Contender(
                 one.label,
-                command.turn(_command(words, one.run_id), repository, command.environment(one.home)),
+                command.build_turn(_build_command(words, one.run_id), repository, command.build_environment(one.home)),
             )
             for one in instances
         ]
         samples = interleave(contenders, rounds=4 if quick else 20, warm_up=2)
-        lines.append(_line(f"jackline {' '.join(words)}", samples))
+        lines.append(_build_line(f"jackline {' '.join(words)}", samples))
     return lines
 
 
-def _command(words: tuple[str, ...], run_id: str) -> tuple[str, ...]:
+def _build_command(words: tuple[str, ...], run_id: str) -> tuple[str, ...]:
     return (command.JACKLINE, *(run_id if word == "RUN" else word for word in words))
 
 
-def _line(name: str, samples: Mapping[str, Sample]) -> Line:
+def _build_line(name: str, samples: Mapping[str, Sample]) -> Line:
     small, big = samples.values()
     return compare(Sample(name, big.seconds), small, GOAL)

@@ -1,4 +1,4 @@
-"""How long a person waits for the state of things: commands against the bare start of the interpreter."""
+"""How long a state command takes, against the bare start of the interpreter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOKING = {
     "jackline case status": ("case", "status"),
     "jackline dashboard": ("dashboard",),
 }
-# Each of these also writes the dashboard again.
+# Each of these also rewrites the dashboard.
 _WRITING = {
     "jackline case hypothesis add TEXT": ("case", "hypothesis", "add", "the disk is slow"),
     "jackline work enqueue": ("work", "enqueue", "--kind", "mail", "--payload", '{"to": "ada"}'),
@@ -43,11 +43,11 @@ def measure(folder: str, *, quick: bool) -> Table:
     newest = store.list_runs(RunQuery(limit=1))[0].id
     store.close()
     for words in _BEFORE:
-        _turn(words, repository, home)()
+        _build_turn(words, repository, home)()
     commands = {**_LOOKING, "jackline show RUN": ("show", newest), **_WRITING}
     contenders = [
-        Contender(_YARDSTICK, command.turn(command.PYTHON_PASS, repository, command.environment(home))),
-        *(Contender(name, _turn(words, repository, home)) for name, words in commands.items()),
+        Contender(_YARDSTICK, command.build_turn(command.PYTHON_PASS, repository, command.build_environment(home))),
+        *(Contender(name, _build_turn(words, repository, home)) for name, words in commands.items()),
     ]
     samples = interleave(contenders, rounds=5 if quick else 30, warm_up=2)
     bare = samples.pop(_YARDSTICK)
@@ -55,5 +55,5 @@ def measure(folder: str, *, quick: bool) -> Table:
     return Table(KEY, f"A state command ({_RUNS} runs, SQLite) against the start of Python", lines)
 
 
-def _turn(words: tuple[str, ...], repository: str, home: str) -> Callable[[], float]:
-    return command.turn((command.JACKLINE, *words), repository, command.environment(home))
+def _build_turn(words: tuple[str, ...], repository: str, home: str) -> Callable[[], float]:
+    return command.build_turn((command.JACKLINE, *words), repository, command.build_environment(home))

@@ -258,7 +258,7 @@ def test_a_job_file_says_it_all_and_stays_with_the_run(place: Place, language: s
 
 def test_a_bad_job_file(place: Place) -> None:
     (place.folder / "job.toml").write_text("prompt = 'x'\nparty = 1\n")
-    assert "unknown word 'party'" in refused(place.type("run", "--job", place.path("job.toml")))
+    assert "unknown field 'party'" in refused(place.type("run", "--job", place.path("job.toml")))
     assert "cannot be read" in refused(place.type("run", "--job", place.path("missing")))
     assert not place.home.exists()
 

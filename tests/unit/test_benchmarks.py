@@ -56,7 +56,7 @@ def test_the_warm_up_is_forgotten() -> None:
 
 def test_two_contenders_of_one_name_are_refused_before_anything_is_measured() -> None:
     heard: list[str] = []
-    with pytest.raises(ValueError, match="one name"):
+    with pytest.raises(ValueError, match="share a name"):
         interleave([playing("A", [1], heard), playing("A", [1], heard)], rounds=1)
     assert heard == []
 
@@ -129,10 +129,10 @@ def test_a_goal_may_be_in_seconds_alone(ours: float, verdict: str) -> None:
 )
 def test_what_is_more_is_told_with_its_sign(raw: float, text: str) -> None:
     line = report.compare(Sample("ours", (0.02,)), Sample("raw", (raw,)))
-    assert report.told(line).startswith(text)
+    assert report.describe_difference(line).startswith(text)
 
 
-@pytest.mark.parametrize("written", [report.terminal, report.markdown])
+@pytest.mark.parametrize("written", [report.render_terminal, report.render_markdown])
 def test_tables_show_ratio_spread_goal_and_a_miss(written: Callable[[report.Table], str]) -> None:
     text = written(table(1.7))
     for part in ("1.70 ×", "1.20 – 1.40", "≤ 1.5 ×", "missed", "1.30 ms", "raw: synchronous=FULL"):
@@ -140,18 +140,18 @@ def test_tables_show_ratio_spread_goal_and_a_miss(written: Callable[[report.Tabl
 
 
 def test_terminal_columns_are_aligned() -> None:
-    title, head, line, _ = report.terminal(table(1.3)).splitlines()
+    title, head, line, _ = report.render_terminal(table(1.3)).splitlines()
     assert title == "A durable call"
     assert head.index("ratio") == line.index("1.30 ×")
 
 
 def test_markdown_has_as_many_cells_in_every_row() -> None:
-    rows = [row for row in report.markdown(table(1.3)).splitlines() if row.startswith("|")]
+    rows = [row for row in report.render_markdown(table(1.3)).splitlines() if row.startswith("|")]
     assert {row.replace("\\|", "").count("|") for row in rows} == {len(report.HEAD) + 1}
 
 
 def test_json_has_everything() -> None:
-    data = json.loads(report.as_json([table(1.3)], {"SQLite": "3"}))
+    data = json.loads(report.render_json([table(1.3)], {"SQLite": "3"}))
     assert data["versions"] == {"SQLite": "3"}
     assert data["rows"][0]["key"] == "durable-call"
     assert data["rows"][0]["lines"][0]["verdict"] == "met"
@@ -160,9 +160,9 @@ def test_json_has_everything() -> None:
 
 def test_replace_touches_only_what_lies_between_its_marks() -> None:
     page = "one\n<!-- x: begin -->\nold\n<!-- x: end -->\ntwo\n<!-- y: begin -->\nkept\n<!-- y: end -->\n"
-    new = report.replace(page, "x", "new")
+    new = report.replace_block(page, "x", "new")
     assert new == page.replace("old", "new")
-    assert report.replace(new, "x", "new") == new
+    assert report.replace_block(new, "x", "new") == new
 
 
 @pytest.mark.parametrize(
@@ -176,24 +176,24 @@ def test_replace_touches_only_what_lies_between_its_marks() -> None:
 )
 def test_a_page_without_its_marks_is_refused(page: str) -> None:
     with pytest.raises(ValueError, match="x: begin"):
-        report.replace(page, "x", "new")
+        report.replace_block(page, "x", "new")
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.0004, "0.400 ms"), (0.0013, "1.30 ms"), (0.0456, "45.6 ms"), (1.5, "1500 ms")]
 )
 def test_duration_shows_three_digits_that_matter(seconds: float, text: str) -> None:
-    assert report.duration(seconds) == text
+    assert report.format_duration(seconds) == text
 
 
 def test_versions_are_one_sentence() -> None:
-    assert report.versions_text({"Python": "3.11", "DBOS": "2"}) == "Measured with Python 3.11, DBOS 2."
+    assert report.render_versions({"Python": "3.11", "DBOS": "2"}) == "Measured with Python 3.11, DBOS 2."
 
 
 @pytest.mark.parametrize("row", program.ROWS)
 def test_the_page_has_a_place_for_every_row(row: str) -> None:
     with open(program.PAGE, encoding="utf-8") as page:
-        assert "a new table" in report.replace(page.read(), row, "a new table")
+        assert "a new table" in report.replace_block(page.read(), row, "a new table")
 
 
 # the cost of the gate
@@ -221,20 +221,20 @@ def test_an_effect_is_new_each_time_and_a_repeated_one_never() -> None:
 
 
 def test_a_call_lasts_from_one_request_to_the_next() -> None:
-    script = gate_cost.Clocked((Reply(shell="true"),))
+    script = gate_cost.TimedScript((Reply(shell="true"),))
     script.at = [0.04 * number for number in range(gate_cost.CALLS)] + [99.0]
-    assert script.per_call() == pytest.approx(0.04)
+    assert script.measure_call() == pytest.approx(0.04)
 
 
 def test_a_call_that_is_missing_is_no_measurement() -> None:
-    script = gate_cost.Clocked(())
+    script = gate_cost.TimedScript(())
     script.at = [0.0] * gate_cost.CALLS
     with pytest.raises(RuntimeError, match=f"asked {gate_cost.CALLS} times"):
-        script.per_call()
+        script.measure_call()
 
 
 def test_the_yardstick_has_the_same_settings_but_for_the_hooks() -> None:
     settings = build_settings("http://127.0.0.1:1/hook", "TOKEN")
-    (bare,) = gate_cost.unhooked({"settings.json": json.dumps(settings).encode()}).values()
+    (bare,) = gate_cost.remove_hooks({"settings.json": json.dumps(settings).encode()}).values()
     assert json.loads(bare) == {name: value for name, value in settings.items() if name != "hooks"}
     assert "hooks" in settings
