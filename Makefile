@@ -81,7 +81,7 @@ picture: $(VENV)/.dev agents ## record docs/session.svg: a real session with cla
 	@$(BIN)/python -m tools.picture
 
 requirements: $(VENV)/.dev ## compile requirements/*.in again (UPGRADE=--upgrade takes newer versions)
-	@cd requirements && for name in build dev bench agents; do ../$(COMPILE) $(UPGRADE) $$name.in --output-file $$name.txt || exit; done
+	@cd requirements && for name in base build dev bench agents; do ../$(COMPILE) $(UPGRADE) $$name.in --output-file $$name.txt || exit; done
 
 hooks: $(VENV)/.dev ## run the quick checks before each commit
 	@$(BIN)/pre-commit install
@@ -99,8 +99,8 @@ $(VENV)/.made $(BENCH)/.made:
 	@touch $@
 
 # The package itself, editable. Built here with the pinned builder: nothing else is downloaded for `make demo`.
-$(VENV)/.package $(BENCH)/.package: %/.package: %/.made requirements/build.txt pyproject.toml src/jackline/version.py
-	@$*/bin/python $(PIP) install --require-hashes -r requirements/build.txt
+$(VENV)/.package $(BENCH)/.package: %/.package: %/.made requirements/base.txt requirements/build.txt pyproject.toml src/jackline/version.py
+	@$*/bin/python $(PIP) install --require-hashes -r requirements/base.txt -r requirements/build.txt
 	@$*/bin/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
