@@ -58,7 +58,7 @@ def test_a_call_that_asks_is_answered_at_the_terminal_and_the_run_goes_on(
 
 def test_an_effect_in_doubt_is_answered_at_the_terminal(place: Place) -> None:
     terminal = Terminal(place, *run_words(place, SEND_FAILS, SAY, rule=EFFECT_RULE))
-    say(terminal, r"happened, did-not, retry, skip, or nothing", b"happened\n")
+    say(terminal, r"happened, did-not, retry, skip, or Enter", b"happened\n")
     assert code_of(terminal) == 0
     assert states(place) == [("done", "happened"), ("done", "")]  # the second has the stored result
 
@@ -161,7 +161,7 @@ def test_without_a_terminal_it_does_not_go_on_unless_told_so(place: Place) -> No
     failed(place)
     ended = place.type("resume", "r", stdin="y\n")
     assert ended.code == WAITS
-    assert "there is no terminal to ask at: `jackline resume r --yes`" in ended.err
+    assert "there is no terminal to ask at: run `jackline resume r --yes`" in ended.err
     assert state(place) == "failed"
     assert place.type("resume", "r", "--yes").code == 0
     assert state(place) == "succeeded"
