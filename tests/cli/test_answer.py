@@ -31,7 +31,7 @@ def test_happened_gives_a_receipt_and_the_run_goes_on(place: Place) -> None:
     call = in_doubt(place)
     answered = place.type("answer", "r", call, "happened")
     assert answered.code == 0
-    next_command = re.search(r"go on: jackline (resume r)", answered.out)
+    next_command = re.search(r"continue: jackline (resume r)", answered.out)
     assert next_command, answered.out
     assert place.type(*shlex.split(next_command[1])).code == 0
     shown = place.type("show", "r", "--json").json

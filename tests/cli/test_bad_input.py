@@ -189,7 +189,7 @@ def test_a_current_folder_that_is_gone(place: Place) -> None:
     program = "import os, sys; os.rmdir(os.getcwd()); from jackline.cli.main import main; sys.exit(main(['list']))"
     ended = place.end_of(place.python(program, cwd=gone))
     assert (ended.code, is_one_line(ended)) == (2, True)
-    assert "the current folder cannot be used" in ended.err
+    assert "the current directory cannot be used" in ended.err
 
 
 def test_a_mistake_of_jackline_itself_goes_to_the_log(place: Place) -> None:

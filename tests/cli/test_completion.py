@@ -20,16 +20,26 @@ shift_to() {
     _jackline
     printf '%s\\n' "${COMPREPLY[@]}"
 }
-complete -p jackline >/dev/null || exit 9
+complete -p jackline | grep -q -- "-F _jackline " || exit 9
 shift_to "$@"
 """
-ZSH = """
-autoload -Uz compinit && compinit -u -D
-source ./script
-[[ $_comps[jackline] = _jackline ]] || exit 9
-compadd() { shift; print -l -- "$@" }
-_files() { print -- "files $*" }
-words=("$@"); CURRENT=$#words; _jackline
+# zsh completes only inside its line editor: an inner shell on a pseudo-terminal, which writes down what it would add.
+ZSH = r"""
+zmodload zsh/zpty
+zpty inner zsh -f -i
+zpty -w inner 'PROMPT= RPROMPT=; stty -echo; autoload -Uz compinit && compinit -u -D; eval "$(<./script)"'
+zpty -w inner 'compadd() {
+    local -a found; builtin compadd -O found "$@"; print -rl -- "${found[@]}" >> offered; builtin compadd "$@"
+}'
+zpty -w inner 'finish() { print >> finished }; comppostfuncs=(finish)'
+zpty -w -n inner "$*"$'\t'
+for ((turn = 0; turn < 300; turn++)); do
+    [[ -e finished ]] && break
+    zpty -rt inner line
+    sleep 0.1
+done
+[[ -e finished ]] || exit 9
+[[ ! -e offered ]] || cat offered
 """
 CASES = [
     (("jackline", ""), set(COMMANDS), True),
@@ -102,6 +112,21 @@ def test_zsh(scripted: Place, words: tuple[str, ...], wanted: set[str], exactly:
     write(scripted, "zsh")
     found = offered(scripted, ["zsh", "-f", "-c", ZSH, "zsh", *words])
     assert found == wanted if exactly else found >= wanted
+
+
+@missing_is_a_skip("zsh")
+def test_zsh_offers_runs(scripted: Place) -> None:
+    write(scripted, "zsh")
+    assert scripted.play(SAY, words=("--run-id", "alpha")).code == 0
+    assert offered(scripted, ["zsh", "-f", "-c", ZSH, "zsh", "jackline", "show", "al"]) == {"alpha"}
+
+
+@missing_is_a_skip("fish")
+def test_fish_offers_runs(scripted: Place) -> None:
+    write(scripted, "fish")
+    assert scripted.play(SAY, words=("--run-id", "alpha")).code == 0
+    lines = offered(scripted, ["fish", "--no-config", "-c", 'source ./script; complete -C "jackline show al"'])
+    assert {line.split("\t")[0] for line in lines} == {"alpha"}
 
 
 @missing_is_a_skip("fish")

@@ -26,7 +26,7 @@ def test_status_check_and_migrate(place: Place) -> None:
     assert (status["backend"], status["schema"], status["pending"]) == ("sqlite", status["known_schema"], [])
     assert status["counts"]["runs"] == 1
     assert "runs 1" in place.type("db", "status").out
-    assert place.type("db", "check").out == "all is well\n"
+    assert place.type("db", "check").out == "no problems found\n"
 
 
 def test_check_finds_an_altered_event(place: Place) -> None:

@@ -59,7 +59,7 @@ def test_of_a_run_that_succeeded(either: Place) -> None:
     assert parent(either, send(either), SAY).code == 0
     ended = fork(either)
     assert ended.code == 0, ended
-    assert "run c goes on from step 2 of p" in ended.err
+    assert "run c starts from step 2 of p" in ended.err
     shown = show(either)
     assert (shown["parent"], shown["forked_at"], shown["attempt"]) == ("p", 2, 1)
     ((original,),) = calls(either, "id", run="p")

@@ -14,8 +14,8 @@ from tests.cli.test_terminal import Terminal
 WAITS = 14
 ASK_RULE = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')
 EOF = b"\x04"
-QUESTION = r"allow, deny, or nothing to leave it open:"
-GO_ON = r"Go on\? \[Y/n\]"
+QUESTION = r"allow, deny, or Enter to leave it open:"
+GO_ON = r"Continue\? \[Y/n\]"
 
 
 def run_words(place: Place, *steps: dict[str, Any], mode: str = "interactive", rule: str = ASK_RULE) -> list[str]:
@@ -58,7 +58,7 @@ def test_a_call_that_asks_is_answered_at_the_terminal_and_the_run_goes_on(
 
 def test_an_effect_in_doubt_is_answered_at_the_terminal(place: Place) -> None:
     terminal = Terminal(place, *run_words(place, SEND_FAILS, SAY, rule=EFFECT_RULE))
-    say(terminal, r"happened, did-not, retry, skip, or nothing", b"happened\n")
+    say(terminal, r"happened, did-not, retry, skip, or Enter", b"happened\n")
     assert code_of(terminal) == 0
     assert states(place) == [("done", "happened"), ("done", "")]  # the second has the stored result
 
@@ -67,7 +67,7 @@ def test_an_effect_in_doubt_is_answered_at_the_terminal(place: Place) -> None:
 def test_what_is_no_answer_is_asked_again(place: Place, typed: bytes) -> None:
     terminal = Terminal(place, *run_words(place, SEND, SAY))
     say(terminal, QUESTION, typed)
-    terminal.until("is no answer here: say allow, deny")
+    terminal.until("is not a valid answer; use allow, deny")
     say(terminal, QUESTION, b"allow\n")
     assert code_of(terminal) == 0
     assert states(place)[-1] == ("done", "")
@@ -135,7 +135,7 @@ def crashed(place: Place, when: dict[str, Any]) -> None:
 def test_a_resume_says_how_many_calls_are_made_again(place: Place) -> None:
     crashed(place, {"attempt_from": 1})
     terminal = Terminal(place, "resume", "r")
-    say(terminal, f"1 call will be made again first. {GO_ON}", b"y\n")
+    say(terminal, f"1 call will be repeated first. {GO_ON}", b"y\n")
     assert code_of(terminal) == 0
     assert states(place) == [("abandoned", ""), ("done", "")]
 
@@ -143,7 +143,7 @@ def test_a_resume_says_how_many_calls_are_made_again(place: Place) -> None:
 def test_what_the_agent_does_not_make_again_is_asked_about(place: Place) -> None:
     crashed(place, {"attempt": 1})
     terminal = Terminal(place, "resume", "r", "--yes")
-    say(terminal, "skip, or nothing to leave it open:", b"skip\n")
+    say(terminal, "skip, or Enter to leave it open:", b"skip\n")
     assert code_of(terminal) == 0
     assert states(place) == [("abandoned", "skip")]
 
@@ -161,7 +161,7 @@ def test_without_a_terminal_it_does_not_go_on_unless_told_so(place: Place) -> No
     failed(place)
     ended = place.type("resume", "r", stdin="y\n")
     assert ended.code == WAITS
-    assert "there is no terminal to ask at: `jackline resume r --yes`" in ended.err
+    assert "there is no terminal to ask at: run `jackline resume r --yes`" in ended.err
     assert state(place) == "failed"
     assert place.type("resume", "r", "--yes").code == 0
     assert state(place) == "succeeded"
@@ -171,14 +171,14 @@ def test_job_mode_never_asks(place: Place) -> None:
     terminal = Terminal(place, *run_words(place, SEND, SAY, mode="job"))
     seen = terminal.end()
     assert terminal.process.returncode == WAITS
-    assert "or nothing to leave it open" not in seen
+    assert "or Enter to leave it open" not in seen
     again = Terminal(place, "resume", "r")
     seen = again.end()
     assert again.process.returncode == WAITS
-    assert "Go on?" not in seen
+    assert "Continue?" not in seen
 
 
 def test_with_json_nobody_is_asked(place: Place) -> None:
     terminal = Terminal(place, *run_words(place, SEND, SAY), "--json")
-    assert "or nothing to leave it open" not in terminal.end()
+    assert "or Enter to leave it open" not in terminal.end()
     assert terminal.process.returncode == WAITS

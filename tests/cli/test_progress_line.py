@@ -28,4 +28,4 @@ def test_the_picture_is_folded_from_events() -> None:
 
 def test_an_event_of_a_later_version_is_still_told() -> None:
     assert describe(event(1, "new.kind", '{"a": 1, "b": null}')) == "new.kind a=1"
-    assert describe(event(1, "turn.started")) == "turn ? begins"
+    assert describe(event(1, "turn.started")) == "turn ? started"

@@ -51,7 +51,7 @@ def test_a_doubt_and_then_a_person_s_word(place: Place) -> None:
 def test_a_run_without_effects_says_so(place: Place) -> None:
     _played(place, STRANGE, SAY)
     ended = place.type("receipts", "r")
-    assert (ended.code, "No effect was made." in ended.out) == (0, True)
+    assert (ended.code, "This run has no effects." in ended.out) == (0, True)
     assert place.type("receipts", "r", "--json").json["effects"] == []
 
 
@@ -87,7 +87,7 @@ def test_a_call_that_waits_for_a_word_is_not_shown_as_denied(place: Place) -> No
 def test_the_page_of_a_stopped_run_has_the_packet(place: Place) -> None:
     _played(place, TO_EVE, SEND_FAILS, SAY)
     text = (place.home / "runs" / "r" / "RESUME.md").read_text()
-    assert "## What the agent is told when it goes on" in text
+    assert "## The agent's prompt when it continues" in text
     assert "mail:eve (message-7)" in text
     assert "jackline resume r" in text
 

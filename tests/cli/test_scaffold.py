@@ -61,8 +61,8 @@ def test_it_is_a_home(place: Place) -> None:
     assert scaffold(place, str(folder)).code == 0
     listed = place.type("list", "--home", str(folder))
     assert listed.code == 0
-    assert place.type("db", "check", environ={"JACKLINE_HOME": str(folder)}).out == "all is well\n"
-    assert place.type("db", "migrate", "--home", str(folder)).out.startswith("nothing to do")
+    assert place.type("db", "check", environ={"JACKLINE_HOME": str(folder)}).out == "no problems found\n"
+    assert place.type("db", "migrate", "--home", str(folder)).out.startswith("the schema is up to date")
 
 
 def test_only_its_owner_may_look(place: Place) -> None:

@@ -24,7 +24,7 @@ def test_a_signal_parks_the_run_and_names_the_command_to_go_on(place: Place, num
     running.send_signal(number)
     ended = place.end_of(running)
     assert (ended.code, "waiting: paused" in ended.out) == (130, True), ended
-    command = re.search(r"go on: jackline (resume r)$", ended.out, re.MULTILINE)
+    command = re.search(r"continue: jackline (resume r)$", ended.out, re.MULTILINE)
     assert command, ended.out
     assert "Traceback" not in ended.err
     assert "jackline resume r" in (Path(place.home) / "runs" / "r" / "RESUME.md").read_text()

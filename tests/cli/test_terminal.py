@@ -82,7 +82,7 @@ def test_ctrl_c_at_the_terminal(place: Place) -> None:
     terminal = Terminal(place, "run", "--script", place.script({"say": "listening"}, {"hang": True}), "--run-id", "r")
     terminal.until("listening")
     os.write(terminal.ours, b"\x03")
-    assert "go on: jackline resume r" in terminal.end()
+    assert "continue: jackline resume r" in terminal.end()
     assert terminal.process.returncode == 130
 
 
@@ -109,7 +109,7 @@ def test_no_colours_when_not_wanted(place: Place, words: tuple[str, ...], enviro
 
 def test_plain_lines_in_a_pipe(place: Place) -> None:
     ended = place.play({"say": "one"}, {"say": "two"}, words=("--proof", "true"))
-    assert ended.err.splitlines() == ["turn 1 begins", "one", "two", "proof: true"]
+    assert ended.err.splitlines() == ["turn 1 started", "one", "two", "proof: true"]
     assert "\x1b" not in ended.out + ended.err
 
 

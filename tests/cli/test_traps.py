@@ -54,7 +54,7 @@ def test_numbers_beyond_the_database_are_no_surprise(place: Place, script: str) 
 def test_a_crash_point_that_does_not_exist_crashes_nothing(place: Place, script: str) -> None:
     place.environ["JACKLINE_CRASH_AT"] = "call.intended:2"
     ended = place.type("run", "--script", script)
-    assert (ended.code, "no crash point 'call.intended'" in ended.err) == (2, True)
+    assert (ended.code, "unknown crash point 'call.intended'" in ended.err) == (2, True)
 
 
 def test_a_damaged_database_is_not_backed_up(place: Place, script: str) -> None:

@@ -141,7 +141,7 @@ def test_a_projects_file_that_is_broken_starts_no_work_and_is_told_by_every_look
     assert str(file) in refused(place.play(SAY))
     ended = place.type("config")
     assert (ended.code, ended.err.count(str(file)), ended.err.count("\n")) == (0, 1, 1), ended
-    assert "going on without" in ended.err
+    assert "this file is ignored" in ended.err
 
 
 def test_a_projects_file_takes_no_command_away_but_those_that_start_work(place: Place) -> None:
@@ -155,7 +155,7 @@ def test_a_projects_file_takes_no_command_away_but_those_that_start_work(place: 
     for words in (("list",), ("show", "r"), ("logs", "r"), ("config",), ("tasks", "list"), ("db", "status")):
         ended = place.type(*words)
         assert (ended.code, ended.err.count(str(file)), ended.err.count("\n")) == (0, 1, 1), (words, ended)
-        assert "going on without" in ended.err
+        assert "this file is ignored" in ended.err
     doctor = {one["part"]: one for one in place.type("doctor", "--json").json["findings"]}
     assert doctor["project"]["state"] == "fail"
     assert str(file) in doctor["project"]["found"]

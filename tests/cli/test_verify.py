@@ -28,7 +28,7 @@ def tamper(place: Place, *statements: str) -> None:
 
 def test_a_run_that_nobody_touched_is_whole(played: Place) -> None:
     ended = played.type("verify", "r")
-    assert (ended.code, "run r is whole: " in ended.out) == (0, True)
+    assert (ended.code, "run r is intact: " in ended.out) == (0, True)
     found = played.type("verify", "r", "--json").json
     shown = played.type("show", "r", "--json").json
     assert (found["ok"], found["problems"]) == (True, [])
@@ -60,7 +60,7 @@ def test_what_was_altered_is_named(played: Place, tampering: str, said: str) -> 
     tamper(played, tampering)
     ended = played.type("verify", "r")
     assert (ended.code, said in ended.out) == (1, True), ended
-    assert ended.out.startswith("run r is not as it was written\n")
+    assert ended.out.startswith("run r has been altered\n")
     found = played.type("verify", "r", "--json")
     assert (found.code, found.json["ok"], said in found.json["problems"][0]) == (1, False, True)
 
@@ -99,7 +99,7 @@ def test_an_archived_run_is_whole_only_with_its_archive(played: Place) -> None:
     ended = played.type("verify", "r")
     assert (ended.code, "events were archived and are not here" in ended.out) == (1, True)
     checked = played.type("db", "check")
-    assert (checked.code, checked.out, "1 run with archived events" in checked.err) == (0, "all is well\n", True)
+    assert (checked.code, checked.out, "1 run with archived events" in checked.err) == (0, "no problems found\n", True)
     assert played.type("verify", "r", "--archive", str(elsewhere)).code == 0
 
 

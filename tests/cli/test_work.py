@@ -128,7 +128,7 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("enqueue", "--kind", "k", "--payload", "@missing.json"), "missing.json cannot be read"),
         (("enqueue", "--kind", "k", "--id", "a\nb"), "cannot be the id of a work item"),
         (("enqueue", "--kind", "k", "--id", ""), "'' cannot be the id of a work item"),
-        (("get", "--id", "-x"), "--id: expected one argument; what begins with a dash is written --id=-…"),
+        (("get", "--id", "-x"), "--id: expected one argument; a value that starts with a dash is written --id=-…"),
         (("enqueue", "--kind", "k", "--id", "x" * 201), "cannot be the id of a work item"),
         (("enqueue", "--kind", ""), "cannot be the kind of a work item"),
         (("enqueue", "--kind", "k", "--priority", "high"), "'high' is not a whole number"),

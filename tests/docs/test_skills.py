@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jackline.app import skills
-from jackline.cli.main import COMMANDS, _parse
+from jackline.cli.main import COMMANDS, _parse_args
 from jackline.cli.output import standard
 from jackline.errors import UsageError
 from tests.cli.place import Place
@@ -33,7 +33,7 @@ def parses(line: str) -> bool:
     program, command, *words = shlex.split(line)
     assert program == "jackline", line
     assert command in COMMANDS, line
-    return _parse(command, words, standard(json=False, colour=False)) is not None
+    return _parse_args(command, words, standard(json=False, colour=False)) is not None
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)

@@ -175,7 +175,7 @@ def test_a_person_can_say_that_what_was_left_undone_is_not_wanted_any_more(stage
     summary = (stage.home / "runs" / "r" / "summary.txt").read_text()
     assert all(totals in text for text in (shown, page, summary))
     answered = stage.type("answer", "r", call, "skip")
-    assert (answered.code, "go on: jackline resume r" in answered.out) == (0, True), answered
+    assert (answered.code, "continue: jackline resume r" in answered.out) == (0, True), answered
     assert stage.show()["state"] == "queued"
     assert stage.resume().code == 0
     assert stage.calls("state", "answer") == [("abandoned", "skip")]

@@ -267,7 +267,7 @@ def test_a_turn_that_died_is_told_and_the_effect_in_doubt_is_asked_about(store: 
     assert f"\n    jackline answer run-1 call-1 happened --home {home}  # " in page
     assert f" && jackline resume run-1 --home {home}\n" in page
     errors = [entry.error for entry in read_transcript(str(folder / "transcript.jsonl")) if entry.error]
-    assert errors == ["turn 1 was cut off"]
+    assert errors == ["turn 1 was interrupted"]
     assert load_manifest(str(folder)).state == "input-required"
     _, run = store.answer(run.id, "call-1", "happened", AT + 9_000)
     export(store, run, str(home))

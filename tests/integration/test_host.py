@@ -110,7 +110,7 @@ def test_a_host_that_is_killed_in_the_middle_replays_and_finishes(played: Played
     assert played.kinds("m2").count("work.claimed") == 1
     board = (played.instance / "dashboard.md").read_text()
     assert "`work:m1` | `work.resolved` | `forge`" in board
-    assert played.place.type("db", "check", "--home", str(played.instance)).out == "all is well\n"
+    assert played.place.type("db", "check", "--home", str(played.instance)).out == "no problems found\n"
 
 
 def test_a_host_that_was_only_frozen_cannot_end_what_another_one_ended(played: Played) -> None:

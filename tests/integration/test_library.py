@@ -17,8 +17,8 @@ from jackline import Home, Request
 from jackline.domain.records import Run
 from jackline.domain.states import Proof, RunState
 from jackline.errors import Ambiguous, Conflict, NotFound
-from jackline.views.entry import EntryType
 from jackline.views.manifest import load_manifest
+from jackline.views.transcript import EntryType
 
 HELLO = {"say": "hello"}
 LIMIT = {"limit": {"resets_in": 3600}, "when": {"attempt": 1}}

@@ -103,9 +103,8 @@ def test_the_wheel_needs_only_the_base_dependencies(built: Built) -> None:
         head = wheel.read(name).decode().partition("\n\n")[0].splitlines()
     assert f"Version: {__version__}" in head
     assert "Requires-Python: >=3.11" in head
-    assert [line for line in head if line.startswith("Requires-Dist:") and "extra ==" not in line] == [
-        "Requires-Dist: fastjsonschema>=2.22"
-    ]
+    needed = [line for line in head if line.startswith("Requires-Dist:") and "extra ==" not in line]
+    assert needed == ["Requires-Dist: fastjsonschema>=2.22", "Requires-Dist: shtab>=1.13"]
     extras = {line.partition(": ")[2] for line in head if line.startswith("Provides-Extra:")}
     assert extras == {"mcp", "otel", "postgres"}
 

@@ -57,13 +57,13 @@ def test_one_builds_one_waits_and_all_others_go_on(lock: str, monkeypatch: pytes
     first = threading.Thread(target=coalesce.once, args=(lock, slow))
     first.start()
     assert slow.begun.wait(10)
-    awaited = coalesce._awaited
+    awaited = coalesce._wait_for_lock
 
     def seen_waiting(lock: str, patience_s: float) -> int:
         has_turn.set()
         return awaited(lock, patience_s)
 
-    monkeypatch.setattr(coalesce, "_awaited", seen_waiting)
+    monkeypatch.setattr(coalesce, "_wait_for_lock", seen_waiting)
     waiting = threading.Thread(target=coalesce.once, args=(lock, lambda: seen.append("waited")))
     waiting.start()
     assert has_turn.wait(10)
@@ -105,7 +105,7 @@ def test_a_stopped_holder_is_waited_for_no_longer_than_patience(lock: str) -> No
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         holder.send_signal(signal.SIGSTOP)
-        with pytest.raises(coalesce.Held, match="file is being written by a process that does not go on"):
+        with pytest.raises(coalesce.Held, match="file is being written by a process that makes no progress"):
             coalesce.once(lock, lambda: pytest.fail("it is held"), patience_s=0.05)
         holder.kill()
     built: list[int] = []
@@ -178,7 +178,7 @@ class Wanted(threading.Event):
 def test_an_end_in_the_middle_of_a_look_is_seen() -> None:
     built: list[int] = []
     board = coalesce.Trailing(lambda: built.append(1), pause_s=0)
-    board._wanted = wanted = Wanted(board)
+    board._requested = wanted = Wanted(board)
     board.want()
     assert wanted.woken.wait(60)
     wanted.closing.join(10)
@@ -213,7 +213,7 @@ def test_nothing_is_left_to_one_that_was_stopped_while_it_waited_its_turn(lock: 
 def test_one_that_has_had_the_lock_for_long_is_not_waited_for_with_patience(
     lock: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coalesce, "_GLANCE_S", 0.0)
+    monkeypatch.setattr(coalesce, "_STALE_WAIT_S", 0.0)
     with stopped(lock, 7200) as holder:
         with pytest.raises(coalesce.Held):  # which would otherwise be in an hour
             coalesce.once(lock, lambda: pytest.fail("it is held"), patience_s=3600)

@@ -8,9 +8,9 @@ import pytest
 
 from jackline.domain.states import RunState, WaitReason
 from jackline.views import export, manifest, resume
-from jackline.views.entry import EntryType, TranscriptEntry
 from jackline.views.manifest import Manifest, manifest_state
 from jackline.views.summary import Summary
+from jackline.views.transcript import EntryType, TranscriptEntry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run-folder.md").read_text()
 FILES = (

@@ -62,7 +62,7 @@ def test_what_was_not_made_is_counted_and_not_listed() -> None:
     )
     assert (found.effects, found.unknown) == ((), ())
     text = to_markdown(found)
-    assert "No effect was made." in text
+    assert "This run has no effects." in text
     assert text.endswith("Not listed: 2 known not to have happened, 1 denied, 1 asked for.\n")
 
 

@@ -197,7 +197,7 @@ def test_the_summary_tells_how_the_calls_came_out() -> None:
 def test_every_wait_has_a_page(reason: WaitReason) -> None:
     text = page(Life(RunState.WAITING, reason, detail="why"))
     assert text.startswith(f"# Run run-1 waiting: {reason}\n\n> why\n")
-    assert text.endswith(f"## Go on\n\n    cd {told(Life()).workspace} && jackline resume run-1 --home {HOME}\n")
+    assert text.endswith(f"## Continue\n\n    cd {told(Life()).workspace} && jackline resume run-1 --home {HOME}\n")
 
 
 def test_the_commands_hold_in_any_shell() -> None:
@@ -207,7 +207,7 @@ def test_the_commands_hold_in_any_shell() -> None:
     text = resume.page(found, [call(state=CallState.IN_DOUBT)], "/my home", database="JACKLINE_DATABASE")
     assert """\n    cd '/my work/it'"'"'s' && jackline resume run-1 --home '/my home'\n""" in text
     assert "\n    jackline answer run-1 call-1 skip     --home '/my home'  # it did not" in text
-    assert "- database: the one that `JACKLINE_DATABASE` named; set it before you go on\n" in text
+    assert "- database: the one that `JACKLINE_DATABASE` named; set it before you continue\n" in text
     assert "database" not in page(life)
 
 
@@ -253,10 +253,10 @@ def test_a_strict_run_asks_about_an_unknown_call_that_was_cut_off() -> None:
 
 def test_the_page_has_the_packet_that_the_agent_will_get() -> None:
     text = page(WAITING, packet="It goes on.\n\n# Already done:\n- mails → mail:bob\x1b[2J")
-    told = "## What the agent is told when it goes on\n\n    It goes on.\n\n    # Already done:\n    - mails → mail:bob"
+    told = "## The agent's prompt when it continues\n\n    It goes on.\n\n    # Already done:\n    - mails → mail:bob"
     assert told in text
     assert "\x1b" not in text
-    assert "What the agent is told" not in page(WAITING)
+    assert "prompt when it continues" not in page(WAITING)
 
 
 def test_nothing_in_a_page_is_read_as_markdown_or_by_the_terminal() -> None:

@@ -99,7 +99,7 @@ def test_an_execution_tells_the_prompt_of_its_turn() -> None:
 def test_a_turn_that_died_with_its_attempt_is_an_error_before_the_next_attempt() -> None:
     entries = told(LAUNCHED, END, ("run.claimed", {"token": 2}), turns=[turn(ended_at=None, exit_code=None)])
     assert kinds(entries) == ["execute", "error", "state"]
-    assert entries[1].error == "turn 1 was cut off"
+    assert entries[1].error == "turn 1 was interrupted"
 
 
 def test_done_is_no_signal_when_the_turn_failed_nevertheless() -> None:
@@ -143,7 +143,7 @@ def test_only_a_proof_that_found_something_out_is_a_signal(
 
 def test_a_proof_that_died_with_its_attempt_is_an_error() -> None:
     entries = told(CHECKED, ("run.claimed", {}), checks=[check(ended_at=None, exit_code=None)])
-    assert [entry.error for entry in entries] == ["", "the proof was cut off", ""]
+    assert [entry.error for entry in entries] == ["", "the proof was interrupted", ""]
 
 
 def test_each_proof_finds_its_own_row_also_when_the_events_of_the_first_were_archived() -> None:

@@ -1,1 +1,1 @@
-"""The command line: parses words, calls the app, prints; decides nothing itself."""
+"""The command line: parses arguments, calls the app, prints; it makes no decisions."""

@@ -1,4 +1,4 @@
-"""From the words of `jackline run` to a request: flags, files and stdin. It starts nothing."""
+"""Builds the request of `jackline run` from its arguments, files and stdin. It starts nothing."""
 
 from __future__ import annotations
 
@@ -27,45 +27,43 @@ SCRIPTED = "scripted"
 
 
 def request_of(args: Namespace, home: Home) -> Request:
-    """What is asked for: flags before the job file before the task before the settings."""
+    """Build the request: flags override the job file, which overrides the task, which overrides the settings."""
     home.refuse_problem()
     home.warnings += home.config.held
-    job = jobs.load(_said(args.job, "--job")) if args.job is not None else jobs.NO_JOB
-    typed = _typed(args, job)
-    asked = compose(typed, job, _task(args, job, typed, home), variables_of(args.var))
-    agent = asked.agent or home.config.text("agent")
-    script = _said(args.script, "--script") or (job.script if agent == SCRIPTED else "")
-    if not asked.prompt.strip() and not script:
-        raise UsageError(_nothing_to_do(args, job))
-    return asked._replace(agent=agent, options=_options(script, agent))
+    job = jobs.load(_require_text(args.job, "--job")) if args.job is not None else jobs.NO_JOB
+    typed = _build_typed_request(args, job)
+    request = compose(typed, job, _load_task(args, job, typed, home), variables_of(args.var))
+    agent = request.agent or home.config.text("agent")
+    script = _require_text(args.script, "--script") or (job.script if agent == SCRIPTED else "")
+    if not request.prompt.strip() and not script:
+        raise UsageError(_explain_missing_prompt(args, job))
+    return request._replace(agent=agent, options=_load_script(script, agent))
 
 
-def _typed(args: Namespace, job: Job) -> Request:
-    plays = args.script or (job.script and not job.agent)
+def _build_typed_request(args: Namespace, job: Job) -> Request:
+    """Build the part of the request that the command line gives."""
+    is_scripted = args.script or (job.script and not job.agent)
     return Request(
-        prompt=_prompt(args),
-        agent=args.agent or (SCRIPTED if plays else ""),
-        workspace=_said(args.workspace, "--workspace"),
-        run_id=_said(args.run_id, "--run-id"),
-        proof=_said(args.proof, "--proof"),
-        rules=policies.run_file(_said(args.policy, "--policy")) if args.policy is not None else (),
-        manner=Manner(_said(args.model, "--model"), _said(args.effort, "--effort"), tuple(args.arguments)),
+        prompt=_read_prompt(args),
+        agent=args.agent or (SCRIPTED if is_scripted else ""),
+        workspace=_require_text(args.workspace, "--workspace"),
+        run_id=_require_text(args.run_id, "--run-id"),
+        proof=_require_text(args.proof, "--proof"),
+        rules=policies.run_file(_require_text(args.policy, "--policy")) if args.policy is not None else (),
+        manner=Manner(
+            _require_text(args.model, "--model"), _require_text(args.effort, "--effort"), tuple(args.arguments)
+        ),
         fallback=listed(args.fallback or ""),
-        session=_said(args.session, "--session"),
+        session=_require_text(args.session, "--session"),
         ungated=args.ungated,
         mode=args.mode or "",
-        allow=_allowed(args.allow),
+        allow=tuple(name for names in args.allow for name in listed(_require_text(names, "--allow"))),
     )
 
 
-def _allowed(said: list[str]) -> tuple[str, ...]:
-    """Names of rules, with commas between or each with a flag of its own."""
-    return tuple(name for one in said for name in listed(_said(one, "--allow")))
-
-
-def _task(args: Namespace, job: Job, typed: Request, home: Home) -> Task | None:
-    """The task, as far as its project is trusted; what a person should know of it goes to the home's warnings."""
-    name = _said(args.task, "--task") or job.task
+def _load_task(args: Namespace, job: Job, typed: Request, home: Home) -> Task | None:
+    """Load the task, restricted if its project is not trusted; warnings about it go to the home."""
+    name = _require_text(args.task, "--task") or job.task
     if not name:
         return None
     from jackline.app import tasks
@@ -81,37 +79,37 @@ def _task(args: Namespace, job: Job, typed: Request, home: Home) -> Task | None:
     return task
 
 
-def _nothing_to_do(args: Namespace, job: Job) -> str:
+def _explain_missing_prompt(args: Namespace, job: Job) -> str:
     if args.prompt is not None:
-        return "the prompt is empty: say what the agent shall do"
+        return "the prompt is empty"
     if args.task or job.task:
-        return f"task '{args.task or job.task}' has no prompt: say what the agent shall do"
-    return "what shall the agent do? `jackline run PROMPT --agent NAME`, --task NAME, or - to read stdin"
+        return f"task '{args.task or job.task}' has no prompt: add one to the command line"
+    return "no prompt given: `jackline run PROMPT --agent NAME`, --task NAME, or - to read it from stdin"
 
 
-def _said(text: str | None, flag: str) -> str:
-    """A flag's text; an empty one is a variable that was not set, and would silently mean something else."""
+def _require_text(text: str | None, flag: str) -> str:
+    """Return a flag's value. An empty one is refused: it usually comes from an unset shell variable."""
     if text is not None and not text.strip():
         raise UsageError(f"{flag} is empty: give it a value, or leave it out")
     return text or ""
 
 
-def _prompt(args: Namespace) -> str:
+def _read_prompt(args: Namespace) -> str:
     if args.prompt != "-":
         return str(args.prompt or "")
     if sys.stdin is None:
-        raise UsageError("the prompt shall come from stdin, which is closed")
+        raise UsageError("the prompt cannot be read: stdin is closed")
     data = sys.stdin.buffer.read(LONGEST + 1)
     if len(data) > LONGEST:
         raise UsageError(f"the prompt on stdin is larger than {LONGEST} bytes")
     return decoded(data, "the prompt on stdin")
 
 
-def _options(script: str, agent: str) -> Mapping[str, str]:
-    """What is frozen into the run for its agent."""
+def _load_script(script: str, agent: str) -> Mapping[str, str]:
+    """Return the options that are frozen into the run for its agent: the checked script of the scripted one."""
     if not script:
         if agent == SCRIPTED:
-            raise UsageError("the scripted agent plays a script: name it with --script FILE")
+            raise UsageError("the scripted agent needs a script: name it with --script FILE")
         return {}
     if agent != SCRIPTED:
         raise UsageError(f"--script is for the scripted agent, not for '{agent}'")

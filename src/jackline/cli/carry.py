@@ -1,4 +1,7 @@
-"""Stay with a run until it ends or waits, and tell how it stands: what `run` and `resume` have in common."""
+"""Works on a run until it ends or waits, prints its progress, asks its questions, and prints the outcome.
+
+`run`, `resume`, `fork` and `answer --resume` share this.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +19,23 @@ if TYPE_CHECKING:
 
 
 def carry_on(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int:
-    """Work on the run; the exit code says how it stands then."""
-    while not interrupts.pressed:  # else nobody has claimed it yet, and nobody should
+    """Work on the run and return the exit code for the state it is left in."""
+    while not interrupts.pressed:  # a signal that came before the claim: leave the run to others
         with Progress(home, run, out):
             run = home.work(run, interrupts.on_start)
         while home.warnings:
             out.note(home.warnings.pop(0))
-        asks = dialogue.is_possible(run, out) and not interrupts.pressed
-        answered = dialogue.settle(home, run, out) if asks else None
+        can_ask = dialogue.is_possible(run, out) and not interrupts.pressed
+        answered = dialogue.settle(home, run, out) if can_ask else None
         if answered is None:
             break
         run = answered
-    return report.tell(home, run, out, _code(run, pressed=interrupts.pressed))
+    # Interrupted between two attempts, a run is queued or waits for its retry; it was stopped all the same.
+    between_attempts = run.life.state is RunState.QUEUED or run.life.reason is WaitReason.RETRY
+    code = EXIT_INTERRUPTED if interrupts.pressed and between_attempts else code_of(run)
+    return report.tell(home, run, out, code)
 
 
 def code_of(run: Run) -> int:
-    """The exit code of a command that leaves the run so."""
+    """Return the exit code of a command that leaves the run in its current state."""
     return exit_code(run.life.state, run.life.reason, run.life.failure)
-
-
-def _code(run: Run, *, pressed: bool) -> int:
-    """Interrupted between two attempts, a run is queued or waits for its retry; a person stopped it still."""
-    between = run.life.state is RunState.QUEUED or run.life.reason is WaitReason.RETRY
-    return EXIT_INTERRUPTED if pressed and between else code_of(run)

@@ -1,4 +1,4 @@
-"""Questions to a person at a terminal, for runs in interactive mode. Without a terminal nobody is asked."""
+"""Questions at a terminal, for runs in interactive mode. Without a terminal nothing is asked."""
 
 from __future__ import annotations
 
@@ -19,63 +19,61 @@ if TYPE_CHECKING:
     from jackline.domain.records import Call, Run
 
 INTERACTIVE = "interactive"
-_ASKED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
-_SHOWN = 400
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ASKABLE = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
+_MAX_INPUT_CHARS = 400
+_INTERRUPT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def is_possible(run: Run, out: Output) -> bool:
-    """Whether the run is one that asks, and somebody is there to answer."""
-    there = sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
-    return run.spec.mode == INTERACTIVE and there and not out.json
+    """Return whether the run is interactive and a terminal is there to answer at."""
+    has_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
+    return run.spec.mode == INTERACTIVE and has_terminal and not out.json
 
 
 def confirms(question: str, out: Output) -> bool:
-    """A yes, which is also the empty line; but not the end of the input."""
+    """Ask a yes-or-no question; an empty line means yes, the end of input means no."""
     return _ask(f"{question} [Y/n]", ("y", "yes", "n", "no"), out) in {"y", "yes", ""}
 
 
 def settle(home: Home, run: Run, out: Output) -> Run | None:
-    """Ask about every call that the run waits for; None if a question was left open or nothing was asked."""
-    if run.life.state is not RunState.WAITING or run.life.reason not in _ASKED:
+    """Ask about each call that the run waits for; return None if a question stays open or there is none."""
+    if run.life.state is not RunState.WAITING or run.life.reason not in _ASKABLE:
         return None
     for call, answers in report.awaiting(home, run):
-        said = _ask(_question(call, answers), answers, out)
-        if not said:
+        answer = _ask(_format_question(call, answers), answers, out)
+        if not answer:
             return None
-        _, run = home.answer(run, call, said)
+        _, run = home.answer(run, call, answer)
     return run if run.life.state is RunState.QUEUED else None
 
 
-def _question(call: Call, answers: tuple[str, ...]) -> str:
-    touched = f" → {make_printable(call.target)}" if call.target else ""
+def _format_question(call: Call, answers: tuple[str, ...]) -> str:
+    target = f" → {make_printable(call.target)}" if call.target else ""
     reason = f"\n  {make_printable(call.reason)}" if call.reason else ""
-    given = make_printable(call.input[:_SHOWN])
+    tool_input = make_printable(call.input[:_MAX_INPUT_CHARS])
     choices = ", ".join(answers)
-    return f"{make_printable(call.tool)}{touched}{reason}\n  {given}\n{choices}, or nothing to leave it open:"
+    return f"{make_printable(call.tool)}{target}{reason}\n  {tool_input}\n{choices}, or Enter to leave it open:"
 
 
-def _ask(question: str, known: tuple[str, ...], out: Output) -> str | None:
-    """One of the known answers; empty where the person gives none, None where nobody is there any more."""
+def _ask(question: str, choices: tuple[str, ...], out: Output) -> str | None:
+    """Return one of the choices, an empty text for an empty line, or None at the end of input or Ctrl-C."""
     with _interruptible():
         try:
-            return _answered(question, known, out)
-        except KeyboardInterrupt:  # it ends the question; the command says how the run stands
+            while True:
+                out.note(question)
+                line = _read_line()
+                answer = line.strip().lower()
+                if not line:
+                    return None
+                if answer in choices or not answer:
+                    return answer
+                out.note(f"'{make_printable(answer)}' is not a valid answer; use {', '.join(choices)}")
+        except KeyboardInterrupt:  # it ends the question; the command then prints the state of the run
             return None
 
 
-def _answered(question: str, known: tuple[str, ...], out: Output) -> str | None:
-    while True:
-        out.note(question)
-        line = _line()
-        said = line.strip().lower()
-        if not line or said in known or not said:
-            return said if line else None
-        out.note(f"'{make_printable(said)}' is no answer here: say {', '.join(known)}")
-
-
-def _line() -> str:
-    """What is typed, whatever its bytes; empty where nobody can type any more."""
+def _read_line() -> str:
+    """Read a line, whatever its bytes; empty at the end of input."""
     try:
         return sys.stdin.buffer.readline().decode("utf-8", "replace")
     except OSError:  # the terminal was closed
@@ -84,13 +82,13 @@ def _line() -> str:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """While a run is worked on, signals only ask it to park; a question has to end at once."""
-    before = [(one, signal.getsignal(one)) for one in _SIGNALS]
-    heeded = [(one, handler) for one, handler in before if handler is not signal.SIG_IGN]
-    for one, _ in heeded:
-        signal.signal(one, signal.default_int_handler)
+    """Let a signal end a question at once; elsewhere signals only ask the run to park."""
+    handlers = [(number, signal.getsignal(number)) for number in _INTERRUPT_SIGNALS]
+    replaced = [(number, handler) for number, handler in handlers if handler is not signal.SIG_IGN]
+    for number, _ in replaced:
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        for one, handler in heeded:
-            signal.signal(one, handler)
+        for number, handler in replaced:
+            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Events in words: one line for a person, and which of them are worth one. Pure."""
+"""Describes events in one line each, and picks the ones worth showing during a run. Pure."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ if TYPE_CHECKING:
     from jackline.domain.events import Event
 
 _TEXTS = {
-    "turn.started": "turn {turn} begins",
+    "turn.started": "turn {turn} started",
     "check.started": "proof: {command}",
     "stop.wanted": "stopping: {detail}",
     "cancel.requested": "cancel requested",
     "agent.message": "{text}",
-    "agent.thinking": "(thinks) {text}",
+    "agent.thinking": "(thinking) {text}",
     "agent.call.started": "calls {tool}",
-    "agent.call.finished": "{tool} ended with exit code {exit_code}",
+    "agent.call.finished": "{tool} exited with {exit_code}",
     "agent.usage": "used {tokens_input} + {tokens_output} tokens",
     "agent.error": "error: {text}",
     "agent.limit": "limit: {text}",
-    "agent.retry": "it tries again: {text}",
-    "agent.compacted": "its context was full: compacted from {tokens_before} to {tokens_after} tokens",
-    "agent.switched": "{from} cannot go on ({why}): {to} takes over",
-    "session.lost": "{agent} does not know its session any more: a fresh one begins with what is written down",
-    "gate.advisory": "{agent} does not ask before its calls: they are recorded, not held",
-    "mcp.missing": "{agent} gets no tools of jackline: {reason}",
+    "agent.retry": "retrying: {text}",
+    "agent.compacted": "compacted the full context from {tokens_before} to {tokens_after} tokens",
+    "agent.switched": "{from} cannot continue ({why}): switching to {to}",
+    "session.lost": "{agent} has lost its session: a new one starts from the records of the run",
+    "gate.advisory": "{agent} has no enforced gate: its calls are recorded, not held",
+    "mcp.missing": "{agent} gets no jackline tools: {reason}",
     "run.waiting": "waiting: {reason}",
-    "work.created": "{kind} is in the queue",
-    "work.claimed": "{owner} takes it, attempt {attempt}",
-    "work.released": "{owner} gives it back",
+    "work.created": "{kind} enqueued",
+    "work.claimed": "claimed by {owner}, attempt {attempt}",
+    "work.released": "released by {owner}",
     "work.resolved": "{status}",
     "work.buried": "given up after {attempts} attempts",
     "work.annotated": "notes: {notes}",
     "work.waiting": "asks: {question}",
     "work.answered": "answer: {answer}",
-    "case.started": "begins: {request}",
-    "case.switched": "is the active one",
+    "case.started": "started: {request}",
+    "case.switched": "is now the active case",
     "case.closed": "closed: {summary}",
-    "case.reopened": "open again",
-    "case.moved": "goes with its repository to {path}",
+    "case.reopened": "reopened",
+    "case.moved": "moved with its repository to {path}",
     "case.hypothesis.added": "{id} {text}",
     "case.hypothesis.resolved": "{id} is {status}: {text}",
     "case.evidence.added": "{id} {text}",
@@ -58,37 +58,35 @@ _NOTABLE = frozenset(
         "gate.advisory", "mcp.missing",
     }
 )  # fmt: skip
-_LONGEST = 300
-_RECORDS = "records"  # digests, which only `jackline verify` reads
+_MAX_CHARS = 300
+_DIGESTS = "records"  # digests, which only `jackline verify` reads
 
 
-class _Facts(dict[str, Any]):
-    """What an event does not say is left open, never an error: a later version may say other things."""
+class _EventData(dict[str, Any]):
+    """Shows `?` for a missing key: events of another version may have other keys."""
 
     def __missing__(self, name: str) -> str:
         return "?"
 
 
 def data_of(event: Event) -> Mapping[str, Any]:
-    """What an event says."""
+    """Return the data of an event."""
     found = json.loads(event.data)
     return found if isinstance(found, dict) else {}
 
 
 def is_notable(event: Event) -> bool:
-    """Whether it is worth a line while a run goes on."""
+    """Return whether an event is shown while a run works."""
     return event.kind in _NOTABLE
 
 
 def describe(event: Event) -> str:
-    """One line for a person."""
-    facts = _Facts(data_of(event))
+    """Describe an event in one line."""
+    data = _EventData(data_of(event))
     pattern = _TEXTS.get(event.kind)
-    text = pattern.format_map(facts) if pattern else _plain(event.kind, facts)
-    return make_printable(text)[:_LONGEST]
-
-
-def _plain(kind: str, facts: Mapping[str, Any]) -> str:
-    told = ((name, value) for name, value in facts.items() if name != _RECORDS)
-    said = " ".join(f"{name}={value}" for name, value in told if value not in (None, "", [], {}))
-    return f"{kind} {said}".rstrip()
+    if pattern:
+        text = pattern.format_map(data)
+    else:
+        named = ((name, value) for name, value in data.items() if name != _DIGESTS and value not in (None, "", [], {}))
+        text = " ".join((event.kind, *(f"{name}={value}" for name, value in named)))
+    return make_printable(text)[:_MAX_CHARS]

@@ -1,4 +1,4 @@
-"""A payload as it is typed: the words themselves, `-` for standard input, `@FILE` for a file. It parses nothing."""
+"""Reads the payload argument of `work` and `events`: JSON text, `-` for stdin, or `@FILE`. It parses nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jackline.errors import UsageError
 
 
 def payload(text: str) -> str:
-    """The words themselves, or what they point to."""
+    """Return the text itself, or the contents of stdin or of the file that it names."""
     if text != "-" and not text.startswith("@"):
         return text
     from jackline.app import texts
@@ -16,7 +16,7 @@ def payload(text: str) -> str:
     import sys
 
     if sys.stdin is None:
-        raise UsageError("the payload shall come from stdin, which is closed")
+        raise UsageError("the payload cannot be read: stdin is closed")
     data = sys.stdin.buffer.read(texts.LONGEST + 1)
     if len(data) > texts.LONGEST:
         raise UsageError(f"the payload on stdin is larger than {texts.LONGEST} bytes")

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP while a run is worked on: it is asked once to park, however often they come."""
+"""Handles Ctrl-C, SIGTERM and SIGHUP during a run: the run is asked once to park, however often they arrive."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PARKING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """While entered, a signal is remembered and handed to what is worked on, even if that starts later."""
+    """Remembers a signal while entered and passes it to the current work, even to work that starts later."""
 
     def __init__(self) -> None:
         self.pressed = False
         self._interrupt: Callable[[], None] | None = None
-        self._before: list[tuple[signal.Signals, Any]] = []
+        self._previous: list[tuple[signal.Signals, Any]] = []
 
     def __enter__(self) -> Self:
-        for number in _SIGNALS:
-            before = signal.getsignal(number)
-            if before is not signal.SIG_IGN:  # nohup, or a shell that started us in the background, meant it
-                signal.signal(number, self._handle)
-                self._before.append((number, before))
+        for number in _PARKING_SIGNALS:
+            handler = signal.getsignal(number)
+            if handler is not signal.SIG_IGN:  # nohup and background jobs ignore signals on purpose
+                signal.signal(number, self._handle_signal)
+                self._previous.append((number, handler))
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, before in self._before:
-            signal.signal(number, before)
+        for number, handler in self._previous:
+            signal.signal(number, handler)
 
     def on_start(self, interrupt: Callable[[], None]) -> None:
-        """Remember how to interrupt what begins now; do it at once if a signal came before."""
+        """Set how to interrupt the work that starts now, and do it at once if a signal arrived before."""
         self._interrupt = interrupt
         if self.pressed:
             interrupt()
 
-    def _handle(self, _number: int, _frame: object) -> None:
+    def _handle_signal(self, _number: int, _frame: object) -> None:
         if self.pressed:
-            return  # the agent has a few seconds to end; pressing again does not help and does no harm
+            return  # the agent already has its grace time; a second signal changes nothing
         self.pressed = True
         if self._interrupt is not None:
             self._interrupt()
@@ -48,10 +48,10 @@ class Interrupts:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Whoever ends a demo or a drill, by whatever means there is to be heard: it cleans up first."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that the demo and the drill clean up."""
+    previous = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The entry: imports the command that was typed and no other; every end becomes a line and an exit code."""
+"""The entry point: imports only the command that was typed; every outcome becomes one line and an exit code."""
 
 from __future__ import annotations
 
@@ -21,72 +21,91 @@ if TYPE_CHECKING:
     from jackline.cli.parser import Parser
 
     class Command(Protocol):
-        """What a command's module offers."""
+        """The interface of a command's module."""
 
         def configure(self, parser: Parser) -> None:
-            """Name the words that it takes."""
+            """Add the command's arguments."""
 
         def execute(self, args: Namespace, home: Home, out: Output) -> int:
-            """Do it; the exit code."""
+            """Run the command and return the exit code."""
 
 
 EXIT_UNEXPECTED = 1
 EXIT_INTERRUPTED = 130
-EVERYWHERE = ("--home", "--json", "--no-color")
-_SAY_IT_THEMSELVES = ("run", "resume", "doctor")
+GLOBAL_FLAGS = ("--home", "--json", "--no-color")
+_REPORT_CONFIG_THEMSELVES = ("run", "resume", "doctor")
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("jackline.cli.commands.run", "start a run and stay with it until it ends or waits"),
-    "resume": ("jackline.cli.commands.resume", "carry a run on that waits, failed, or lost its supervisor"),
-    "fork": ("jackline.cli.commands.fork", "start a run that goes on from a step of another one"),
-    "cancel": ("jackline.cli.commands.cancel", "end a run"),
-    "answer": ("jackline.cli.commands.answer", "say what became of a call in doubt, or agree to one"),
-    "list": ("jackline.cli.commands.list", "show runs, newest first"),
-    "show": ("jackline.cli.commands.show", "show everything that is known of a run"),
-    "logs": ("jackline.cli.commands.logs", "print what an agent printed"),
-    "receipts": ("jackline.cli.commands.receipts", "show every effect of a run, and what shows that it happened"),
-    "verify": ("jackline.cli.commands.verify", "look whether what is written of a run was altered since"),
-    "export": ("jackline.cli.commands.export", "write the files of a run again"),
-    "work": ("jackline.cli.commands.work", "the agent's own queue: put items in, claim them, end them"),
-    "events": ("jackline.cli.commands.events", "append to the journal, and follow everything that happened"),
-    "case": ("jackline.cli.commands.case", "keep the notebook of an investigation"),
-    "dashboard": ("jackline.cli.commands.dashboard", "write dashboard.md again: what runs, waits, failed, was spent"),
-    "retro": ("jackline.cli.commands.retro", "look back at a week, and propose what to do about it"),
-    "mcp": ("jackline.cli.commands.mcp", "offer an agent its own state as an MCP server"),
-    "policy": ("jackline.cli.commands.policy", "show, check and explain the rules of the gate, and what they missed"),
-    "tasks": ("jackline.cli.commands.tasks", "list, show and begin the templates of runs"),
-    "agents": ("jackline.cli.commands.agents", "list the agents: which can be used, and what each can do"),
-    "init": ("jackline.cli.commands.init", "prepare a project"),
-    "scaffold": ("jackline.cli.commands.scaffold", "lay down an agent's instance: a home with persona files"),
-    "import": ("jackline.cli.commands.import_", "take over what older tools left: agent-state, agentpair and others"),
-    "trust": ("jackline.cli.commands.trust", "let this project's files choose programs, until they change"),
-    "config": ("jackline.cli.commands.config", "show each setting and where it came from"),
-    "doctor": ("jackline.cli.commands.doctor", "look whether all is here that jackline needs"),
-    "db": ("jackline.cli.commands.db", "look after the database"),
-    "completion": ("jackline.cli.commands.completion", "print what makes a shell complete jackline's words"),
-    "uninstall": ("jackline.cli.commands.uninstall", "show what jackline keeps on this machine, or remove it"),
-    "demo": ("jackline.cli.demo", "see an agent killed in the middle of an effect, and resumed"),
-    "drill": ("jackline.cli.commands.drill", "kill agents and supervisors in every known way, and see what holds"),
+COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Run agents": {
+        "run": ("jackline.cli.commands.run", "start an agent and follow it until the run ends or waits"),
+        "resume": ("jackline.cli.commands.resume", "continue a run that is waiting, failed, or lost its supervisor"),
+        "answer": ("jackline.cli.commands.answer", "approve or deny a call, or settle one that is in doubt"),
+        "cancel": ("jackline.cli.commands.cancel", "cancel a run"),
+        "fork": ("jackline.cli.commands.fork", "start a new run from a checkpoint of another one"),
+        "tasks": ("jackline.cli.commands.tasks", "list, show and create run templates"),
+    },
+    "Inspect runs": {
+        "list": ("jackline.cli.commands.list", "list runs, newest first"),
+        "show": ("jackline.cli.commands.show", "show a run in detail"),
+        "logs": ("jackline.cli.commands.logs", "print the output of a run's agent, or the run's events"),
+        "receipts": ("jackline.cli.commands.receipts", "list the effects of a run, with the evidence for each"),
+        "verify": ("jackline.cli.commands.verify", "check that a run's records have not been tampered with"),
+        "export": ("jackline.cli.commands.export", "write the files of a run's folder again"),
+        "dashboard": ("jackline.cli.commands.dashboard", "write dashboard.md again: active runs, failures, spending"),
+        "retro": ("jackline.cli.commands.retro", "report on a week of runs and propose improvements"),
+    },
+    "Use from inside an agent": {
+        "work": ("jackline.cli.commands.work", "enqueue, claim and resolve items of a durable work queue"),
+        "events": ("jackline.cli.commands.events", "append to the journal, and read or follow it"),
+        "case": ("jackline.cli.commands.case", "keep the notebook of an investigation"),
+        "mcp": ("jackline.cli.commands.mcp", "serve work, events and cases as an MCP server"),
+    },
+    "Set up": {
+        "init": ("jackline.cli.commands.init", "set up a project"),
+        "doctor": ("jackline.cli.commands.doctor", "check the installation"),
+        "agents": ("jackline.cli.commands.agents", "list the agents: which are installed, and what each can do"),
+        "policy": ("jackline.cli.commands.policy", "show, check, explain and audit the rules of the gate"),
+        "config": ("jackline.cli.commands.config", "show each setting and where it comes from"),
+        "trust": ("jackline.cli.commands.trust", "let this project's files choose programs, until they change"),
+        "scaffold": ("jackline.cli.commands.scaffold", "create a home with persona files for a long-lived agent"),
+        "import": (
+            "jackline.cli.commands.import_",
+            "import the data of older tools, such as agent-state and agentpair",
+        ),
+        "completion": ("jackline.cli.commands.completion", "print a completion script for bash, zsh or fish"),
+    },
+    "Maintain": {
+        "db": ("jackline.cli.commands.db", "migrate, check, back up and archive the database"),
+        "uninstall": ("jackline.cli.commands.uninstall", "list the files of jackline on this machine, or remove them"),
+    },
+    "Try it out": {
+        "demo": ("jackline.cli.demo", "watch an agent being killed in the middle of an effect, and resumed"),
+        "drill": ("jackline.cli.commands.drill", "kill agents and supervisors in every known way, and check recovery"),
+    },
 }
+COMMANDS = {name: command for group in COMMAND_GROUPS.values() for name, command in group.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is the return value."""
+    """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     out = standard(json="--json" in words, colour="--no-color" not in words)
     home: Home | None = None
     try:
-        _refuse_strange_places()
-        name, rest = _choose(words)
+        _check_environment()
+        name, rest = _split_command(words)
         if name not in COMMANDS:
-            return _without_command(name, rest, out)
-        args = _parse(name, rest, out)
+            return _execute_without_command(name, rest, out)
+        args = _parse_args(name, rest, out)
         if args is None:
             return 0
-        home = _open(args, project=getattr(_module(name), "NEEDS_PROJECT", True))
+        command = _load_command(name)
+        home = _open_home(args, project=getattr(command, "NEEDS_PROJECT", True))
         with home:
-            _note_problem(home, name, out)
-            code = _module(name).execute(args, home, out)
+            # A project file that cannot be used stops only the commands that start work.
+            if home.config.problem and name not in _REPORT_CONFIG_THEMSELVES:
+                out.note(f"jackline: {home.config.problem}; this file is ignored")
+            code = command.execute(args, home, out)
             for warning in home.warnings:
                 out.note(f"jackline: {make_printable(warning)}")
             return code
@@ -95,76 +114,65 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return out.fail("interrupted", EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001
-        # The one broad except: whatever is wrong with jackline itself, a person gets one line that says where
-        # to look, and the traceback goes where it can be found again.
-        return out.fail(_unexpected(error, home), EXIT_UNEXPECTED)
+        # The only broad except: for a bug in jackline the user gets one line that names the log with the traceback.
+        return out.fail(_log_unexpected(error, home), EXIT_UNEXPECTED)
 
 
-def _refuse_strange_places() -> None:
+def _check_environment() -> None:
     if os.name == "nt":
         raise UsageError("jackline runs on Linux and macOS, not on Windows: use it inside WSL")
     point = faults.unknown()
     if point is not None:
-        raise UsageError(f"JACKLINE_CRASH_AT: there is no crash point '{point}': see docs/crash-points.md")
+        raise UsageError(f"JACKLINE_CRASH_AT: unknown crash point '{point}'; see docs/crash-points.md")
 
 
-def _choose(words: list[str]) -> tuple[str, list[str]]:
-    """The command's name and all other words; flags for every command may stand before the name."""
+def _split_command(words: list[str]) -> tuple[str, list[str]]:
+    """Return the command's name and all other words; global flags may come before the name."""
     index = 0
     while index < len(words) and words[index].startswith("-"):
         index += 2 if words[index] == "--home" else 1
     return (words[index], words[:index] + words[index + 1 :]) if index < len(words) else ("", words)
 
 
-def _without_command(name: str, rest: list[str], out: Output) -> int:
+def _execute_without_command(name: str, rest: list[str], out: Output) -> int:
     if "--version" in rest and not name:
         out.line(f"jackline {__version__}")
         return 0
     if not name and {"-h", "--help"} & set(rest):
-        out.line(_help())
+        out.line(_format_help())
         return 0
     if name:
-        raise UsageError(_unknown(name))
-    if rest and rest[0] not in EVERYWHERE:
-        near = _nearest(rest[0], (*EVERYWHERE, "--help", "--version"))
-        raise UsageError(f"unknown flag {rest[0]}:{near} `jackline --help` lists the commands")
-    raise UsageError("which command? `jackline --help` lists them")
+        from jackline.app.texts import named
+
+        raise UsageError(f"unknown command '{named(name)}';{_suggest(name, COMMANDS)} see `jackline --help`")
+    if rest and rest[0] not in GLOBAL_FLAGS:
+        near = _suggest(rest[0], (*GLOBAL_FLAGS, "--help", "--version"))
+        raise UsageError(f"unknown flag {rest[0]};{near} see `jackline --help`")
+    raise UsageError("no command given; `jackline --help` lists the commands")
 
 
-def _unknown(name: str) -> str:
-    from jackline.app.texts import named
-
-    return f"unknown command '{named(name)}':{_nearest(name, COMMANDS)} `jackline --help` lists them"
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _suggest(name: str, known: Iterable[str]) -> str:
     from jackline.app.keys import nearest
 
     return nearest(name, known)
 
 
-def _help() -> str:
+def _format_help() -> str:
     width = max(map(len, COMMANDS))
-    lines = (f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
-    return "\n".join(
-        (
-            "usage: jackline COMMAND ...",
-            "",
-            "Runs coding agents so that nothing they did is lost and nothing they did happens twice.",
-            "",
-            *lines,
-            "",
-            "everywhere: --home DIR, --json, --no-color; `jackline COMMAND --help` says the rest",
-        )
-    )
+    lines = ["usage: jackline COMMAND ...", ""]
+    lines.append("Runs coding agents durably: no work is lost in a crash, and no effect happens twice.")
+    for title, commands in COMMAND_GROUPS.items():
+        lines += ["", f"{title}:", *(f"  {name:<{width}}  {summary}" for name, (_, summary) in commands.items())]
+    lines += ["", "Global options: --home DIR, --json, --no-color", "See `jackline COMMAND --help` for one command."]
+    return "\n".join(lines)
 
 
-def _parse(name: str, rest: list[str], out: Output) -> Namespace | None:
-    """The parsed words; None if only help was wanted, which has been shown."""
+def _parse_args(name: str, rest: list[str], out: Output) -> Namespace | None:
+    """Return the parsed arguments, or None if help was printed instead."""
     from jackline.cli.parser import Parser, Shown
 
     parser = Parser(prog=f"jackline {name}", description=COMMANDS[name][1], out=out)
-    _module(name).configure(parser)
+    _load_command(name).configure(parser)
     try:
         args = parser.read(rest)
     except Shown:
@@ -173,14 +181,14 @@ def _parse(name: str, rest: list[str], out: Output) -> Namespace | None:
     return args
 
 
-def _module(name: str) -> Command:
+def _load_command(name: str) -> Command:
     from importlib import import_module
 
     return cast("Command", import_module(COMMANDS[name][0]))
 
 
-def _open(args: Namespace, *, project: bool) -> Home:
-    """The home with the settings that flags name; a flag's destination is the setting's name."""
+def _open_home(args: Namespace, *, project: bool) -> Home:
+    """Open the home, with the settings given by flags: the `dest` of such a flag is the name of the setting."""
     from jackline.app import config
     from jackline.app.home import Home
     from jackline.app.keys import KEYS
@@ -188,25 +196,19 @@ def _open(args: Namespace, *, project: bool) -> Home:
     try:
         folder = os.getcwd()
     except OSError as error:
-        raise UsageError(f"the current folder cannot be used ({error.strerror}): change to another one") from None
+        raise UsageError(f"the current directory cannot be used ({error.strerror}): change to another one") from None
     flags = {key.name: getattr(args, key.name, None) for key in KEYS}
     return Home(config.load(os.environ, folder, flags, project=project))
 
 
-def _note_problem(home: Home, name: str, out: Output) -> None:
-    """A project's file that cannot be used takes no command away but those that start work."""
-    if home.config.problem and name not in _SAY_IT_THEMSELVES:
-        out.note(f"jackline: {home.config.problem}; going on without this file")
-
-
-def _unexpected(error: Exception, home: Home | None) -> str:
-    what = f"unexpected {type(error).__name__}: {error}"
+def _log_unexpected(error: Exception, home: Home | None) -> str:
+    message = f"unexpected {type(error).__name__}: {error}"
     if home is None:
-        return what
+        return message
     from jackline.app import diagnostics
 
     try:
         os.makedirs(home.path, mode=0o700, exist_ok=True)
-        return f"{what}; see {diagnostics.note_unexpected(home.path, error)}"
+        return f"{message}; see {diagnostics.note_unexpected(home.path, error)}"
     except OSError as second:
-        return f"{what} (and the log cannot be written: {second.strerror})"
+        return f"{message} (and the log cannot be written: {second.strerror})"

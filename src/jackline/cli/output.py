@@ -1,6 +1,6 @@
-"""What is printed, and how: tables on a terminal, plain lines in a pipe, JSON on demand. It knows no run.
+"""Prints tables on a terminal, plain lines in a pipe, and JSON with --json. It knows nothing about runs.
 
-A reader that goes away (`| head -1`, a closed terminal) never disturbs the work: nothing is printed then.
+A reader that goes away (`| head -1`, a closed terminal) never disturbs the work: printing stops silently.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ STATE_STYLES = {
     "ok": "green", "warn": "yellow", "fail": "red",
     "ready": "green", "resting": "yellow", "unusable": "red", "missing": "dim",
 }  # fmt: skip
-_WIDTH = 100
-_LEAST_FLEXIBLE = 10
-_GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF})
+_DEFAULT_WIDTH = 100
+_MIN_FLEXIBLE_WIDTH = 10
+_CLOSED_ERRORS = frozenset({errno.EPIPE, errno.EIO, errno.EBADF})
 
 
 class Column(NamedTuple):
-    """A column of a table; the flexible one is cut where the terminal ends."""
+    """A column of a table; the flexible one is shortened to fit the terminal."""
 
     title: str
     right: bool = False
@@ -42,12 +42,12 @@ class Column(NamedTuple):
 
 
 def columns(titles: str) -> tuple[Column, ...]:
-    """Columns from their titles; `>` marks a number, `~` the flexible one, `*` a state."""
+    """Parse columns from titles: `>` marks a right-aligned one, `~` the flexible one, `*` one with states."""
     return tuple(Column(title.rstrip(">~*"), ">" in title, "~" in title, "*" in title) for title in titles.split())
 
 
 class Printer:
-    """One of the two streams; it falls silent when nobody reads it any more."""
+    """Writes to stdout or stderr, and stops silently when the reader has gone."""
 
     def __init__(self, stream: IO[str] | None) -> None:
         self._stream = stream
@@ -55,41 +55,41 @@ class Printer:
         self.terminal = stream is not None and stream.isatty()
 
     def write(self, text: str) -> None:
-        """Print, at once."""
+        """Write text and flush."""
         if self._stream is not None and not self.gone:
-            self._attempt(self._stream, lambda stream: stream.write(text))
+            self._write_safely(self._stream, lambda stream: stream.write(text))
 
     def write_bytes(self, data: bytes) -> None:
-        """Print bytes as they are."""
+        """Write bytes unchanged."""
         if self._stream is not None and not self.gone:
-            self._attempt(self._stream, lambda stream: _write_all(stream.fileno(), data))
+            self._write_safely(self._stream, lambda stream: _write_all(stream.fileno(), data))
 
-    def _attempt(self, stream: IO[str], write: Callable[[IO[str]], object]) -> None:
+    def _write_safely(self, stream: IO[str], write: Callable[[IO[str]], object]) -> None:
         try:
             write(stream)
             stream.flush()
         except OSError as error:
             self.gone = True
-            # Python flushes once more when it ends, and would complain then.
+            # Python flushes again at exit, and would print an error.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
-            if error.errno not in _GONE:
+            if error.errno not in _CLOSED_ERRORS:
                 raise JacklineError(f"the output cannot be written: {error.strerror}") from None
 
 
 class Output:
-    """Standard output and standard error of one command."""
+    """The standard output and standard error of one command."""
 
     def __init__(self, out: Printer, errors: Printer, *, json: bool, colour: bool) -> None:
         self.out, self.errors = out, errors
         self.json = json
         self._colour = colour
         self._home: str | None = None
-        self.typed: tuple[str, ...] = ()  # the words of this very command
+        self.typed: tuple[str, ...] = ()  # the words of the current command
 
     def follow(self, args: Namespace, typed: Sequence[str]) -> None:
-        """Do as the flags say."""
+        """Apply the global flags."""
         self.json = args.json
         self._colour = self._colour and not args.no_color
         self._home = args.home
@@ -98,59 +98,61 @@ class Output:
     # printing
 
     def line(self, text: str = "") -> None:
-        """One line, or several."""
+        """Print text and a newline."""
         self.out.write(text + "\n")
 
     def note(self, text: str) -> None:
-        """A line for people only, beside the output."""
+        """Print a line for people to stderr; nothing with --json."""
         if not self.json:
             self.errors.write(text + "\n")
 
     def json_line(self, value: object) -> None:
-        """One JSON value on one line."""
+        """Print one JSON value on one line."""
         self.out.write(json_module.dumps(value, ensure_ascii=False) + "\n")
 
     def json_lines(self, values: Iterable[object]) -> None:
-        """Newline-delimited JSON."""
+        """Print newline-delimited JSON."""
         self.out.write("".join(json_module.dumps(value, ensure_ascii=False) + "\n" for value in values))
 
     def fail(self, message: str, code: int) -> int:
-        """One line that says what went wrong; for programs the same as JSON."""
+        """Print an error as one line, with --json also as an object, and return the exit code."""
         message = make_printable(message)
         if self.json:
             self.json_line({"error": message, "exit_code": code})
         self.errors.write(f"jackline: {message}\n")
         return code
 
-    # shaping
+    # formatting
 
     def paint(self, text: str, style: str | None) -> str:
-        """Coloured on a terminal, else as it is."""
+        """Add color on a terminal."""
         if not (style and self._colour and self.out.terminal):
             return text
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
 
     def state(self, text: str) -> str:
-        """A state in its colour."""
+        """Add the color of a state."""
         return self.paint(text, STATE_STYLES.get(text.partition(":")[0].strip()))
 
     def command(self, *words: str) -> str:
-        """A jackline command exactly as it has to be typed here."""
+        """Return a jackline command that can be pasted into a shell, with --home if it was given."""
         from shlex import join
 
         return join(("jackline", *words, *(("--home", self._home) if self._home else ())))
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-        """Aligned, with titles, on a terminal; in a pipe one row a line with tabs between, nothing cut."""
+        """Print a table: aligned and with titles on a terminal, else complete and separated by tabs."""
         cells = [[make_printable(cell) for cell in row] for row in rows]
         if not self.out.terminal:
             self.out.write("".join("\t".join(row) + "\n" for row in cells))
             return
-        widths = _fitted(columns, cells, self.width())
-        titles = self._row(columns, widths, [column.title for column in columns], title=True)
-        self.line("\n".join((titles, *(self._row(columns, widths, row) for row in cells))))
+        widths = _fit_widths(columns, cells, self.width())
+        titles = self._format_row(columns, widths, [column.title for column in columns], title=True)
+        self.line("\n".join((titles, *(self._format_row(columns, widths, row) for row in cells))))
 
-    def _row(self, columns: Sequence[Column], widths: Sequence[int], row: Sequence[str], *, title: bool = False) -> str:
+    def _format_row(
+        self, columns: Sequence[Column], widths: Sequence[int], row: Sequence[str], *, title: bool = False
+    ) -> str:
         shown = []
         for column, room, cell in zip(columns, widths, row, strict=True):
             text = shorten_text(cell, room)
@@ -161,14 +163,14 @@ class Output:
         return self.paint(line, "bold") if title else line
 
     def width(self, stream: int = 1) -> int:
-        """How many columns the terminal has."""
-        given = os.environ.get("COLUMNS", "")
-        if given.isdigit() and int(given):
-            return int(given)
+        """Return the width of the terminal in columns."""
+        columns = os.environ.get("COLUMNS", "")
+        if columns.isdigit() and int(columns):
+            return int(columns)
         try:
-            return os.get_terminal_size(stream).columns or _WIDTH
+            return os.get_terminal_size(stream).columns or _DEFAULT_WIDTH
         except OSError:
-            return _WIDTH
+            return _DEFAULT_WIDTH
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -178,7 +180,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def standard(*, json: bool, colour: bool) -> Output:
-    """The streams of this process; text that their encoding cannot say is escaped, never an error."""
+    """Open the streams of this process; characters that their encoding lacks are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -186,7 +188,7 @@ def standard(*, json: bool, colour: bool) -> Output:
     return Output(Printer(sys.stdout), Printer(sys.stderr), json=json, colour=colour and not plain)
 
 
-def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+def _fit_widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[int]:
     widths = [
         max(measure_width(text) for text in (column.title, *(row[index] for row in rows)))
         for index, column in enumerate(columns)
@@ -194,5 +196,5 @@ def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int)
     for index, column in enumerate(columns):
         if column.flexible:
             rest = sum(widths) - widths[index] + 2 * (len(columns) - 1)
-            widths[index] = min(widths[index], max(_LEAST_FLEXIBLE, room - rest))
+            widths[index] = min(widths[index], max(_MIN_FLEXIBLE_WIDTH, room - rest))
     return widths

@@ -1,6 +1,6 @@
-"""What is seen while a run goes on: one live line on a terminal, plain lines in a pipe, nothing with --json.
+"""Shows the progress of a run: a live line on a terminal, plain lines in a pipe, nothing with --json.
 
-It only reads, over a connection of its own; whatever goes wrong here never disturbs the run.
+It only reads, over its own connection; an error here never disturbs the run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ERASE = "\r\x1b[2K"
 
 
 class Picture(NamedTuple):
-    """What the live line shows, folded from the run's events."""
+    """The contents of the live line, computed from the run's events."""
 
     seq: int
     tokens: int
@@ -42,33 +42,33 @@ class Picture(NamedTuple):
     last: str = ""
 
     def after(self, event: Event) -> Picture:
-        """The picture with one event more."""
-        seen = self._replace(seq=event.seq, phase=_PHASES.get(event.kind, self.phase))
+        """Return the state after one more event."""
+        state = self._replace(seq=event.seq, phase=_PHASES.get(event.kind, self.phase))
         if event.kind == "agent.usage":
             data = data_of(event)
             tokens = int(data.get("tokens_input", 0)) + int(data.get("tokens_output", 0))
             cost = int(data.get("usd_micros", 0))
-            return seen._replace(tokens=self.tokens + tokens, usd_micros=self.usd_micros + cost)
-        return seen._replace(last=describe(event)) if is_notable(event) else seen
+            return state._replace(tokens=self.tokens + tokens, usd_micros=self.usd_micros + cost)
+        return state._replace(last=describe(event)) if is_notable(event) else state
 
     def line(self, elapsed_ms: int) -> str:
-        """One line: phase, elapsed, tokens, cost, last event."""
+        """Return the line: phase, elapsed time, tokens, cost, last event."""
         parts = [self.phase, format_elapsed(elapsed_ms)]
         parts += [f"{format_count(self.tokens)} tokens"]
-        parts += [format_usd(self.usd_micros)] if self.usd_micros else []  # many agents tell none
+        parts += [format_usd(self.usd_micros)] if self.usd_micros else []  # many agents report none
         return " · ".join((*parts, self.last) if self.last else parts)
 
 
 class Progress:
-    """A thread that follows one run while the block lasts."""
+    """Follows a run in a thread while the `with` block lasts."""
 
     def __init__(self, home: Home, run: Run, out: Output) -> None:
         self._home, self._run, self._out = home, run, out
         spent = run.life.spent
-        self._picture = Picture(run.event_seq, spent.tokens, spent.usd_micros)
-        self._over = threading.Event()
-        self._began = time.monotonic()
-        self._thread = threading.Thread(target=self._follow, name="progress", daemon=True)
+        self._state = Picture(run.event_seq, spent.tokens, spent.usd_micros)
+        self._ended = threading.Event()
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._follow_run, name="progress", daemon=True)
 
     def __enter__(self) -> Self:
         if not self._out.json:
@@ -76,32 +76,32 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
 
-    def _follow(self) -> None:
+    def _follow_run(self) -> None:
         try:
             with self._home.again() as home:
                 store = home.store()
-                while not self._over.wait(_REFRESH_SECONDS):
-                    self._look(store)
-                self._look(store)
+                while not self._ended.wait(_REFRESH_SECONDS):
+                    self._show_news(store)
+                self._show_news(store)
         except JacklineError:
-            pass  # the run itself meets the same trouble and tells it
+            pass  # the run meets the same error and reports it
         finally:
-            self._live("")
+            self._draw_line("")
 
-    def _look(self, store: Store) -> None:
-        while events := store.events(self._run.id, self._picture.seq, _PAGE):
+    def _show_news(self, store: Store) -> None:
+        while events := store.events(self._run.id, self._state.seq, _PAGE):
             for event in events:
-                self._picture = self._picture.after(event)
+                self._state = self._state.after(event)
                 if is_notable(event) and not self._out.errors.terminal:
                     self._out.note(describe(event))
-        elapsed = round((time.monotonic() - self._began) * 1000)
-        self._live(self._picture.line(elapsed))
+        elapsed = round((time.monotonic() - self._started) * 1000)
+        self._draw_line(self._state.line(elapsed))
 
-    def _live(self, text: str) -> None:
+    def _draw_line(self, text: str) -> None:
         if self._out.errors.terminal:
             room = self._out.width(2) - 1
             self._out.errors.write(_ERASE + shorten_text(text, room))

@@ -1,4 +1,4 @@
-"""Runs and their records as JSON values: the same names in `run`, `list` and `show`. It prints nothing."""
+"""Converts runs and their records to JSON values, with the same keys in `run`, `list` and `show`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
     from jackline.store.contract import RunRow
 
-_GOING = frozenset({RunState.QUEUED, RunState.RUNNING})
+_ACTIVE = frozenset({RunState.QUEUED, RunState.RUNNING})
 
 
 def run_record(home: Home, run: Run) -> dict[str, Any]:
-    """A run as `run` and `show` tell it: its line of the list, and the detail."""
+    """Convert a run for `run` and `show`: the keys of `list`, the exact cost, and the detail."""
     store = home.store()
     row = store.matching_runs(run.id, None)[0]
     cost = run_cost(run, store.turns(run.id))
@@ -30,9 +30,9 @@ def run_record(home: Home, run: Run) -> dict[str, Any]:
 
 
 def row_record(home: Home, row: RunRow) -> dict[str, Any]:
-    """A line of the list; the exit code is that of a command that leaves the run so, none while it goes.
+    """Convert a row of `list`. The exit code is null while the run is queued or running.
 
-    A list is cheap and does not know who would have told a cost: of a run without one it says none.
+    A cost of zero becomes null: a row does not say whether the agent reports costs.
     """
     return {
         "id": row.id,
@@ -61,18 +61,18 @@ def row_record(home: Home, row: RunRow) -> dict[str, Any]:
 
 
 def row_exit_code(row: RunRow) -> int | None:
-    """None while the run is queued or running."""
+    """Return the exit code for the state of a run, or None while it is queued or running."""
     state = RunState(row.state)
-    if state in _GOING:
+    if state in _ACTIVE:
         return None
     reason = WaitReason(row.reason) if row.reason else None
     return exit_code(state, reason, Failure(row.failure) if row.failure else None)
 
 
 def values(record: object) -> Any:  # noqa: ANN401 - any JSON value
-    """A record as JSON values, with times that programs can read."""
+    """Convert a record to JSON values; times become RFC 3339 text."""
     if isinstance(record, tuple) and hasattr(record, "_fields"):
-        return {name: _timed(name, value) for name, value in stored_dict(record).items()}
+        return {name: _convert_field(name, value) for name, value in stored_dict(record).items()}
     if isinstance(record, list | tuple):
         return [values(one) for one in record]
     if isinstance(record, dict):
@@ -80,6 +80,7 @@ def values(record: object) -> Any:  # noqa: ANN401 - any JSON value
     return record
 
 
-def _timed(name: str, value: object) -> object:
-    is_time = (name == "at" or name.endswith("_at")) and isinstance(value, int)
-    return format_iso(value) if is_time and isinstance(value, int) else values(value)
+def _convert_field(name: str, value: object) -> object:
+    if isinstance(value, int) and (name == "at" or name.endswith("_at")):
+        return format_iso(value)
+    return values(value)

@@ -1,4 +1,4 @@
-"""How a run stands, and what can be done next, in the exact words to type. It changes nothing."""
+"""The state of a run in words, and the exact commands for the next steps. It changes nothing."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 DOUBT_ANSWERS = ("happened", "did-not", "retry", "skip")
 ASK_ANSWERS = ("allow", "deny")
 CUT_OFF_ANSWERS = ("skip",)
-_SAID = {
+_QUESTIONS = {
     DOUBT_ANSWERS: "may have happened: look, then answer with one of",
     ASK_ANSWERS: "needs approval: answer with one of",
-    CUT_OFF_ANSWERS: "was interrupted, and the agent has not repeated it: go on, or first answer",
+    CUT_OFF_ANSWERS: "was interrupted, and the agent has not repeated it: continue, or first answer",
 }
-_ANSWERED = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
-_RESUMED = frozenset({WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
-_MOST_CALLS = 10
+_NEEDS_ANSWER = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
+_RESUMABLE_NOW = frozenset({WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
+_MAX_CALLS = 10
 
 
 def tell(home: Home, run: Run, out: Output, code: int) -> int:
-    """The end of `run` and `resume`: a short summary, or exactly one JSON object. Gives the code back."""
+    """Print how `run` or `resume` ended, as a short summary or as one JSON object, and return the exit code."""
     if out.json:
         tally = home.store().tally(run.id)
         out.json_line({**run_record(home, run), "exit_code": code, "completion": stored_dict(tally)})
@@ -43,53 +43,58 @@ def tell(home: Home, run: Run, out: Output, code: int) -> int:
     out.line(f"run {run.id} (#{run.number}) {headline(run, out)}")
     if run.life.detail:
         out.line(f"  {make_printable(run.life.detail)}")
-    out.line(f"  {_spent(run, turns)}")
+    out.line(f"  {_format_spending(run, turns)}")
     out.line(f"  {completion(home.store().tally(run.id))}")
     for text in lost_sessions(turns):
         out.line(f"  {make_printable(text)}")
-    look = f"look: {out.command('show', run.id)}"
-    for text in (f"folder: {home.folder(run.id)}", *next_steps(home, run, out), look):
+    details = f"details: {out.command('show', run.id)}"
+    for text in (f"folder: {home.folder(run.id)}", *next_steps(home, run, out), details):
         out.line(f"  {text}")
     return code
 
 
 def headline(run: Run, out: Output) -> str:
-    """The state with what belongs to it."""
+    """Return the state of a run with its reason, failure, proof or phase, in its color."""
     life = run.life
     match life.state:
         case RunState.WAITING:
-            said = f"waiting: {life.reason}"
+            text = f"waiting: {life.reason}"
         case RunState.SUCCEEDED:
-            said = f"succeeded, {life.proof}"
+            text = f"succeeded, {life.proof}"
         case RunState.FAILED:
-            said = f"failed: {life.failure}"
+            text = f"failed: {life.failure}"
         case RunState.RUNNING:
-            said = f"running: {life.phase}"
+            text = f"running: {life.phase}"
         case _:
-            said = str(life.state)
-    return out.paint(said, {"succeeded": "green", "failed": "red", "waiting": "yellow"}.get(life.state, "cyan"))
+            text = str(life.state)
+    return out.paint(text, {"succeeded": "green", "failed": "red", "waiting": "yellow"}.get(life.state, "cyan"))
 
 
 def next_steps(home: Home, run: Run, out: Output) -> list[str]:
-    """What a person can do now."""
-    life, resume, read = run.life, out.command("resume", run.id), f"read: {out.command('logs', run.id)}"
+    """Return one line for each command that makes sense now."""
+    life, resume, read = run.life, out.command("resume", run.id), f"output: {out.command('logs', run.id)}"
     match life.state:
         case RunState.RUNNING:
-            return [f"follow: {out.command('logs', '-f', run.id)}", f"end: {out.command('cancel', run.id)}"]
+            return [f"follow: {out.command('logs', '-f', run.id)}", f"cancel: {out.command('cancel', run.id)}"]
         case RunState.QUEUED:
-            return [f"go on: {resume}"]
+            return [f"continue: {resume}"]
         case RunState.WAITING:
-            return _waiting(home, run, out, resume)
+            return _list_waiting_steps(home, run, out, resume)
         case RunState.FAILED if run.spec.imported:
             return [read]
+        case RunState.FAILED if life.failure is Failure.UNAVAILABLE:
+            return ["what is missing: jackline agents", f"try again: {resume}", read]
+        case RunState.FAILED if life.failure in {Failure.TIMEOUT, Failure.IDLE}:
+            longer = "to allow longer turns, start a new run with --timeout-seconds or --idle-seconds"
+            return [longer, f"try again: {resume}", read]
         case RunState.FAILED:
-            return [*_cure(life.failure), f"try again: {resume}", read]
+            return [f"try again: {resume}", read]
         case _:
             return [read]
 
 
 def awaiting(home: Home, run: Run) -> list[tuple[Call, tuple[str, ...]]]:
-    """The calls that wait for a person, each with its valid answers; the same question is listed once."""
+    """Return the calls that need an answer, each with its valid answers; the same question is listed once."""
     if run.life.reason is WaitReason.HUMAN:
         return [(call, CUT_OFF_ANSWERS) for call in home.store().forced(run.id)]
     found: dict[str, tuple[Call, tuple[str, ...]]] = {}
@@ -101,37 +106,27 @@ def awaiting(home: Home, run: Run) -> list[tuple[Call, tuple[str, ...]]]:
     return list(found.values())
 
 
-def _waiting(home: Home, run: Run, out: Output, resume: str) -> list[str]:
+def _list_waiting_steps(home: Home, run: Run, out: Output, resume: str) -> list[str]:
     reason = run.life.reason
-    if reason in _ANSWERED:
+    if reason in _NEEDS_ANSWER:
         calls = awaiting(home, run)
-        asked = [line for call, answers in calls[:_MOST_CALLS] for line in _asked(run, call, answers, out)]
-        more = [f"and {len(calls) - _MOST_CALLS} more: {out.command('show', run.id)}"] * (len(calls) > _MOST_CALLS)
-        return [*asked, *more, f"{'then go on' if calls else 'go on'}: {resume}"]
+        questions = [line for call, answers in calls[:_MAX_CALLS] for line in _format_call(run, call, answers, out)]
+        more = [f"and {len(calls) - _MAX_CALLS} more: {out.command('show', run.id)}"] * (len(calls) > _MAX_CALLS)
+        return [*questions, *more, f"{'then continue' if calls else 'continue'}: {resume}"]
     if reason is WaitReason.BUDGET:
-        return ["its limits were frozen when it began: start another run with a higher --max-..."]
+        return ["the limits of a run cannot change: start another run with a higher --max-..."]
     wake = f" (not before {format_local(run.life.wake_at, round(time.time() * 1000))})" if run.life.wake_at else ""
-    return [f"go on{wake if reason not in _RESUMED else ''}: {resume}"]
+    return [f"continue{wake if reason not in _RESUMABLE_NOW else ''}: {resume}"]
 
 
-def _asked(run: Run, call: Call, answers: tuple[str, ...], out: Output) -> list[str]:
-    """The question, then one complete command for each answer: each line can be pasted into a shell as it is."""
-    touched = f" → {make_printable(call.target)}" if call.target else ""
+def _format_call(run: Run, call: Call, answers: tuple[str, ...], out: Output) -> list[str]:
+    """Return the question and one complete command per answer; each can be pasted into a shell."""
+    target = f" → {make_printable(call.target)}" if call.target else ""
     commands = [f"  {out.command('answer', run.id, call.id, answer)}" for answer in answers]
-    return [f"call {call.id} {make_printable(call.tool)}{touched} {_SAID[answers]}", *commands]
+    return [f"call {call.id} {make_printable(call.tool)}{target} {_QUESTIONS[answers]}", *commands]
 
 
-def _cure(failure: Failure | None) -> list[str]:
-    match failure:
-        case Failure.UNAVAILABLE:
-            return ["see what is missing: jackline agents"]
-        case Failure.TIMEOUT | Failure.IDLE:
-            return ["a turn may take longer with a new run and --timeout-seconds or --idle-seconds"]
-        case _:
-            return []
-
-
-def _spent(run: Run, turns: Sequence[Turn]) -> str:
+def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
     life, spent = run.life, run.life.spent
     cost = run_cost(run, turns)
     parts = (

@@ -1,1 +1,1 @@
-"""What a person reads, projected from the store; never writes to it."""
+"""Files for people and other tools, generated from the store; never writes to the store."""

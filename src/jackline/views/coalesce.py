@@ -1,7 +1,7 @@
-"""Many who want the same file written again: one writes, one waits its turn, all others go on at once.
+"""Rebuilds a derived file once for many changes: one process builds, one waits, all others return at once.
 
-Whoever waits has not looked yet, so it will see what everybody wrote who leaves it to them: no last change is lost,
-nobody is kept busy for others, and a killed process holds nothing. It does not know what is built.
+The waiting process has not read the data yet, so it will see the changes of all that returned: no change is lost, and
+no process builds for others all the time. A killed process holds no lock. It does not know what is built.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 2.0
 PAUSE_S = 0.5
-_LOOK_S = 0.002
-_GLANCE_S = 0.2  # how long somebody is waited for who has held the lock for longer than anybody should
+_POLL_S = 0.002
+_STALE_WAIT_S = 0.2  # how long to wait for a lock that is held too long already
 
 
 class Held(JacklineError):
-    """{detail} is being written by a process that does not go on, maybe a stopped one: end that, and it is written with the next change"""  # noqa: D400, E501 - the message
+    """{detail} is being written by a process that makes no progress and may be stopped: end it; the next change writes the file"""  # noqa: D400, E501 - the message
 
 
 def once(lock: str, build: Callable[[], object], patience_s: float = PATIENCE_S) -> bool:
-    """Build, unless somebody else is about to; False if it was left to them. Call it after the change is committed.
+    """Build, or return False if another process is about to. Call it after the change is committed.
 
-    `lock` is the path of a file beside the built one; one more is made with `.next` at its end. Held if the one who
-    builds does not come to an end.
+    `lock` is the path of a file beside the built one; a second lock file ends with `.next`. Raises Held if the
+    building process does not finish.
     """
-    turn = _taken(f"{lock}.next")
-    if turn is None and _held_s(f"{lock}.next") <= 2 * patience_s:
+    turn = _try_lock(f"{lock}.next")
+    if turn is None and _lock_age_s(f"{lock}.next") <= 2 * patience_s:
         return False
     try:
-        held = _awaited(lock, patience_s)
+        held = _wait_for_lock(lock, patience_s)
     finally:
-        if turn is not None:  # else it has one who was stopped while it waited, and who cannot be relied on
-            os.close(turn)  # from here on whoever comes has to wait for a look of their own
+        if turn is not None:  # else a stopped process holds it
+            os.close(turn)  # processes that come from now on must build again
     _build_and_close(build, held)
     return True
 
 
 def alone(lock: str, build: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
-    """Build for sure, after whoever is building: what is built has been built when this returns."""
-    _build_and_close(build, _awaited(lock, patience_s))
+    """Build after any process that is building; the file is up to date when this returns."""
+    _build_and_close(build, _wait_for_lock(lock, patience_s))
 
 
 def _build_and_close(build: Callable[[], object], held: int) -> None:
@@ -58,24 +58,24 @@ def _build_and_close(build: Callable[[], object], held: int) -> None:
         os.close(held)
 
 
-def _awaited(lock: str, patience_s: float) -> int:
-    """Polled, because flock has no time limit, and a process may be stopped while it builds."""
-    begun = time.monotonic()
-    while (held := _taken(lock)) is None:
-        waited = time.monotonic() - begun
-        if waited > patience_s or (waited > _GLANCE_S and _held_s(lock) > patience_s):
+def _wait_for_lock(lock: str, patience_s: float) -> int:
+    """Poll for the lock: flock has no timeout, and its holder may be stopped."""
+    started = time.monotonic()
+    while (held := _try_lock(lock)) is None:
+        waited = time.monotonic() - started
+        if waited > patience_s or (waited > _STALE_WAIT_S and _lock_age_s(lock) > patience_s):
             raise Held(lock.removesuffix(".lock"))
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     return held
 
 
-def _held_s(lock: str) -> float:
-    """For how long whoever holds the lock has had it; somebody else may have it by now."""
+def _lock_age_s(lock: str) -> float:
+    """Return how long the lock has been held; it may have a new holder by now."""
     with report_path(lock):
         return abs(time.time() - os.stat(lock).st_mtime)
 
 
-def _taken(lock: str) -> int | None:
+def _try_lock(lock: str) -> int | None:
     with report_path(lock):
         descriptor = open_lock(lock)
         try:
@@ -90,57 +90,57 @@ def _taken(lock: str) -> int | None:
 
 
 class Trailing:
-    """For a process that lives long: what is wanted is built a moment later by a thread, and at the end for sure.
+    """Rebuilds in a thread, for long-lived processes: soon after a request, and always at the end.
 
-    `build` reports its own failures: there is nobody above the thread.
+    `build` reports its own errors: nothing above the thread can.
     """
 
     def __init__(self, build: Callable[[], object], pause_s: float = PAUSE_S, *, at_once: bool = False) -> None:
-        """Nothing is started until something is wanted. `at_once`: the pause lies between two, not before the first."""
+        """Start no thread before the first request. `at_once`: pause only between two builds."""
         import threading
 
         self._build, self._pause_s, self._at_once = build, pause_s, at_once
-        self._rested_at = 0.0
-        self._wanted, self._ending = threading.Event(), threading.Event()
-        self._starting = threading.Lock()
+        self._next_build_at = 0.0
+        self._requested, self._ending = threading.Event(), threading.Event()
+        self._start_lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def want(self) -> None:
-        """Have it built soon; from any thread, and never waits."""
+        """Request a build; callable from any thread, never waits."""
         import threading
 
-        self._wanted.set()
-        with self._starting:
+        self._requested.set()
+        with self._start_lock:
             if self._thread is None and not self._ending.is_set():
-                self._thread = threading.Thread(target=self._work, name="jackline-views", daemon=True)
+                self._thread = threading.Thread(target=self._run_builds, name="jackline-views", daemon=True)
                 self._thread.start()
 
     def close(self) -> None:
-        """Build what is still wanted, and end the thread."""
-        with self._starting:
+        """Build what is still requested, and end the thread."""
+        with self._start_lock:
             self._ending.set()
             thread = self._thread
         if thread is not None:
-            self._wanted.set()  # wakes it; it looks once more, which is cheap
+            self._requested.set()  # wakes the thread for a last, cheap build
             thread.join()
 
-    def _work(self) -> None:
+    def _run_builds(self) -> None:
         ending = False
         while not ending:
-            self._wanted.wait()
-            left = self._rested_at - time.monotonic()
+            self._requested.wait()
+            left = self._next_build_at - time.monotonic()
             self._ending.wait(max(0.0, left) if self._at_once else self._pause_s)
-            self._wanted.clear()  # before the look: what is wanted during it is built once more
-            ending = self._ending.is_set()  # after that: whoever closes later wakes it once more
+            self._requested.clear()  # before building: requests during a build cause another one
+            ending = self._ending.is_set()  # after that: a later close() wakes it again
             self._build()
-            self._rested_at = time.monotonic() + self._pause_s
+            self._next_build_at = time.monotonic() + self._pause_s
 
 
 @contextmanager
 def trailing(build: Callable[[], object], pause_s: float = PAUSE_S, *, at_once: bool = False) -> Iterator[Trailing]:
-    """One that is closed at the end of the block."""
-    made = Trailing(build, pause_s, at_once=at_once)
+    """Return a Trailing that is closed at the end of the block."""
+    worker = Trailing(build, pause_s, at_once=at_once)
     try:
-        yield made
+        yield worker
     finally:
-        made.close()
+        worker.close()

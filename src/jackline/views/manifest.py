@@ -1,6 +1,6 @@
-"""A run in the shape of its predecessor's manifest.json: every field of it, and ours under `metadata`.
+"""manifest.json: a run in the predecessor's format, with jackline's own fields under `metadata`.
 
-The mapping of the states is documented in docs/run-folder.md. Reads the store, never writes to it.
+The mapping of states is in docs/run-folder.md. It reads the store and never writes to it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _STATES = {
     RunState.FAILED: "failed",
     RunState.CANCELLED: "cancelled",
 }
-# These waits end by themselves: nobody has to give any input, the work is only not going on yet.
-_PATIENT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason.DEPENDENCY})
+# These waits end without any input.
+_WAITS_WITHOUT_INPUT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason.DEPENDENCY})
 
 
 @stored_as(
@@ -53,7 +53,7 @@ _PATIENT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason.DEPENDENCY}
 )
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a manifest.json says; a field that a file leaves out has Go's zero value."""
+    """The contents of a manifest.json; a missing field has Go's zero value."""
 
     id: int = 0
     repo_path: str = ""
@@ -78,26 +78,26 @@ class Manifest:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run has ended, well or not."""
+        """Whether the run has ended."""
         return self.state in COMPLETE
 
     @property
     def is_single_agent(self) -> bool:
-        """Whether nobody reviews what the agent does."""
+        """Whether no second agent reviews the work."""
         return self.review_mode in {"", SINGLE}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values in the predecessor's order, without its optional fields where they are empty."""
+        """Convert to JSON values in the predecessor's order, without empty optional fields."""
         return record_json.dump_record(self, _OMIT_EMPTY)
 
     def to_json(self) -> str:
-        """The text of the file."""
+        """Return the text of the file."""
         return record_json.encode_json(self.to_dict(), indent=2).decode()
 
 
 def manifest_state(state: RunState, reason: WaitReason | None = None, phase: Phase | None = None) -> str:
-    """The predecessor's word for how a run stands."""
-    if state is RunState.WAITING and reason in _PATIENT:
+    """Return the predecessor's name for a state."""
+    if state is RunState.WAITING and reason in _WAITS_WITHOUT_INPUT:
         return _STATES[RunState.QUEUED]
     if state is RunState.RUNNING and phase is Phase.REVIEWING:
         return "reviewing"
@@ -105,7 +105,7 @@ def manifest_state(state: RunState, reason: WaitReason | None = None, phase: Pha
 
 
 def manifest_of(store: Store, run: Run) -> Manifest:
-    """The manifest of a run as it stands."""
+    """Build the manifest of a run from the store."""
     rows = store.matching_runs(run.id, None, 1)
     path = rows[0].path if rows else run.spec.workspace
     return fold(run, path, store.sessions(run.id), store.turns(run.id), store.tally(run.id))
@@ -114,7 +114,7 @@ def manifest_of(store: Store, run: Run) -> Manifest:
 def fold(
     run: Run, path: str, sessions: Mapping[str, str], turns: Sequence[Turn] = (), tally: Tally = NO_CALLS
 ) -> Manifest:
-    """The manifest from a run, the path of its repository, the sessions of its agents, its turns and its calls."""
+    """Build the manifest from a run and its records."""
     life, spec = run.life, run.spec
     return Manifest(
         id=run.number,
@@ -134,12 +134,12 @@ def fold(
         updated_at=to_datetime(run.updated_at),
         completed_at=to_datetime(run.finished_at),
         error=error_of(run),
-        metadata={**_metadata(run, sessions, turns), "completion": stored_dict(tally)},
+        metadata={**_build_metadata(run, sessions, turns), "completion": stored_dict(tally)},
     )
 
 
 def error_of(run: Run) -> str:
-    """Why a run failed; empty for every other."""
+    """Return why a run failed; empty if it did not."""
     life = run.life
     if life.state is not RunState.FAILED:
         return ""
@@ -147,22 +147,22 @@ def error_of(run: Run) -> str:
 
 
 def load_manifest(path: str) -> Manifest:
-    """A manifest from its file or from the run folder that holds it; one line of UsageError if it is none."""
+    """Load a manifest from a file or a run folder; raise UsageError if there is none."""
     file = os.path.join(path, FILE) if os.path.isdir(path) else path
     try:
         with open(file, "rb") as source:
             return Manifest(**record_json.load_fields(Manifest, record_json.decode_object(source.read())))
     except OSError as error:
-        message = f"{file} cannot be read ({error.strerror}): name a run's manifest.json, or its folder"
+        message = f"{file} cannot be read ({error.strerror}): name a manifest.json or a run folder"
         raise UsageError(message) from error
     except ValueError as error:
-        why = str(error).partition("\n")[0]
-        message = f"{file} is not a manifest ({why}): `jackline export RUN` writes a run's manifest again"
+        reason = str(error).partition("\n")[0]
+        message = f"{file} is not a manifest ({reason}): `jackline export RUN` writes a run's manifest again"
         raise UsageError(message) from error
 
 
-def _metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]) -> dict[str, Any]:
-    """What jackline knows and the predecessor had no field for; what is not known is left out."""
+def _build_metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]) -> dict[str, Any]:
+    """Return the fields that the predecessor did not have; unknown ones are left out."""
     life, spent = run.life, run.life.spent
     values = {
         "run_id": run.id,

@@ -1,6 +1,6 @@
-"""The raw transcripts, turn by turn: where they lie, reading them while they grow, copying them. Flat memory.
+"""Finds, reads, follows and copies the raw output files of a run's turns, in constant memory.
 
-The engine writes them; here they are only read.
+The engine writes these files; this module only reads them.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 
 from jackline.named import NamedTuple
 
-_NAME = re.compile(r"([0-9]{4,})-([a-z]+)\.(stdout|stderr)")
-_CHUNK = 1 << 18
-_AT_ONCE = 1 << 30
+_FILE_NAME = re.compile(r"([0-9]{4,})-([a-z]+)\.(stdout|stderr)")
+_CHUNK_BYTES = 1 << 18
+_KERNEL_COPY_BYTES = 1 << 30
 _POLL_S = 0.1
 STREAMS = ("stdout", "stderr", "all")
-# The file system, or the pair of them, does not copy by itself.
-_NOT_HERE = frozenset({errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF})
+# The file systems do not support copies inside the kernel.
+_UNSUPPORTED = frozenset({errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF})
 
 
 class RawTurn(NamedTuple):
-    """Where the bytes of one turn lie; a file that was never begun is not there."""
+    """The paths of one turn's output; a file exists only once the turn has started."""
 
     number: int
     role: str
@@ -32,14 +32,14 @@ class RawTurn(NamedTuple):
 
 
 def raw_turn_paths(home: str, run_id: str) -> list[RawTurn]:
-    """The turns of a run that have printed something, or could have; none if the folder is missing."""
+    """Return the turns of a run that have output files; none if the folder is missing."""
     folder = os.path.join(home, "runs", run_id, "turns")
     try:
         with os.scandir(folder) as found:
             names = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    matches = [match for match in map(_NAME.fullmatch, names) if match]
+    matches = [match for match in map(_FILE_NAME.fullmatch, names) if match]
     turns = {(int(match[1]), match[2], f"{match[1]}-{match[2]}") for match in matches}
     return [
         RawTurn(number, role, os.path.join(folder, f"{base}.stdout"), os.path.join(folder, f"{base}.stderr"))
@@ -48,81 +48,73 @@ def raw_turn_paths(home: str, run_id: str) -> list[RawTurn]:
 
 
 def files(home: str, run_id: str, stream: str = "all") -> list[str]:
-    """The files of a stream in the order of reading; of `all` each turn's stdout, then its stderr."""
+    """Return the files of a stream in reading order; `all` is each turn's stdout, then its stderr."""
     turns = raw_turn_paths(home, run_id)
-    return [path for turn in turns for path in _of(turn, stream)]
+    if stream == "all":
+        return [path for turn in turns for path in (turn.stdout, turn.stderr)]
+    return [turn.stdout if stream == "stdout" else turn.stderr for turn in turns]
 
 
 def chunks(home: str, run_id: str, stream: str = "all", follow: Callable[[], bool] | None = None) -> Iterator[bytes]:
-    """The bytes of a run, without decoration.
+    """Yield the output of a run unchanged.
 
-    With `follow` it goes on with what is added, turns too, as long as `follow()` says that the run is still
-    going; what was written until then is given out before the end. Of `all` both streams come as they grow.
+    With `follow`, keep yielding what is added, including new turns, until `follow()` returns False; everything
+    written before that is yielded. With `all`, both streams are yielded as they grow.
     """
-    read: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     while True:
-        going = follow is not None and follow()  # asked before reading: what the run wrote last is not missed
+        is_active = follow is not None and follow()  # checked before reading: the last output is not missed
         for path in files(home, run_id, stream):
-            yield from _news(path, read)
-        if not going:
+            yield from _read_new(path, offsets)
+        if not is_active:
             return
         time.sleep(_POLL_S)
 
 
 def copy(paths: list[str], descriptor: int) -> None:
-    """Append the files to the descriptor, inside the kernel where it can."""
+    """Append the files to the descriptor, inside the kernel if possible."""
     for path in paths:
         source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             if not _copy_in_kernel(source, descriptor):
-                _copy_by_hand(source, descriptor)
+                _copy_in_process(source, descriptor)
         finally:
             os.close(source)
 
 
-def _of(turn: RawTurn, stream: str) -> tuple[str, ...]:
-    match stream:
-        case "stdout":
-            return (turn.stdout,)
-        case "stderr":
-            return (turn.stderr,)
-        case _:
-            return (turn.stdout, turn.stderr)
-
-
-def _news(path: str, read: dict[str, int]) -> Iterator[bytes]:
-    """What was added to a file since it was read last; `read` is moved on before the bytes are given out."""
+def _read_new(path: str, offsets: dict[str, int]) -> Iterator[bytes]:
+    """Yield what was added to a file since the last read; `offsets` is updated before each chunk."""
     try:
-        if os.stat(path).st_size <= read.get(path, 0):
+        if os.stat(path).st_size <= offsets.get(path, 0):
             return
         source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return
     try:
-        while chunk := os.pread(source, _CHUNK, read.get(path, 0)):
-            read[path] = read.get(path, 0) + len(chunk)
+        while chunk := os.pread(source, _CHUNK_BYTES, offsets.get(path, 0)):
+            offsets[path] = offsets.get(path, 0) + len(chunk)
             yield chunk
     finally:
         os.close(source)
 
 
 def _copy_in_kernel(source: int, descriptor: int) -> bool:
-    """False if the rest has to be copied by hand: both descriptors stand where the kernel stopped."""
+    """Return False if the rest must be copied here; both descriptors are where the kernel stopped."""
     if not hasattr(os, "copy_file_range"):
         return False
     try:
-        while os.copy_file_range(source, descriptor, _AT_ONCE):
+        while os.copy_file_range(source, descriptor, _KERNEL_COPY_BYTES):
             pass
     except OSError as error:
-        if error.errno not in _NOT_HERE:
+        if error.errno not in _UNSUPPORTED:
             raise
         return False
-    # Some file systems say "nothing left" although there is: the size decides.
+    # Some file systems report the end too early: compare with the size.
     return os.lseek(source, 0, os.SEEK_CUR) >= os.fstat(source).st_size
 
 
-def _copy_by_hand(source: int, descriptor: int) -> None:
-    while chunk := os.read(source, _CHUNK):
+def _copy_in_process(source: int, descriptor: int) -> None:
+    while chunk := os.read(source, _CHUNK_BYTES):
         rest = memoryview(chunk)
         while rest:
             rest = rest[os.write(descriptor, rest) :]

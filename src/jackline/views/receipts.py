@@ -1,4 +1,4 @@
-"""The receipts of a run: every effect, what it touched, and what shows that it happened. Pure: it reads no store."""
+"""The receipts of a run: its effects, their targets, and the evidence for each. Pure: it does not read the store."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from jackline.named import NamedTuple
 
 CONFIRMED, CLAIMED, IN_DOUBT, REPLAYED, UNGATED = "confirmed", "claimed", "in doubt", "replayed", "ungated"
 MEANINGS = {
-    CONFIRMED: "a probe or a person says so, or its output names an id of the outside",
-    CLAIMED: "the tool says so, and nothing else shows it",
-    IN_DOUBT: "it may have happened, and nobody knows",
-    REPLAYED: "a stored result was given again, or it was made again after it was known not to have happened",
-    UNGATED: "seen in the agent's output: nobody held it",
+    CONFIRMED: "confirmed by a probe or a person, or its output names an external id",
+    CLAIMED: "reported by the tool, without other evidence",
+    IN_DOUBT: "it may have happened; the outcome is unknown",
+    REPLAYED: "a stored result was returned, or the call was repeated after it was known not to have happened",
+    UNGATED: "seen in the agent's output; the gate did not hold it",
 }
-_STREAM = "stream"  # the door of calls that run already when jackline hears of them
+_STREAM = "stream"  # the door of calls that jackline learns about after they have started
 _CHECKED = frozenset({"probe", "person"})
-_CAME_TO_NOTHING = frozenset({CallState.VOID, CallState.FAILED, CallState.ABANDONED})
-_KEY_SHOWN = 12
-_CELL = 100  # characters
-_MARKS = re.compile(r"[\\|<\[`]")
+_DID_NOT_HAPPEN = frozenset({CallState.VOID, CallState.FAILED, CallState.ABANDONED})
+_KEY_CHARS = 12
+_MAX_CELL = 100  # characters
+_MARKUP = re.compile(r"[\\|<\[`]")
 _TITLES = ("time", "status", "tool", "rule", "target", "external", "took", "at", "key", "call")
 
 
 class Ledger(NamedTuple):
-    """What the receipts are told from; `upto` is the last step that counts of a run that another was forked from."""
+    """The calls and receipts of one run; of an ancestor only steps up to `upto` count."""
 
     run_id: str
     calls: Sequence[Call]
@@ -39,95 +39,108 @@ class Ledger(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """One line."""
+    """One row of the table."""
 
     call: Call
     status: str
     external: Mapping[str, str]
-    evidence: str = ""  # who says that it happened
-    original: str | None = None  # of one that was replayed
+    evidence: str = ""  # the source of the confirmation
+    original: str | None = None  # the call that this one replays
     inherited: bool = False
 
 
 class Receipts(NamedTuple):
-    """Everything that `jackline receipts` tells."""
+    """The contents of `jackline receipts`."""
 
     run_id: str
     effects: tuple[Effect, ...]
-    unknown: tuple[Call, ...] = ()  # calls of no known class that were cut off
+    unknown: tuple[Call, ...] = ()  # interrupted calls without a known class
     denied: int = 0
     asked: int = 0
-    did_not: int = 0  # effects that are known not to have happened
+    did_not: int = 0  # effects known not to have happened
 
 
 def fold(own: Ledger, ancestors: Sequence[Ledger] = ()) -> Receipts:
-    """The receipts of a run, with those that it inherits first, the oldest run's before all."""
-    inherited = [one for ancestor in reversed(ancestors) for one in _effects(ancestor, inherited=True)]
+    """Build the receipts of a run; inherited ones come first, those of the oldest ancestor before all."""
+    inherited = [one for ancestor in reversed(ancestors) for one in _build_effects(ancestor, inherited=True)]
     effects = [call for call in own.calls if call.call_class is CallClass.EFFECT]
     return Receipts(
         own.run_id,
-        (*inherited, *_effects(own)),
+        (*inherited, *_build_effects(own)),
         tuple(one for one in own.calls if one.state is CallState.IN_DOUBT and one.call_class is not CallClass.EFFECT),
         denied=sum(call.state is CallState.DENIED and call.decision is not Decision.ASK for call in effects),
         asked=sum(call.state is CallState.DENIED and call.decision is Decision.ASK for call in effects),
-        did_not=sum(call.state in _CAME_TO_NOTHING for call in effects),
+        did_not=sum(call.state in _DID_NOT_HAPPEN for call in effects),
     )
 
 
-def to_dict(told: Receipts) -> dict[str, Any]:
-    """Plain JSON values; keys are whole, times are RFC 3339."""
+def to_dict(receipts: Receipts) -> dict[str, Any]:
+    """Convert to JSON values; keys are not shortened, times are RFC 3339."""
     return {
-        "run": told.run_id,
-        "effects": [_effect_values(one) for one in told.effects],
-        "unknown": [_call_values(call) for call in told.unknown],
-        "denied": told.denied,
-        "asked": told.asked,
-        "did_not_happen": told.did_not,
+        "run": receipts.run_id,
+        "effects": [_effect_to_json(one) for one in receipts.effects],
+        "unknown": [_call_to_json(call) for call in receipts.unknown],
+        "denied": receipts.denied,
+        "asked": receipts.asked,
+        "did_not_happen": receipts.did_not,
     }
 
 
-def to_markdown(told: Receipts) -> str:
-    """A table that can be read as text, too, and what is not in it."""
-    lines = [f"# Receipts of run {told.run_id}", ""]
-    if told.effects:
-        lines += [*_table(_TITLES, [_cells(one) for one in told.effects]), "", *_legend(told.effects)]
+def to_markdown(receipts: Receipts) -> str:
+    """Render a Markdown table that is also readable as text, and what it leaves out."""
+    lines = [f"# Receipts of run {receipts.run_id}", ""]
+    if receipts.effects:
+        lines += [
+            *_render_table(_TITLES, [_format_cells(one) for one in receipts.effects]),
+            "",
+            *_render_legend(receipts.effects),
+        ]
     else:
-        lines += ["No effect was made.", ""]
-    if told.unknown:
-        rows = [[_time(call.prepared_at), call.tool, call.input, call.id] for call in told.unknown]
-        lines += ["## Outcome unknown", "", "Cut off; no rule says what they touch: look.", ""]
-        lines += [*_table(("time", "tool", "input", "call"), rows), ""]
-    counts = ((told.did_not, "known not to have happened"), (told.denied, "denied"), (told.asked, "asked for"))
+        lines += ["This run has no effects.", ""]
+    if receipts.unknown:
+        rows = [[_format_time(call.prepared_at), call.tool, call.input, call.id] for call in receipts.unknown]
+        lines += [
+            "## Outcome unknown",
+            "",
+            "These calls were interrupted, and no rule says what they touch: check.",
+            "",
+        ]
+        lines += [*_render_table(("time", "tool", "input", "call"), rows), ""]
+    counts = (
+        (receipts.did_not, "known not to have happened"),
+        (receipts.denied, "denied"),
+        (receipts.asked, "asked for"),
+    )
     left_out = ", ".join(f"{count} {word}" for count, word in counts if count)
     return "\n".join([*lines, f"Not listed: {left_out}.", ""] if left_out else lines)
 
 
-def _effects(ledger: Ledger, *, inherited: bool = False) -> Iterator[Effect]:
+def _build_effects(ledger: Ledger, *, inherited: bool = False) -> Iterator[Effect]:
     receipts = {one.call_id: one for one in ledger.receipts}
     states = {call.id: call.state for call in ledger.calls}
     for call in ledger.calls:
         happened = call.state in {CallState.DONE, CallState.IN_DOUBT, CallState.PREPARED}
-        known = ledger.upto is None or call.step <= ledger.upto
-        if call.call_class is CallClass.EFFECT and happened and known:
-            yield _effect(call, receipts.get(call.id), states, inherited=inherited)
+        counts = ledger.upto is None or call.step <= ledger.upto
+        if call.call_class is CallClass.EFFECT and happened and counts:
+            yield _build_effect(call, receipts.get(call.id), states, inherited=inherited)
 
 
-def _effect(call: Call, receipt: Receipt | None, states: Mapping[str, CallState], *, inherited: bool) -> Effect:
-    external = _external(call, receipt)
-    again = call.decision is Decision.STORED or states.get(call.original or "") in _CAME_TO_NOTHING
-    evidence = _evidence(receipt)
+def _build_effect(call: Call, receipt: Receipt | None, states: Mapping[str, CallState], *, inherited: bool) -> Effect:
+    external = _find_external_ids(call, receipt)
+    is_replay = call.decision is Decision.STORED or states.get(call.original or "") in _DID_NOT_HAPPEN
+    evidence = _find_evidence(receipt)
     if call.state is not CallState.DONE:
         return Effect(call, IN_DOUBT, external, "", None, inherited)
     if call.door == _STREAM:
         status = UNGATED
-    elif again:
+    elif is_replay:
         status = REPLAYED
     else:
         status = CONFIRMED if evidence not in {"", "agent"} else CLAIMED
-    return Effect(call, status, external, evidence, call.original if again else None, inherited)
+    return Effect(call, status, external, evidence, call.original if is_replay else None, inherited)
 
 
-def _evidence(receipt: Receipt | None) -> str:
+def _find_evidence(receipt: Receipt | None) -> str:
     if receipt is None:
         return ""
     if receipt.origin in _CHECKED:
@@ -135,8 +148,8 @@ def _evidence(receipt: Receipt | None) -> str:
     return "external id" if receipt.external_id else "agent"
 
 
-def _external(call: Call, receipt: Receipt | None) -> dict[str, str]:
-    """By the names of the rule; what a receipt has besides is `id`."""
+def _find_external_ids(call: Call, receipt: Receipt | None) -> dict[str, str]:
+    """Return the external ids by the names of the rule; another id of the receipt is named `id`."""
     try:
         found = json.loads(call.external) if call.external else {}
     except ValueError:
@@ -147,18 +160,18 @@ def _external(call: Call, receipt: Receipt | None) -> dict[str, str]:
     return named
 
 
-def _effect_values(one: Effect) -> dict[str, Any]:
+def _effect_to_json(one: Effect) -> dict[str, Any]:
     return {
         "status": one.status,
         "evidence": one.evidence or None,
         "original": one.original,
         "inherited": one.inherited,
         "external": dict(one.external),
-        **_call_values(one.call),
+        **_call_to_json(one.call),
     }
 
 
-def _call_values(call: Call) -> dict[str, Any]:
+def _call_to_json(call: Call) -> dict[str, Any]:
     return {
         "run": call.run_id,
         "call": call.id,
@@ -177,13 +190,13 @@ def _call_values(call: Call) -> dict[str, Any]:
     }
 
 
-def _cells(one: Effect) -> list[str]:
+def _format_cells(one: Effect) -> list[str]:
     call = one.call
     status = f"{one.status} {one.original}" if one.original else one.status
     if call.state is CallState.PREPARED:
         status = f"{status} (no outcome yet)"
     return [
-        _time(call.prepared_at),
+        _format_time(call.prepared_at),
         f"{status} (inherited from {call.run_id})" if one.inherited else status,
         call.tool,
         call.rule,
@@ -191,27 +204,27 @@ def _cells(one: Effect) -> list[str]:
         " ".join(f"{name}={value}" for name, value in one.external.items()) or "-",
         "-" if call.duration_ms is None else f"{call.duration_ms / 1000:.1f} s",
         f"attempt {call.attempt}, turn {call.turn}",
-        call.key[:_KEY_SHOWN],
+        call.key[:_KEY_CHARS],
         call.id,
     ]
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    cells = [[_cell(text) for text in row] for row in (titles, *rows)]
+def _render_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    cells = [[_format_cell(text) for text in row] for row in (titles, *rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(titles))]
     lines = [f"| {' | '.join(f'{text:<{width}}' for text, width in zip(row, widths, strict=True))} |" for row in cells]
     return [lines[0], f"|{'|'.join('-' * (width + 2) for width in widths)}|", *lines[1:]]
 
 
-def _cell(text: str) -> str:
-    """One line that ends no column and is nothing but text, no link, no picture and no HTML: an agent wrote it."""
-    return _MARKS.sub(r"\\\g<0>", format_line(text, _CELL))
+def _format_cell(text: str) -> str:
+    """Escape Markdown and HTML, because an agent wrote the text, and shorten it to one line."""
+    return _MARKUP.sub(r"\\\g<0>", format_line(text, _MAX_CELL))
 
 
-def _legend(effects: Sequence[Effect]) -> list[str]:
+def _render_legend(effects: Sequence[Effect]) -> list[str]:
     used = {one.status for one in effects}
     return [*(f"- **{status}**: {meaning}" for status, meaning in MEANINGS.items() if status in used), ""]
 
 
-def _time(at: int) -> str:
+def _format_time(at: int) -> str:
     return format_rfc3339(to_datetime(at))

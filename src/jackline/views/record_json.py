@@ -36,7 +36,7 @@ def decode_object(text: str | bytes) -> dict[str, Any]:
 
 def dump_record(record: Any, omit: frozenset[str] = frozenset()) -> dict[str, Any]:  # noqa: ANN401 - any record
     """Convert a record to JSON values by stored name; empty ones among `omit` are left out."""
-    return {name: _value(value) for name, value in stored_dict(record).items() if value or name not in omit}
+    return {name: _encode_value(value) for name, value in stored_dict(record).items() if value or name not in omit}
 
 
 def load_fields(record: Any, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - any record
@@ -46,26 +46,26 @@ def load_fields(record: Any, values: Mapping[str, Any]) -> dict[str, Any]:  # no
     """
     named = zip(stored_names(record), fields(record), strict=True)
     known = {name: field for name, field in named if values.get(name) is not None}
-    return {field.name: _read(name, _READERS[str(field.type)], values[name]) for name, field in known.items()}
+    return {field.name: _decode_value(name, _READERS[str(field.type)], values[name]) for name, field in known.items()}
 
 
-def _value(value: Any) -> Any:  # noqa: ANN401 - any field
+def _encode_value(value: Any) -> Any:  # noqa: ANN401 - any field
     if isinstance(value, datetime):
         return format_rfc3339(value)
     return list(value) if isinstance(value, tuple) else value
 
 
-def _read(name: str, reader: _Reader, value: object) -> object:
+def _decode_value(name: str, reader: _Reader, value: object) -> object:
     kind, word = reader
     if kind is datetime:
-        return _time(name, value)
+        return _parse_time(name, value)
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
     message = f"'{name}' is not {word}"
     raise ValueError(message)
 
 
-def _time(name: str, value: object) -> datetime:
+def _parse_time(name: str, value: object) -> datetime:
     try:
         time = datetime.fromisoformat(str(value))
     except ValueError:

@@ -1,4 +1,4 @@
-"""RESUME.md: what happened to a run that stopped, what is open, and the exact commands to go on. Pure."""
+"""RESUME.md: why a run stopped, its open questions, and the exact commands to continue. Pure."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from jackline.views.summary import Summary, completed, cost, next_step
 
 FILE = "RESUME.md"
 _STOPPED = frozenset({RunState.WAITING.value, RunState.FAILED.value})
-_SHOWN = 500
-_MOST = 50
-_MOST_TOLD = 300  # lines of the packet, which bounds itself
-_DOUBT_WORDS = (
-    ("happened", "it took effect; it is never done again"),
-    ("did-not", "it did not take effect; the agent may do it"),
-    ("retry", "it did not take effect; the agent is told to do it again"),
-    ("skip", "it did not take effect; the agent is told to leave it out"),
+_MAX_CHARS = 500
+_MAX_ROWS = 50
+_MAX_PACKET_LINES = 300
+_DOUBT_ANSWERS = (
+    ("happened", "it took effect; it is never repeated"),
+    ("did-not", "it did not take effect; the agent may make it"),
+    ("retry", "it did not take effect; the agent is told to repeat it"),
+    ("skip", "it did not take effect; the agent is told to skip it"),
 )
-_CUT_OFF_WORDS = (("skip", "nothing waits for it any more; else the agent is told again"),)
-_ASKED_WORDS = (("allow", "the agent may do it"), ("deny", "the agent must not do it"))
+_INTERRUPTED_ANSWERS = (("skip", "do not wait for it; otherwise the agent is told again"),)
+_APPROVAL_ANSWERS = (("allow", "the agent may make the call"), ("deny", "the agent must not make the call"))
 
 
 def is_wanted(summary: Summary) -> bool:
-    """Whether a person may have to do something about the run."""
+    """Return whether the run has stopped and may need a person."""
     return summary.state in _STOPPED and not summary.imported
 
 
 def in_doubt(calls: Sequence[Call], *, strict: bool = False) -> list[Call]:
-    """Calls that may have happened, nobody knows, and the run waits for a person to say."""
+    """Return the calls in doubt that only a person can settle."""
     return [call for call in calls if is_a_persons(call, strict=strict)]
 
 
 def asked(calls: Sequence[Call]) -> list[Call]:
-    """Calls that a person was asked about and has not answered; the same question is shown once."""
+    """Return the calls that need approval and have no answer yet; the same question once."""
     return list({call.key: call for call in calls if is_asked(call)}.values())
 
 
@@ -51,104 +51,85 @@ def page(
     forced: Sequence[Call] = (),
     database: str = "",
 ) -> str:
-    """The whole file; `packet` is what the agent is told when it goes on, `forced` what it has to make again.
+    """Render the file. `packet` is the agent's resume prompt, `forced` are the calls that it must repeat.
 
-    `database` is the variable that names it, which no command line can say: there may be a password in it.
+    `database` names the variable with the database address. The address may hold a password and is not shown.
     """
     doubts = in_doubt(calls, strict=strict)
-    left = list(forced) if summary.reason == WaitReason.HUMAN else []
+    interrupted = list(forced) if summary.reason == WaitReason.HUMAN else []
     parts = [
-        _head(summary, home, database),
-        _questions("In doubt: did these take effect?", doubts, summary.run_id, home, _DOUBT_WORDS),
-        _questions("Waiting for your word", asked(calls), summary.run_id, home, _ASKED_WORDS),
-        _questions("Cut off, and not made again", left, summary.run_id, home, _CUT_OFF_WORDS),
-        _last_words(summary),
-        _told(packet),
-        ["## Go on", "", f"    {_there(summary.workspace)}{next_step(summary)}{_of(home)}", ""],
+        _render_head(summary, home, database),
+        _render_questions("In doubt: did these calls take effect?", doubts, summary.run_id, home, _DOUBT_ANSWERS),
+        _render_questions("Waiting for your approval", asked(calls), summary.run_id, home, _APPROVAL_ANSWERS),
+        _render_questions("Interrupted, and not repeated", interrupted, summary.run_id, home, _INTERRUPTED_ANSWERS),
+        _render_code("The agent's last message", summary.last_message, _MAX_ROWS),
+        _render_code("The agent's prompt when it continues", packet, _MAX_PACKET_LINES),
+        # From the workspace: settings of the project, such as its own agents, are found there.
+        ["## Continue", "", f"    cd {_quote(summary.workspace)} && {next_step(summary)} --home {_quote(home)}", ""],
     ]
     return "\n".join(line for part in parts for line in part)
 
 
-def _there(workspace: str) -> str:
-    """A project's own settings, such as the agents that it describes, are found from its folder."""
-    return f"cd {make_readable(shlex.quote(workspace))} && "
+def _quote(path: str) -> str:
+    return make_readable(shlex.quote(path))
 
 
-def _of(home: str) -> str:
-    """What makes a command the right one in any shell, whatever its JACKLINE_HOME is."""
-    return f" --home {make_readable(shlex.quote(home))}"
-
-
-def _head(summary: Summary, home: str, database: str) -> list[str]:
+def _render_head(summary: Summary, home: str, database: str) -> list[str]:
     why = summary.reason or summary.classified_error
+    spent = f"tokens {summary.token_count}, cost {cost(summary)}"
     return [
         f"# Run {summary.run_id} {summary.state}{f': {why}' if why else ''}",
         "",
-        *_quoted(summary.detail),
+        *_render_quote(summary.detail),
         f"- agent: {make_readable(summary.agent)}, task: {make_readable(summary.task)}",
         f"- workspace: `{make_readable(summary.workspace)}`",
         f"- home: `{make_readable(home)}`",
-        *([f"- database: the one that `{database}` named; set it before you go on"] if database else []),
+        *([f"- database: the one that `{database}` named; set it before you continue"] if database else []),
         *([f"- wakes: {format_rfc3339(summary.wake_time)}"] if summary.wake_time else []),
-        _so_far(summary),
-        _calls(summary),
+        f"- so far: attempts {summary.attempts}, turns {summary.turns}, receipts {summary.receipts}, {spent}",
+        f"- calls: {completed(summary)}",
         "",
     ]
 
 
-def _so_far(summary: Summary) -> str:
-    spent = f"tokens {summary.token_count}, cost {cost(summary)}"
-    return f"- so far: attempts {summary.attempts}, turns {summary.turns}, receipts {summary.receipts}, {spent}"
-
-
-def _calls(summary: Summary) -> str:
-    return f"- calls: {completed(summary)}"
-
-
-def _questions(title: str, calls: list[Call], run_id: str, home: str, words: tuple[tuple[str, str], ...]) -> list[str]:
+def _render_questions(
+    title: str, calls: list[Call], run_id: str, home: str, answers: tuple[tuple[str, str], ...]
+) -> list[str]:
     if not calls:
         return []
-    listed = f"`jackline show {run_id}{_of(home)}` lists them."
-    more = [f"And {len(calls) - _MOST} more: {listed}", ""] if len(calls) > _MOST else []
+    command = f"jackline show {run_id} --home {_quote(home)}"
+    more = [f"And {len(calls) - _MAX_ROWS} more: `{command}` lists them.", ""] if len(calls) > _MAX_ROWS else []
     return [
         f"## {title}",
         "",
-        *(line for call in calls[:_MOST] for line in _question(call, run_id, home, words)),
+        *(line for call in calls[:_MAX_ROWS] for line in _render_question(call, run_id, home, answers)),
         *more,
     ]
 
 
-def _question(call: Call, run_id: str, home: str, words: tuple[tuple[str, str], ...]) -> list[str]:
-    width = max(len(word) for word, _ in words)
+def _render_question(call: Call, run_id: str, home: str, answers: tuple[tuple[str, str], ...]) -> list[str]:
+    width = max(len(word) for word, _ in answers)
     command = f"jackline answer {run_id} {call.id}"
     return [
         f"### {make_readable(call.tool)}{f' on {make_readable(call.target)}' if call.target else ''}",
         "",
-        *_quoted(call.reason),
-        *_code([call.input]),
+        *_render_quote(call.reason),
+        f"    {make_readable(call.input[:_MAX_CHARS])}".rstrip(),
+        "",
         "Answer with one of:",
         "",
-        *(f"    {command} {word:<{width}}{_of(home)}  # {meaning}" for word, meaning in words),
+        *(f"    {command} {word:<{width}} --home {_quote(home)}  # {meaning}" for word, meaning in answers),
         "",
     ]
 
 
-def _last_words(summary: Summary) -> list[str]:
-    if not summary.last_message:
+def _render_quote(text: str) -> list[str]:
+    return [*(f"> {line}" for line in make_readable(text[:_MAX_CHARS]).splitlines()), ""] if text else []
+
+
+def _render_code(title: str, text: str, max_lines: int) -> list[str]:
+    """Render a section of indented lines, so that nothing in them is read as Markdown."""
+    if not text:
         return []
-    return ["## The agent's last message", "", *_code(summary.last_message.splitlines())]
-
-
-def _told(packet: str) -> list[str]:
-    if not packet:
-        return []
-    return ["## What the agent is told when it goes on", "", *_code(packet.splitlines(), _MOST_TOLD)]
-
-
-def _quoted(text: str) -> list[str]:
-    return [*(f"> {line}" for line in make_readable(text[:_SHOWN]).splitlines()), ""] if text else []
-
-
-def _code(rows: list[str], most: int = _MOST) -> list[str]:
-    """Indented, so that nothing in it is read as Markdown."""
-    return [*(f"    {make_readable(row[:_SHOWN])}".rstrip() for row in rows[:most]), ""]
+    lines = (f"    {make_readable(line[:_MAX_CHARS])}".rstrip() for line in text.splitlines()[:max_lines])
+    return [f"## {title}", "", *lines, ""]

@@ -1,6 +1,6 @@
-"""What a run came to, in one record: the content of metadata.json and summary.txt, and what `show` prints.
+"""The result of a run in one record: the contents of metadata.json and summary.txt.
 
-The fold is pure; reading is done by `summary_of`. Nothing here writes.
+`fold` is pure; `summary_of` reads the store. It writes nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from jackline.views import record_json
 if TYPE_CHECKING:
     from jackline.store.contract import Store
 
-_UNDER_WAY = frozenset({RunState.QUEUED, RunState.RUNNING})
-_CLASSIFIED = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # waits that the predecessor ended as errors
+_ACTIVE = frozenset({RunState.QUEUED, RunState.RUNNING})
+_ERROR_WAITS = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # the predecessor ended these waits as errors
 
 
 @stored_as(
@@ -35,7 +35,7 @@ _CLASSIFIED = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # waits that the
 )
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The predecessor's metadata in its order, then ours."""
+    """The predecessor's metadata in its order, then jackline's own."""
 
     run_id: str
     agent: str
@@ -43,7 +43,7 @@ class Summary:
     start_time: datetime | None
     end_time: datetime | None
     elapsed_seconds: float
-    exit_code: int | None  # None while nobody can know it
+    exit_code: int | None  # None while the run is queued or running
     token_count: int
     last_message: str
     commits: tuple[str, ...]
@@ -64,7 +64,7 @@ class Summary:
     workspace: str
     created_time: datetime
     worked_seconds: float
-    cost_usd: float | None  # None where an agent tells none
+    cost_usd: float | None  # None if an agent reports no cost
     attempts: int
     turns: int
     iterations: int
@@ -80,16 +80,16 @@ class Summary:
     in_doubt: int
     steps: int
     lost_sessions: tuple[str, ...]
-    open_cases: tuple[str, ...]  # of the run, by their ids: what is in them is not finished
-    imported: str | None  # from which predecessor
+    open_cases: tuple[str, ...]  # ids
+    imported: str | None  # the predecessor it was imported from
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, the content of metadata.json."""
+        """Convert to JSON values, the contents of metadata.json."""
         return record_json.dump_record(self)
 
 
 def summary_of(store: Store, run: Run) -> Summary:
-    """The summary of a run as it stands."""
+    """Build the summary of a run from the store."""
     return fold(
         run,
         turns=store.turns(run.id),
@@ -109,7 +109,7 @@ def fold(
     changes: Changes = UNCHANGED,
     open_cases: Sequence[str] = (),
 ) -> Summary:
-    """The summary from a run and its tables."""
+    """Build the summary from a run and its records."""
     life, spec = run.life, run.spec
     return Summary(
         run_id=run.id,
@@ -117,8 +117,8 @@ def fold(
         task=spec.task,
         start_time=to_datetime(run.started_at),
         end_time=to_datetime(run.finished_at),
-        elapsed_seconds=_elapsed(run),
-        exit_code=None if life.state in _UNDER_WAY else exit_code(life.state, life.reason, life.failure),
+        elapsed_seconds=_elapsed_seconds(run),
+        exit_code=None if life.state in _ACTIVE else exit_code(life.state, life.reason, life.failure),
         token_count=life.spent.tokens,
         last_message=next((turn.last_message for turn in reversed(turns) if turn.last_message), ""),
         commits=changes.commits,
@@ -126,8 +126,8 @@ def fold(
         insertions=changes.insertions,
         deletions=changes.deletions,
         requires_commit=spec.requires_commit,
-        dry_run=False,  # a dry run writes nothing down
-        classified_error=_classified(run),
+        dry_run=False,  # a dry run stores nothing
+        classified_error=_classify_error(run),
         number=run.number,
         state=life.state.value,
         reason=life.reason.value if life.reason else None,
@@ -151,41 +151,42 @@ def fold(
 
 
 def headline(summary: Summary) -> str:
-    """How the run stands, in one line."""
+    """Return the state of the run in one line."""
     state = f"{summary.state}: {summary.reason}" if summary.reason else summary.state
     proof = f" ({summary.proof})" if summary.state == RunState.SUCCEEDED or summary.proof == "refuted" else ""
     return f"run {summary.run_id} (#{summary.number}) {state}{proof}"
 
 
 def next_step(summary: Summary) -> str:
-    """The command that carries the run on; empty if nothing can, or something already does."""
+    """Return the command that continues the run; empty if it is running or cannot continue."""
     stopped = summary.state in {RunState.WAITING, RunState.FAILED, RunState.QUEUED}
     return f"jackline resume {summary.run_id}" if stopped and not summary.imported else ""
 
 
 def lines(summary: Summary) -> list[str]:
-    """The summary for a person: a headline, one line a fact, the agent's last words."""
-    facts = [(label, text) for label, text in _facts(summary) if text]
+    """Return the lines of summary.txt: a headline, one line per fact, the last message."""
+    facts = [(label, text) for label, text in _list_facts(summary) if text]
     width = max(len(label) for label, _ in facts) + 2
-    told = [headline(summary), *(f"  {label:<{width}}{make_readable(text)}" for label, text in facts)]
+    text = [headline(summary), *(f"  {label:<{width}}{make_readable(text)}" for label, text in facts)]
     if summary.last_message:
-        told += ["", "last message", *_indented(summary.last_message)]
-    follows = next_step(summary)
-    return [*told, "", f"next: {follows}"] if follows else told
+        message = make_readable(summary.last_message).splitlines()
+        text += ["", "last message", *(f"  {line}".rstrip() for line in message)]
+    command = next_step(summary)
+    return [*text, "", f"next: {command}"] if command else text
 
 
-def _facts(summary: Summary) -> list[tuple[str, str]]:
+def _list_facts(summary: Summary) -> list[tuple[str, str]]:
     return [
         ("agent", summary.agent),
         ("task", summary.task),
         ("workspace", summary.workspace),
-        ("created", _when(summary.created_time)),
-        ("started", _when(summary.start_time)),
-        ("ended", _when(summary.end_time)),
-        ("elapsed", f"{summary.elapsed_seconds:.1f} s, at work {summary.worked_seconds:.1f} s"),
+        ("created", _format_time(summary.created_time)),
+        ("started", _format_time(summary.start_time)),
+        ("ended", _format_time(summary.end_time)),
+        ("elapsed", f"{summary.elapsed_seconds:.1f} s, working {summary.worked_seconds:.1f} s"),
         ("phase", summary.phase or ""),
         ("detail", " ".join(summary.detail.split())),
-        ("wakes", _when(summary.wake_time)),
+        ("wakes", _format_time(summary.wake_time)),
         ("exit code", "" if summary.exit_code is None else str(summary.exit_code)),
         ("error class", summary.classified_error or ""),
         ("proof", f"{summary.proof}{f' by: {summary.proof_command}' if summary.proof_command else ''}"),
@@ -205,33 +206,29 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
 
 
 def completed(summary: Summary) -> str:
-    """How the calls came out, in one line."""
+    """Return the outcomes of the calls in one line."""
     return completion(Tally(*(getattr(summary, name) for name in Tally._fields)))
 
 
 def cost(summary: Summary) -> str:
-    """In words; what nobody told is not nothing."""
+    """Return the cost; an unknown cost is not zero."""
     return "unknown" if summary.cost_usd is None else f"{summary.cost_usd:.4f} USD"
 
 
-def _elapsed(run: Run) -> float:
-    """From the first start to the end, or to the last thing that was written down: a view has no clock."""
+def _elapsed_seconds(run: Run) -> float:
+    """Return the time from the first start to the end or the last update; exports use no clock."""
     if run.started_at is None:
         return 0.0
     until = run.updated_at if run.finished_at is None else run.finished_at
     return max(0, until - run.started_at) / 1000
 
 
-def _classified(run: Run) -> str | None:
+def _classify_error(run: Run) -> str | None:
     life = run.life
     if life.failure is not None:
         return life.failure.value
-    return life.reason.value if life.reason in _CLASSIFIED else None
+    return life.reason.value if life.reason in _ERROR_WAITS else None
 
 
-def _when(time: datetime | None) -> str:
+def _format_time(time: datetime | None) -> str:
     return format_rfc3339(time) if time else ""
-
-
-def _indented(text: str) -> list[str]:
-    return [f"  {line}".rstrip() for line in make_readable(text).splitlines()]

@@ -1,4 +1,4 @@
-"""`jackline agents`: who there is, what each can do, and why one cannot be used. No prompt is sent to anybody."""
+"""`jackline agents`: lists the agents, what each can do, and why one cannot be used. It sends no prompt."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from jackline.domain.adapter import Declaration
     from jackline.domain.health import Health
 
-_COLUMNS = columns("AGENT HEALTH* VERSION RESUME FORK STRUCTURED GATE COST PROGRAM")  # or why there is none
-_NAMED = "named after --"
-_DETAIL = 80
+_COLUMNS = columns(
+    "AGENT HEALTH* VERSION RESUME FORK STRUCTURED GATE COST PROGRAM"
+)  # PROGRAM: or why it cannot be used
+_NAMED_BY_RUN = "named after --"
+_MAX_DETAIL_CHARS = 80
 
 
-class _Seen(NamedTuple):
-    """One agent: what it declares, what was found, why and until when it rests."""
+class _AgentRow(NamedTuple):
+    """One agent: its declaration, its program, and its rest after a failure."""
 
     declaration: Declaration
     found: Found
@@ -41,7 +43,7 @@ class _Seen(NamedTuple):
 
     @property
     def binary(self) -> str:
-        """Its program; nobody knows yet which one that is where each run names it."""
+        """The path of its program; empty if each run names its own."""
         return "" if self.declaration.is_named_by_arguments else self.found.binary
 
 
@@ -50,50 +52,50 @@ def configure(_parser: Parser) -> None:
 
 
 def execute(_args: Namespace, home: Home, out: Output) -> int:
-    seen = _look(home, out)
+    rows = _find_agents(home, out)
     if out.json:
-        out.json_line({"agents": [_record(one) for one in seen]})
+        out.json_line({"agents": [_to_json(row) for row in rows]})
         return 0
-    out.table(_COLUMNS, [_cells(one) for one in seen])
+    out.table(_COLUMNS, [_format_cells(row) for row in rows])
     return 0
 
 
-def _look(home: Home, out: Output) -> list[_Seen]:
+def _find_agents(home: Home, out: Output) -> list[_AgentRow]:
     try:
-        resting = agents.rests(home)
-    except StoreError as error:  # the programs can be looked at all the same
+        rests = agents.rests(home)
+    except StoreError as error:  # the programs can be listed without it
         out.note(f"jackline: {error}")
-        resting = {}
-    seen = []
+        rests = {}
+    rows = []
     for name in agents.names(home.config):
-        declaration, broken = agents.declared(home.config, name)
-        found = agents.Found(name, why=broken) if broken else agents.locate(home.config, declaration)
-        seen.append(_Seen(declaration, found, resting.get(name)))
-    return seen
+        declaration, problem = agents.declared(home.config, name)
+        found = agents.Found(name, why=problem) if problem else agents.locate(home.config, declaration)
+        rows.append(_AgentRow(declaration, found, rests.get(name)))
+    return rows
 
 
-def _cells(one: _Seen) -> list[str]:
+def _format_cells(one: _AgentRow) -> list[str]:
     able = one.declaration
     return [
         able.name,
-        _health(one),
+        _format_health(one),
         one.found.version or "-",
         *("yes" if can else "no" for can in (able.resumes, able.forks, able.structured)),
         able.gate,
         "yes" if able.cost else "no",
-        one.found.why or one.binary or _NAMED,
+        one.found.why or one.binary or _NAMED_BY_RUN,
     ]
 
 
-def _health(one: _Seen) -> str:
+def _format_health(one: _AgentRow) -> str:
     if one.health != "resting" or one.rest is None:
         return one.health
-    detail = shorten_text(make_printable(one.rest.detail), _DETAIL)
+    detail = shorten_text(make_printable(one.rest.detail), _MAX_DETAIL_CHARS)
     why = f"{one.rest.failure} ({detail})" if detail else one.rest.failure
     return f"resting: {why} until {format_local(one.rest.until, wall_ms())}"
 
 
-def _record(one: _Seen) -> dict[str, object]:
+def _to_json(one: _AgentRow) -> dict[str, object]:
     able = one.declaration
     return {
         "name": able.name,

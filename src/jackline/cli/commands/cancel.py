@@ -1,4 +1,4 @@
-"""`jackline cancel`: ask for the end of a run, and watch until it has come."""
+"""`jackline cancel`: requests the end of a run and waits for it."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ if TYPE_CHECKING:
     from jackline.cli.parser import Parser
     from jackline.domain.records import Run
 
-_PATIENCE_SECONDS = 10.0
-_LOOK_SECONDS = 0.1
+_TIMEOUT_SECONDS = 10.0
+_POLL_SECONDS = 0.1
 
 
 def configure(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
-    parser.add_argument("--no-wait", action="store_true", help="only write the request down")
+    parser.add_argument("--no-wait", action="store_true", help="only record the request")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.cancel(home.find(args.run))
     if run.life.state not in TERMINAL and not args.no_wait:
-        out.note(f"run {run.id} is {run.life.state}; waiting for its end")
-        run = _watch(home, run)
-    return _tell(args, home, run, out)
+        out.note(f"run {run.id} is {run.life.state}; waiting until it ends")
+        run = _wait_for_end(home, run)
+    return _print_result(args, home, run, out)
 
 
-def _watch(home: Home, run: Run) -> Run:
-    until = time.monotonic() + _PATIENCE_SECONDS
+def _wait_for_end(home: Home, run: Run) -> Run:
+    until = time.monotonic() + _TIMEOUT_SECONDS
     while run.life.state not in TERMINAL and time.monotonic() < until:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
         run = home.store().run(run.id) or run
     return run
 
 
-def _tell(args: Namespace, home: Home, run: Run, out: Output) -> int:
-    """0 only for what was asked: the run is cancelled, or the request stands and nobody wanted to wait."""
-    asked_only = args.no_wait and run.life.state not in TERMINAL
-    code = 0 if run.life.state is RunState.CANCELLED or asked_only else 1
+def _print_result(args: Namespace, home: Home, run: Run, out: Output) -> int:
+    """Return 0 only if the run is cancelled, or with --no-wait if the request is recorded."""
+    is_requested = args.no_wait and run.life.state not in TERMINAL
+    code = 0 if run.life.state is RunState.CANCELLED or is_requested else 1
     if out.json:
         out.json_line({**run_record(home, run), "cancel_requested": run.life.cancel_requested})
         return code
     out.line(f"run {run.id} (#{run.number}) {report.headline(run, out)}")
     if run.life.state is RunState.RUNNING:
-        out.line(f"  it is asked to end; look again: {out.command('show', run.id)}")
+        out.line(f"  it has been asked to stop; check again: {out.command('show', run.id)}")
     elif code:
-        out.line("  it ended before it could be cancelled")
+        out.line("  it ended before the request took effect")
     return code

@@ -1,4 +1,4 @@
-"""`jackline db`: migrate, status, check, backup and archive. The work is done in `app.upkeep`."""
+"""`jackline db`: migrates, checks, backs up and archives the database; `app.upkeep` does the work."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from jackline.cli.parser import Parser
 
 _ACTIONS = {
-    "migrate": "bring the database to the schema of this jackline",
-    "status": "schema, size and how much is in it",
-    "check": "look for damage, broken chains and contradictions; exit 1 if there are any",
+    "migrate": "upgrade the database to the schema of this version",
+    "status": "show the schema version, the size and the row counts",
+    "check": "look for damage, broken hash chains and inconsistencies; exit 1 if there are any",
     "backup": "copy the database to a new file",
     "archive": "move the events of old runs into compressed files",
 }
@@ -28,13 +28,15 @@ _ACTIONS = {
 
 def configure(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    made = {
+    parsers = {
         name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
         for name, summary in _ACTIONS.items()
     }
-    made["backup"].add_argument("path", metavar="PATH")
-    made["archive"].add_argument("--older-than", metavar="AGE", default="30d", help="since the end (default 30d)")
-    made["archive"].add_argument("--to", metavar="DIR", help="where to (default: archive/ in the home)")
+    parsers["backup"].add_argument("path", metavar="PATH")
+    parsers["archive"].add_argument(
+        "--older-than", metavar="AGE", default="30d", help="how long ago the run ended (default 30d)"
+    )
+    parsers["archive"].add_argument("--to", metavar="DIR", help="the target directory (default: archive/ in the home)")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -56,7 +58,7 @@ def _migrate(home: Home, out: Output) -> int:
     if out.json:
         out.json_line({"applied": applied})
     else:
-        out.line(f"applied: {', '.join(applied)}" if applied else "nothing to do: the schema is up to date")
+        out.line(f"applied: {', '.join(applied)}" if applied else "the schema is up to date")
     return 0
 
 
@@ -65,7 +67,7 @@ def _status(home: Home, out: Output) -> int:
     if out.json:
         out.json_line(values(status))
         return 0
-    pending = f", missing {', '.join(status.pending)}: jackline db migrate" if status.pending else ""
+    pending = f", pending {', '.join(status.pending)}: jackline db migrate" if status.pending else ""
     out.line(f"{status.backend}: {status.place}")
     out.line(f"schema {status.schema} of {status.known_schema}{pending}")
     if status.size is not None:
@@ -83,10 +85,10 @@ def _check(home: Home, out: Output) -> int:
     if out.json:
         out.json_line({"ok": not found, "problems": found})
     else:
-        out.line("\n".join(map(make_printable, found)) or "all is well")
+        out.line("\n".join(map(make_printable, found)) or "no problems found")
     if archives.missing:
-        what = f"{pluralize(archives.missing, 'run')} with archived events that are not in {archives.folder}"
-        out.note(f"jackline: {what}: `jackline verify RUN --archive DIR` looks at them elsewhere")
+        missing = f"{pluralize(archives.missing, 'run')} with archived events that are not in {archives.folder}"
+        out.note(f"jackline: not checked: {missing}; use `jackline verify RUN --archive DIR`")
     return 1 if found else 0
 
 
@@ -102,7 +104,7 @@ def _backup(path: str, home: Home, out: Output) -> int:
 def _archive(args: Namespace, home: Home, out: Output) -> int:
     age = parse_duration(args.older_than)
     if age is None:
-        raise UsageError(f"--older-than '{args.older_than}' is not an age: say 12h, 30d or 8w")
+        raise UsageError(f"--older-than '{args.older_than}' is not a valid age; use 12h, 30d or 8w")
     done = upkeep.archive(home, age, args.to)
     if out.json:
         out.json_line(asdict(done))

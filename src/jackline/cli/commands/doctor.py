@@ -1,4 +1,4 @@
-"""`jackline doctor`: is everything here that jackline needs? Each line says how to mend what is not."""
+"""`jackline doctor`: checks the installation; each problem comes with its fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jackline export`: write every file of a run's folder again, from what the store knows."""
+"""`jackline export`: writes the files of a run's folder again, from the database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def configure(parser: Parser) -> None:
 def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.find(args.run)
     if home.is_archived(run):
-        raise Refused(f"the events of run {run.id} were archived: its files stay as they were")
+        raise Refused(f"the events of run {run.id} are archived: its files cannot be written again, and stay unchanged")
     folder = home.export(run)
     if out.json:
         out.json_line({"id": run.id, "folder": folder})

@@ -1,4 +1,4 @@
-"""`jackline fork`: a new run that goes on from a checkpoint of another one."""
+"""`jackline fork`: starts a new run from a checkpoint of another one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
-    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="what to do now (default: what the run was asked)")
-    parser.add_argument("--step", metavar="N", type=whole_number, help="the step to go on from (default: the last)")
-    parser.add_argument("--run-id", metavar="ID", help="choose the id, idempotently")
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="the new task (default: the prompt of the run)")
+    parser.add_argument("--step", metavar="N", type=whole_number, help="the step to start from (default: the last)")
+    parser.add_argument("--run-id", metavar="ID", help="choose the run's id; repeating the command does not repeat it")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -31,7 +31,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     parent = home.find(args.run)
     with Interrupts() as interrupts:
         run = fork(home, parent, step=args.step, prompt=args.prompt or "", run_id=args.run_id or "")
-        out.note(f"run {run.id} goes on from step {run.forked_at} of {parent.id}")
-        if run.life.state in TERMINAL:  # only with --run-id: it was done before, and is not done again
+        out.note(f"run {run.id} starts from step {run.forked_at} of {parent.id}")
+        if run.life.state in TERMINAL:  # only with --run-id: the run has ended before, and does not run again
             return report.tell(home, run, out, carry.code_of(run))
         return carry.carry_on(home, run, out, interrupts)

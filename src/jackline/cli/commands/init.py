@@ -1,4 +1,4 @@
-"""`jackline init`: prepare a project; what is there stays as it is."""
+"""`jackline init`: sets up a project; existing files stay as they are."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
 
-NEEDS_PROJECT = False  # also where its file is the one that is wrong
+NEEDS_PROJECT = False  # it must work even where the project's file is broken
 
 
 def configure(parser: Parser) -> None:
-    pointer = "add a pointer to the skills to AGENTS.md, once"
-    parser.add_argument("--agents-md", dest="pointer", action="store_true", help=pointer)
+    parser.add_argument(
+        "--agents-md", dest="pointer", action="store_true", help="add a link to the skills to AGENTS.md"
+    )
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     folder = os.getcwd()
-    trusted = trust.is_trusted(home.path, folder)
+    was_trusted = trust.is_trusted(home.path, folder)
     steps = preparing.prepare(folder, pointer=args.pointer)
-    ended = trusted and not trust.is_trusted(home.path, folder)
+    trust_ended = was_trusted and not trust.is_trusted(home.path, folder)
     if out.json:
-        out.json_line({"steps": [stored_dict(step) for step in steps], "trust_ended": ended})
+        out.json_line({"steps": [stored_dict(step) for step in steps], "trust_ended": trust_ended})
         return 0
     for step in steps:
         out.line(f"{'wrote' if step.wrote else 'left '} {step.path}: {step.what}")
-    if ended:
-        out.line("this project was trusted, and its files are others now: read them, then `jackline trust`")
+    if trust_ended:
+        out.line("the files of this trusted project have changed: read them, then run `jackline trust`")
     return 0

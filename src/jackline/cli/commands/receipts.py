@@ -1,4 +1,4 @@
-"""`jackline receipts`: every effect of a run, and what shows that it happened. It changes nothing."""
+"""`jackline receipts`: lists the effects of a run, with the evidence for each."""
 
 from __future__ import annotations
 
@@ -12,30 +12,22 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
-    from jackline.domain.records import Run
-    from jackline.views.receipts import Receipts
 
 
 def configure(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
-    parser.add_argument("--format", choices=("md", "json"), help="a table to read (md, the default), or JSON")
+    parser.add_argument("--format", choices=("md", "json"), help="a Markdown table (the default) or JSON")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.views import receipts
+    from jackline.views.receipts import Ledger, fold, to_dict, to_markdown
 
-    told = _receipts(home, home.find(args.run))
-    if args.format == "json" or (out.json and args.format is None):
-        out.json_line(receipts.to_dict(told))
-    else:
-        out.line(receipts.to_markdown(told).rstrip("\n"))
-    return 0
-
-
-def _receipts(home: Home, run: Run) -> Receipts:
-    from jackline.views.receipts import Ledger, fold
-
-    store = home.store()
+    store, run = home.store(), home.find(args.run)
     own = Ledger(run.id, store.calls(run.id), store.receipts(run.id))
-    known = store.ancestors(run.id)
-    return fold(own, [Ledger(one, store.calls(one), store.receipts(one), upto) for one, upto in known])
+    ancestors = store.ancestors(run.id)
+    receipts = fold(own, [Ledger(one, store.calls(one), store.receipts(one), upto) for one, upto in ancestors])
+    if args.format == "json" or (out.json and args.format is None):
+        out.json_line(to_dict(receipts))
+    else:
+        out.line(to_markdown(receipts).rstrip("\n"))
+    return 0

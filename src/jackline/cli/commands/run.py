@@ -1,4 +1,4 @@
-"""`jackline run`: start a run and stay with it. What is asked comes from words, files and stdin."""
+"""`jackline run`: starts a run and follows it; with --dry-run it prints the plan and starts nothing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from jackline.cli.asking import request_of
 from jackline.cli.interrupt import Interrupts
 from jackline.domain.states import TERMINAL
 from jackline.domain.task import MODES
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from jackline.app.home import Home
+    from jackline.app.plan import Planned
+    from jackline.app.request import Request
     from jackline.cli.output import Output
     from jackline.cli.parser import Parser
 
@@ -24,57 +27,101 @@ _SETTINGS = (
 
 
 def configure(parser: Parser) -> None:
-    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="what the agent shall do; -: read it from stdin")
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="the task for the agent; - reads it from stdin")
     parser.add_setting("agent", "NAME")
     parser.add_setting("fallback", "NAMES")
-    parser.add_argument("--model", metavar="NAME", help="the model of the agent (default: the agent's own)")
-    parser.add_argument("--effort", metavar="WORD", help="how hard the model shall think, in the agent's own words")
-    parser.add_argument("--session", metavar="ID", help="go on with a session of the agent that was begun by hand")
-    parser.add_argument("--script", metavar="FILE", help="what the scripted agent plays")
-    parser.add_argument("--workspace", metavar="DIR", help="where the agent works (default: here)")
-    parser.add_argument("--task", metavar="NAME", help="a template: `jackline tasks list` shows them")
-    parser.add_argument("--var", metavar="NAME=VALUE", action="append", default=[], help="fill a variable of the task")
-    parser.add_argument("--job", metavar="FILE", help="TOML or JSON that says all of this; flags win over it")
-    parser.add_argument("--proof", metavar="CMD", help="what must succeed on the final tree")
-    parser.add_argument("--policy", metavar="FILE", help="TOML with [[rule]] tables: which calls are effects")
+    parser.add_argument("--model", metavar="NAME", help="the model to use (default: the agent's own)")
+    parser.add_argument("--effort", metavar="WORD", help="the reasoning effort, in the agent's own words")
+    parser.add_argument("--session", metavar="ID", help="continue a session of the agent that was started by hand")
+    parser.add_argument("--script", metavar="FILE", help="the script of the scripted agent")
+    parser.add_argument("--workspace", metavar="DIR", help="the agent's working directory (default: the current one)")
+    parser.add_argument("--task", metavar="NAME", help="a run template; `jackline tasks list` shows them")
+    parser.add_argument("--var", metavar="NAME=VALUE", action="append", default=[], help="set a variable of the task")
+    parser.add_argument("--job", metavar="FILE", help="read these options from a TOML or JSON file; flags override it")
+    parser.add_argument("--proof", metavar="CMD", help="a command that must succeed on the final tree")
+    parser.add_argument("--policy", metavar="FILE", help="a TOML file with [[rule]] tables: which calls are effects")
     parser.add_argument(
-        "--allow", metavar="NAMES", action="append", default=[], help="agree beforehand to what these rules ask about"
+        "--allow", metavar="NAMES", action="append", default=[], help="approve in advance the calls of these rules"
     )
     parser.add_argument(
-        "--strict", action="store_const", const="true", help="after a crash, unknown calls are in doubt like effects"
+        "--strict", action="store_const", const="true", help="after a crash, treat unknown calls in doubt like effects"
     )
-    parser.add_argument("--mode", choices=MODES, help="job: go on without asking where that is safe (default: job)")
+    parser.add_argument("--mode", choices=MODES, help="job: never ask at the terminal (default: job)")
     parser.add_argument(
-        "--ungated", action="store_true", help="go on when an agent that asks nobody does what a rule would hold back"
+        "--ungated",
+        action="store_true",
+        help="keep running even if an agent without an enforced gate makes a call that policy would block",
     )
-    parser.add_argument("--run-id", metavar="ID", help="choose the id, idempotently")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be started, and start nothing")
+    parser.add_argument("--run-id", metavar="ID", help="choose the run's id; repeating the command does not repeat it")
+    parser.add_argument("--dry-run", action="store_true", help="print the command, files and prompt; start nothing")
     for name in _SETTINGS:
         parser.add_setting(name)
     parser.takes_arguments = True
-    parser.epilog = "Words after -- go to the agent as they are."
+    parser.epilog = "Words after -- are passed to the agent unchanged."
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     request = request_of(args, home)
-    _tell(home, out)
+    _print_warnings(home, out)
     if args.dry_run:
-        from jackline.cli import dry_run
-
-        code = dry_run.show(request, home, out)
-        _tell(home, out)
+        code = _print_plan(request, home, out)
+        _print_warnings(home, out)
         return code
     with (
         Interrupts() as interrupts,
         home.update_in_background(),
-    ):  # from the first change on: the agent does not wait for it
+    ):  # before the first change: the agent never waits for it
         run = home.start(request)
-        _tell(home, out)  # written down, and not begun
-        if run.life.state in TERMINAL:  # only with --run-id: it was done before, and is not done again
+        _print_warnings(home, out)  # the run is stored, and has not started
+        if run.life.state in TERMINAL:  # only with --run-id: the run has ended before, and does not run again
             return report.tell(home, run, out, carry.code_of(run))
         return carry.carry_on(home, run, out, interrupts)
 
 
-def _tell(home: Home, out: Output) -> None:
+def _print_warnings(home: Home, out: Output) -> None:
     while home.warnings:
         out.note(f"jackline: {home.warnings.pop(0)}")
+
+
+def _print_plan(request: Request, home: Home, out: Output) -> int:
+    """Print what would be started; the exit code is the one that a run would start with."""
+    import shlex
+    from dataclasses import asdict
+
+    from jackline.app.plan import plan
+    from jackline.errors import AgentUnavailable
+
+    planned = plan(request, home)
+    command = shlex.join(planned.argv)
+    code = AgentUnavailable.exit_code if planned.stuck else 0
+    if out.json:
+        out.json_line({"dry_run": True, "command": command, **asdict(planned), "exit_code": code})
+    else:
+        _print_plan_text(planned, command, out)
+    if planned.problem:
+        out.note(f"jackline: {AgentUnavailable(planned.agent, why=planned.problem)}")
+    return code
+
+
+def _print_plan_text(planned: Planned, command: str, out: Output) -> None:
+    from jackline.app.keys import shown
+
+    facts = {
+        "agent": ", then ".join((planned.agent, *planned.fallback)),
+        "task": planned.task,
+        "workspace": planned.workspace,
+        "command": command,
+        "stdin": "yes" if planned.stdin else "no",
+        "environment": " ".join(planned.environment),
+        "model": planned.model or "the agent's own",
+        "effort": planned.effort or "the agent's own",
+        "proof": planned.proof or "none",
+        "limits": ", ".join(f"{name} {shown(value)}" for name, value in planned.limits.items()),
+    }
+    for name, text in facts.items():
+        out.line(f"{name:<12} {make_printable(text)}")
+    for path in planned.files:
+        out.line(f"{'file':<12} {make_printable(path)}")
+    out.line("\nprompt")
+    for line in planned.prompt.splitlines():
+        out.line(f"  {make_printable(line)}".rstrip())

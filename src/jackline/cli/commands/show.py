@@ -1,4 +1,4 @@
-"""`jackline show`: everything that is known of a run. It must stay light: no engine, no views."""
+"""`jackline show`: shows a run in detail. It must not import the engine or the exports: it has to start fast."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from jackline.cli.parser import Parser
     from jackline.domain.records import Call, Run, Turn
 
-_MOST_CALLS = 50
-_MESSAGE = 2_000
+_MAX_CALLS = 50
+_MAX_MESSAGE_CHARS = 2_000
 _LIMITS = (
     ("time", "wall_ms", format_elapsed),
     ("iterations", "iterations", str),
@@ -51,21 +51,21 @@ def configure(parser: Parser) -> None:
 def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.find(args.run)
     if out.json:
-        out.json_line(_record(home, run))
+        out.json_line(_to_json(home, run))
         return 0
-    _header(home, run, out)
-    for title, shown, rows in _tables(home, run):
+    _print_header(home, run, out)
+    for title, titles, rows in _build_tables(home, run):
         if rows:
             out.line(f"\n{out.paint(title, 'bold')}")
-            out.table(shown, rows)
-    _last_message(home, run, out)
+            out.table(titles, rows)
+    _print_last_message(home, run, out)
     out.line()
     for line in report.next_steps(home, run, out):
         out.line(line)
     return 0
 
 
-def _record(home: Home, run: Run) -> dict[str, Any]:
+def _to_json(home: Home, run: Run) -> dict[str, Any]:
     store = home.store()
     turns = store.turns(run.id)
     lists = {
@@ -94,7 +94,7 @@ def _record(home: Home, run: Run) -> dict[str, Any]:
     }
 
 
-def _header(home: Home, run: Run, out: Output) -> None:
+def _print_header(home: Home, run: Run, out: Output) -> None:
     life, spec, now = run.life, run.spec, wall_ms()
     turns = home.store().turns(run.id)
     facts = [
@@ -106,11 +106,11 @@ def _header(home: Home, run: Run, out: Output) -> None:
         ("prompt", shorten_text(make_printable(spec.prompt), out.width() - 12)),
         ("proof", f"{life.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
         ("workspace", spec.workspace),
-        ("times", _times(run, now)),
+        ("times", _format_times(run, now)),
         ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
-        ("spent", _spent(run, turns)),
+        ("spent", _format_spending(run, turns)),
         ("calls", completion(home.store().tally(run.id))),
-        ("changes", _changed(home, run)),
+        ("changes", _format_changes(home, run)),
         (
             "sessions",
             ", ".join(f"{agent} {session}" for agent, session in home.store().sessions(run.id).items()),
@@ -124,23 +124,23 @@ def _header(home: Home, run: Run, out: Output) -> None:
             out.line(f"{name:<10} {text}")
 
 
-def _times(run: Run, now: int) -> str:
+def _format_times(run: Run, now: int) -> str:
     named = (("created", run.created_at), ("started", run.started_at), ("ended", run.finished_at))
     return ", ".join(f"{name} {format_local(at, now)}" for name, at in named if at is not None)
 
 
-def _spent(run: Run, turns: Sequence[Turn]) -> str:
-    """What was spent against each limit."""
+def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
+    """Return the spending, with the limit of each kind."""
     limits, spent, cost = run.spec.limits, run.life.spent, run_cost(run, turns)
     parts = []
-    for title, name, shown in _LIMITS:
+    for title, name, format_amount in _LIMITS:
         limit = getattr(limits, name)
-        amount = format_usd(cost) if name == "usd_micros" else shown(getattr(spent, name))
-        parts.append(f"{title} {amount}" + ("" if limit is None else f" of {shown(limit)}"))
+        amount = format_usd(cost) if name == "usd_micros" else format_amount(getattr(spent, name))
+        parts.append(f"{title} {amount}" + ("" if limit is None else f" of {format_amount(limit)}"))
     return ", ".join(parts)
 
 
-def _changed(home: Home, run: Run) -> str:
+def _format_changes(home: Home, run: Run) -> str:
     changes = home.store().changes(run.id)
     if not changes.commits:
         return "no commit, which is required" if run.spec.requires_commit else ""
@@ -148,12 +148,12 @@ def _changed(home: Home, run: Run) -> str:
     return f"{pluralize(len(changes.commits), 'commit')}, {files}, +{changes.insertions} -{changes.deletions}"
 
 
-def _tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
+def _build_tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
     store, now = home.store(), wall_ms()
     attempts = [
         [
             str(one.token),
-            *_span(one.started_at, one.ended_at, now),
+            *_format_span(one.started_at, one.ended_at, now),
             one.outcome or "-",
             one.host,
             str(one.pid),
@@ -164,11 +164,11 @@ def _tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[
     yield (
         "turns",
         columns("#> ROLE AGENT STARTED ENDED EXIT FAILURE TOKENS> COST> DETAIL~"),
-        _turns(home, run, now),
+        _build_turn_rows(home, run, now),
     )
-    yield from _ledger(home, run, now)
+    yield from _build_ledger_tables(home, run, now)
     checks = [
-        [str(one.step), *_span(one.started_at, one.ended_at, now), _code(one.exit_code), one.command]
+        [str(one.step), *_format_span(one.started_at, one.ended_at, now), _format_exit_code(one.exit_code), one.command]
         for one in store.checks(run.id)
     ]
     yield "checks", columns("STEP> STARTED ENDED EXIT COMMAND~"), checks
@@ -181,14 +181,14 @@ def _tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[
     yield "notices", columns("AT KIND DELIVERED TITLE~"), notices
 
 
-def _turns(home: Home, run: Run, now: int) -> list[list[str]]:
+def _build_turn_rows(home: Home, run: Run, now: int) -> list[list[str]]:
     return [
         [
             str(one.number),
             one.role,
             one.agent,
-            *_span(one.started_at, one.ended_at, now),
-            _code(one.exit_code),
+            *_format_span(one.started_at, one.ended_at, now),
+            _format_exit_code(one.exit_code),
             one.failure or "-",
             format_count(one.spent.tokens),
             format_usd(turn_cost(run.spec, one)),
@@ -198,21 +198,21 @@ def _turns(home: Home, run: Run, now: int) -> list[list[str]]:
     ]
 
 
-def _ledger(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
+def _build_ledger_tables(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
     calls = home.store().calls(run.id)
-    more = f" (the last {_MOST_CALLS} of {len(calls)}; all with --json)" if len(calls) > _MOST_CALLS else ""
+    more = f" (the last {_MAX_CALLS} of {len(calls)}; all with --json)" if len(calls) > _MAX_CALLS else ""
     made = [
         [
             one.id,
             one.tool,
             one.call_class,
-            _state(one),
+            _display_state(one),
             one.decision,
             one.answer or "-",
-            _code(one.exit_code),
+            _format_exit_code(one.exit_code),
             one.target or "-",
         ]
-        for one in calls[-_MOST_CALLS:]
+        for one in calls[-_MAX_CALLS:]
     ]
     yield f"calls{more}", columns("CALL TOOL CLASS STATE* DECISION ANSWER EXIT TARGET~"), made
     receipts = [
@@ -229,23 +229,23 @@ def _ledger(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Colu
     yield "receipts", columns("CALL RULE FROM AT EXTERNAL TARGET~"), receipts
 
 
-def _state(call: Call) -> str:
-    """A call that a person was asked about was not made, but was denied only if that person said so."""
-    waited = call.decision is Decision.ASK and call.state is CallState.DENIED and call.answer != "deny"
-    return "asked" if waited else call.state
+def _display_state(call: Call) -> str:
+    """Return `asked` for a call that needed approval and was not denied: the ledger keeps it as denied."""
+    was_asked = call.decision is Decision.ASK and call.state is CallState.DENIED and call.answer != "deny"
+    return "asked" if was_asked else call.state
 
 
-def _last_message(home: Home, run: Run, out: Output) -> None:
-    said = [turn.last_message for turn in home.store().turns(run.id) if turn.last_message]
-    if said:
+def _print_last_message(home: Home, run: Run, out: Output) -> None:
+    messages = [turn.last_message for turn in home.store().turns(run.id) if turn.last_message]
+    if messages:
         out.line(f"\n{out.paint('last message', 'bold')}")
-        for line in said[-1][:_MESSAGE].splitlines():
+        for line in messages[-1][:_MAX_MESSAGE_CHARS].splitlines():
             out.line(make_printable(line))
 
 
-def _span(started: int, ended: int | None, now: int) -> tuple[str, str]:
+def _format_span(started: int, ended: int | None, now: int) -> tuple[str, str]:
     return format_local(started, now), format_local(ended, now)
 
 
-def _code(code: int | None) -> str:
+def _format_exit_code(code: int | None) -> str:
     return "-" if code is None else str(code)

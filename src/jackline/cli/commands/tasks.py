@@ -1,4 +1,4 @@
-"""`jackline tasks`: which templates there are, what one says, and how to begin a new one. It starts no run."""
+"""`jackline tasks`: lists, shows and creates run templates. It starts no run."""
 
 from __future__ import annotations
 
@@ -20,61 +20,57 @@ if TYPE_CHECKING:
     from jackline.domain.task import Task
 
 _ACTIONS = {
-    "list": "the tasks of this project, yours, and those that come with jackline",
-    "show": "what a task says",
-    "new": "write a task to begin with into this project",
+    "list": "list the tasks of this project, your own, and the built-in ones",
+    "show": "show a task",
+    "new": "create a task in this project",
 }
 
 
 def configure(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    made = {
+    parsers = {
         name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
         for name, summary in _ACTIONS.items()
     }
-    made["show"].add_argument("name", metavar="TASK")
-    made["new"].add_argument("name", metavar="NAME")
-    made["new"].add_argument("--description", metavar="TEXT", default="", help="what it is for, in one line")
+    parsers["show"].add_argument("name", metavar="TASK")
+    parsers["new"].add_argument("name", metavar="NAME")
+    parsers["new"].add_argument("--description", metavar="TEXT", default="", help="its purpose, in one line")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    del home  # tasks are files: none is needed
+    del home  # tasks are files, not records
     match args.action:
         case "list":
-            return _list(out)
+            return _list_tasks(out)
         case "show":
-            return _show(tasks.find(args.name, os.getcwd(), os.environ), out)
+            return _show_task(tasks.find(args.name, os.getcwd(), os.environ), out)
         case _:
-            return _new(args, out)
+            return _create_task(args, out)
 
 
-def _list(out: Output) -> int:
+def _list_tasks(out: Output) -> int:
     found = tasks.every(os.getcwd(), os.environ)
     if out.json:
-        out.json_lines(_entry(one) for one in found)
+        out.json_lines(_listed_to_json(one) for one in found)
         return 0
-    rows = [[one.name, one.origin, _commit(one.task), _described(one)] for one in found]
+    rows = []
+    for one in found:
+        commit = "required" if one.task and one.task.requires_commit else "-"
+        description = one.task.description if one.task else f"cannot be used: {one.problem}"
+        rows.append([one.name, one.origin, commit, description])
     out.table(columns("TASK FROM COMMIT DESCRIPTION~"), rows)
     return 0
 
 
-def _described(listed: Listed) -> str:
-    return listed.task.description if listed.task else f"cannot be used: {listed.problem}"
-
-
-def _commit(task: Task | None) -> str:
-    return "required" if task and task.requires_commit else "-"
-
-
-def _entry(listed: Listed) -> dict[str, Any]:
-    """A line of the list: the same names for one that cannot be used, so that a program need not ask first."""
-    told = {"name": listed.name, "path": listed.path, "origin": listed.origin, "problem": listed.problem or None}
+def _listed_to_json(listed: Listed) -> dict[str, Any]:
+    """Convert a row of the list; a task that cannot be used has the same keys."""
+    values = {"name": listed.name, "path": listed.path, "origin": listed.origin, "problem": listed.problem or None}
     if listed.task is None:
-        return {**told, "description": "", "requires_commit": None}
-    return {**told, "description": listed.task.description, "requires_commit": listed.task.requires_commit}
+        return {**values, "description": "", "requires_commit": None}
+    return {**values, "description": listed.task.description, "requires_commit": listed.task.requires_commit}
 
 
-def _record(task: Task) -> dict[str, Any]:
+def _task_to_json(task: Task) -> dict[str, Any]:
     return {
         **{name: value for name, value in stored_dict(task).items() if name != "source"},
         "path": task.source,
@@ -84,10 +80,11 @@ def _record(task: Task) -> dict[str, Any]:
     }
 
 
-def _show(task: Task, out: Output) -> int:
+def _show_task(task: Task, out: Output) -> int:
     if out.json:
-        out.json_line(_record(task))
+        out.json_line(_task_to_json(task))
         return 0
+    requirements = {"a commit": task.requires_commit, "a clean tree": task.requires_clean}
     facts = {
         "task": task.name,
         "file": task.source,
@@ -96,7 +93,7 @@ def _show(task: Task, out: Output) -> int:
         "model": " ".join(one for one in (task.model, task.effort) if one),
         "mode": task.mode,
         "proof": task.proof,
-        "requires": ", ".join(_requirements(task)),
+        "requires": ", ".join(name for name, is_required in requirements.items() if is_required),
         "settings": ", ".join(f"{name} {value}" for name, value in task.settings.items()),
         "variables": ", ".join((*(f"{name}={value}" for name, value in task.variables.items()), *task.needs)),
     }
@@ -109,12 +106,7 @@ def _show(task: Task, out: Output) -> int:
     return 0
 
 
-def _requirements(task: Task) -> list[str]:
-    wanted = {"a commit": task.requires_commit, "a clean tree": task.requires_clean}
-    return [name for name, is_wanted in wanted.items() if is_wanted]
-
-
-def _new(args: Namespace, out: Output) -> int:
+def _create_task(args: Namespace, out: Output) -> int:
     path = tasks.new(args.name, args.description, os.getcwd())
     if out.json:
         out.json_line({"path": path})

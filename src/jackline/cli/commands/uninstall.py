@@ -1,4 +1,4 @@
-"""`jackline uninstall`: show what jackline keeps on this machine; with --yes, remove it. Projects stay as they are."""
+"""`jackline uninstall`: lists the files of jackline on this machine, or removes them. Projects are not touched."""
 
 from __future__ import annotations
 

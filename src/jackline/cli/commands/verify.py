@@ -1,4 +1,4 @@
-"""`jackline verify`: is what is written of a run still what was written? Exit 1 if not. It changes nothing."""
+"""`jackline verify`: checks that a run's records have not been tampered with; exit 1 if they have."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 def configure(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
-    parser.add_argument("--head", metavar="HASH", help="a head of the chain that you kept, from a notice or from here")
-    parser.add_argument("--archive", metavar="DIR", help="where `db archive --to` put its events")
+    parser.add_argument(
+        "--head",
+        metavar="HASH",
+        help="compare with a chain head that you kept, from a notice or from an earlier verify",
+    )
+    parser.add_argument("--archive", metavar="DIR", help="the directory of `db archive --to` with the run's events")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -32,27 +36,27 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
     head = args.head.strip().lower() if args.head is not None else None
     if head is not None and not _HASH.fullmatch(head):
-        raise UsageError("--head is not the head of a chain: it has 64 hexadecimal digits")
+        raise UsageError("--head is not a chain head: it must have 64 hexadecimal digits")
     run_id = home.find_id(args.run)
     found = verify(home, run_id, head, args.archive)
     if out.json:
         out.json_line({"id": run_id, "ok": not found.problems, **stored_dict(found), "problems": list(found.problems)})
     else:
-        _tell(run_id, found, out)
+        _print_result(run_id, found, out)
     return 1 if found.problems else 0
 
 
-def _tell(run_id: str, found: Verified, out: Output) -> None:
+def _print_result(run_id: str, found: Verified, out: Output) -> None:
     if found.problems:
-        out.line(out.paint(f"run {run_id} is not as it was written", "red"))
+        out.line(out.paint(f"run {run_id} has been altered", "red"))
         for problem in found.problems:
             out.line(f"  {make_printable(problem)}")
         return
     counts = ((found.events, "event"), (found.calls, "call"), (found.receipts, "receipt"), (found.contents, "content"))
     compared = ", ".join(pluralize(count, word) for count, word in counts)
     agree = "agrees" if found.heads == 1 else "agree"
-    out.line(f"run {run_id} is whole: {compared}; {pluralize(found.heads, 'notice')} {agree}")
+    out.line(f"run {run_id} is intact: {compared}; {pluralize(found.heads, 'notice')} {agree}")
     if found.uncovered:
         out.line(f"  not covered: {pluralize(found.uncovered, 'row')} of an older jackline, without a digest")
     out.line(f"  head {found.chain_head}")
-    out.line("  a head that is kept elsewhere shows that nobody wrote all of it anew: --head")
+    out.line("  keep this head elsewhere: with --head, verify also detects a complete rewrite")
