@@ -15,8 +15,8 @@ from jackline.domain.events import GENESIS, Event, Fact, place
 from jackline.domain.states import WorkStatus
 from jackline.domain.work import WorkItem, stream_of
 from jackline.store import work
+from jackline.store.contract import JOURNAL
 from jackline.store.open import migrate
-from jackline.store.state_contract import JOURNAL
 
 APART_MS = 2_592  # a million of them in thirty days
 _EVENTS_PER_ITEM = 10  # events

@@ -15,7 +15,7 @@ from jackline import clock
 from jackline.app import dashboard, places
 from jackline.app.home import Home, open_home
 from jackline.domain.events import Fact
-from jackline.store.state_contract import TimelineQuery
+from jackline.store.contract import TimelineQuery
 
 KEY = "many-events"
 GOAL = 1.5

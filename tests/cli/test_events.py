@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.case import Problem
+from jackline.domain.case import NewCase, Problem
 from jackline.domain.events import Fact, broken_at
-from jackline.domain.work import Hold
-from jackline.store.contract import Store
+from jackline.domain.work import Hold, NewItem
+from jackline.store.contract import JOURNAL, Store
 from jackline.store.open import open_store
-from jackline.store.state_contract import JOURNAL, NewCase, NewItem
 from tests.cli.place import SAY, SEND, Place, is_one_line
 from tests.cli.test_light import HEAVY, PROGRAM
 

@@ -9,9 +9,9 @@ import pytest
 
 from jackline.domain.gate import decide
 from jackline.domain.secrets import Redactor
+from jackline.domain.work import ItemQuery, NewItem
 from jackline.store.contract import RunQuery, Settlement
 from jackline.store.contract import Store as OldStore
-from jackline.store.state_contract import ItemQuery, NewItem
 from jackline.store.store import Store
 from jackline.store.work import WorkQueue
 from jackline.store.work_reading import WorkItems

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.case import Problem
+from jackline.domain.case import NewCase, Problem
 from jackline.engine.review import open_cases
-from jackline.store.state_contract import NewCase
 from tests.support.stores import made
 
 if TYPE_CHECKING:

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.case import Case, CaseStatus, Entry, EntryKind, Problem, stream_of
+from jackline.domain.case import Case, CaseQuery, CaseStatus, Entry, EntryKind, NewCase, Problem, stream_of
 from jackline.domain.events import broken_at
 from jackline.domain.secrets import REDACTED, Redactor
 from jackline.errors import NotFound, Refused
 from jackline.store.contract import Store
 from jackline.store.open import open_store
-from jackline.store.state_contract import CaseQuery, NewCase
 from tests.support.secrets import TOKENS
 from tests.support.stores import AT, by_hand, made
 

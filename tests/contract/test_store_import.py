@@ -22,12 +22,11 @@ from jackline.domain.states import (
     RunState,
     WorkStatus,
 )
-from jackline.domain.work import Hold, WorkItem
+from jackline.domain.work import Hold, NewItem, WorkItem
 from jackline.errors import Refused
 from jackline.formatting import format_date
-from jackline.store.contract import RunQuery, Store
+from jackline.store.contract import RunQuery, Store, TimelineQuery
 from jackline.store.import_contract import Import, ImportedCall, ImportedEvent, ImportedRun
-from jackline.store.state_contract import NewItem, TimelineQuery
 from tests.conftest import Open
 from tests.support.stores import AT, LEASE_MS, data_of
 

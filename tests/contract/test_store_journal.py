@@ -11,10 +11,10 @@ import pytest
 
 from jackline.domain.events import Event, Fact, broken_at
 from jackline.domain.gate import decide
+from jackline.domain.work import NewItem
 from jackline.errors import NoItem
-from jackline.store.contract import Change, Settlement, Store
+from jackline.store.contract import JOURNAL, Change, Settlement, Store, TimelineQuery
 from jackline.store.journal import build_timeline
-from jackline.store.state_contract import JOURNAL, NewItem, TimelineQuery
 from tests.support.stores import AT, begun, by_hand, intent, made
 
 INDEX = "events_timeline"

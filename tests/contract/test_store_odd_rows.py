@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from jackline.domain.case import Entry, EntryKind, Problem
+from jackline.domain.case import Entry, EntryKind, NewCase, Problem
 from jackline.domain.events import Event, Fact, place
 from jackline.domain.gate import decide
 from jackline.domain.records import Check, Checkpoint, Life, Notice, Turn
 from jackline.domain.states import Failure, Proof, RunState
-from jackline.domain.work import Hold
+from jackline.domain.work import Hold, NewItem
 from jackline.store.contract import Change, Settlement, Store
-from jackline.store.state_contract import NewCase, NewItem
 from tests.support.stores import AT, READ, begun, by_hand, drop_triggers, intent, made, owner
 
 # Each covered column; the lease and the time of the last change are moved by a renewal without an event.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from jackline.domain.case import Entry, EntryKind, Problem
+from jackline.domain.case import Entry, EntryKind, NewCase, Problem
 from jackline.domain.events import Fact
 from jackline.domain.gate import decide
+from jackline.domain.work import NewItem
 from jackline.errors import StoreError
-from jackline.store.contract import Settlement, Store
-from jackline.store.state_contract import JOURNAL, NewCase, NewItem
+from jackline.store.contract import JOURNAL, Settlement, Store
 from tests.support.stores import AT, begun, by_hand, drop_triggers, intent
 
 

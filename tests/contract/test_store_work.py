@@ -12,11 +12,10 @@ import pytest
 from jackline.domain.events import broken_at
 from jackline.domain.secrets import REDACTED, Redactor
 from jackline.domain.states import WorkStatus
-from jackline.domain.work import MOST_ATTEMPTS, Hold, WorkItem, stream_of
+from jackline.domain.work import MOST_ATTEMPTS, Hold, ItemQuery, NewItem, WorkItem, stream_of
 from jackline.errors import Conflict, NotFound, Refused, UsageError
 from jackline.store.contract import Store
 from jackline.store.open import open_store
-from jackline.store.state_contract import ItemQuery, NewItem
 from tests.support.secrets import TOKENS
 from tests.support.stores import AT, LEASE_MS, FakeClock, by_hand, data_of
 

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from jackline.domain.events import Fact, broken_at
-from jackline.domain.work import Hold, WorkItem
+from jackline.domain.work import Hold, NewItem, WorkItem
+from jackline.store.contract import JOURNAL
 from jackline.store.sql_store import SqlStore
-from jackline.store.state_contract import JOURNAL, NewItem
 from tests.race.test_postgres_outages import Saboteur
 from tests.support.stores import AT, LEASE_MS
 

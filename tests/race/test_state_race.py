@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from jackline.domain import case, work
-from jackline.domain.case import EntryKind
+from jackline.domain.case import EntryKind, NewCase
 from jackline.domain.events import Event, broken_at
-from jackline.domain.work import Hold
+from jackline.domain.work import Hold, ItemQuery, NewItem
 from jackline.errors import Refused
-from jackline.store.contract import Store
-from jackline.store.state_contract import JOURNAL, ItemQuery, NewCase, NewItem
+from jackline.store.contract import JOURNAL, Store
 from tests.support.stores import AT, HERE, LEASE_MS
 
 PROCESSES = 8

@@ -23,11 +23,10 @@ from jackline.domain.events import Fact
 from jackline.domain.gate import decide
 from jackline.domain.records import Life, Spec
 from jackline.domain.states import RunState
-from jackline.domain.work import Hold
+from jackline.domain.work import Hold, NewItem
 from jackline.errors import Busy
 from jackline.store.contract import Change, NewRun, Settlement, Store
 from jackline.store.open import open_store
-from jackline.store.state_contract import NewItem
 from tests.support.stores import AT, HERE, LEASE_MS, MAIL, intent, owner
 
 

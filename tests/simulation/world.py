@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain import ids, learning
-from jackline.domain.case import Entry, EntryKind, Problem
+from jackline.domain.case import Entry, EntryKind, NewCase, Problem
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import Check, Owner, Spec, Turn
 from jackline.domain.rule import Rule
@@ -35,7 +35,6 @@ from jackline.engine.ledger import Ledger, Report, Wish
 from jackline.engine.probe import Prober
 from jackline.store.contract import Settlement
 from jackline.store.sql_store import SqlStore
-from jackline.store.state_contract import NewCase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

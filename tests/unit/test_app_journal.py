@@ -13,8 +13,9 @@ from jackline.app import journal
 from jackline.app.home import Home, open_home
 from jackline.domain.events import Event, Fact
 from jackline.domain.journal import EventId, Owner, event_id, owner_of, wrong_payload
+from jackline.domain.work import NewItem
 from jackline.errors import UsageError
-from jackline.store.state_contract import NewItem, TimelineQuery
+from jackline.store.contract import TimelineQuery
 
 NOW = 1_800_000_000_000
 

@@ -8,8 +8,9 @@ import pytest
 
 from benchmarks import many_events
 from jackline.domain.states import WorkStatus
+from jackline.domain.work import ItemQuery
+from jackline.store.contract import TimelineQuery
 from jackline.store.open import open_store
-from jackline.store.state_contract import ItemQuery, TimelineQuery
 from tests.support.stores import AT
 
 

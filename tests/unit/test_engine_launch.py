@@ -11,14 +11,13 @@ from jackline.agents.gemini import ADAPTER as GEMINI
 from jackline.agents.scripted.adapter import ADAPTER as SCRIPTED
 from jackline.domain.adapter import Adapter
 from jackline.domain.budget import Spent
-from jackline.domain.case import Case, CaseStatus, Problem
+from jackline.domain.case import Case, CaseQuery, CaseStatus, Problem
 from jackline.domain.changes import Changes
 from jackline.domain.records import Call, Check, Lease, Life, Run, Spec, Turn
 from jackline.domain.signals import StartTurn
 from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
 from jackline.engine.launch import LaunchContext, TurnPlan, plan
 from jackline.store.contract import Store
-from jackline.store.state_contract import CaseQuery
 from tests.unit.test_engine_replaying import TASK, cut_off, wants
 
 AT = 1_700_000_000_000

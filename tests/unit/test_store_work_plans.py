@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from jackline.domain.work import ItemQuery
 from jackline.store import queries
 from jackline.store.open import migrate
-from jackline.store.state_contract import ItemQuery
 from jackline.store.work_reading import WORDS, build_listing
 
 SORTED = "USE TEMP B-TREE"

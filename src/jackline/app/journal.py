@@ -10,7 +10,7 @@ from jackline.app.texts import named
 from jackline.domain import journal
 from jackline.domain.events import NOTHING, Fact
 from jackline.errors import NoEvent, NoHome, UsageError
-from jackline.store.state_contract import TimelineQuery
+from jackline.store.contract import TimelineQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,12 +11,11 @@ from jackline.domain.events import canonical
 from jackline.domain.retro import keeping, proposals, text, week
 from jackline.domain.retro.report import Report, fold
 from jackline.domain.states import WorkStatus
-from jackline.domain.work import answer_command
+from jackline.domain.work import NewItem, answer_command
 from jackline.errors import ItemConflict, NoItem, Refused, UsageError
 from jackline.files import make_private_folder, write_file
 from jackline.formatting import format_command
 from jackline.named import NamedTuple
-from jackline.store.state_contract import NewItem
 from jackline.views import retro
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from jackline.app.json_texts import LONGEST, value_of
 from jackline.app.texts import named
 from jackline.domain.events import canonical
 from jackline.domain.states import WorkStatus
-from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS, Hold
+from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS, Hold, ItemQuery, NewItem
 from jackline.errors import ItemRefused, NoItem, UsageError
-from jackline.store.state_contract import ItemQuery, NewItem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

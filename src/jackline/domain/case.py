@@ -157,3 +157,25 @@ def numbered(text: str) -> tuple[EntryKind, int] | None:
     kind = {letter: kind for kind, letter in LETTERS.items()}.get(text[:1].upper())
     well_formed = digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS
     return (kind, int(digits)) if kind is not None and well_formed else None
+
+
+class NewCase(NamedTuple):
+    """A case to start; if the id is taken, the store adds a number to it."""
+
+    id: str
+    repository: str
+    path: str
+    user_name: str
+    request: str
+    problem: Problem
+    run_id: str | None = None
+
+
+class CaseQuery(NamedTuple):
+    """Which cases to list, newest first."""
+
+    repository: str | None = None
+    status: str = ""
+    run_id: str | None = None
+    before: tuple[int, str] | None = None
+    limit: int = 50

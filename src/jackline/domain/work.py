@@ -59,3 +59,25 @@ def answer_command(item_id: str) -> tuple[str, ...]:
     """Build the command that answers an item; an id that looks like a flag must not become one."""
     named = f"--id={item_id}" if item_id.startswith("-") else item_id
     return ("work", "answer", named, "YOUR ANSWER")
+
+
+class NewItem(NamedTuple):
+    """An item to enqueue."""
+
+    id: str
+    kind: str
+    payload: str = "{}"  # canonical JSON
+    priority: int = 0
+    max_attempts: int = MOST_ATTEMPTS
+    notes: str = ""
+    question: str = ""  # with a question, the item waits for a person from the beginning
+
+
+class ItemQuery(NamedTuple):
+    """Which items to list, newest first."""
+
+    statuses: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    owner: str | None = None
+    before: tuple[int, str] | None = None  # the (created_at, id) of the last row of the page before
+    limit: int = 50

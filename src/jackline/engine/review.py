@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain import learning
-from jackline.domain.case import CaseStatus, EntryKind
+from jackline.domain.case import CaseQuery, CaseStatus, EntryKind
 from jackline.domain.states import Failure
 from jackline.engine.check import CheckResult, HostCheck
 from jackline.engine.tracked import tracked
-from jackline.store.state_contract import CaseQuery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from jackline.formatting import format_iso
 from jackline.mcp import streams
 from jackline.mcp.desk import limit_json
 from jackline.mcp.kinds import ADDS, READS
-from jackline.store.state_contract import TimelineQuery
+from jackline.store.contract import TimelineQuery
 
 if TYPE_CHECKING:
     from jackline.domain.events import Event

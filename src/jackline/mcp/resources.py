@@ -8,7 +8,7 @@ from jackline.app import journal
 from jackline.domain.journal import EventId
 from jackline.formatting import format_iso
 from jackline.mcp import streams
-from jackline.store.state_contract import TimelineQuery
+from jackline.store.contract import TimelineQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable

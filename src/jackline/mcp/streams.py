@@ -8,7 +8,7 @@ from jackline.app import work as work_items
 from jackline.app.case import place
 from jackline.domain import case, work
 from jackline.errors import UsageError
-from jackline.store.state_contract import JOURNAL
+from jackline.store.contract import JOURNAL
 
 if TYPE_CHECKING:
     from jackline.app.home import Home

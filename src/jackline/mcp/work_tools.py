@@ -9,10 +9,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from jackline.app import work
-from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS
+from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS, ItemQuery
 from jackline.mcp.item import ItemAnswer, item_answer, line_of
 from jackline.mcp.kinds import ADDS, READS, SETS
-from jackline.store.state_contract import ItemQuery
 
 if TYPE_CHECKING:
     from jackline.mcp.desk import ToolContext

@@ -15,7 +15,7 @@ from jackline.store.rows import columns
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.store.state_contract import CaseQuery
+    from jackline.domain.case import CaseQuery
 
 CASE = "case"  # the name of the case's own row among the records; an entry's is its id
 CASE_COLUMNS = (

@@ -17,7 +17,7 @@ from jackline.store.record_digests import cover, digest_row, digest_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.store.state_contract import NewCase
+    from jackline.domain.case import NewCase
 
 _NO_ENTRY = dict.fromkeys((str(kind) for kind in EntryKind), 0)
 

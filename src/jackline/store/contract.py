@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from jackline.store.protocol import Store as Store  # noqa: PLC0414 - imported to be found here
 
 
+JOURNAL = "journal:"  # the stream of events that belong to no run, item or case
+
+
 class NewRun(NamedTuple):
     """A run to create; the same id with the same request is the same run."""
 
@@ -128,6 +131,21 @@ class Status(NamedTuple):
     pending: tuple[str, ...] = ()
     counts: Mapping[str, int] = NOTHING
     size: int | None = None
+
+
+class TimelineQuery(NamedTuple):
+    """Which events of the timeline to read: all except the `agent.*` and `call.*` of runs."""
+
+    after: tuple[int, str, int] | None = None  # (at, stream, seq): only later ones, oldest first
+    since: int | None = None  # a time: only from then on
+    before: tuple[int, str, int] | None = None  # the page before this event, newest first
+    kind: str = ""  # its beginning
+    actor: str = ""
+    stream: str = ""
+    text: str = ""  # in kind, actor or data; the case of ASCII letters is ignored
+    limit: int = 50
+    newest_first: bool = True
+    whole: bool = False  # with a stream: also the events that the timeline leaves out
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute may be anything

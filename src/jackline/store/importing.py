@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from jackline.domain import case as cases
 from jackline.domain import work
+from jackline.domain.case import NewCase
 from jackline.domain.events import GENESIS, Event, Fact, canonical, place
 from jackline.domain.records import Call, Run
 from jackline.domain.repository import repository_id
 from jackline.domain.states import CallClass, CallState
+from jackline.domain.work import NewItem
 from jackline.store import blobs, case_reading, ledger_events, redacting, rows
 from jackline.store.base import Base, Chain, write_event
 from jackline.store.cases import digest_case, digest_entry
@@ -23,7 +25,6 @@ from jackline.store.import_contract import Import, ImportedCall, ImportedEvent
 from jackline.store.leases import charge_spending
 from jackline.store.ledger import write_receipt
 from jackline.store.record_digests import RECORDS, digest_run, digest_text
-from jackline.store.state_contract import NewCase, NewItem
 from jackline.store.work import digest_item
 from jackline.store.work_reading import item_values, to_item
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from jackline.domain.events import Event, Fact, canonical, place
 from jackline.errors import NoItem
 from jackline.store.base import Base, write_event
+from jackline.store.contract import JOURNAL
 from jackline.store.driver import Again, Statements, clean
 from jackline.store.rows import columns
-from jackline.store.state_contract import JOURNAL
 
 if TYPE_CHECKING:
-    from jackline.store.state_contract import TimelineQuery
+    from jackline.store.contract import TimelineQuery
 
 _ITEM_STREAM = "work:"  # and the item's id
 

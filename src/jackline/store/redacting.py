@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from jackline.domain.events import Fact
 
 if TYPE_CHECKING:
-    from jackline.domain.case import Entry
+    from jackline.domain.case import Entry, NewCase
     from jackline.domain.gate import Intent
     from jackline.domain.records import Check, Checkpoint, Life, Notice, Spec, Turn
     from jackline.domain.secrets import Redactor
+    from jackline.domain.work import NewItem
     from jackline.store.contract import Change, NewRun, Settlement
-    from jackline.store.state_contract import NewCase, NewItem
 
 
 def new_run(redactor: Redactor, new: NewRun) -> NewRun:

@@ -14,12 +14,12 @@ from jackline.domain.events import NOTHING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from jackline.domain.case import Case, Entry, EntryKind
+    from jackline.domain.case import Case, CaseQuery, Entry, EntryKind, NewCase
     from jackline.domain.events import Event, Fact
     from jackline.domain.reporting import EventLine, ItemLine, Learning, RunLine, Spending
     from jackline.domain.retro.lines import CheckLine, Move, TurnLine
-    from jackline.domain.work import Hold, WorkItem
-    from jackline.store.state_contract import CaseQuery, ItemQuery, NewCase, NewItem, TimelineQuery
+    from jackline.domain.work import Hold, ItemQuery, NewItem, WorkItem
+    from jackline.store.contract import TimelineQuery
 
 
 class WorkStore(Protocol):

@@ -22,8 +22,7 @@ from jackline.store.work_reading import WORDS, item_values, to_item
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jackline.domain.work import Hold
-    from jackline.store.state_contract import NewItem
+    from jackline.domain.work import Hold, NewItem
 
 ITEM = "item"  # the name of the item's row among the records
 # Covered by its digest; not the lease and the time of the last change, which a renewal changes without an event.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from jackline.domain.states import WORK_ENDED, WorkStatus
-from jackline.domain.work import WorkItem
+from jackline.domain.work import ItemQuery, WorkItem
 from jackline.errors import UsageError
 from jackline.store.base import Base
 from jackline.store.driver import Row, clean
 from jackline.store.rows import columns, plain
-from jackline.store.state_contract import ItemQuery
 
 _UNFINISHED = tuple(one for one in WorkStatus if one not in WORK_ENDED)
 WORDS = {str(one): str(one) for one in _UNFINISHED}

@@ -40,7 +40,7 @@ class Opening(NamedTuple):
 
 def start(home: Home, opening: Opening, *, skip_intake: bool = False, at: Here | None = None) -> Case:
     """Start a case and make it the active one here; CaseRefused if another open case is active."""
-    from jackline.store.state_contract import NewCase
+    from jackline.domain.case import NewCase
 
     at = at or place.here(home)
     request = text_of(opening.request, "the request")

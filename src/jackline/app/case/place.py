@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.app.home import Home
-    from jackline.domain.case import Case
+    from jackline.domain.case import Case, CaseQuery
     from jackline.store.contract import Store
-    from jackline.store.state_contract import CaseQuery
 
 LIST = "jackline case list"
 _LONGEST_NAME = 100
@@ -84,7 +83,7 @@ def chosen(home: Home, case_id: str | None = None, at: Here | None = None) -> Ca
 
 def list_open_ids(store: Store, run_id: str) -> list[str]:
     """The open cases of a run, newest first."""
-    from jackline.store.state_contract import CaseQuery
+    from jackline.domain.case import CaseQuery
 
     return [case.id for case in store.cases(CaseQuery(run_id=run_id, status=CaseStatus.OPEN))]
 

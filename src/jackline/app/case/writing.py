@@ -227,8 +227,7 @@ def _refuse_foreign(home: Home, case: Case, at: Here) -> Case:
 
 
 def _last_closed(home: Home, at: Here) -> Case:
-    from jackline.domain.case import CaseStatus
-    from jackline.store.state_contract import CaseQuery
+    from jackline.domain.case import CaseQuery, CaseStatus
 
     if (known := place.active(home, at)) is not None:
         raise CaseRefused(f"case {known.id} is open and active here: there is nothing to reopen")

@@ -14,8 +14,8 @@ from jackline.domain import journal
 from jackline.domain.events import canonical
 from jackline.domain.states import WORK_ENDED, WorkStatus
 from jackline.domain.work import WorkItem, is_name
+from jackline.store.contract import JOURNAL
 from jackline.store.import_contract import ImportedEvent
-from jackline.store.state_contract import JOURNAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -161,7 +161,7 @@ def _switch(args: Namespace, home: Home, out: Output) -> int:
 
 def _list(args: Namespace, home: Home, out: Output) -> int:
     from jackline.cli.commands.list import next_page
-    from jackline.store.state_contract import CaseQuery
+    from jackline.domain.case import CaseQuery
 
     after = place.find(home, args.after) if args.after else None
     query = CaseQuery(

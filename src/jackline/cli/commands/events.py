@@ -15,7 +15,7 @@ from jackline.domain.journal import EventId, event_id, owner_of
 from jackline.errors import NoItem, UsageError
 from jackline.formatting import format_iso, format_local, make_printable, parse_time
 from jackline.named import stored_dict
-from jackline.store.state_contract import TimelineQuery
+from jackline.store.contract import TimelineQuery
 
 if TYPE_CHECKING:
     from argparse import Namespace

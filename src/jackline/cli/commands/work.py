@@ -10,10 +10,9 @@ from jackline.cli.given import payload
 from jackline.cli.parser import whole_number
 from jackline.cli.work_shown import record, show_item, show_items
 from jackline.domain.states import WorkStatus
-from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS
+from jackline.domain.work import LEASE_MS, MOST_ATTEMPTS, ItemQuery
 from jackline.errors import UsageError
 from jackline.formatting import make_printable, parse_duration
-from jackline.store.state_contract import ItemQuery
 
 if TYPE_CHECKING:
     from argparse import Namespace
