@@ -20,15 +20,15 @@ from benchmarks import samples
 from benchmarks.process import LineProcess
 from benchmarks.report import format_duration
 from jackline import clock
-from jackline.agents.claude.hooks import HOOKS
-from jackline.domain.rule import Rule
+from jackline.agents.claude.claude_hooks import HOOKS
 from jackline.domain.states import CallClass, Decision, RunState
-from jackline.engine.hooking import Book
-from jackline.engine.http_door import HttpDoor
-from jackline.engine.ledger import Answer, Ledger, Report, Wish
-from jackline.engine.probe import Prober
-from jackline.store.contract import Store
+from jackline.engine.call_ledger import CallLedger, CallRequest, CallResult, GateAnswer
+from jackline.engine.gate_http import HttpGate
+from jackline.engine.hook_handler import HookLedger
+from jackline.engine.probes.prober import Prober
+from jackline.policy.rules import Rule
 from jackline.store.open import open_store
+from jackline.store.store import Store
 
 TOKEN = "the-token-of-the-benchmark"  # noqa: S105 - it opens a door of this benchmark only
 AGENT = "claude"
@@ -71,13 +71,13 @@ class DoorProcess(LineProcess):
 class AllowAll:
     """Allows everything and writes nothing: the rest is the agent's own work for a hook, and HTTP."""
 
-    def prepare(self, wish: Wish) -> Answer:
-        return Answer(Decision.ALLOW, wish.agent_call)
+    def prepare(self, wish: CallRequest) -> GateAnswer:
+        return GateAnswer(Decision.ALLOW, wish.agent_call)
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: CallResult) -> None:
         """Nothing."""
 
-    def strayed(self, call_id: str, made: object) -> None:
+    def stop_for_other_input(self, call_id: str, made: object) -> None:
         """Nothing."""
 
 
@@ -85,23 +85,23 @@ class AllowAll:
 class TimedLedger:
     """A ledger that measures how long the agent waits for it."""
 
-    ledger: Ledger
+    ledger: CallLedger
     prepared: list[float] = field(default_factory=list)
     finished: list[float] = field(default_factory=list)
 
-    def prepare(self, wish: Wish) -> Answer:
+    def prepare(self, wish: CallRequest) -> GateAnswer:
         begin = time.perf_counter()
         answer = self.ledger.prepare(wish)
         self.prepared.append(time.perf_counter() - begin)
         return answer
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: CallResult) -> None:
         begin = time.perf_counter()
         self.ledger.finish(report)
         self.finished.append(time.perf_counter() - begin)
 
-    def strayed(self, call_id: str, made: object) -> None:
-        self.ledger.strayed(call_id, made)
+    def stop_for_other_input(self, call_id: str, made: object) -> None:
+        self.ledger.stop_for_other_input(call_id, made)
 
     def describe_waits(self) -> str:
         """Format the medians of the two waits."""
@@ -114,7 +114,7 @@ def main(folder: str) -> None:
     books = {name: TimedLedger(_ledger(store, folder)) for name in (READ, EFFECT, STORED)}
     settle(books[STORED].ledger)
     print("ready", flush=True)
-    doors: list[HttpDoor] = []
+    doors: list[HttpGate] = []
     errors: list[BaseException] = []
     for line in sys.stdin:
         word, _, name = line.strip().partition(" ")
@@ -131,19 +131,19 @@ def main(folder: str) -> None:
     store.close()
 
 
-def settle(book: Book) -> None:
+def settle(book: HookLedger) -> None:
     """Record the effect once, so that every call in the benchmark is a repeat."""
-    answer = book.prepare(Wish("Bash", {"command": repeated()}, "http"))
-    book.finish(Report(answer.call_id, ok=True, output="sent"))
+    answer = book.prepare(CallRequest("Bash", {"command": repeated()}, "http"))
+    book.finish(CallResult(answer.call_id, ok=True, output="sent"))
 
 
-def _open(book: Book, errors: list[BaseException]) -> HttpDoor:
-    door = HttpDoor(book, TOKEN, HOOKS, errors.append)
+def _open(book: HookLedger, errors: list[BaseException]) -> HttpGate:
+    door = HttpGate(book, TOKEN, HOOKS, errors.append)
     door.open()
     return door
 
 
-def _ledger(store: Store, folder: str) -> Ledger:
+def _ledger(store: Store, folder: str) -> CallLedger:
     """The ledger of a claimed run, as in a live run."""
     at = clock.wall_ms()
     wanted = samples.SampleSpec(RunState.RUNNING, os.path.join(folder, "repository"), AGENT)
@@ -156,7 +156,7 @@ def _ledger(store: Store, folder: str) -> Ledger:
         raise AssertionError("no call of the benchmark is in doubt, so nothing is probed")
 
     prober = Prober(run.spec, {}, 1.0, warden)
-    return Ledger(
+    return CallLedger(
         store, lease, run, prober, now=clock.wall_ms, new_id=lambda: samples.new_id(clock.wall_ms()), stop=stop
     )
 

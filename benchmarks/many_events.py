@@ -13,9 +13,9 @@ from typing import Any
 
 from jackline.domain.events import GENESIS, Event, Fact, place
 from jackline.domain.states import WorkStatus
-from jackline.domain.work import WorkItem, stream_of
-from jackline.store import work
-from jackline.store.contract import JOURNAL
+from jackline.features.work import item_store
+from jackline.features.work.work_item import WorkItem, get_item_stream
+from jackline.store.models import JOURNAL
 from jackline.store.open import migrate
 
 APART_MS = 2_592  # a million of them in thirty days
@@ -66,7 +66,7 @@ class Fill:
                 WorkItem(_build_item_id(index), "mail", '{"to":"ada"}', WorkStatus.PENDING, None, at, at)
             )
         item, fact = _advance_item(self._items[index], seq, at, ends=index < self._first_open)
-        event = place(fact, stream_of(item.id), seq + 1, at, "ada", item.chain_head or GENESIS)
+        event = place(fact, get_item_stream(item.id), seq + 1, at, "ada", item.chain_head or GENESIS)
         self._items[index] = item._replace(event_seq=event.seq, chain_head=event.hash)
         return event
 
@@ -74,13 +74,13 @@ class Fill:
 def _advance_item(item: WorkItem, seq: int, at: int, *, ends: bool) -> tuple[WorkItem, Fact]:
     """Advance an item by one event; it is claimed before it ends."""
     if not seq:
-        return item, work.build_created(item)
+        return item, item_store.build_created(item)
     if ends and seq == _EVENTS_PER_ITEM - 2:
         item = item._replace(status=WorkStatus.IN_FLIGHT, owner_agent="ada", token=1, attempts=1)
-        return item, work.build_claimed(item, takeover=False)
+        return item, item_store.build_claimed(item, takeover=False)
     if ends and seq == _EVENTS_PER_ITEM - 1:
         item = item._replace(status=WorkStatus.DONE, finished_at=at)
-        return item, work.build_resolved(item, None)
+        return item, item_store.build_resolved(item, None)
     return item, Fact("note.made", {"text": "looked at it"})
 
 

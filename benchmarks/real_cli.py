@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from benchmarks.command import CommandFailed
 from jackline.agents import registry
 from jackline.domain.adapter import Launch
-from jackline.fake.pointing import point
+from jackline.fake_model.pointing import point
 from tools.agents import pins
 
 

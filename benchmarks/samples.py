@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from jackline import clock
 from jackline.domain import ids
-from jackline.domain.budget import Limits
+from jackline.domain.call_gate import Intent, decide_call
 from jackline.domain.events import Fact
-from jackline.domain.gate import Intent, decide
-from jackline.domain.records import Check, Checkpoint, Lease, Life, Notice, Owner, Run, Spec, Turn
-from jackline.domain.rule import Rule
+from jackline.domain.limits import Limits
+from jackline.domain.records import Check, Checkpoint, Lease, Notice, Owner, Run, RunStatus, Spec, Turn
 from jackline.domain.states import CallClass, Failure, Phase, Proof, Replay, RunState, WaitReason
-from jackline.store.contract import Change, NewRun, Settlement, Store
+from jackline.policy.rules import Rule
+from jackline.store.models import NewRun, RunChange, Settlement
+from jackline.store.store import Store
 
 LEASE_MS = 3_600_000
 READ = Rule(name="read", tool="read", call_class=CallClass.READ, replay=Replay.EXACT)
@@ -47,13 +48,13 @@ def create_run(store: Store, wanted: SampleSpec, at: int, rules: tuple[Rule, ...
         limits=Limits(calls=None),
         rules=rules,
     )
-    run, _ = store.create_run(NewRun(new_id(at), wanted.repository, spec, request="sample"), at)
+    run, _ = store.runs.create(NewRun(new_id(at), wanted.repository, spec, request="sample"), at)
     return run
 
 
 def claim_run(store: Store, run: Run, at: int) -> tuple[Lease, Run]:
     owner = Owner(name=f"bench-{os.getpid()}", host=clock.host_name(), boot=clock.boot_id(), pid=os.getpid())
-    return store.claim(run.id, owner, LEASE_MS, at)
+    return store.leases.claim(run.id, owner, LEASE_MS, at)
 
 
 def durable_call(store: Store, lease: Lease, rule: Rule, call_id: str, at: int) -> None:
@@ -61,8 +62,8 @@ def durable_call(store: Store, lease: Lease, rule: Rule, call_id: str, at: int) 
     key = hashlib.sha256(call_id.encode()).hexdigest()
     target = f"mail:{call_id}" if rule.target else ""
     intent = Intent(call_id, rule.tool, rule, key, target, _INPUT, "shim")
-    store.admit(lease, intent, decide, _PLACE, at)
-    store.settle(lease, Settlement(call_id, "succeed", at, output="sent", exit_code=0, external_id=call_id))
+    store.ledger.admit(lease, intent, decide_call, _PLACE, at)
+    store.ledger.settle(lease, Settlement(call_id, "succeed", at, output="sent", exit_code=0, external_id=call_id))
 
 
 def write_run(store: Store, wanted: SampleSpec, at: int) -> Run:
@@ -71,7 +72,7 @@ def write_run(store: Store, wanted: SampleSpec, at: int) -> Run:
     if wanted.state is RunState.QUEUED:
         return run
     if wanted.state is RunState.CANCELLED:
-        return store.request_cancel(run.id, at + 10, new_id(at + 10))
+        return store.runs.request_cancel(run.id, at + 10, new_id(at + 10))
     lease, run = claim_run(store, run, at + 10)
     _write_turn(store, lease, run, at + 20)
     if wanted.state is RunState.RUNNING:
@@ -82,25 +83,27 @@ def write_run(store: Store, wanted: SampleSpec, at: int) -> Run:
 def _write_turn(store: Store, lease: Lease, run: Run, at: int) -> None:
     session = f"session-{run.id}"
     turn = Turn(run.id, 1, 1, lease.token, "work", run.spec.agent, session, run.spec.prompt, at)
-    life = run.life._replace(phase=Phase.WORKING, step=1, turn=1, iteration=1)
+    life = run.status._replace(phase=Phase.WORKING, step=1, turn=1, iteration=1)
     fact = Fact("turn.started", {"turn": 1, "role": "work", "agent": run.spec.agent})
-    store.write(lease, Change(at, (fact,), life, turn, session=(run.spec.agent, session)))
+    store.leases.write_change(lease, RunChange(at, (fact,), life, turn, session=(run.spec.agent, session)))
     for rule in (READ, READ, SEND):
         durable_call(store, lease, rule, new_id(at), at + 10)
     ended = turn._replace(ended_at=at + 20, exit_code=0, last_message="It passes now: the fixture was shared.")
-    store.write(lease, Change(at + 20, (Fact("turn.ended", {"turn": 1, "exit_code": 0}),), turn=ended))
+    store.leases.write_change(lease, RunChange(at + 20, (Fact("turn.ended", {"turn": 1, "exit_code": 0}),), turn=ended))
 
 
 def _write_end(store: Store, lease: Lease, run: Run, state: RunState, at: int) -> Run:
     check = Check(run.id, 2, lease.token, "pytest -q", at, at + 10, 0, "12 passed", "0" * 40)
-    life = _build_final_life(run.life, state)
+    life = _build_final_life(run.status, state)
     notice = Notice(new_id(at), run.id, f"run.{state}", f"{run.spec.task} {state}", "", "", at)
     checkpoint = Checkpoint(run.id, 2, "step", "{}", "{}", at)
     facts = (Fact("check.ended", {"step": 2, "exit_code": 0}), Fact(f"run.{state}", {"proof": life.proof}))
-    return store.write(lease, Change(at, facts, life, check=check, checkpoint=checkpoint, notice=notice))
+    return store.leases.write_change(
+        lease, RunChange(at, facts, life, check=check, checkpoint=checkpoint, notice=notice)
+    )
 
 
-def _build_final_life(life: Life, state: RunState) -> Life:
+def _build_final_life(life: RunStatus, state: RunState) -> RunStatus:
     ended = life._replace(state=state, phase=None, step=2, turn=1, iteration=1)
     match state:
         case RunState.WAITING:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, settings
 
-from jackline.store.contract import Store
 from jackline.store.open import migrate, open_store
+from jackline.store.store import Store
 from tests.support.postgres import database_of_its_own, running_server, schema_of_its_own
 from tests.support.stores import FakeClock
 

@@ -46,10 +46,10 @@ def prepare(folder: str, variant: str) -> Prepared:
             connection.execute("COMMIT")
 
     def close() -> None:
-        run = store.run(lease.run_id)
-        events = len(store.events(lease.run_id, limit=1_000_000))
+        run = store.runs.get(lease.run_id)
+        events = len(store.records.list_events(lease.run_id, limit=1_000_000))
         store.close()
-        if run is None or run.event_seq != events or run.life.spent.calls != (events - 1) // _EVENTS:
+        if run is None or run.event_seq != events or run.status.spent.calls != (events - 1) // _EVENTS:
             raise RuntimeError("the statements did not do what they do for the store")
 
     return Prepared(pair, pragmas.describe(connection), close)

@@ -10,10 +10,10 @@ from benchmarks import samples
 from benchmarks.contenders import Prepared, pragmas
 from jackline import clock
 from jackline.domain.records import Lease, Run
-from jackline.domain.rule import Rule
 from jackline.domain.states import RunState
-from jackline.store.contract import Store
+from jackline.policy.rules import Rule
 from jackline.store.open import open_store
+from jackline.store.store import Store
 
 
 def prepare(folder: str, variant: str) -> Prepared:
@@ -39,8 +39,8 @@ def _build_pair(store: Store, lease: Lease, rule: Rule) -> Callable[[], None]:
 
 
 def _build_gated_pair(store: Store, lease: Lease, run: Run) -> Callable[[], None]:
-    from jackline.engine.ledger import Ledger, Report, Wish
-    from jackline.engine.probe import Prober
+    from jackline.engine.call_ledger import CallLedger, CallRequest, CallResult
+    from jackline.engine.probes.prober import Prober
 
     def new_id() -> str:
         return samples.new_id(clock.wall_ms())
@@ -52,10 +52,10 @@ def _build_gated_pair(store: Store, lease: Lease, run: Run) -> Callable[[], None
         raise AssertionError("no call of the benchmark is in doubt, so nothing is probed")
 
     prober = Prober(run.spec, {}, 1.0, warden)
-    ledger = Ledger(store, lease, run, prober, now=clock.wall_ms, new_id=new_id, stop=stop)
+    ledger = CallLedger(store, lease, run, prober, now=clock.wall_ms, new_id=new_id, stop=stop)
 
     def pair() -> None:
-        answer = ledger.prepare(Wish(samples.SEND.tool, {"id": new_id(), "text": "x" * 100}, "shim"))
-        ledger.finish(Report(answer.call_id, ok=True, exit_code=0, output="sent", external_id="1"))
+        answer = ledger.prepare(CallRequest(samples.SEND.tool, {"id": new_id(), "text": "x" * 100}, "shim"))
+        ledger.finish(CallResult(answer.call_id, ok=True, exit_code=0, output="sent", external_id="1"))
 
     return pair

@@ -16,9 +16,9 @@ from benchmarks.report import Line, Table, compare, describe_difference
 from jackline.agents import registry
 from jackline.app import agents, config
 from jackline.domain.adapter import Adapter, Launch, TurnRequest
-from jackline.engine.settings import fresh_session, inherited, passed
-from jackline.fake.script import Script
-from jackline.fake.server import FakeModel
+from jackline.engine.settings import new_session_id, select_inherited_variables, select_variables
+from jackline.fake_model.script import Script
+from jackline.fake_model.server import FakeModel
 
 KEY = "agent-overhead"
 GOAL = 1.15
@@ -53,15 +53,15 @@ def _measure_agent(name: str, folder: str, *, quick: bool) -> Line:
 
 
 def _build_bare_turn(stage: CliStage) -> Callable[[], float]:
-    adapter = registry.load(stage.agent)
-    settings = config.load(stage.environ, stage.repository)
-    program = agents.find(settings.text("home"), settings, adapter, stage.environ).binary
-    allowed = passed(stage.environ, adapter.declaration.passes)
+    adapter = registry.load_adapter(stage.agent)
+    settings = config.load_config(stage.environ, stage.repository)
+    program = agents.find_program(settings.get_text("home"), settings, adapter, stage.environ).binary
+    allowed = select_variables(stage.environ, adapter.declaration.passes)
 
     def turn() -> float:
         launch = _build_launch(stage, adapter, program, allowed)
         real_cli.write_files(launch.files)
-        environ = {**inherited(stage.environ), **allowed, **launch.env}
+        environ = {**select_inherited_variables(stage.environ), **allowed, **launch.env}
         begin = time.perf_counter()
         stage.run(launch, environ)
         return time.perf_counter() - begin
@@ -70,7 +70,7 @@ def _build_bare_turn(stage: CliStage) -> Callable[[], float]:
 
 
 def _build_launch(stage: CliStage, adapter: Adapter, program: str, allowed: Mapping[str, str]) -> Launch:
-    session = fresh_session() if adapter.declaration.chooses_session else None
+    session = new_session_id() if adapter.declaration.chooses_session else None
     return adapter.launch(
         TurnRequest(
             run_id="bare",

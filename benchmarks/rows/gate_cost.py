@@ -17,13 +17,13 @@ from contextlib import AbstractContextManager, nullcontext
 from benchmarks import door, real_cli
 from benchmarks.measure import Contender, interleave
 from benchmarks.report import Line, Table, compare, describe_difference
-from jackline.agents.claude.adapter import ADAPTER
-from jackline.agents.claude.hooks import HOOKS
+from jackline.agents.claude.claude_adapter import ADAPTER
+from jackline.agents.claude.claude_hooks import HOOKS
 from jackline.domain.adapter import Launch, TurnRequest
-from jackline.engine.settings import fresh_session, inherited, passed
-from jackline.fake.script import Reply, Script
-from jackline.fake.server import FakeModel
-from jackline.fake.wire import Asked
+from jackline.engine.settings import new_session_id, select_inherited_variables, select_variables
+from jackline.fake_model.script import Reply, Script
+from jackline.fake_model.server import FakeModel
+from jackline.fake_model.wire import ModelRequest
 
 KEY = "gate-cost"
 GOAL_SECONDS = 0.010
@@ -47,10 +47,10 @@ class TimedScript(Script):
         super().__init__(replies)
         self.at: list[float] = []
 
-    def take(self, asked: Asked) -> Reply:
+    def next_reply(self, asked: ModelRequest) -> Reply:
         if asked.tools:
             self.at.append(time.perf_counter())
-        return super().take(asked)
+        return super().next_reply(asked)
 
     def measure_call(self) -> float:
         """The seconds of the median call; a missing call means that something else was measured."""
@@ -96,10 +96,10 @@ def _run_cli(folder: str, opened: AbstractContextManager[str] | None, command: C
     script = TimedScript((*(Reply(shell=command()) for _ in range(CALLS)), Reply(say="done")))
     with FakeModel(script) as model, opened or nullcontext("") as address:
         stage = real_cli.build_stage(_AGENT, folder, model.address)
-        allowed = passed(stage.environ, ADAPTER.declaration.passes)
+        allowed = select_variables(stage.environ, ADAPTER.declaration.passes)
         launch = _build_launch(stage, address, allowed)
         real_cli.write_files(launch.files if address else remove_hooks(launch.files))
-        stage.run(launch, {**inherited(stage.environ), **allowed, **launch.env})
+        stage.run(launch, {**select_inherited_variables(stage.environ), **allowed, **launch.env})
     return script.measure_call()
 
 
@@ -115,10 +115,10 @@ def _build_launch(stage: real_cli.CliStage, address: str, allowed: Mapping[str, 
             folder=os.path.join(stage.folder, "agent"),
             gate=address,
             token=door.TOKEN,
-            session=fresh_session(),
+            session=new_session_id(),
             binary=real_cli.find_binary(_AGENT),
             environ=allowed,
-            arguments=HOOKS.daring,  # for both: without the hooks nothing else would let a call run
+            arguments=HOOKS.canary_args,  # for both: without the hooks nothing else would let a call run
         )
     )
 

@@ -12,10 +12,11 @@ from benchmarks import command, many_events, postgres
 from benchmarks.measure import Contender, Sample, interleave
 from benchmarks.report import Line, Table, compare
 from jackline import clock
-from jackline.app import dashboard, places
+from jackline.app import paths
 from jackline.app.home import Home, open_home
 from jackline.domain.events import Fact
-from jackline.store.contract import TimelineQuery
+from jackline.features.reports import dashboard
+from jackline.store.models import TimelineQuery
 
 KEY = "many-events"
 GOAL = 1.5
@@ -59,7 +60,7 @@ def _build_sqlite(folder: str, sizes: tuple[int, ...]) -> Iterator[list[Instance
         for size in sizes:
             own = os.path.join(folder, f"home-{size}")
             os.mkdir(own)
-            many_events.build_sqlite(places.database(own, ""), size, _find_begin(size))
+            many_events.build_sqlite(paths.find_database(own, ""), size, _find_begin(size))
             made.append(Instance(f"{size:,} events", own, stack.enter_context(open_home(own, {}))))
         yield _check_and_warm_up(made)
 
@@ -84,7 +85,7 @@ def _find_begin(size: int) -> int:
 
 
 def _check_and_warm_up(instances: list[Instance]) -> list[Instance]:
-    wrong = instances[0].home.store().check()
+    wrong = instances[0].home.store().verify.check_all()
     if wrong:
         raise ValueError(f"the sample database is not valid: {wrong[0]} (and {len(wrong) - 1} more)")
     for _ in range(_BEFORE):
@@ -94,7 +95,7 @@ def _check_and_warm_up(instances: list[Instance]) -> list[Instance]:
 
 
 def _format_counts(home: Home) -> str:
-    counts = home.store().status().counts
+    counts = home.store().admin.get_status().counts
     return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
 
 
@@ -106,7 +107,7 @@ def _measure_in_process(prefix: str, instances: list[Instance], *, quick: bool) 
     works: Mapping[str, Work] = {
         "append one event": _append_event,
         "append beside a work item": lambda home: _append_event(home, "mail-0000001"),
-        "tail 50": lambda home: home.store().timeline(TimelineQuery()),
+        "tail 50": lambda home: home.store().journal.list_timeline(TimelineQuery()),
         "since two hours ago, 50": _read_since,
         "the dashboard": dashboard.read_dashboard,
     }
@@ -118,11 +119,11 @@ def _measure_in_process(prefix: str, instances: list[Instance], *, quick: bool) 
 
 
 def _append_event(home: Home, item: str | None = None) -> None:
-    home.store().append_event(Fact("build.finished", {"build": 7, "result": "green"}), clock.wall_ms(), "ada", item)
+    home.store().journal.append(Fact("build.finished", {"build": 7, "result": "green"}), clock.wall_ms(), "ada", item)
 
 
 def _read_since(home: Home) -> None:
-    home.store().timeline(TimelineQuery(since=clock.wall_ms() - _TWO_HOURS_MS, newest_first=False))
+    home.store().journal.list_timeline(TimelineQuery(since=clock.wall_ms() - _TWO_HOURS_MS, newest_first=False))
 
 
 def _build_turn(home: Home, work: Work) -> Callable[[], float]:

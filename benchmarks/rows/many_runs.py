@@ -11,11 +11,12 @@ from benchmarks import bulk, command
 from benchmarks.measure import Contender, Sample, interleave
 from benchmarks.report import Line, Table, compare
 from jackline import clock
-from jackline.app import places
-from jackline.domain.repository import repository_id
+from jackline.app import paths
+from jackline.domain.ids import repository_id
 from jackline.domain.states import ACTIVE
-from jackline.store.contract import RunQuery, Store
+from jackline.store.models import RunQuery
 from jackline.store.open import open_store
+from jackline.store.store import Store
 
 KEY = "many-runs"
 GOAL = 1.5
@@ -43,7 +44,7 @@ def measure(folder: str, *, quick: bool) -> Table:
         os.mkdir(path)
     sizes = (1_000, 10_000 if quick else 100_000)
     instances = [_build_instance(folder, repositories, size) for size in sizes]
-    wrong = instances[0].store.check()
+    wrong = instances[0].store.verify.check_all()
     if wrong:
         raise ValueError(f"the sample database is not valid: {wrong[0]} (and {len(wrong) - 1} more)")
     lines = _measure_in_process(instances, repositories[0], quick=quick) + _measure_commands(
@@ -58,22 +59,22 @@ def measure(folder: str, *, quick: bool) -> Table:
 def _build_instance(folder: str, repositories: tuple[str, ...], size: int) -> Instance:
     home = os.path.join(folder, f"home-{size}")
     os.mkdir(home)
-    database = places.database(home, "")
+    database = paths.find_database(home, "")
     begin = clock.wall_ms() - 30 * _DAY_MS
     bulk.build(database, repositories, size, begin)
     store = open_store(database, create=False)
-    newest = store.list_runs(RunQuery(limit=1))[0]
+    newest = store.runs.list_page(RunQuery(limit=1))[0]
     half = (begin + newest.created_at) // 2
     middle = next(
         row
-        for row in store.list_runs(RunQuery(states=("succeeded",), before=(half, ""), limit=50))
+        for row in store.runs.list_page(RunQuery(states=("succeeded",), before=(half, ""), limit=50))
         if row.path == repositories[0]
     )
     return Instance(f"{size:,} runs", home, store, middle.id, newest.created_at - 100_000)
 
 
 def _format_counts(store: Store) -> str:
-    counts = store.status().counts
+    counts = store.admin.get_status().counts
     return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
 
 
@@ -110,20 +111,27 @@ def _build_reads(one: Instance, repository: str) -> Mapping[str, Read]:
     return {
         **listed,
         "show": lambda store: _read_show(store, one.run_id, repository),
-        "events of a run": lambda store: store.events(one.run_id),
+        "events of a run": lambda store: store.records.list_events(one.run_id),
     }
 
 
 def _build_listing(query: RunQuery) -> Read:
-    return lambda store: store.list_runs(query)
+    return lambda store: store.runs.list_page(query)
 
 
 def _read_show(store: Store, run_id: str, repository: str) -> None:
     """Read what `jackline show` reads: the run by a prefix of its id, and all its records."""
-    found = store.matching_runs(run_id[:16], repository)[0].id
-    store.run(found)
-    parts = (store.attempts, store.turns, store.calls, store.receipts, store.checks, store.notices)
-    for read in (*parts, store.sessions, store.open_calls):
+    found = store.runs.find_matching(run_id[:16], repository)[0].id
+    store.runs.get(found)
+    parts = (
+        store.records.list_attempts,
+        store.records.list_turns,
+        store.calls.list_all,
+        store.calls.list_receipts,
+        store.records.list_checks,
+        store.records.list_notices,
+    )
+    for read in (*parts, store.records.get_sessions, store.calls.list_open):
         read(found)
 
 

@@ -9,8 +9,8 @@ from benchmarks import bulk, command
 from benchmarks.measure import Contender, interleave
 from benchmarks.report import Table, compare
 from jackline import clock
-from jackline.app import places
-from jackline.store.contract import RunQuery
+from jackline.app import paths
+from jackline.store.models import RunQuery
 from jackline.store.open import open_store
 
 KEY = "state-command"
@@ -37,10 +37,10 @@ def measure(folder: str, *, quick: bool) -> Table:
     home, repository = os.path.join(folder, "home"), os.path.join(folder, "repository")
     os.mkdir(home)
     os.mkdir(repository)
-    database = places.database(home, "")
+    database = paths.find_database(home, "")
     bulk.build(database, (repository,), _RUNS, clock.wall_ms() - 86_400_000)
     store = open_store(database, create=False)
-    newest = store.list_runs(RunQuery(limit=1))[0].id
+    newest = store.runs.list_page(RunQuery(limit=1))[0].id
     store.close()
     for words in _BEFORE:
         _build_turn(words, repository, home)()

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from jackline.version import __version__
 
 if TYPE_CHECKING:
-    from jackline.app import work
     from jackline.app.home import Home, open_home
     from jackline.app.request import Request
     from jackline.errors import JacklineError
-    from jackline.views.manifest import load_manifest
+    from jackline.exports.manifest import load_manifest
+    from jackline.features.work import work_queue as work
 
 __all__ = ["Home", "JacklineError", "Request", "__version__", "load_manifest", "open_home", "work"]
 
@@ -22,9 +22,9 @@ _MODULES = {
     "Home": "jackline.app.home",
     "JacklineError": "jackline.errors",
     "Request": "jackline.app.request",
-    "load_manifest": "jackline.views.manifest",
+    "load_manifest": "jackline.exports.manifest",
     "open_home": "jackline.app.home",
-    "work": "jackline.app.work",
+    "work": "jackline.features.work.work_queue",
 }
 
 

@@ -12,17 +12,19 @@ if TYPE_CHECKING:
 
 HOOKS: dict[str, tuple[str, ...]] = {
     # (home): something that a report shows has changed
-    "home_changed": ("jackline.app.dashboard:update",),
+    "home_changed": ("jackline.features.reports.dashboard:update",),
     # (home, *, seldom): a context manager; while it is open, a thread makes the updates
-    "background_updates": ("jackline.app.dashboard:update_in_background",),
+    "background_updates": ("jackline.features.reports.dashboard:update_in_background",),
     # (home): the places of a feature in it, each with a description and the files that jackline wrote
     "home_leftovers": (
-        "jackline.app.dashboard:list_leftovers",
-        "jackline.app.retro:list_leftovers",
-        "jackline.app.importing.keeping:list_leftovers",
+        "jackline.features.reports.dashboard:list_leftovers",
+        "jackline.features.reports.retro:list_leftovers",
+        "jackline.features.importers.importer:list_leftovers",
     ),
     # (store, run id): the ids of the open cases of a run
-    "open_cases": ("jackline.app.case.place:list_open_ids",),
+    "open_cases": ("jackline.features.cases.location:list_open_ids",),
+    # (ids of open cases): a section of the resume prompt, its title and its items
+    "resume_sections": ("jackline.features.cases.learning:build_resume_section",),
 }
 
 

@@ -5,16 +5,17 @@ Names are never removed or renamed within a major version. Other modules of jack
 
 from __future__ import annotations
 
-from jackline.agents import event_lines
-from jackline.agents.cli_args import encode_prompt, mcp_servers, model_flag, reject_arguments
-from jackline.agents.events import (
+from jackline.agents.agent_events import (
     call_finished,
     call_started,
+    classify_by_events,
     compacted_event,
     error_event,
+    parse_event_line,
     retry_event,
     session_events,
 )
+from jackline.agents.cli_args import encode_prompt, mcp_servers, model_flag, reject_arguments
 from jackline.agents.json_fields import (
     RAW,
     as_count,
@@ -41,41 +42,41 @@ from jackline.agents.outcomes import (
 )
 from jackline.domain.adapter import (
     Adapter,
-    Asked,
     Compaction,
+    CompactionMoment,
     Declaration,
-    Helper,
     Hooks,
     Launch,
     McpServer,
-    Moment,
-    Told,
+    SubagentEvent,
+    ToolFinished,
+    ToolRequested,
     TurnRequest,
 )
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Decision, Failure, WaitReason
 from jackline.errors import AgentUnavailable, JacklineError, UsageError
 
 __all__ = [
     "RAW",
     "Adapter",
+    "AgentEvent",
     "AgentUnavailable",
-    "Asked",
     "Compaction",
+    "CompactionMoment",
     "Decision",
     "Declaration",
     "Exit",
     "Failure",
-    "Heard",
-    "Helper",
     "Hooks",
     "JacklineError",
     "Launch",
     "McpServer",
-    "Moment",
     "Outcome",
     "Scope",
-    "Told",
+    "SubagentEvent",
+    "ToolFinished",
+    "ToolRequested",
     "TurnRequest",
     "Usage",
     "UsageError",
@@ -87,11 +88,11 @@ __all__ = [
     "as_str",
     "call_finished",
     "call_started",
+    "classify_by_events",
     "compacted_event",
     "decode_signal",
     "encode_prompt",
     "error_event",
-    "event_lines",
     "failure_of_status",
     "failure_of_text",
     "last_event",
@@ -102,6 +103,7 @@ __all__ = [
     "outcome_of_event",
     "outcome_of_exit",
     "parse_duration_ms",
+    "parse_event_line",
     "parse_line",
     "parse_object",
     "reject_arguments",

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from jackline.fake.script import Reply, Script
-from jackline.fake.server import FakeModel
+from jackline.fake_model.script import Reply, Script
+from jackline.fake_model.server import FakeModel
 from tests.agents import cells
 from tests.agents.stage import Stage
 from tests.real_agents import binary

@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jackline.app import versions
-from jackline.engine import leftovers, marks
-from jackline.fake.pointing import point
+from jackline.app import agent_versions
+from jackline.engine import orphans, run_env
+from jackline.fake_model.pointing import point
 from jackline.store.open import open_store
 from tests.cli.place import Ended
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from jackline.fake.server import FakeModel
+    from jackline.fake_model.server import FakeModel
 
 RUN = "run-under-test"
 SECONDS = 150.0  # what no command of these tests may take, the slowest CLI on a busy machine included
@@ -141,10 +141,10 @@ class Stage:
         """Every living process that bears the run's mark."""
         store = open_store(str(self.home / "state.sqlite"), create=False)
         try:
-            mark = marks.mark_of(store.secret, RUN)
+            mark = run_env.build_process_tag(store.secret, RUN)
         finally:
             store.close()
-        return [one.pid for one in leftovers.find(mark)]
+        return [one.pid for one in orphans.find_orphans(mark)]
 
     def close(self) -> None:
         for process in self.started:
@@ -161,7 +161,7 @@ class Stage:
 
 
 def _copied_notes(source: Path, target: Path) -> None:
-    for name in (versions.CACHE, versions.CANARIES):
+    for name in (agent_versions.CACHE, agent_versions.CANARIES):
         if (source / name).exists():
             shutil.copy(source / name, target / name)
 

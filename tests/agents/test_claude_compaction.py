@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jackline.fake.script import Reply
+from jackline.fake_model.script import Reply
 from tests.agents.stage import RUN
 from tests.agents.test_claude_door import Door, SetStage, set_stage
 

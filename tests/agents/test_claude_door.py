@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude.adapter import ADAPTER, Claude
-from jackline.agents.claude.hooks import HOOKS
+from jackline.agents.claude.claude_adapter import ADAPTER, ClaudeAdapter
+from jackline.agents.claude.claude_hooks import HOOKS
 from jackline.app.canary import build_request
-from jackline.app.canary_trial import prove
+from jackline.app.canary_trial import find_gate_fault
 from jackline.domain.adapter import Launch, TurnRequest
 from jackline.domain.states import DEFERRED
-from jackline.fake.script import Reply, Script
-from jackline.fake.server import FakeModel
+from jackline.fake_model.script import Reply, Script
+from jackline.fake_model.server import FakeModel
 from tests.agents.stage import RUN, Stage
 from tests.real_agents import binary
 
@@ -88,7 +88,7 @@ class Door(Stage):
     def calls(self, *names: str) -> list[tuple[Any, ...]]:
         return [tuple(call[name] for name in names) for call in self.show()["calls"]]
 
-    def tell(self, place: str, settings: dict[str, Any]) -> None:
+    def send_order(self, place: str, settings: dict[str, Any]) -> None:
         """What the project's or the user's own settings say to Claude Code."""
         folder = (self.repository if place == "project" else self.user) / ".claude"
         folder.mkdir(parents=True)
@@ -210,7 +210,7 @@ def test_the_calls_of_a_subagent_stand_below_its_task(set_stage: SetStage) -> No
 
 def test_what_the_users_own_settings_refuse_did_not_happen(set_stage: SetStage) -> None:
     stage = set_stage(deliver("ada", "hello"), Reply(say="then not"))
-    stage.tell("project", {"permissions": {"deny": ["Bash(deliver:*)"]}})
+    stage.send_order("project", {"permissions": {"deny": ["Bash(deliver:*)"]}})
     ended = stage.run("send a mail", *stage.policy("allow"))
     assert ended.code == 0, ended
     assert stage.outbox == []
@@ -230,7 +230,7 @@ FREE = {"permissions": {"allow": ["Bash"]}}
 )
 def test_no_settings_of_others_switch_the_gate_off(set_stage: SetStage, place: str, settings: dict[str, Any]) -> None:
     stage = set_stage(deliver("ada", "hello"), Reply(say="then not"))
-    stage.tell(place, {**FREE, **settings})
+    stage.send_order(place, {**FREE, **settings})
     assert stage.run("send a mail", *stage.policy("deny")).code == 0
     assert (stage.outbox, stage.calls("decision")) == ([], [("deny",)])
 
@@ -241,7 +241,7 @@ def test_a_hook_that_puts_another_call_in_the_place_of_an_allowed_one_stops_the_
     output = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}})
     hook = {"type": "command", "command": f"sleep 1; echo {shlex.quote(output)}"}
     stage = set_stage(deliver("ada", "hello"), Reply(hang="before"))
-    stage.tell("project", {"hooks": {"PreToolUse": [{"hooks": [hook]}]}})
+    stage.send_order("project", {"hooks": {"PreToolUse": [{"hooks": [hook]}]}})
     ended = stage.run("send a mail", *stage.policy("allow"))
     assert (ended.code, ended.json["failure"], stage.outbox) == (UNGATED, "ungated", ["eve hello"]), ended
     assert "deliver eve hello" in ended.json["detail"]
@@ -251,7 +251,7 @@ def test_a_hook_that_puts_another_call_in_the_place_of_an_allowed_one_stops_the_
 def test_a_run_that_cannot_ask_the_gate_does_not_end_as_if_all_were_well(set_stage: SetStage) -> None:
     """Nothing runs then; and the trial cannot see it, because it is made without the user's own settings."""
     stage = set_stage(deliver("ada", "hello"), Reply(hang="before"))
-    stage.tell("project", {**FREE, "allowedHttpHookUrls": ["https://example.org/*"]})
+    stage.send_order("project", {**FREE, "allowedHttpHookUrls": ["https://example.org/*"]})
     ended = stage.run("send a mail", *stage.policy("allow"))
     assert (ended.code, ended.json["failure"], stage.outbox) == (UNGATED, "ungated", []), ended
     assert "allowedHttpHookUrls" in ended.json["detail"]
@@ -281,7 +281,7 @@ def test_the_pinned_cli_passes_the_trial_and_the_note_of_it_is_kept(set_stage: S
     assert note.read_bytes() == kept
 
 
-class _Changed(Claude):
+class _Changed(ClaudeAdapter):
     """Its settings are not ours."""
 
     def __init__(self, change: Callable[[dict[str, Any]], None]) -> None:
@@ -316,11 +316,11 @@ def _switched_off(settings: dict[str, Any]) -> None:
     ],
 )
 def test_the_trial_sees_a_door_that_does_not_hold(change: Callable[[dict[str, Any]], None], why: str) -> None:
-    assert prove(_Changed(change), HOOKS, build_request(binary("claude"), HOOKS)) == why
+    assert find_gate_fault(_Changed(change), HOOKS, build_request(binary("claude"), HOOKS)) == why
 
 
 def test_the_trial_passes_the_door_as_it_is() -> None:
-    assert prove(ADAPTER, HOOKS, build_request(binary("claude"), HOOKS)) == ""
+    assert find_gate_fault(ADAPTER, HOOKS, build_request(binary("claude"), HOOKS)) == ""
 
 
 def test_a_program_that_drops_the_hooks_is_not_started_at_all(set_stage: SetStage) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.app.drill.cases import CASES
+from jackline.scenarios.drill_cases import CASES
 from tests.cli.place import Ended, Place
 from tests.real_agents import binary
 

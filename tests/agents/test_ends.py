@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from jackline.fake.script import Reply
+from jackline.fake_model.script import Reply
 from tests.agents import cells
 from tests.agents.conftest import Play
 from tests.agents.stage import RUN, Stage, is_alive, wait_until

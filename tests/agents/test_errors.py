@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from jackline.fake.script import Reply
+from jackline.fake_model.script import Reply
 from tests.agents.conftest import Play
 from tests.agents.stage import SECONDS, Stage
 

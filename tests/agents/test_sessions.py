@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from jackline.fake.script import Reply
-from jackline.fake.wire import Asked
+from jackline.fake_model.script import Reply
+from jackline.fake_model.wire import ModelRequest
 from tests.agents import cells
 from tests.agents.conftest import Play
 from tests.agents.stage import SECONDS, Stage
@@ -18,7 +18,7 @@ USAGE = Reply(tokens_input=1000, tokens_output=200, tokens_cached=300)
 _SMALL = Reply()  # what a request without tools (a title) is charged
 
 
-def counted(asked: Sequence[Asked]) -> tuple[range, range]:
+def counted(asked: Sequence[ModelRequest]) -> tuple[range, range]:
     """What may be charged for these requests, in and out: those with tools, and perhaps the small ones beside."""
     main = sum(bool(one.tools) for one in asked)
     small = len(asked) - main

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from jackline.app import skills
-from jackline.fake.script import Reply
+from jackline.app import init
+from jackline.fake_model.script import Reply
 from tests.agents.conftest import Play
 from tests.agents.stage import Stage
 from tests.docs.pages import read
@@ -38,7 +38,7 @@ def told(stage: Stage, run_id: str = "first") -> tuple[bool, bool]:
 
 def prepared(play: Play) -> Stage:
     stage = play(Reply(say="good morning"), otherwise=Reply(say="good morning"))
-    assert DESCRIPTION in skills.read_skill("jackline")
+    assert DESCRIPTION in init.read_skill("jackline")
     assert stage.type("init", "--agents-md").code == 0
     assert POINTER in (stage.repository / "AGENTS.md").read_text()
     return stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jackline.fake.script import Reply
+from jackline.fake_model.script import Reply
 from tests.agents.conftest import Play
 
 

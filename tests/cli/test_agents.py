@@ -24,7 +24,7 @@ def install(place: Place, name: str, says: str) -> Path:
 @pytest.fixture
 def real() -> str:
     """A built-in agent that is a program to be found and asked."""
-    found = (registry.load(name).declaration for name in registry.names())
+    found = (registry.load_adapter(name).declaration for name in registry.list_agents())
     return next(one.name for one in found if one.version_arguments and one.minimum)
 
 
@@ -35,14 +35,14 @@ def of(place: Place, name: str) -> dict[str, object]:
 
 def test_all_are_listed_and_scripted_is_ready(place: Place) -> None:
     listed = place.type("agents", "--json").json["agents"]
-    assert [one["name"] for one in listed] == list(registry.names())
+    assert [one["name"] for one in listed] == list(registry.list_agents())
     scripted = of(place, "scripted")
     assert (scripted["usable"], scripted["health"], scripted["why"]) == (True, "ready", None)
     assert not place.home.exists()
 
 
 def test_one_that_is_there_has_its_version(place: Place, real: str) -> None:
-    declaration = registry.load(real).declaration
+    declaration = registry.load_adapter(real).declaration
     path = install(place, declaration.binary, "echo 999.0.0")
     seen = of(place, real)
     assert (seen["health"], seen["version"], seen["binary"]) == ("ready", "999.0.0", str(path))
@@ -53,7 +53,7 @@ def test_one_that_is_there_has_its_version(place: Place, real: str) -> None:
 
 
 def test_an_old_one_and_a_missing_one_say_why(place: Place, real: str) -> None:
-    declaration = registry.load(real).declaration
+    declaration = registry.load_adapter(real).declaration
     install(place, declaration.binary, "echo 0.0.1")
     old = of(place, real)
     assert (old["usable"], old["health"]) == (False, "unusable")

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from jackline.app import config
-from jackline.app.case import place as case_place
-from jackline.app.case import writing
-from jackline.app.case.beginning import Opening
-from jackline.app.case.beginning import start as start_case
 from jackline.app.home import Home
 from jackline.errors import CaseRefused
+from jackline.features.cases import entries
+from jackline.features.cases import location as case_place
+from jackline.features.cases.lifecycle import Opening, start_case
 from tests.cli.place import SAY, Ended, Place, is_one_line
 from tests.cli.test_light import HEAVY, PROGRAM
 from tests.support.secrets import TOKENS
@@ -394,16 +393,16 @@ def test_each_repository_has_its_own(place: Place) -> None:
 def test_each_user_has_their_own(place: Place) -> None:
     begin(place)
     environ = place.environment()
-    with Home(config.load(environ, str(place.repository))) as home:
-        ann = case_place.here(home, str(place.repository), environ)
+    with Home(config.load_config(environ, str(place.repository))) as home:
+        ann = case_place.get_location(home, str(place.repository), environ)
         bob = ann._replace(user_name="bob", actor="bob")
-        assert case_place.active(home, bob) is None
+        assert case_place.find_active(home, bob) is None
         theirs = start_case(home, Opening("theirs"), at=bob)
-        assert case_place.current(home, bob).id == theirs.id != case_place.current(home, ann).id
-        assert writing.switch(home, theirs.id, at=ann).id == theirs.id  # handed over
-        assert [event.actor for event in home.store().events(f"case:{theirs.id}")] == ["bob", ann.actor]
+        assert case_place.get_active(home, bob).id == theirs.id != case_place.get_active(home, ann).id
+        assert entries.switch_case(home, theirs.id, at=ann).id == theirs.id  # handed over
+        assert [event.actor for event in home.store().records.list_events(f"case:{theirs.id}")] == ["bob", ann.actor]
         with pytest.raises(CaseRefused, match="none of the newest closed cases here is yours"):
-            writing.reopen(home, at=bob._replace(user_name="eve"))
+            entries.reopen_case(home, at=bob._replace(user_name="eve"))
 
 
 def test_inside_a_run_the_case_belongs_to_it(place: Place) -> None:
@@ -550,5 +549,5 @@ def test_what_is_typed_often_imports_nothing_heavy(place: Place, words: tuple[st
     ended = place.end_of(place.python(PROGRAM, "case", *words))
     assert ended.code == 0, ended
     loaded = ended.out.splitlines()[-1].split()
-    unwanted = [name for name in HEAVY if name != "jackline.views"]  # its own files are views, and light
+    unwanted = [name for name in HEAVY if name != "jackline.exports"]  # its own files are views, and light
     assert [name for name in loaded if any(name == one or name.startswith(f"{one}.") for one in unwanted)] == []

@@ -13,7 +13,7 @@ import pytest
 
 from jackline.app import config
 from jackline.app.home import Home
-from jackline.engine import marks
+from jackline.engine import run_env
 from tests.cli.place import EFFECT_RULE, SAY, SEND, Place
 from tests.cli.test_case import do, git, refused
 from tests.support.secrets import TOKENS
@@ -291,8 +291,8 @@ def test_a_run_that_is_not_named_any_more_is_known_by_its_mark(at: Place, named:
     run_id = at.play(SEND, SAY, words=("--policy", waits, "--json")).json["id"]
     begin(at)
     environ = at.environment()
-    with Home(config.load(environ, str(at.repository))) as home:
-        mark = marks.mark_of(home.store().secret, run_id)
+    with Home(config.load_config(environ, str(at.repository))) as home:
+        mark = run_env.build_process_tag(home.store().secret, run_id)
     if named:
         mark["JACKLINE_RUN"] = at.play(SAY, words=("--json",)).json["id"]
         begin(at, environ=mark)

@@ -16,14 +16,14 @@ from tests.cli.place import Ended, Place
 LISTS = ("hypotheses.jsonl", "evidence.jsonl", "commands.jsonl", "learning.jsonl")
 DIE_BEFORE_FILES = """
 import os, signal, sys
-from jackline.app.case import files
+from jackline.features.cases import files
 files.follow = lambda home, case_id: os.kill(os.getpid(), signal.SIGKILL)
 from jackline.cli.main import main
 main(sys.argv[1:])
 """
 DIE_IN_APPEND = """
 import os, signal, sys
-from jackline.views import case_files
+from jackline.exports import case_files
 whole = case_files._append
 def half(path, data):
     whole(path, data[: len(data) // 2])
@@ -34,9 +34,9 @@ main(sys.argv[1:])
 """
 MANY = """
 import os, sys
-from jackline.app.case import writing
+from jackline.features.cases import writing
 from jackline.app.home import open_home
-from jackline.views import coalesce
+from jackline.exports import coalesce
 coalesce.once.__defaults__ = (60.0,)  # on a busy machine a slow one is not a stopped one
 with open_home() as home:
     print("ready", flush=True)

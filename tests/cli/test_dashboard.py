@@ -24,7 +24,7 @@ WRITER = """
 import sys
 from jackline.app import work
 from jackline.app.home import open_home
-from jackline.views import coalesce
+from jackline.exports import coalesce
 coalesce.once.__defaults__ = (60.0,)  # on a busy machine a slow one is not a stopped one
 name, count = sys.argv[1], int(sys.argv[2])
 with open_home() as home:
@@ -290,8 +290,8 @@ def test_a_write_imports_nothing_heavy_for_it(place: Place) -> None:
     ended = place.end_of(place.python(PROGRAM, "dashboard"))
     assert ended.code == 0, ended
     loaded = ended.out.splitlines()[-1].split()
-    assert "jackline.views.dashboard" in loaded
-    heavy = {*HEAVY, "dataclasses"} - {"jackline.views"}
+    assert "jackline.features.reports.dashboard" in loaded
+    heavy = {*HEAVY, "dataclasses"} - {"jackline.exports"}
     assert [name for name in loaded if any(name == one or name.startswith(f"{one}.") for one in heavy)] == []
 
 

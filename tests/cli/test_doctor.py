@@ -90,12 +90,12 @@ def test_a_clock_that_went_back(place: Place) -> None:
 
 
 def test_a_home_that_can_never_be_made(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = config.load(place.environment(JACKLINE_HOME=str(place.folder / "a" / "b")), str(place.repository))
-    found = {one.part: one for one in doctor.examine(Home(loaded))}
+    loaded = config.load_config(place.environment(JACKLINE_HOME=str(place.folder / "a" / "b")), str(place.repository))
+    found = {one.part: one for one in doctor.check_installation(Home(loaded))}
     assert found["home"].state == "ok"
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != str(place.folder) and real(path, mode))
-    found = {one.part: one for one in doctor.examine(Home(loaded))}
+    found = {one.part: one for one in doctor.check_installation(Home(loaded))}
     assert found["home"].state == "fail"
     assert f"{place.folder} cannot be written" in found["home"].found
 

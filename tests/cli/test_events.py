@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.case import NewCase, Problem
 from jackline.domain.events import Fact, broken_at
-from jackline.domain.work import Hold, NewItem
-from jackline.store.contract import JOURNAL, Store
+from jackline.features.cases.case_model import NewCase, Problem
+from jackline.features.cases.case_store import CaseNotebook
+from jackline.features.work.item_store import WorkQueue
+from jackline.features.work.work_item import Hold, NewItem
+from jackline.store.models import JOURNAL
 from jackline.store.open import open_store
+from jackline.store.store import Store
 from tests.cli.place import SAY, SEND, Place, is_one_line
 from tests.cli.test_light import HEAVY, PROGRAM
 
@@ -162,12 +165,12 @@ def test_a_secret_is_not_written(place: Place) -> None:
 def test_an_event_beside_a_work_item_or_beside_none(place: Place, store: Store) -> None:
     ended = place.type("events", "append", "note.made", "--work-item", "mail-1")
     assert (ended.code, is_one_line(ended)) == (1, True), ended
-    store.enqueue(NewItem("mail-1", "mail"), 1_700_000_000_000, "ada")
+    WorkQueue(store).enqueue(NewItem("mail-1", "mail"), 1_700_000_000_000, "ada")
     row = append(place, "note.made", "--work-item", "mail-1")
     assert (row["id"], row["work_item_id"]) == ("work:mail-1#2", "mail-1")
     assert types(place, "tail", "--work-item", "mail-1") == ["work.created", "note.made"]
     assert types(place, "tail", "--stream", "work:mail-1", "-n", "1") == ["note.made"]
-    assert store.check() == []
+    assert store.verify.check_all() == []
     ended = place.type("events", "tail", "--work-item", "mail-2")
     assert (ended.code, is_one_line(ended)) == (1, True), ended
 
@@ -284,22 +287,24 @@ def test_it_starts_fast(place: Place, words: tuple[str, ...]) -> None:
     append(place)
     loaded = place.end_of(place.python(PROGRAM, "events", *words)).out.splitlines()[-1].split()
     assert "jackline.store.open" in loaded
-    heavy = [one for one in HEAVY if words[0] != "append" or one != "jackline.views"]  # a write ends with the dashboard
+    heavy = [
+        one for one in HEAVY if words[0] != "append" or one != "jackline.exports"
+    ]  # a write ends with the dashboard
     assert [name for name in loaded if any(name == one or name.startswith(f"{one}.") for one in heavy)] == []
 
 
 def test_what_is_archived_leaves_the_timeline_and_takes_nothing_else_with_it(place: Place, store: Store) -> None:
     long_ago = 1_700_000_000_000
-    store.enqueue(NewItem("mail-1", "mail"), long_ago, "ada")
-    item = store.claim_item("mail-1", "ada", 1_000, long_ago)
-    store.resolve_item(Hold("mail-1", "ada", item.token), "succeed", long_ago)
+    WorkQueue(store).enqueue(NewItem("mail-1", "mail"), long_ago, "ada")
+    item = WorkQueue(store).claim("mail-1", "ada", 1_000, long_ago)
+    WorkQueue(store).resolve(Hold("mail-1", "ada", item.token), "succeed", long_ago)
     case = NewCase("case-1", "repository", "/srv/repository", "ada", "why?", Problem())
-    store.start_case(case, "repository:ada", long_ago)
-    store.close_case("case-1", {"summary": "because"}, long_ago, "ada")
-    store.append_event(Fact("note.made"), long_ago, "ada")
+    CaseNotebook(store).start(case, "repository:ada", long_ago)
+    CaseNotebook(store).close("case-1", {"summary": "because"}, long_ago, "ada")
+    store.journal.append(Fact("note.made"), long_ago, "ada")
     before = types(place, "tail", "-n", "100")
     assert place.play(SAY, words=("--run-id", "r")).code == 0
-    row = store.run("r")
+    row = store.runs.get("r")
     assert row is not None
     whole = place.type("events", "tail", "--run", "r", "-n", "100", "--json").rows
     done = place.type("db", "archive", "--older-than", "0s", "--json").json
@@ -341,15 +346,15 @@ def test_only_what_is_new_and_only_what_fits_is_followed(place: Place) -> None:
 def test_an_event_that_was_committed_late_is_not_missed(place: Place, store: Store) -> None:
     """Another host's clock is behind, or its commit took long: its event stands before one that was shown."""
     now = time.time_ns() // 1_000_000
-    store.append_event(Fact("first"), now, "ada")
-    store.enqueue(NewItem("mail-1", "mail"), now - 30_000, "ada")
+    store.journal.append(Fact("first"), now, "ada")
+    WorkQueue(store).enqueue(NewItem("mail-1", "mail"), now - 30_000, "ada")
     following = _follow(place)
     assert [_next(following)["type"] for _ in range(2)] == ["work.created", "first"]
-    store.append_event(Fact("late"), now - 60_000, "ada", "mail-1")
+    store.journal.append(Fact("late"), now - 60_000, "ada", "mail-1")
     assert _next(following)["type"] == "late"
-    store.append_event(Fact("ahead"), now + 3_600_000, "ada")
+    store.journal.append(Fact("ahead"), now + 3_600_000, "ada")
     assert _next(following)["type"] == "ahead"
-    store.append_event(Fact("after.it"), now + 5, "ada")
+    store.journal.append(Fact("after.it"), now + 5, "ada")
     assert _next(following)["type"] == "after.it"
     assert _interrupted(place, following, signal.SIGINT) == []
 
@@ -357,10 +362,10 @@ def test_an_event_that_was_committed_late_is_not_missed(place: Place, store: Sto
 def test_one_stream_is_followed_by_its_sequence(place: Place, store: Store) -> None:
     """However wrong a clock is."""
     now = time.time_ns() // 1_000_000
-    store.append_event(Fact("first"), now, "ada")
+    store.journal.append(Fact("first"), now, "ada")
     following = _follow(place, "--stream", JOURNAL)
     assert _next(following)["type"] == "first"
-    store.append_event(Fact("a.year.ago"), now - 31_536_000_000, "ada")
+    store.journal.append(Fact("a.year.ago"), now - 31_536_000_000, "ada")
     assert _next(following)["type"] == "a.year.ago"
     assert _interrupted(place, following, signal.SIGHUP) == []
 
@@ -393,7 +398,7 @@ def test_eight_processes_append_and_one_follows_them_all(place: Place, store: St
     said = sorted((row["payload"]["by"], row["payload"]["number"]) for row in followed)
     assert said == [(by, number) for by in range(8) for number in range(25)]
     assert sorted(row["seq"] for row in followed) == list(range(2, 202))
-    assert broken_at(store.events(JOURNAL)) is None
+    assert broken_at(store.records.list_events(JOURNAL)) is None
     assert _interrupted(place, following, signal.SIGINT) == []
     assert place.type("db", "check").code == 0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jackline.app.git_hook import text_of
+from jackline.features.cases.git_hook import build_hook_text
 from tests.cli.place import Ended, Place, is_one_line
 
 PATH = f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin"
@@ -112,7 +112,7 @@ def test_a_link_is_somebody_elses(at: Place) -> None:
 def test_an_older_one_of_ours_is_written_anew(at: Place) -> None:
     hook(at, "install")
     text = hook_file(at).read_text()
-    hook_file(at).write_text(text_of("# of another version\n"))
+    hook_file(at).write_text(build_hook_text("# of another version\n"))
     assert at.type("case", "hook", "status", "--json").json["state"] == "outdated"
     assert at.type("case", "hook", "install", "--json").json["changed"] is True
     assert hook_file(at).read_text() == text

@@ -12,7 +12,7 @@ import pytest
 
 from jackline.cli.main import COMMANDS
 from jackline.cli.output import Output, Printer
-from jackline.cli.parser import Parser
+from jackline.cli.parser import CommandParser
 from tests.cli.place import EFFECT_RULE, SAY, SEND, SEND_FAILS, Place
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_no_usage_line_joins_words_by_a_pipe() -> None:
     found = []
     nowhere = Output(Printer(None), Printer(None), json=False, colour=False)
     for name, (module, _) in COMMANDS.items():
-        parser = Parser(prog=f"jackline {name}", out=nowhere)
+        parser = CommandParser(prog=f"jackline {name}", out=nowhere)
         importlib.import_module(module).configure(parser)
         found += [usage for usage in usages(parser) if re.search(r"\S\|\S|[<>]", usage)]
     assert found == []

@@ -148,9 +148,9 @@ def test_many_importers_at_once_take_each_thing_once(place: Place) -> None:
 
 
 def test_a_file_that_goes_away_meanwhile_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from jackline.app.importing import agent_runner, files
-    from jackline.app.importing.kinds import AGENT_RUNNER, Source, Troubles
+    from jackline.features.importers import agent_runner, source_files
+    from jackline.features.importers.import_records import AGENT_RUNNER, Source, Troubles
 
-    monkeypatch.setattr(files, "size", lambda _path: 5)  # it was there a moment ago
+    monkeypatch.setattr(source_files, "get_size", lambda _path: 5)  # it was there a moment ago
     (found,) = agent_runner.read(Source(AGENT_RUNNER, str(tmp_path)), Troubles())
     assert found.run.created_at == 0

@@ -10,8 +10,15 @@ from typing import Any
 
 import pytest
 
-from jackline.app.importing import agent_state, agentpair, universal_agent
-from jackline.app.importing.kinds import AGENT_STATE, AGENTPAIR, UNIVERSAL_AGENT, Source, Trouble, Troubles
+from jackline.features.importers import agent_state, agentpair, universal_agent
+from jackline.features.importers.import_records import (
+    AGENT_STATE,
+    AGENTPAIR,
+    UNIVERSAL_AGENT,
+    Source,
+    Trouble,
+    Troubles,
+)
 from tests.cli.place import Ended, Place
 from tests.support import predecessors as old
 

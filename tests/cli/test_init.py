@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.app import config, keys, preparing, skills
+from jackline.app import config, init, setting_keys
 from jackline.files import create_file
 from tests.cli.place import Place, is_one_line
 
@@ -51,11 +51,11 @@ def test_without_git_nothing_is_ignored(place: Place) -> None:
 
 
 def test_every_line_of_the_file_is_right_without_its_comment_sign(tmp_path: Path) -> None:
-    lines = [line.removeprefix("# ") for line in preparing.settings_text().splitlines() if " = " in line]
+    lines = [line.removeprefix("# ") for line in init.render_settings().splitlines() if " = " in line]
     settings = tomllib.loads("\n".join(line for line in lines if not line.startswith(("model", "arguments"))))
-    assert settings == {key.name: key.default for key in keys.KEYS if key.project}
-    (tmp_path / "jackline.toml").write_text(preparing.settings_text())
-    loaded = config.load({"HOME": str(tmp_path)}, str(tmp_path))
+    assert settings == {key.name: key.default for key in setting_keys.KEYS if key.project}
+    (tmp_path / "jackline.toml").write_text(init.render_settings())
+    loaded = config.load_config({"HOME": str(tmp_path)}, str(tmp_path))
     assert set(loaded.sources.values()) == {"default"}
 
 
@@ -109,8 +109,8 @@ def skill(place: Place, name: str) -> Path:
 
 def test_the_skills_are_written_as_they_are_shipped(place: Place) -> None:
     assert place.type("init").code == 0
-    for name in skills.SKILL_NAMES:
-        assert skill(place, name).read_text() == skills.read_skill(name)
+    for name in init.SKILL_NAMES:
+        assert skill(place, name).read_text() == init.read_skill(name)
     assert not (place.repository / "AGENTS.md").exists()
 
 
@@ -127,9 +127,9 @@ def test_many_at_once_write_each_thing_once(place: Place) -> None:
     subprocess.run(["git", "init", "-q"], cwd=place.repository, check=True)
     ends = [place.end_of(one) for one in [place.start("init", "--agents-md") for _ in range(6)]]
     assert [one.code for one in ends] == [0] * 6, ends
-    for name in skills.SKILL_NAMES:
+    for name in init.SKILL_NAMES:
         assert sum("wrote" in line for one in ends for line in one.out.splitlines() if f"skill {name}" in line) == 1
-    assert (place.repository / "AGENTS.md").read_text().count(skills.BEGIN) == 1
+    assert (place.repository / "AGENTS.md").read_text().count(init.BEGIN) == 1
     assert (place.repository / ".gitignore").read_text() == ".agents/runs/\n"
     assert sum(".gitignore" in line and "wrote" in line for one in ends for line in one.out.splitlines()) == 1
     assert not list(place.repository.rglob("*.unfinished"))
@@ -155,10 +155,10 @@ def test_the_pointer_is_added_once_and_the_rest_stays(place: Place, before: byte
     assert "wrote" in place.type("init", "--agents-md").out.splitlines()[-1]
     after = path.read_bytes()
     assert after.startswith(before)
-    assert after.removeprefix(before).strip().startswith(skills.BEGIN.encode())
-    assert after.endswith(skills.END.encode() + end)
+    assert after.removeprefix(before).strip().startswith(init.BEGIN.encode())
+    assert after.endswith(init.END.encode() + end)
     assert set(re.findall(rb"\r?\n", after)) == {end}
-    assert not before or (after.count(end * 2 + skills.BEGIN.encode()), after.count(end * 3)) == (1, 0)
+    assert not before or (after.count(end * 2 + init.BEGIN.encode()), after.count(end * 3)) == (1, 0)
     assert "left" in place.type("init", "--agents-md").out.splitlines()[-1]
     assert path.read_bytes() == after
 
@@ -166,9 +166,9 @@ def test_the_pointer_is_added_once_and_the_rest_stays(place: Place, before: byte
 def test_what_was_changed_between_the_marks_stays(place: Place) -> None:
     place.type("init", "--agents-md")
     path = place.repository / "AGENTS.md"
-    path.write_text(f"mine\n{skills.BEGIN}\nin my words\n{skills.END}\nmine too")
+    path.write_text(f"mine\n{init.BEGIN}\nin my words\n{init.END}\nmine too")
     assert place.type("init", "--agents-md", "--json").json["steps"][-1]["wrote"] is False
-    assert path.read_text() == f"mine\n{skills.BEGIN}\nin my words\n{skills.END}\nmine too"
+    assert path.read_text() == f"mine\n{init.BEGIN}\nin my words\n{init.END}\nmine too"
 
 
 def test_what_is_no_file_is_not_waited_for(place: Place) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.learning import REVIEW
+from jackline.features.cases.learning import REVIEW_COMMAND
 from tests.cli.place import SAY, Ended, Place, is_one_line
 
 UNRESOLVED = 16
@@ -46,7 +46,7 @@ def shown(place: Place) -> dict[str, Any]:
 
 def reviews(place: Place) -> list[tuple[int, str]]:
     checks = shown(place)["checks"]
-    return [(one["exit_code"], one["output"]) for one in checks if one["command"] == REVIEW]
+    return [(one["exit_code"], one["output"]) for one in checks if one["command"] == REVIEW_COMMAND]
 
 
 # --- inside of a run -------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_resume_tells_the_agent_and_goes_on_to_success(place: Place) -> None:
     ended = place.type("resume", "r1", "--json")
     assert (ended.code, ended.json["state"]) == (0, "succeeded"), ended
     told = shown(place)["turns"][1]["prompt"]
-    assert f"the host ran `{REVIEW}`, and it failed (exit code 1)" in told
+    assert f"the host ran `{REVIEW_COMMAND}`, and it failed (exit code 1)" in told
     assert "L001 caches are cold: docs/cache.md is not tracked by git" in told
     assert "jackline case handoff" in told
     assert [code for code, _ in reviews(place)] == [1, 0]
@@ -187,8 +187,8 @@ def test_the_transcript_and_the_screen_show_the_review(place: Place) -> None:
     assert play(place, shell(START), shell(LEARN), shell(WRITE), words=("--proof", "true")).code == 0
     rows = [json.loads(line) for line in (place.home / "runs" / "r1" / "transcript.jsonl").read_text().splitlines()]
     signals = [(row["metadata"]["command"], row["signal"]) for row in rows if row.get("signal") in {"PASS", "FAIL"}]
-    assert signals == [(REVIEW, "PASS"), ("true", "PASS")]
-    assert REVIEW[:30] in place.type("show", "r1").out
+    assert signals == [(REVIEW_COMMAND, "PASS"), ("true", "PASS")]
+    assert REVIEW_COMMAND[:30] in place.type("show", "r1").out
     assert place.type("verify", "r1").code == 0
 
 

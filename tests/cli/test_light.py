@@ -7,12 +7,17 @@ import pytest
 from tests.cli.place import SAY, Place
 
 HEAVY = (
-    "jackline.engine", "jackline.views", "jackline.agents", "jackline.app.worker", "jackline.app.request",
+    "jackline.engine", "jackline.exports", "jackline.agents", "jackline.app.worker", "jackline.app.request",
     "jackline.store.postgres", "psycopg", "logging", "subprocess", "tomllib", "asyncio", "tempfile", "shutil",
     "socket", "ssl", "pathlib", "importlib.metadata", "importlib.resources", "multiprocessing", "difflib",
-    "jackline.mcp", "mcp", "mcp_types", "pydantic", "anyio", "signal",
+    "jackline.features.mcp", "mcp", "mcp_types", "pydantic", "anyio", "signal",
 )  # fmt: skip
-FOR_WRITING = ("jackline.store.ledger", "jackline.store.redacting", "jackline.domain.secrets", "jackline.domain.case")
+FOR_WRITING = (
+    "jackline.store.ledger",
+    "jackline.store.redaction",
+    "jackline.secrets.redactor",
+    "jackline.features.cases.case_model",
+)
 PROGRAM = """
 import sys
 from jackline.cli.main import main
@@ -38,8 +43,8 @@ def test_a_command_that_writes_compiles_no_names_of_secrets_because_of_a_folder(
     """Every shell has a PWD, which sounds like a password and is a path."""
     process = place.python(PROGRAM, "work", "enqueue", "--kind", "a", environ={"PWD": "/a", "OLDPWD": "/b/c/d/e"})
     loaded = place.end_of(process).out.splitlines()[-1].split()
-    assert "jackline.domain.secrets" in loaded
-    assert "jackline.domain.secrets.names" not in loaded
+    assert "jackline.secrets.redactor" in loaded
+    assert "jackline.secrets.names" not in loaded
 
 
 def test_help_and_version_import_no_command(place: Place) -> None:

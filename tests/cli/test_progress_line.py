@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jackline.cli.events import describe
-from jackline.cli.progress import Picture
+from jackline.cli.event_text import describe_event
+from jackline.cli.progress import ProgressState
 from jackline.domain.events import Event
 
 
@@ -12,7 +12,7 @@ def event(seq: int, kind: str, data: str = "{}") -> Event:
 
 
 def test_the_picture_is_folded_from_events() -> None:
-    picture = Picture(0, tokens=10, usd_micros=0)
+    picture = ProgressState(0, tokens=10, usd_micros=0)
     for one in (
         event(1, "turn.started", '{"turn": 1}'),
         event(2, "agent.usage", '{"tokens_input": 5, "tokens_output": 1, "usd_micros": 1000000}'),
@@ -21,11 +21,11 @@ def test_the_picture_is_folded_from_events() -> None:
         event(5, "check.started", '{"command": "make"}'),
         event(6, "later.than.this.version"),
     ):
-        picture = picture.after(one)
-    assert picture == Picture(6, 16, 1_000_000, "proving", "proof: make")
-    assert picture.line(1500) == "proving · 1.5s · 16 tokens · $1.00 · proof: make"
+        picture = picture.apply_event(one)
+    assert picture == ProgressState(6, 16, 1_000_000, "proving", "proof: make")
+    assert picture.format_progress(1500) == "proving · 1.5s · 16 tokens · $1.00 · proof: make"
 
 
 def test_an_event_of_a_later_version_is_still_told() -> None:
-    assert describe(event(1, "new.kind", '{"a": 1, "b": null}')) == "new.kind a=1"
-    assert describe(event(1, "turn.started")) == "turn ? started"
+    assert describe_event(event(1, "new.kind", '{"a": 1, "b": null}')) == "new.kind a=1"
+    assert describe_event(event(1, "turn.started")) == "turn ? started"

@@ -9,21 +9,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from jackline.domain.budget import Spent
 from jackline.domain.events import Fact
-from jackline.domain.records import Life, Turn
-from jackline.domain.retro import week
+from jackline.domain.limits import Spent
+from jackline.domain.records import RunStatus, Turn
 from jackline.domain.states import Failure, Phase, RunState, WaitReason
-from jackline.store.contract import Change, Store
+from jackline.features.reports import weeks
+from jackline.store.models import RunChange
 from jackline.store.open import migrate, open_store
+from jackline.store.store import Store
 from tests.cli.place import SAY, Place, is_one_line
 from tests.support import predecessors as old
 from tests.support.stores import LEASE_MS, new_run, owner
 
 HOUR = 3_600_000
-LAST = week.last_full(round(time.time() * 1000))  # a test that is run at midnight before a Monday may see another
-BEFORE = week.before(LAST, 1)
-RUNNING = Life(state=RunState.RUNNING, phase=Phase.WORKING, attempt=1)
+LAST = weeks.get_last_full_week(
+    round(time.time() * 1000)
+)  # a test that is run at midnight before a Monday may see another
+BEFORE = weeks.get_week_before(LAST, 1)
+RUNNING = RunStatus(state=RunState.RUNNING, phase=Phase.WORKING, attempt=1)
 
 
 @pytest.fixture
@@ -37,16 +40,18 @@ def store(place: Place) -> Iterator[Store]:
 
 def failed(store: Store, run_id: str, at: int, failure: Failure = Failure.TIMEOUT, waited: int = 0) -> None:
     """A run that was claimed, may have waited for a person, worked for an hour, spent a dollar, and failed."""
-    store.create_run(new_run(run_id, spec={"agent": "claude", "task": "mend"}), at)
-    lease, _ = store.claim(run_id, owner(), LEASE_MS, at)
+    store.runs.create(new_run(run_id, spec={"agent": "claude", "task": "mend"}), at)
+    lease, _ = store.leases.claim(run_id, owner(), LEASE_MS, at)
     if waited:
         waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.APPROVAL, phase=None)
-        store.write(lease, Change(at, (Fact("run.waiting", {"reason": "approval"}),), life=waits))
+        store.leases.write_change(lease, RunChange(at, (Fact("run.waiting", {"reason": "approval"}),), life=waits))
         at += waited
-        lease, _ = store.claim(run_id, owner(), LEASE_MS, at)
+        lease, _ = store.leases.claim(run_id, owner(), LEASE_MS, at)
     life = RUNNING._replace(state=RunState.FAILED, phase=None, failure=failure, spent=Spent(usd_micros=1_000_000))
     turn = Turn(run_id, 1, 1, lease.token, "work", "claude", None, "p", at, ended_at=at + HOUR, failure=failure)
-    store.write(lease, Change(at + HOUR, (Fact("run.failed", {"failure": failure}),), life=life, turn=turn))
+    store.leases.write_change(
+        lease, RunChange(at + HOUR, (Fact("run.failed", {"failure": failure}),), life=life, turn=turn)
+    )
 
 
 def filled(store: Store) -> None:
@@ -131,10 +136,12 @@ def test_what_is_still_open_from_the_week_before_is_not_asked_again(place: Place
 
 
 def test_a_run_that_waits_to_this_day_counts_in_each_week(place: Place, store: Store) -> None:
-    store.create_run(new_run("r"), BEFORE.start)
-    lease, _ = store.claim("r", owner(), LEASE_MS, BEFORE.start)
+    store.runs.create(new_run("r"), BEFORE.start)
+    lease, _ = store.leases.claim("r", owner(), LEASE_MS, BEFORE.start)
     waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.HUMAN, phase=None)
-    store.write(lease, Change(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), life=waits))
+    store.leases.write_change(
+        lease, RunChange(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), life=waits)
+    )
     told = place.type("retro", "weekly", "--json").json
     assert told["times"]["waits"] == [{"reason": "human", "times": 0, "ms": LAST.until - LAST.start}]
     assert [one["id"] for one in told["proposals"]] == [f"retro:{LAST.name}:people"]
@@ -142,13 +149,17 @@ def test_a_run_that_waits_to_this_day_counts_in_each_week(place: Place, store: S
 
 @pytest.mark.parametrize("waits_again", [False, True])
 def test_a_wait_that_spans_the_week_and_ended_later_is_told(place: Place, store: Store, waits_again: bool) -> None:
-    store.create_run(new_run("r"), BEFORE.start)
-    lease, _ = store.claim("r", owner(), LEASE_MS, BEFORE.start)
+    store.runs.create(new_run("r"), BEFORE.start)
+    lease, _ = store.leases.claim("r", owner(), LEASE_MS, BEFORE.start)
     waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.HUMAN, phase=None)
-    store.write(lease, Change(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), life=waits))
-    lease, _ = store.claim("r", owner(), LEASE_MS, LAST.until + 1)
+    store.leases.write_change(
+        lease, RunChange(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), life=waits)
+    )
+    lease, _ = store.leases.claim("r", owner(), LEASE_MS, LAST.until + 1)
     life = waits if waits_again else RUNNING._replace(state=RunState.SUCCEEDED, phase=None)
-    store.write(lease, Change(LAST.until + 2, (Fact(f"run.{life.state}", {"reason": "limit"}),), life=life))
+    store.leases.write_change(
+        lease, RunChange(LAST.until + 2, (Fact(f"run.{life.state}", {"reason": "limit"}),), life=life)
+    )
     told = place.type("retro", "weekly", "--json").json
     assert told["times"]["waits"] == [{"reason": "human", "times": 0, "ms": LAST.until - LAST.start}]
     assert (told["times"]["running"], told["times"]["queued"], told["ended"]) == (0, 0, 0)
@@ -217,7 +228,7 @@ def test_a_week_in_the_future(place: Place, store: Store) -> None:
 
 def test_this_week_so_far(place: Place) -> None:
     assert place.play(SAY).code == 0
-    now = week.current(round(time.time() * 1000))
+    now = weeks.get_current_week(round(time.time() * 1000))
     ended = place.type("retro", "weekly", "--week", now.name)
     assert ended.code == 0
     assert f"{now.name} is not over" in ended.err

@@ -20,7 +20,7 @@ from tests.cli.place import Ended, Place, is_one_line
 NAMES = ("--host", "grove", "--agent", "forge")
 FILES = {"state.sqlite", "dashboard.md", "CLAUDE.md", "persona.md", "context/repos.md", "context/channels.md"}
 EDITED = sorted(FILES - {"state.sqlite", "dashboard.md"})
-LATEST = f"{schema.latest():04d}"
+LATEST = f"{schema.get_latest_version():04d}"
 
 
 def instance(place: Place) -> Path:
@@ -218,7 +218,7 @@ def test_a_place_where_nothing_can_be_made(place: Place) -> None:
 def test_a_database_of_a_newer_jackline_stops_it_before_any_file(place: Place) -> None:
     scaffold(place)
     connection = sqlite3.connect(instance(place) / "state.sqlite")
-    connection.execute(f"PRAGMA user_version = {schema.latest() + 1:d}")
+    connection.execute(f"PRAGMA user_version = {schema.get_latest_version() + 1:d}")
     connection.close()
     (instance(place) / "persona.md").unlink()
     ended = scaffold(place)
@@ -319,10 +319,10 @@ def test_a_folder_of_migrations_that_is_gone(place: Place, package: Path) -> Non
 
 
 def test_a_gap_before_a_file_that_was_added(place: Place, package: Path) -> None:
-    (package / f"{schema.latest() + 2:04d}_late.sql").write_text("SELECT 1;\n")
+    (package / f"{schema.get_latest_version() + 2:04d}_late.sql").write_text("SELECT 1;\n")
     ended = of_copy(place, package, "--strict")
     assert (ended.code, is_one_line(ended)) == (3, True), ended
-    assert f"{schema.latest() + 1:04d}_" in ended.err
+    assert f"{schema.get_latest_version() + 1:04d}_" in ended.err
 
 
 def test_an_existing_instance_is_not_opened_either(place: Place, package: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.app.tasks import BUILT_IN
+from jackline.app.tasks import BUILT_IN_FOLDER
 from tests.cli.place import SAY, Ended, Place, is_one_line
 
 COMMIT = {
@@ -48,7 +48,7 @@ def test_the_six_of_the_predecessor_are_built_in(place: Place) -> None:
         assert shown["prompt"]
         assert shown["needs"] == [], "a built-in task needs no variable"
         assert "workspace" not in shown["prompt"] or "{workspace}" in shown["prompt"]
-    assert {path.stem for path in Path(BUILT_IN).iterdir()} == set(REQUIRES_COMMIT)
+    assert {path.stem for path in Path(BUILT_IN_FOLDER).iterdir()} == set(REQUIRES_COMMIT)
 
 
 def test_the_nearest_one_counts(git: Place) -> None:

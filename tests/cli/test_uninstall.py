@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.app import agents_cache
+from jackline.app import agent_versions
 from tests.cli.place import SAY, Place, is_one_line
 from tools.agents import install
 
@@ -27,7 +27,7 @@ def used(place: Place) -> Place:
     (cache / "bin").mkdir()
     (cache / "bin" / "claude").symlink_to("../claude-2.1.325/bin/claude")
     (cache / "lock").touch()
-    (cache / agents_cache.MARK).write_text("node-22.20.0\nclaude-2.1.325\n")
+    (cache / agent_versions.MARK).write_text("node-22.20.0\nclaude-2.1.325\n")
     assert place.play(SAY, words=("--run-id", "r")).code == 0
     return place
 
@@ -88,7 +88,7 @@ def test_a_cache_that_make_agents_never_marked_stays(place: Place) -> None:
 
 
 def test_the_mark_is_the_one_that_make_agents_writes() -> None:
-    assert install.MARK == agents_cache.MARK
+    assert install.MARK == agent_versions.MARK
 
 
 @pytest.mark.parametrize("text", ["", "../../up\n..\n.\nbin\n/etc\n"])
@@ -96,7 +96,7 @@ def test_a_mark_names_no_folder_but_packages(place: Place, text: str) -> None:
     cache = place.folder / "mine" / "cache"
     cache.mkdir(parents=True)
     (place.folder / "up").mkdir()
-    (cache / agents_cache.MARK).write_text(text)
+    (cache / agent_versions.MARK).write_text(text)
     (cache / "claude-1.0").mkdir()
     assert place.type("uninstall", "--yes", environ={"JACKLINE_AGENTS_CACHE": str(cache)}).code == 0
     assert remaining(cache) == {"claude-1.0"}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jackline.engine import marks
+from jackline.engine import run_env
 from tests.cli.place import SAY, Place, is_one_line
 from tests.cli.test_light import HEAVY, PROGRAM
 
@@ -255,7 +255,7 @@ def test_an_answer_may_be_said_in_several_ways(place: Place, words: tuple[str, .
     assert work(place, "answer", *words)["answer"] == "yes"
 
 
-@pytest.mark.parametrize("name", [marks.NAME, "JACKLINE_RUN"])
+@pytest.mark.parametrize("name", [run_env.TAG_VARIABLE, "JACKLINE_RUN"])
 def test_an_agent_does_not_answer_its_own_question(place: Place, name: str) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "k", "--question", "may I?")
     refused(
@@ -270,7 +270,7 @@ def test_an_agent_does_not_answer_its_own_question(place: Place, name: str) -> N
     assert work(place, "get", "a")["status"] == "waiting_human"
 
 
-@pytest.mark.parametrize("name", [marks.NAME, "JACKLINE_RUN"])
+@pytest.mark.parametrize("name", [run_env.TAG_VARIABLE, "JACKLINE_RUN"])
 @pytest.mark.parametrize("status", ["done", "cancelled"])
 def test_an_agent_does_not_put_away_what_waits_for_a_person(place: Place, name: str, status: str) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "retro.proposal", "--question", "shall we?")

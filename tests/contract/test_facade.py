@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from jackline.domain.gate import decide
-from jackline.domain.secrets import Redactor
-from jackline.domain.work import ItemQuery, NewItem
-from jackline.store.contract import RunQuery, Settlement
-from jackline.store.contract import Store as OldStore
+from jackline.domain.call_gate import decide_call
+from jackline.features.work.item_queries import WorkItems
+from jackline.features.work.item_store import WorkQueue
+from jackline.features.work.work_item import ItemQuery, NewItem
+from jackline.secrets.redactor import Redactor
+from jackline.store.models import RunQuery, Settlement
 from jackline.store.store import Store
-from jackline.store.work import WorkQueue
-from jackline.store.work_reading import WorkItems
+from jackline.store.store import Store as OldStore
 from tests.support.stores import AT, LEASE_MS, intent, new_run, owner
 
 PARTS = ("runs", "leases", "ledger", "calls", "approvals", "blobs", "records", "journal", "verify", "admin")
@@ -33,7 +33,7 @@ def parts(store: OldStore) -> Store:
 def test_a_run_goes_through_the_parts(parts: Store) -> None:
     run, is_new = parts.runs.create(new_run(), AT)
     lease, _ = parts.leases.claim(run.id, owner(), LEASE_MS, AT)
-    parts.ledger.admit(lease, intent(), decide, (1, 1), AT)
+    parts.ledger.admit(lease, intent(), decide_call, (1, 1), AT)
     parts.ledger.settle(lease, Settlement("call-1", "succeed", AT + 1, "sent", 0, "message-1"))
     (call,) = parts.calls.list_all(run.id)
     assert (is_new, call.output, parts.blobs.load_call(call)) == (True, "sent", call)

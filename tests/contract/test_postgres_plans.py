@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from jackline.domain.states import WorkStatus
-from jackline.store.contract import Store
+from jackline.features.reports.report_queries import ReportQueries
 from jackline.store.open import open_store
+from jackline.store.store import Store
 
 pytestmark = pytest.mark.postgres
 
@@ -48,16 +49,16 @@ def planned_anew(store: Store, words: str) -> int:
 
 def test_items_of_a_status_are_planned_once(filled: Store) -> None:
     for _ in range(ASKED):
-        assert len(filled.items_in(WorkStatus.PENDING, 11)) == 11
+        assert len(ReportQueries(filled).list_items_in(WorkStatus.PENDING, 11)) == 11
     assert planned_anew(filled, "ORDER BY created_at, id LIMIT 11") == 5
 
 
 def test_the_kinds_of_a_status_are_planned_once(filled: Store) -> None:
     for _ in range(ASKED):
-        assert filled.kinds_in(WorkStatus.PENDING, 100, 11) == [("mail", 26)]
+        assert ReportQueries(filled).count_kinds(WorkStatus.PENDING, 100, 11) == [("mail", 26)]
     assert planned_anew(filled, "WITH RECURSIVE kinds") == 5
 
 
 def test_a_limit_is_kept_whichever_it_is(filled: Store) -> None:
     for limit in (3, 0, 30, 3):
-        assert len(filled.items_in(WorkStatus.PENDING, limit)) == min(limit, 26)
+        assert len(ReportQueries(filled).list_items_in(WorkStatus.PENDING, limit)) == min(limit, 26)

@@ -6,21 +6,22 @@ import pytest
 
 from jackline.domain.changes import Changes
 from jackline.errors import Fenced
-from jackline.store.contract import Change, Store
+from jackline.store.models import RunChange
+from jackline.store.store import Store
 from tests.support.stores import AT, begun, claimed
 from tests.support.stores import FakeClock as Clock
 
 
 def test_changes_are_kept_and_the_newest_count(store: Store) -> None:
     lease = begun(store)
-    assert store.changes("run-1") == store.changes("nobody") == Changes()
-    store.write(lease, Change(AT, changes=Changes(("abc one",), 1, 2, 3)))
+    assert store.records.get_changes("run-1") == store.records.get_changes("nobody") == Changes()
+    store.leases.write_change(lease, RunChange(AT, changes=Changes(("abc one",), 1, 2, 3)))
     newer = Changes(('abc "one"', "def größer 🙂 \N{REPLACEMENT CHARACTER}"), 4, 5, 6)
-    store.write(lease, Change(AT + 1, changes=newer))
-    assert store.changes("run-1") == newer
-    store.write(lease, Change(AT + 2))
-    assert store.changes("run-1") == newer, "a write that says nothing of them leaves them alone"
-    assert store.check() == []
+    store.leases.write_change(lease, RunChange(AT + 1, changes=newer))
+    assert store.records.get_changes("run-1") == newer
+    store.leases.write_change(lease, RunChange(AT + 2))
+    assert store.records.get_changes("run-1") == newer, "a write that says nothing of them leaves them alone"
+    assert store.verify.check_all() == []
 
 
 def test_a_stale_lease_does_not_change_them(store: Store, clock: Clock) -> None:
@@ -28,5 +29,5 @@ def test_a_stale_lease_does_not_change_them(store: Store, clock: Clock) -> None:
     clock.now += 60_000
     claimed(store, name="worker-2")
     with pytest.raises(Fenced):
-        store.write(stale, Change(AT, changes=Changes(("abc one",), 1, 2, 3)))
-    assert store.changes("run-1") == Changes()
+        store.leases.write_change(stale, RunChange(AT, changes=Changes(("abc one",), 1, 2, 3)))
+    assert store.records.get_changes("run-1") == Changes()

@@ -9,27 +9,29 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Event, Fact, broken_at
-from jackline.domain.gate import decide
-from jackline.domain.work import NewItem
 from jackline.errors import NoItem
-from jackline.store.contract import JOURNAL, Change, Settlement, Store, TimelineQuery
+from jackline.features.work.item_store import WorkQueue
+from jackline.features.work.work_item import NewItem
 from jackline.store.journal import build_timeline
+from jackline.store.models import JOURNAL, RunChange, Settlement, TimelineQuery
+from jackline.store.store import Store
 from tests.support.stores import AT, begun, by_hand, intent, made
 
 INDEX = "events_timeline"
 
 
 def noted(store: Store, kind: str = "note.made", at: int = AT, actor: str = "ada", **data: Any) -> Event:
-    return store.append_event(Fact(kind, data), at, actor)
+    return store.journal.append(Fact(kind, data), at, actor)
 
 
 def kinds(store: Store, **query: Any) -> list[str]:
-    return [event.kind for event in store.timeline(TimelineQuery(**query))]
+    return [event.kind for event in store.journal.list_timeline(TimelineQuery(**query))]
 
 
 def add_item(store: Store, item_id: str = "item-1") -> None:
-    store.enqueue(NewItem(item_id, "mail"), AT, "ada")
+    WorkQueue(store).enqueue(NewItem(item_id, "mail"), AT, "ada")
 
 
 # appending
@@ -39,25 +41,25 @@ def test_an_event_has_its_place_in_the_journal(store: Store) -> None:
     first, second = noted(store, "note.made", text="one"), noted(store, "note.kept", AT - 5)
     assert (first.stream, first.seq, first.at, first.kind, first.actor) == (JOURNAL, 1, AT, "note.made", "ada")
     assert json.loads(first.data) == {"text": "one"}
-    assert store.events(JOURNAL) == [first, second]
+    assert store.records.list_events(JOURNAL) == [first, second]
     assert broken_at([first, second]) is None
     assert by_hand(store, "SELECT name, event_seq, chain_head FROM streams") == [(JOURNAL, 2, second.hash)]
 
 
 def test_an_event_of_an_item_goes_on_its_own_chain(store: Store) -> None:
     add_item(store)
-    events = [store.append_event(Fact("note.made", {"no": number}), AT + 9, "ada", "item-1") for number in range(3)]
+    events = [store.journal.append(Fact("note.made", {"no": number}), AT + 9, "ada", "item-1") for number in range(3)]
     assert [(event.stream, event.seq) for event in events] == [("work:item-1", number) for number in (2, 3, 4)]
-    assert broken_at(store.events("work:item-1")) is None
+    assert broken_at(store.records.list_events("work:item-1")) is None
     row = by_hand(store, "SELECT event_seq, chain_head, updated_at FROM work_items")
     assert row == [(4, events[-1].hash, AT)]  # nobody has worked on it
-    assert store.events(JOURNAL) == []
+    assert store.records.list_events(JOURNAL) == []
 
 
 def test_an_event_of_an_item_that_is_not_there_is_refused_and_nothing_is_written(store: Store) -> None:
     with pytest.raises(NoItem, match="no work item has the id 'item-1'"):
-        store.append_event(Fact("note.made"), AT, "ada", "item-1")
-    assert store.timeline(TimelineQuery()) == []
+        store.journal.append(Fact("note.made"), AT, "ada", "item-1")
+    assert store.journal.list_timeline(TimelineQuery()) == []
     assert by_hand(store, "SELECT * FROM streams") == []
 
 
@@ -66,12 +68,12 @@ def test_what_could_be_a_secret_is_not_written(store: Store) -> None:
     assert "horse" not in event.data
     assert "a1B2" not in event.data + event.actor
     assert broken_at([event]) is None
-    assert store.events(JOURNAL) == [event]
+    assert store.records.list_events(JOURNAL) == [event]
 
 
 def test_text_that_no_database_likes_is_stored(store: Store) -> None:
     event = noted(store, actor="a\x00b", text="a\x00b\ud800 é 🙂")
-    assert store.events(JOURNAL) == [event]
+    assert store.records.list_events(JOURNAL) == [event]
     assert json.loads(event.data) == {"text": "a\x00b\ud800 é 🙂"}
     assert event.actor == "a\ufffdb"
     assert broken_at([event]) is None
@@ -92,10 +94,10 @@ def test_any_number_of_threads_append_without_a_gap(opened: Callable[..., Store]
         thread.start()
     for thread in threads:
         thread.join()
-    events = stores[0].events(JOURNAL)
+    events = stores[0].records.list_events(JOURNAL)
     assert [event.seq for event in events] == list(range(1, 41))
     assert broken_at(events) is None
-    assert stores[0].check() == []
+    assert stores[0].verify.check_all() == []
 
 
 # the timeline
@@ -104,7 +106,7 @@ def test_any_number_of_threads_append_without_a_gap(opened: Callable[..., Store]
 def test_the_timeline_is_ordered_by_time_over_every_stream(store: Store) -> None:
     made(store, "run-1", at=AT + 2)
     add_item(store)
-    store.append_event(Fact("item.noted"), AT + 1, "ada", "item-1")
+    store.journal.append(Fact("item.noted"), AT + 1, "ada", "item-1")
     noted(store, "third", AT + 3)
     noted(store, "zeroth", AT)
     assert kinds(store) == ["third", "run.created", "item.noted", "work.created", "zeroth"]
@@ -117,12 +119,12 @@ def test_the_timeline_is_ordered_by_time_over_every_stream(store: Store) -> None
 def test_the_talk_and_the_tool_calls_of_a_run_stay_out_of_the_timeline(store: Store) -> None:
     lease = begun(store)
     facts = (Fact("agent.said", {"text": "hello"}), Fact("turn.started"))
-    store.write(lease, Change(AT + 2, facts, actor="engine"))
-    store.admit(lease, intent(), decide, (1, 1), AT + 3)
-    store.settle(lease, Settlement("call-1", "succeed", AT + 4, "sent", 0, "message-1"))
+    store.leases.write_change(lease, RunChange(AT + 2, facts, actor="engine"))
+    store.ledger.admit(lease, intent(), decide_call, (1, 1), AT + 3)
+    store.ledger.settle(lease, Settlement("call-1", "succeed", AT + 4, "sent", 0, "message-1"))
     assert kinds(store, newest_first=False) == ["run.created", "run.claimed", "turn.started"]
     assert kinds(store, newest_first=False, stream="run-1") == ["run.created", "run.claimed", "turn.started"]
-    whole = [event.kind for event in store.events("run-1")]
+    whole = [event.kind for event in store.records.list_events("run-1")]
     assert {"agent.said", "call.prepared", "call.done"} < set(whole)
     assert kinds(store, newest_first=False, stream="run-1", whole=True) == whole
     assert kinds(store, newest_first=False, whole=True) == ["run.created", "run.claimed", "turn.started"]
@@ -143,8 +145,8 @@ def test_pages_meet_without_gap_and_without_overlap(store: Store) -> None:
         if number % 3:
             noted(store, f"kind.{number}", at)
         else:
-            store.append_event(Fact(f"kind.{number}"), at, "ada", "item-1")
-    whole = store.timeline(TimelineQuery(newest_first=False))
+            store.journal.append(Fact(f"kind.{number}"), at, "ada", "item-1")
+    whole = store.journal.list_timeline(TimelineQuery(newest_first=False))
     assert len(whole) == 13
     assert _pages(store, "after") == whole
     assert _pages(store, "before") == whole[::-1]
@@ -153,7 +155,7 @@ def test_pages_meet_without_gap_and_without_overlap(store: Store) -> None:
 def _pages(store: Store, cursor: str) -> list[Event]:
     found: list[Event] = []
     place: dict[str, Any] = {"newest_first": cursor == "before"}
-    while page := store.timeline(TimelineQuery(**place, limit=5)):
+    while page := store.journal.list_timeline(TimelineQuery(**place, limit=5)):
         found += page
         place[cursor] = (page[-1].at, page[-1].stream, page[-1].seq)
     return found
@@ -162,9 +164,9 @@ def _pages(store: Store, cursor: str) -> list[Event]:
 def test_one_stream_is_in_the_order_of_its_sequence(store: Store) -> None:
     """Its times may go back: the clocks of two hosts never agree."""
     events = [noted(store, "note.made", at) for at in (AT, AT - 10, AT + 5)]
-    assert store.timeline(TimelineQuery(stream=JOURNAL)) == events[::-1]
-    assert store.timeline(TimelineQuery(stream=JOURNAL, after=(AT, JOURNAL, 1))) == events[1:]
-    assert store.timeline(TimelineQuery(stream=JOURNAL, before=(AT + 5, JOURNAL, 3))) == events[1::-1]
+    assert store.journal.list_timeline(TimelineQuery(stream=JOURNAL)) == events[::-1]
+    assert store.journal.list_timeline(TimelineQuery(stream=JOURNAL, after=(AT, JOURNAL, 1))) == events[1:]
+    assert store.journal.list_timeline(TimelineQuery(stream=JOURNAL, before=(AT + 5, JOURNAL, 3))) == events[1::-1]
 
 
 def test_it_can_be_narrowed_by_kind_and_actor(store: Store) -> None:

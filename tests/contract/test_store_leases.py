@@ -6,25 +6,26 @@ from collections.abc import Callable
 
 import pytest
 
-from jackline.domain.budget import Spent
+from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
-from jackline.domain.gate import decide
-from jackline.domain.records import Check, Checkpoint, Lease, Life, Notice, Turn
+from jackline.domain.limits import Spent
+from jackline.domain.records import Check, Checkpoint, Lease, Notice, RunStatus, Turn
 from jackline.domain.states import Failure, Phase, RunState, WaitReason
 from jackline.errors import Busy, CancelWanted, Fenced, Refused
-from jackline.store.contract import Change, Settlement, Store
+from jackline.store.models import RunChange, Settlement
+from jackline.store.store import Store
 from tests.support.stores import AT, LEASE_MS, READ, FakeClock, begun, by_hand, claimed, data_of, intent, made, owner
 
 
 def test_a_claim_begins_an_attempt(store: Store) -> None:
     made(store)
-    lease, run = store.claim("run-1", owner(), LEASE_MS, AT + 1)
+    lease, run = store.leases.claim("run-1", owner(), LEASE_MS, AT + 1)
     assert lease == Lease("run-1", "worker-1", 1)
-    assert (run.life.state, run.life.phase, run.life.attempt) == (RunState.RUNNING, Phase.RECOVERING, 1)
+    assert (run.status.state, run.status.phase, run.status.attempt) == (RunState.RUNNING, Phase.RECOVERING, 1)
     assert (run.owner, run.started_at) == ("worker-1", AT + 1)
-    (attempt,) = store.attempts("run-1")
+    (attempt,) = store.records.list_attempts("run-1")
     assert (attempt.token, attempt.host, attempt.pid, attempt.ended_at) == (1, "host-1", 4242, None)
-    event = store.events("run-1")[-1]
+    event = store.records.list_events("run-1")[-1]
     assert event.kind == "run.claimed"
     assert data_of(event) == {"host": "host-1", "owner": "worker-1", "takeover": False, "token": 1}
 
@@ -34,7 +35,7 @@ def test_a_live_lease_keeps_others_out(store: Store, clock: FakeClock) -> None:
     clock.now += LEASE_MS - 1
     with pytest.raises(Busy, match="run-1 is being worked on by worker-1"):
         claimed(store, name="worker-2")
-    assert len(store.attempts("run-1")) == 1
+    assert len(store.records.list_attempts("run-1")) == 1
 
 
 def test_a_lease_that_ran_out_is_taken_over(store: Store, clock: FakeClock) -> None:
@@ -42,21 +43,21 @@ def test_a_lease_that_ran_out_is_taken_over(store: Store, clock: FakeClock) -> N
     clock.now += LEASE_MS
     lease = claimed(store, name="worker-2")
     assert lease.token == 2
-    first, second = store.attempts("run-1")
+    first, second = store.records.list_attempts("run-1")
     assert (first.outcome, first.ended_at, second.outcome) == ("lost", AT + 1, None)
-    assert '"takeover":true' in store.events("run-1")[-1].data
+    assert '"takeover":true' in store.records.list_events("run-1")[-1].data
 
 
 def test_a_renewed_lease_does_not_run_out(store: Store, clock: FakeClock) -> None:
     lease = begun(store)
     clock.now += LEASE_MS - 1
-    assert store.renew(lease, LEASE_MS, 500) is False
+    assert store.leases.renew(lease, LEASE_MS, 500) is False
     clock.now += LEASE_MS - 1
     with pytest.raises(Busy):
         claimed(store, name="worker-2")
-    run = store.run("run-1")
+    run = store.runs.get("run-1")
     assert run is not None
-    assert run.life.spent.wall_ms == 500
+    assert run.status.spent.wall_ms == 500
 
 
 def test_a_reboot_frees_every_lease(store: Store, clock: FakeClock) -> None:
@@ -67,51 +68,53 @@ def test_a_reboot_frees_every_lease(store: Store, clock: FakeClock) -> None:
 
 def test_a_dead_attempt_is_taken_over_at_once(store: Store) -> None:
     begun(store)
-    lease, _ = store.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=1)
+    lease, _ = store.leases.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=1)
     assert lease.token == 2
 
 
 def test_another_attempt_s_death_frees_nothing(store: Store) -> None:
     begun(store)
-    store.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=1)
+    store.leases.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=1)
     with pytest.raises(Busy):
-        store.claim("run-1", owner("worker-3"), LEASE_MS, AT + 3, dead=1)
+        store.leases.claim("run-1", owner("worker-3"), LEASE_MS, AT + 3, dead=1)
 
 
 @pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.CANCELLED])
 def test_nothing_reopens_what_ended_well_or_was_cancelled(store: Store, state: RunState) -> None:
-    store.write(begun(store), Change(AT, life=Life(state=state)))
+    store.leases.write_change(begun(store), RunChange(AT, life=RunStatus(state=state)))
     with pytest.raises(Refused, match=f"run run-1 is {state}; nothing reopens it: fork it"):
         claimed(store)
 
 
 def test_a_failed_run_is_reopened_without_its_cancel_request(store: Store) -> None:
     lease = begun(store)
-    store.request_cancel("run-1", AT, "notice-1")
-    failed = Life(state=RunState.FAILED, failure=Failure.TIMEOUT, detail="too slow", step=3)
-    store.write(lease, Change(AT + 2, life=failed))
-    _, run = store.claim("run-1", owner(), LEASE_MS, AT + 3)
-    assert (run.life.state, run.life.failure, run.life.detail) == (RunState.RUNNING, None, "")
-    assert (run.life.cancel_requested, run.life.step, run.finished_at) == (False, 3, None)
+    store.runs.request_cancel("run-1", AT, "notice-1")
+    failed = RunStatus(state=RunState.FAILED, failure=Failure.TIMEOUT, detail="too slow", step=3)
+    store.leases.write_change(lease, RunChange(AT + 2, life=failed))
+    _, run = store.leases.claim("run-1", owner(), LEASE_MS, AT + 3)
+    assert (run.status.state, run.status.failure, run.status.detail) == (RunState.RUNNING, None, "")
+    assert (run.status.cancel_requested, run.status.step, run.finished_at) == (False, 3, None)
 
 
 def test_a_run_that_was_asked_to_end_is_not_put_to_wait(store: Store) -> None:
     """Else the request would sleep with the run."""
     lease = begun(store)
-    store.request_cancel("run-1", AT, "notice-1")
-    before = store.run("run-1")
+    store.runs.request_cancel("run-1", AT, "notice-1")
+    before = store.runs.get("run-1")
     with pytest.raises(CancelWanted):
-        store.write(lease, Change(AT, life=Life(state=RunState.WAITING, reason=WaitReason.PAUSED)))
-    assert store.run("run-1") == before
+        store.leases.write_change(
+            lease, RunChange(AT, life=RunStatus(state=RunState.WAITING, reason=WaitReason.PAUSED))
+        )
+    assert store.runs.get("run-1") == before
 
 
 def test_a_taken_over_run_keeps_its_cancel_request(store: Store) -> None:
     begun(store)
-    store.request_cancel("run-1", AT, "notice-1")
-    _, run = store.claim("run-1", owner("worker-2"), LEASE_MS, AT + 3, dead=1)
-    assert run.life.cancel_requested
-    assert store.cancel_wanted("run-1") is True
-    assert store.cancel_wanted("nobody") is False
+    store.runs.request_cancel("run-1", AT, "notice-1")
+    _, run = store.leases.claim("run-1", owner("worker-2"), LEASE_MS, AT + 3, dead=1)
+    assert run.status.cancel_requested
+    assert store.leases.is_cancel_requested("run-1") is True
+    assert store.leases.is_cancel_requested("nobody") is False
 
 
 _TURN = Turn("run-1", 1, 2, 1, "work", "claude", "session-1", "mend it", AT, spent=Spent(tokens_input=5, usd_micros=7))
@@ -120,12 +123,16 @@ _NOTICE = Notice("notice-1", "run-1", "run.waiting", "it waits", "for you", "", 
 _CHECKPOINT = Checkpoint("run-1", 2, "step", "{}", "12", AT)
 
 _STALE_WRITES: dict[str, Callable[[Store, Lease], object]] = {
-    "renew": lambda store, lease: store.renew(lease, LEASE_MS, 9),
-    "note_warden": lambda store, lease: store.note_warden(lease, 1, 2),
-    "write": lambda store, lease: store.write(lease, Change(AT, (Fact("late"),), turn=_TURN, notice=_NOTICE)),
-    "finish": lambda store, lease: store.write(lease, Change(AT, life=Life(state=RunState.SUCCEEDED))),
-    "admit": lambda store, lease: store.admit(lease, intent("late"), decide, (1, 1), AT),
-    "settle": lambda store, lease: store.settle(lease, Settlement("call-1", "succeed", AT)),
+    "renew": lambda store, lease: store.leases.renew(lease, LEASE_MS, 9),
+    "note_warden": lambda store, lease: store.leases.record_warden(lease, 1, 2),
+    "write": lambda store, lease: store.leases.write_change(
+        lease, RunChange(AT, (Fact("late"),), turn=_TURN, notice=_NOTICE)
+    ),
+    "finish": lambda store, lease: store.leases.write_change(
+        lease, RunChange(AT, life=RunStatus(state=RunState.SUCCEEDED))
+    ),
+    "admit": lambda store, lease: store.ledger.admit(lease, intent("late"), decide_call, (1, 1), AT),
+    "settle": lambda store, lease: store.ledger.settle(lease, Settlement("call-1", "succeed", AT)),
 }
 
 
@@ -133,13 +140,13 @@ _STALE_WRITES: dict[str, Callable[[Store, Lease], object]] = {
 @pytest.mark.parametrize("why", ["taken over", "ended", "another owner", "no such run"])
 def test_a_stale_lease_changes_nothing(store: Store, clock: FakeClock, name: str, why: str) -> None:
     lease = begun(store)
-    store.admit(lease, intent(rule=READ), decide, (1, 1), AT)
+    store.ledger.admit(lease, intent(rule=READ), decide_call, (1, 1), AT)
     match why:
         case "taken over":
             clock.now += LEASE_MS
             claimed(store, name="worker-2")
         case "ended":
-            store.write(lease, Change(AT, life=Life(state=RunState.FAILED)))
+            store.leases.write_change(lease, RunChange(AT, life=RunStatus(state=RunState.FAILED)))
         case "another owner":
             lease = lease._replace(owner="worker-9")
         case "no such run":
@@ -157,10 +164,10 @@ def _everything(store: Store) -> list[object]:
 
 def test_a_write_puts_everything_down_together(store: Store) -> None:
     lease = begun(store)
-    life = Life(RunState.RUNNING, phase=Phase.WORKING, step=2, turn=1, spent=Spent(steps=2, iterations=1))
-    run = store.write(
+    life = RunStatus(RunState.RUNNING, phase=Phase.WORKING, step=2, turn=1, spent=Spent(steps=2, iterations=1))
+    run = store.leases.write_change(
         lease,
-        Change(
+        RunChange(
             AT + 5,
             (Fact("turn.started", {"turn": 1}), Fact("note")),
             life,
@@ -172,78 +179,93 @@ def test_a_write_puts_everything_down_together(store: Store) -> None:
             actor="heart",
         ),
     )
-    assert run == store.run("run-1")
-    assert (run.life.phase, run.life.spent.steps, run.life.attempt, run.updated_at) == (Phase.WORKING, 2, 1, AT + 5)
-    assert [event.kind for event in store.events("run-1", after=2)] == ["turn.started", "note"]
-    assert store.turns("run-1") == [_TURN]
-    assert store.checks("run-1") == [_CHECK]
-    assert store.sessions("run-1") == {"claude": "session-1"}
-    assert store.checkpoints("run-1") == [_CHECKPOINT]
-    assert store.notices("run-1") == store.notices() == [_NOTICE._replace(chain_head=run.chain_head)]
+    assert run == store.runs.get("run-1")
+    assert (run.status.phase, run.status.spent.steps, run.status.attempt, run.updated_at) == (
+        Phase.WORKING,
+        2,
+        1,
+        AT + 5,
+    )
+    assert [event.kind for event in store.records.list_events("run-1", after=2)] == ["turn.started", "note"]
+    assert store.records.list_turns("run-1") == [_TURN]
+    assert store.records.list_checks("run-1") == [_CHECK]
+    assert store.records.get_sessions("run-1") == {"claude": "session-1"}
+    assert store.records.list_checkpoints("run-1") == [_CHECKPOINT]
+    assert (
+        store.records.list_notices("run-1")
+        == store.records.list_notices()
+        == [_NOTICE._replace(chain_head=run.chain_head)]
+    )
 
 
 def test_records_are_updated_by_their_number(store: Store) -> None:
     lease = begun(store)
-    store.write(lease, Change(AT, turn=_TURN, check=_CHECK, session=("claude", "a"), checkpoint=_CHECKPOINT))
+    store.leases.write_change(
+        lease, RunChange(AT, turn=_TURN, check=_CHECK, session=("claude", "a"), checkpoint=_CHECKPOINT)
+    )
     ended = _TURN._replace(ended_at=AT + 9, exit_code=1, failure="crashed", last_message="bye", raw_lines=3)
     passed = _CHECK._replace(ended_at=AT + 9, exit_code=0, output="ok", tree="abc")
-    store.write(lease, Change(AT, turn=ended, check=passed, session=("claude", "b")))
-    store.write(lease, Change(AT, turn=ended._replace(number=2)))
-    assert store.turns("run-1") == [ended, ended._replace(number=2)]
-    assert store.checks("run-1") == [passed]
-    assert store.sessions("run-1") == {"claude": "b"}
+    store.leases.write_change(lease, RunChange(AT, turn=ended, check=passed, session=("claude", "b")))
+    store.leases.write_change(lease, RunChange(AT, turn=ended._replace(number=2)))
+    assert store.records.list_turns("run-1") == [ended, ended._replace(number=2)]
+    assert store.records.list_checks("run-1") == [passed]
+    assert store.records.get_sessions("run-1") == {"claude": "b"}
 
 
 def test_what_others_change_is_never_overwritten(store: Store) -> None:
     lease = begun(store)
-    _, run = store.admit(lease, intent(rule=READ), decide, (1, 1), AT)[0], store.run("run-1")
+    _, run = store.ledger.admit(lease, intent(rule=READ), decide_call, (1, 1), AT)[0], store.runs.get("run-1")
     assert run is not None
-    old = run.life
-    store.request_cancel("run-1", AT, "notice-1")
-    store.renew(lease, LEASE_MS, 250)
-    store.admit(lease, intent("call-2", READ), decide, (1, 1), AT)
-    fresh = store.write(lease, Change(AT, life=old._replace(step=1, phase=Phase.WORKING)))
-    assert (fresh.life.cancel_requested, fresh.life.spent.calls, fresh.life.spent.wall_ms) == (True, 2, 250)
-    assert fresh == store.run("run-1")
+    old = run.status
+    store.runs.request_cancel("run-1", AT, "notice-1")
+    store.leases.renew(lease, LEASE_MS, 250)
+    store.ledger.admit(lease, intent("call-2", READ), decide_call, (1, 1), AT)
+    fresh = store.leases.write_change(lease, RunChange(AT, life=old._replace(step=1, phase=Phase.WORKING)))
+    assert (fresh.status.cancel_requested, fresh.status.spent.calls, fresh.status.spent.wall_ms) == (True, 2, 250)
+    assert fresh == store.runs.get("run-1")
 
 
 @pytest.mark.parametrize(
     ("life", "outcome", "finished"),
     [
-        (Life(state=RunState.SUCCEEDED), "succeeded", True),
-        (Life(state=RunState.FAILED, failure=Failure.PROOF), "failed", True),
-        (Life(state=RunState.CANCELLED), "cancelled", True),
-        (Life(state=RunState.WAITING, reason=WaitReason.LIMIT, wake_at=AT + 9), "limit", False),
+        (RunStatus(state=RunState.SUCCEEDED), "succeeded", True),
+        (RunStatus(state=RunState.FAILED, failure=Failure.PROOF), "failed", True),
+        (RunStatus(state=RunState.CANCELLED), "cancelled", True),
+        (RunStatus(state=RunState.WAITING, reason=WaitReason.LIMIT, wake_at=AT + 9), "limit", False),
     ],
 )
-def test_the_end_of_an_attempt_gives_the_lease_back(store: Store, life: Life, outcome: str, finished: bool) -> None:
+def test_the_end_of_an_attempt_gives_the_lease_back(
+    store: Store, life: RunStatus, outcome: str, finished: bool
+) -> None:
     told = {"reason": life.reason, "wake_at": life.wake_at, "failure": life.failure, "proof": life.proof}
-    run = store.write(begun(store), Change(AT + 7, (Fact(f"run.{life.state}", told),), life))
-    assert run == store.run("run-1")
+    run = store.leases.write_change(begun(store), RunChange(AT + 7, (Fact(f"run.{life.state}", told),), life))
+    assert run == store.runs.get("run-1")
     assert (run.owner, run.finished_at) == (None, AT + 7 if finished else None)
-    (attempt,) = store.attempts("run-1")
+    (attempt,) = store.records.list_attempts("run-1")
     assert (attempt.outcome, attempt.ended_at) == (outcome, AT + 7)
     assert by_hand(store, "SELECT lease_boot, lease_until FROM runs") == [(None, None)]
-    assert store.check() == []
+    assert store.verify.check_all() == []
 
 
 def test_a_running_run_is_not_put_back_in_the_queue(store: Store) -> None:
     lease = begun(store)
     with pytest.raises(Refused, match="cannot become queued"):
-        store.write(lease, Change(AT, (Fact("odd"),), Life(state=RunState.QUEUED)))
-    assert len(store.events("run-1")) == 2
+        store.leases.write_change(lease, RunChange(AT, (Fact("odd"),), RunStatus(state=RunState.QUEUED)))
+    assert len(store.records.list_events("run-1")) == 2
 
 
 def test_steps_are_numbered_over_all_attempts(store: Store, clock: FakeClock) -> None:
     lease = begun(store)
-    store.write(lease, Change(AT + 2, life=Life(RunState.RUNNING, phase=Phase.RECOVERING, step=1)))
-    store.write(lease, Change(AT + 3, life=Life(RunState.RUNNING, phase=Phase.WORKING, step=2)))
-    store.write(lease, Change(AT + 4, life=Life(RunState.RUNNING, phase=Phase.WORKING, step=2)))
+    store.leases.write_change(
+        lease, RunChange(AT + 2, life=RunStatus(RunState.RUNNING, phase=Phase.RECOVERING, step=1))
+    )
+    store.leases.write_change(lease, RunChange(AT + 3, life=RunStatus(RunState.RUNNING, phase=Phase.WORKING, step=2)))
+    store.leases.write_change(lease, RunChange(AT + 4, life=RunStatus(RunState.RUNNING, phase=Phase.WORKING, step=2)))
     clock.now += LEASE_MS
     second = claimed(store, name="worker-2")
-    store.write(second, Change(AT + 6, life=Life(RunState.RUNNING, phase=Phase.PROVING, step=3)))
+    store.leases.write_change(second, RunChange(AT + 6, life=RunStatus(RunState.RUNNING, phase=Phase.PROVING, step=3)))
     failed = _CHECK._replace(exit_code=1, attempt=2)
-    store.write(second, Change(AT + 7, life=Life(state=RunState.FAILED, step=3), check=failed))
+    store.leases.write_change(second, RunChange(AT + 7, life=RunStatus(state=RunState.FAILED, step=3), check=failed))
     rows = by_hand(store, "SELECT step, attempt, kind, started_at, ended_at, outcome FROM steps ORDER BY step")
     assert rows == [
         (1, 1, "recovery", AT + 2, AT + 3, "ended"),
@@ -254,8 +276,8 @@ def test_steps_are_numbered_over_all_attempts(store: Store, clock: FakeClock) ->
 
 def test_the_warden_is_remembered_with_its_attempt(store: Store) -> None:
     lease = begun(store)
-    store.note_warden(lease, 77, 123456)
-    (attempt,) = store.attempts("run-1")
+    store.leases.record_warden(lease, 77, 123456)
+    (attempt,) = store.records.list_attempts("run-1")
     assert (attempt.warden_pid, attempt.warden_started) == (77, 123456)
 
 
@@ -265,5 +287,5 @@ def test_a_real_clock_counts_leases_too(opened: Callable[..., Store]) -> None:
     lease = begun(store)
     with pytest.raises(Busy):
         claimed(store, name="worker-2")
-    store.renew(lease, 0, 0)
+    store.leases.renew(lease, 0, 0)
     assert claimed(store, name="worker-2").token == 2

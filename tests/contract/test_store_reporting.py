@@ -9,37 +9,39 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.budget import Spent
+from jackline.domain.call_gate import Admission
 from jackline.domain.events import Fact
-from jackline.domain.gate import Admission
-from jackline.domain.records import Check, Life, Run, Spec, Turn
-from jackline.domain.reporting import Spending
-from jackline.domain.retro.lines import Move
+from jackline.domain.limits import Spent
+from jackline.domain.records import Check, Run, RunStatus, Spec, Turn
 from jackline.domain.states import Decision, Failure, Phase, RunState, WaitReason
 from jackline.errors import Fenced
-from jackline.store import looking_back, queries, rows, schema
-from jackline.store.contract import Change, Store
+from jackline.features.reports import retro_queries
+from jackline.features.reports.lines import Move, Spending
+from jackline.features.reports.report_queries import ReportQueries
+from jackline.features.reports.retro_queries import RetroQueries
+from jackline.store import queries, rows, schema
+from jackline.store.models import RunChange
 from jackline.store.open import _driver, migrate, open_store
-from jackline.store.sql_store import SqlStore
+from jackline.store.store import Store
 from tests.conftest import BACKENDS
 from tests.support.stores import AT, LEASE_MS, begun, by_hand, claimed, intent, made, owner
 
 DAY = 86_400_000
 AT_DAY = time.strftime("%Y-%m-%d", time.gmtime(AT // 1000))
-RUNNING = Life(state=RunState.RUNNING, phase=Phase.WORKING, attempt=1)
+RUNNING = RunStatus(state=RunState.RUNNING, phase=Phase.WORKING, attempt=1)
 MARK = {"sqlite": "?", "postgres": "%s"}
 
 
 def ended(store: Store, run_id: str, at: int, state: RunState = RunState.SUCCEEDED, **more: Any) -> None:
     lease = begun(store, run_id)
     fact = Fact(f"run.{state}", {"failure": more.get("failure")})
-    store.write(lease, Change(at, (fact,), life=RUNNING._replace(state=state, phase=None, **more)))
+    store.leases.write_change(lease, RunChange(at, (fact,), life=RUNNING._replace(state=state, phase=None, **more)))
 
 
 def parked(store: Store, run_id: str, reason: WaitReason, at: int = AT + 10) -> None:
     lease = begun(store, run_id)
     life = RUNNING._replace(state=RunState.WAITING, reason=reason, phase=None, detail="d" * 1000)
-    store.write(lease, Change(at, (Fact("run.waiting", {"reason": reason}),), life=life))
+    store.leases.write_change(lease, RunChange(at, (Fact("run.waiting", {"reason": reason}),), life=life))
 
 
 def insert(store: Store, table: str, **values: object) -> None:
@@ -78,37 +80,40 @@ def put_learning(store: Store, case_id: str, number: int, at: int, data: str = "
 def test_runs_in_a_state_newest_first_and_no_more_than_asked_for(store: Store) -> None:
     for place in range(4):
         made(store, f"run-{place}", at=AT + place)
-    assert [run.id for run in store.runs_in("queued", 3)] == ["run-3", "run-2", "run-1"]
-    assert [store.count_runs("queued", most) for most in (2, 100)] == [2, 4]
-    assert store.runs_in("running", 3) == []
-    run = store.runs_in("queued", 1)[0]
+    assert [run.id for run in ReportQueries(store).list_runs_in("queued", 3)] == ["run-3", "run-2", "run-1"]
+    assert [ReportQueries(store).count_runs("queued", most) for most in (2, 100)] == [2, 4]
+    assert ReportQueries(store).list_runs_in("running", 3) == []
+    run = ReportQueries(store).list_runs_in("queued", 1)[0]
     assert (run.agent, run.task, run.path, run.state) == ("scripted", "adhoc", "/srv/repository", "queued")
 
 
 def test_waiting_runs_by_reason_oldest_first(store: Store) -> None:
     for name, reason in (("a", WaitReason.LIMIT), ("b", WaitReason.HUMAN), ("c", WaitReason.LIMIT)):
         parked(store, name, reason)
-    assert [run.id for run in store.runs_waiting("limit", 10)] == ["a", "c"]
-    assert [run.id for run in store.runs_waiting("human", 10)] == ["b"]
-    assert len(store.runs_waiting("human", 10)[0].detail) == 400
+    assert [run.id for run in ReportQueries(store).list_runs_waiting("limit", 10)] == ["a", "c"]
+    assert [run.id for run in ReportQueries(store).list_runs_waiting("human", 10)] == ["b"]
+    assert len(ReportQueries(store).list_runs_waiting("human", 10)[0].detail) == 400
 
 
 def test_failed_runs_since_a_time_newest_first(store: Store) -> None:
     ended(store, "old", AT + 10, RunState.FAILED, failure=Failure.TIMEOUT)
     ended(store, "new", AT + 20, RunState.FAILED, failure=Failure.PROOF)
     ended(store, "well", AT + 30)
-    assert [(run.id, run.failure) for run in store.runs_failed(AT, 10)] == [("new", "proof"), ("old", "timeout")]
-    assert [run.id for run in store.runs_failed(AT + 11, 10)] == ["new"]
+    assert [(run.id, run.failure) for run in ReportQueries(store).list_runs_failed(AT, 10)] == [
+        ("new", "proof"),
+        ("old", "timeout"),
+    ]
+    assert [run.id for run in ReportQueries(store).list_runs_failed(AT + 11, 10)] == ["new"]
 
 
 def test_finished_runs_of_a_span_over_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking_back, "_PAGE", 2)
+    monkeypatch.setattr(retro_queries, "_PAGE", 2)
     for place in range(7):
         ended(store, f"run-{place}", AT + 100 + place // 3)  # several in one millisecond
     made(store, "queued")
-    found = [run.id for run in store.runs_finished(AT + 100, AT + 102)]
+    found = [run.id for run in RetroQueries(store).iter_finished_runs(AT + 100, AT + 102)]
     assert found == [f"run-{place}" for place in range(6)]
-    assert list(store.runs_finished(AT + 200, AT + 300)) == []
+    assert list(RetroQueries(store).iter_finished_runs(AT + 200, AT + 300)) == []
 
 
 # --- items ---------------------------------------------------------------------------------------------------
@@ -121,12 +126,12 @@ def test_items_by_status_and_dead_letters(store: Store) -> None:
     put_item(store, "d1", "failed", dead=1, finished_at=AT + 5)
     put_item(store, "d2", "failed", dead=1, finished_at=AT + 6)
     put_item(store, "x", "failed", finished_at=AT + 7)
-    assert [item.id for item in store.items_in("waiting_human", 10)] == ["a", "b"]
-    assert len(store.items_in("waiting_human", 10)[1].question) == 400
-    (held,) = store.items_in("in_flight", 10)
+    assert [item.id for item in ReportQueries(store).list_items_in("waiting_human", 10)] == ["a", "b"]
+    assert len(ReportQueries(store).list_items_in("waiting_human", 10)[1].question) == 400
+    (held,) = ReportQueries(store).list_items_in("in_flight", 10)
     assert (held.owner, held.attempts, held.max_attempts) == ("ada", 2, 5)
-    assert [item.id for item in store.items_dead(10)] == ["d2", "d1"]
-    assert [item.id for item in store.items_dead(1)] == ["d2"]
+    assert [item.id for item in ReportQueries(store).list_dead_items(10)] == ["d2", "d1"]
+    assert [item.id for item in ReportQueries(store).list_dead_items(1)] == ["d2"]
 
 
 def test_kinds_are_counted_no_further_than_asked_for(store: Store) -> None:
@@ -135,23 +140,23 @@ def test_kinds_are_counted_no_further_than_asked_for(store: Store) -> None:
     put_item(store, "p", "pending", kind="post")
     put_item(store, "z", "pending", kind="zebra")
     put_item(store, "w", "waiting_human", kind="mail")
-    assert store.kinds_in("pending", 3, 10) == [("mail", 3), ("post", 1), ("zebra", 1)]
-    assert store.kinds_in("pending", 100, 2) == [("mail", 5), ("post", 1)]
-    assert store.kinds_in("in_flight", 3, 10) == []
+    assert ReportQueries(store).count_kinds("pending", 3, 10) == [("mail", 3), ("post", 1), ("zebra", 1)]
+    assert ReportQueries(store).count_kinds("pending", 100, 2) == [("mail", 5), ("post", 1)]
+    assert ReportQueries(store).count_kinds("in_flight", 3, 10) == []
 
 
 # --- learnings -----------------------------------------------------------------------------------------------
 
 
 def test_learnings_newest_first_and_of_a_span(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking_back, "_PAGE", 2)
+    monkeypatch.setattr(retro_queries, "_PAGE", 2)
     put_learning(store, "c1", 1, AT, json.dumps({"kind": "test-gap", "path": "tests/x.py"}))
     put_learning(store, "c1", 2, AT + 1, json.dumps({"kind": "doc-gap", "reason": "no"}))
     for number in (3, 4, 5):
         put_learning(store, "c2", number, AT + 2)
     put_learning(store, "c2", 6, AT + 3, '["strange"]')
-    assert [one.id for one in store.newest_learnings(2)] == ["L006", "L005"]
-    found = list(store.learnings_between(AT, AT + 3))
+    assert [one.id for one in ReportQueries(store).list_newest_learnings(2)] == ["L006", "L005"]
+    found = list(RetroQueries(store).iter_learnings(AT, AT + 3))
     assert [one.number for one in found] == [1, 2, 3, 4, 5]
     assert (found[0].kind, found[0].path, found[0].action, found[0].resolved) == (
         "test-gap",
@@ -160,35 +165,40 @@ def test_learnings_newest_first_and_of_a_span(store: Store, monkeypatch: pytest.
         True,
     )
     assert (found[1].reason, found[2].resolved) == ("no", False)
-    assert store.newest_learnings(1)[0].kind == ""
+    assert ReportQueries(store).list_newest_learnings(1)[0].kind == ""
 
 
 # --- events, turns, checks -----------------------------------------------------------------------------------
 
 
 def test_the_moves_of_runs_in_a_span(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking_back, "_PAGE", 2)
+    monkeypatch.setattr(retro_queries, "_PAGE", 2)
     parked(store, "run-1", WaitReason.LIMIT, AT + 10)
-    store.claim("run-1", owner(), LEASE_MS, AT + 20)
-    moves = list(store.run_moves(AT, AT + 20))
+    store.leases.claim("run-1", owner(), LEASE_MS, AT + 20)
+    moves = list(RetroQueries(store).iter_state_changes(AT, AT + 20))
     assert [(one.at - AT, one.kind, one.reason) for one in moves] == [
         (0, "run.created", ""),
         (1, "run.claimed", ""),
         (10, "run.waiting", "limit"),
     ]
-    assert [one.kind for one in store.run_moves(AT + 10, AT + 100)] == ["run.waiting", "run.claimed"]
-    last = store.last_move("run-1")
+    assert [one.kind for one in RetroQueries(store).iter_state_changes(AT + 10, AT + 100)] == [
+        "run.waiting",
+        "run.claimed",
+    ]
+    last = RetroQueries(store).get_last_state_change("run-1")
     assert last is not None
     assert (last.kind, last.at) == ("run.claimed", AT + 20)
-    assert store.last_move("run-1", last.seq) == Move("run-1", 3, AT + 10, "run.waiting", "limit")
-    assert store.last_move("nobody") is None
-    assert store.last_move("run-1", until=AT + 10) == Move("run-1", 2, AT + 1, "run.claimed")
-    assert store.next_move("run-1", 2) == Move("run-1", 3, AT + 10, "run.waiting", "limit")
-    assert store.next_move("run-1", last.seq) is None
+    assert RetroQueries(store).get_last_state_change("run-1", last.seq) == Move(
+        "run-1", 3, AT + 10, "run.waiting", "limit"
+    )
+    assert RetroQueries(store).get_last_state_change("nobody") is None
+    assert RetroQueries(store).get_last_state_change("run-1", until=AT + 10) == Move("run-1", 2, AT + 1, "run.claimed")
+    assert RetroQueries(store).get_next_state_change("run-1", 2) == Move("run-1", 3, AT + 10, "run.waiting", "limit")
+    assert RetroQueries(store).get_next_state_change("run-1", last.seq) is None
 
 
 def test_the_runs_that_had_not_ended_by_a_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking_back, "_PAGE", 1)
+    monkeypatch.setattr(retro_queries, "_PAGE", 1)
     for name, at in (("before", 99), ("then", 100), ("after", 101)):
         ended(store, name, AT + at)
     for name in ("queued-1", "queued-2"):
@@ -196,23 +206,23 @@ def test_the_runs_that_had_not_ended_by_a_time(store: Store, monkeypatch: pytest
     begun(store, "running")
     parked(store, "waiting", WaitReason.LIMIT)
     made(store, "late", at=AT + 100)
-    found = [run.id for run in store.runs_alive(AT + 100)]
+    found = [run.id for run in RetroQueries(store).iter_live_runs(AT + 100)]
     assert sorted(found) == ["after", "queued-1", "queued-2", "running", "then", "waiting"]
 
 
 def test_an_event_of_a_journal_is_no_move_of_a_run(store: Store) -> None:
     insert(store, "events", stream="journal:", seq=1, at=AT, kind="run.waiting", actor="x", data="{}", hash="h")
-    assert list(store.run_moves(AT, AT + 1)) == []
+    assert list(RetroQueries(store).iter_state_changes(AT, AT + 1)) == []
 
 
 def test_turns_and_checks_of_a_run(store: Store) -> None:
     lease = begun(store)
     turn = Turn("run-1", 1, 2, 1, "work", "claude", None, "p", AT + 3, failure="limit")
     check = Check("run-1", 3, 1, "make test", AT + 4, AT + 5, 1, "", "tree-1")
-    store.write(lease, Change(AT + 5, (Fact("turn.ended"),), turn=turn, check=check))
-    (seen,) = store.turn_lines("run-1")
+    store.leases.write_change(lease, RunChange(AT + 5, (Fact("turn.ended"),), turn=turn, check=check))
+    (seen,) = RetroQueries(store).list_turns("run-1")
     assert (seen.step, seen.agent, seen.failure) == (2, "claude", "limit")
-    (told,) = store.check_lines("run-1")
+    (told,) = RetroQueries(store).list_checks("run-1")
     assert (told.command, told.exit_code, told.tree) == ("make test", 1, "tree-1")
 
 
@@ -233,16 +243,18 @@ def sums(store: Store) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def test_what_is_spent_is_added_to_its_day_and_agent(store: Store) -> None:
     lease = begun(store)
     fact = (Fact("x"),)
-    store.write(lease, Change(AT + 2, fact, life=RUNNING._replace(spent=spent(100, 10))))
-    store.write(lease, Change(AT + 3, fact, life=RUNNING._replace(spent=spent(100, 10))))  # nothing new
-    store.write(lease, Change(AT + 4, fact))  # no life at all
-    store.write(lease, Change(AT + DAY, fact, life=RUNNING._replace(spent=spent(250, 15))))
+    store.leases.write_change(lease, RunChange(AT + 2, fact, life=RUNNING._replace(spent=spent(100, 10))))
+    store.leases.write_change(
+        lease, RunChange(AT + 3, fact, life=RUNNING._replace(spent=spent(100, 10)))
+    )  # nothing new
+    store.leases.write_change(lease, RunChange(AT + 4, fact))  # no life at all
+    store.leases.write_change(lease, RunChange(AT + DAY, fact, life=RUNNING._replace(spent=spent(250, 15))))
     next_day = time.strftime("%Y-%m-%d", time.gmtime((AT + DAY) // 1000))
-    assert store.spending(AT_DAY, next_day) == [
+    assert ReportQueries(store).list_spending(AT_DAY, next_day) == [
         Spending(AT_DAY, "scripted", 100, 10),
         Spending(next_day, "scripted", 150, 5),
     ]
-    assert store.spending(AT_DAY, AT_DAY) == [Spending(AT_DAY, "scripted", 100, 10)]
+    assert ReportQueries(store).list_spending(AT_DAY, AT_DAY) == [Spending(AT_DAY, "scripted", 100, 10)]
     assert sums(store) == ((250, 15), (250, 15))
 
 
@@ -250,9 +262,9 @@ def test_a_turn_is_charged_to_its_own_agent_though_the_next_one_takes_over(store
     lease = begun(store)
     turn = Turn("run-1", 1, 2, 1, "work", "claude", None, "p", AT + 2, ended_at=AT + 3, failure="limit")
     life = RUNNING._replace(spent=spent(70, 7), agent="codex")
-    store.write(lease, Change(AT + 3, (Fact("agent.switched"),), life=life, turn=turn))
-    store.write(lease, Change(AT + 4, (Fact("x"),), life=life._replace(spent=spent(100, 9))))
-    assert store.spending(AT_DAY, AT_DAY) == [
+    store.leases.write_change(lease, RunChange(AT + 3, (Fact("agent.switched"),), life=life, turn=turn))
+    store.leases.write_change(lease, RunChange(AT + 4, (Fact("x"),), life=life._replace(spent=spent(100, 9))))
+    assert ReportQueries(store).list_spending(AT_DAY, AT_DAY) == [
         Spending(AT_DAY, "claude", 70, 7),
         Spending(AT_DAY, "codex", 30, 2),
     ]
@@ -260,23 +272,23 @@ def test_a_turn_is_charged_to_its_own_agent_though_the_next_one_takes_over(store
 
 def test_a_refused_write_spends_nothing(store: Store) -> None:
     zombie = begun(store)
-    store.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=zombie.token)
+    store.leases.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=zombie.token)
     with pytest.raises(Fenced):
-        store.write(zombie, Change(AT + 3, (Fact("x"),), life=RUNNING._replace(spent=spent(100, 10))))
+        store.leases.write_change(zombie, RunChange(AT + 3, (Fact("x"),), life=RUNNING._replace(spent=spent(100, 10))))
     assert sums(store) == ((0, 0), (0, 0))
 
 
 def test_the_days_equal_the_runs_over_crashes_and_resumes(store: Store) -> None:
     for run_id in ("run-1", "run-2"):
         lease = begun(store, run_id)
-        store.write(lease, Change(AT + 2, (Fact("x"),), life=RUNNING._replace(spent=spent(100, 10))))
-        lease, run = store.claim(run_id, owner("worker-2"), LEASE_MS, AT + 3, dead=lease.token)  # a crash
-        assert run.life.spent.usd_micros == 100
-        failed = run.life._replace(state=RunState.FAILED, failure=Failure.CRASHED, phase=None, spent=spent(160, 12))
-        store.write(lease, Change(AT + DAY, (Fact("run.failed"),), life=failed))
+        store.leases.write_change(lease, RunChange(AT + 2, (Fact("x"),), life=RUNNING._replace(spent=spent(100, 10))))
+        lease, run = store.leases.claim(run_id, owner("worker-2"), LEASE_MS, AT + 3, dead=lease.token)  # a crash
+        assert run.status.spent.usd_micros == 100
+        failed = run.status._replace(state=RunState.FAILED, failure=Failure.CRASHED, phase=None, spent=spent(160, 12))
+        store.leases.write_change(lease, RunChange(AT + DAY, (Fact("run.failed"),), life=failed))
         lease = claimed(store, run_id, "worker-3")  # resumed
         again = RUNNING._replace(attempt=3, spent=spent(200, 20), state=RunState.SUCCEEDED, phase=None)
-        store.write(lease, Change(AT + 2 * DAY, (Fact("run.succeeded"),), life=again))
+        store.leases.write_change(lease, RunChange(AT + 2 * DAY, (Fact("run.succeeded"),), life=again))
     days, runs = sums(store)
     assert days == runs == (400, 40)
 
@@ -288,25 +300,27 @@ def test_what_was_spent_before_days_were_counted_is_not_lost(
     file = str(tmp_path / "state.sqlite")
     driver = _driver(file if backend == "sqlite" else request.getfixturevalue("postgres_url"), create=True)
     schema.migrate(driver, AT, upto=6)
-    store = SqlStore(driver)
+    store = Store(driver)
     repository = {"id": "r", "path": "/srv", "next_number": 3, "created_at": AT}
     insert(store, "repositories", **repository)
     for number, usd_micros in ((1, 40), (2, 2), (3, 0)):
-        life = Life(spent=Spent(usd_micros=usd_micros, tokens_input=usd_micros), agent="claude")
+        life = RunStatus(spent=Spent(usd_micros=usd_micros, tokens_input=usd_micros), agent="claude")
         run = Run(f"run-{number}", number, "r", "x", None, Spec("p", "/srv"), life, None, 0, "", AT, AT)
         insert(store, "runs", **{name: one for name, one in rows.run_values(run, "").items() if name != "to"})
     schema.migrate(driver, AT)
-    assert store.spending("", "9") == [Spending(AT_DAY, "claude", 42, 42)]
+    assert ReportQueries(store).list_spending("", "9") == [Spending(AT_DAY, "claude", 42, 42)]
     driver.close()
 
 
 def test_the_newest_events_are_cut_and_have_no_talk_among_them(store: Store) -> None:
-    store.append_event(Fact("build.finished", {"text": "x" * 5_000}), AT, "ada")
+    store.journal.append(Fact("build.finished", {"text": "x" * 5_000}), AT, "ada")
     lease = begun(store)
-    store.write(lease, Change(AT + 5, (Fact("agent.message", {"text": "hello"}), Fact("turn.started"))))
-    found = store.newest_events(3)
+    store.leases.write_change(
+        lease, RunChange(AT + 5, (Fact("agent.message", {"text": "hello"}), Fact("turn.started")))
+    )
+    found = ReportQueries(store).list_newest_events(3)
     assert [one.kind for one in found] == ["turn.started", "run.claimed", "run.created"]
-    last = store.newest_events(10)[-1]
+    last = ReportQueries(store).list_newest_events(10)[-1]
     assert (last.kind, last.actor, last.at, len(last.data)) == ("build.finished", "ada", AT, 400)
 
 
@@ -315,12 +329,19 @@ def test_open_calls_can_be_looked_for_among_the_newest(store: Store) -> None:
     for number in range(9):
         wanted = intent(f"call-{number}", key=f"key-{number}")
         asked = Admission(Decision.ASK if number % 3 else Decision.ALLOW, "why")
-        store.admit(lease, wanted, lambda *_, answer=asked: answer, (1, 1), AT + number)
-    assert [call.id for call in store.asked("run-1")] == ["call-1", "call-2", "call-4", "call-5", "call-7", "call-8"]
-    assert [call.id for call in store.asked("run-1", 4)] == ["call-5", "call-7", "call-8"]
-    assert [call.id for call in store.open_calls("run-1", 4)] == ["call-6"]
-    assert [call.id for call in store.open_calls("run-1", 100)] == ["call-0", "call-3", "call-6"]
-    assert store.forced("run-1", 4) == []
+        store.ledger.admit(lease, wanted, lambda *_, answer=asked: answer, (1, 1), AT + number)
+    assert [call.id for call in store.calls.list_asked("run-1")] == [
+        "call-1",
+        "call-2",
+        "call-4",
+        "call-5",
+        "call-7",
+        "call-8",
+    ]
+    assert [call.id for call in store.calls.list_asked("run-1", 4)] == ["call-5", "call-7", "call-8"]
+    assert [call.id for call in store.calls.list_open("run-1", 4)] == ["call-6"]
+    assert [call.id for call in store.calls.list_open("run-1", 100)] == ["call-0", "call-3", "call-6"]
+    assert store.calls.list_forced("run-1", 4) == []
 
 
 # --- cost ----------------------------------------------------------------------------------------------------
@@ -351,7 +372,9 @@ def test_a_look_up_reads_its_index_in_order(tmp_path: Path, name: str) -> None:
     store = open_store(place, create=False)
     driver: Any = store.driver
     sql, picked = driver._sql[name]
-    values = dict.fromkeys(queries.with_marks(queries.expanded(queries.load(driver.backend)[name]))[1], 1)
+    values = dict.fromkeys(
+        queries.use_question_marks(queries.expand_query(queries.load_queries(driver.backend)[name]))[1], 1
+    )
     plan = " | ".join(row[3] for row in driver._connection.execute(f"EXPLAIN QUERY PLAN {sql}", picked(values)))
     store.close()
     assert any(f"INDEX {index}" in plan for index in _BOUNDED[name]), plan

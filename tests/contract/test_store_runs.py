@@ -7,41 +7,42 @@ from collections.abc import Callable
 
 import pytest
 
-from jackline.domain.records import Life, Spec
-from jackline.domain.repository import repository_id
+from jackline.domain.ids import repository_id
+from jackline.domain.records import RunStatus, Spec
 from jackline.domain.states import RunState, WaitReason
 from jackline.errors import Conflict, NotFound, Refused
-from jackline.store.contract import Change, RunQuery, Store
+from jackline.store.models import RunChange, RunQuery
+from jackline.store.store import Store
 from tests.support.stores import AT, HERE, begun, by_hand, claimed, made, new_run
 
 
 def test_a_run_comes_back_as_it_was_made(store: Store) -> None:
-    run, new = store.create_run(new_run(spec={"proof": "pytest -q", "options": {"a": "b"}}), AT)
+    run, new = store.runs.create(new_run(spec={"proof": "pytest -q", "options": {"a": "b"}}), AT)
     assert new
-    assert run == store.run("run-1")
+    assert run == store.runs.get("run-1")
     assert (run.number, run.repository, run.lineage, run.parent) == (1, repository_id(HERE), "run-1", None)
-    assert (run.life, run.owner, run.created_at) == (Life(agent="scripted"), None, AT)
+    assert (run.status, run.owner, run.created_at) == (RunStatus(agent="scripted"), None, AT)
     assert run.spec == Spec(prompt="mend it", workspace=HERE, proof="pytest -q", options={"a": "b"})
 
 
 def test_the_same_request_makes_no_second_run(store: Store) -> None:
     first = made(store)
-    again, new = store.create_run(new_run(), AT + 5)
+    again, new = store.runs.create(new_run(), AT + 5)
     assert (again, new) == (first, False)
-    assert len(store.events("run-1")) == 1
+    assert len(store.records.list_events("run-1")) == 1
     assert made(store, "run-2").number == 2
 
 
 def test_another_request_under_the_same_id_is_a_conflict(store: Store) -> None:
     made(store)
     with pytest.raises(Conflict):
-        store.create_run(new_run(request="something else"), AT)
+        store.runs.create(new_run(request="something else"), AT)
 
 
 def test_numbers_count_per_repository(store: Store) -> None:
     paths = ("/a", "/b", "/a")
     assert [made(store, f"r{at}", repository=path).number for at, path in enumerate(paths)] == [1, 1, 2]
-    assert [place.path for place in store.repositories()] == ["/a", "/b"]
+    assert [place.path for place in store.runs.list_repositories()] == ["/a", "/b"]
 
 
 def test_a_fork_shares_its_lineage(store: Store) -> None:
@@ -58,9 +59,9 @@ def test_a_fork_of_nothing_is_refused_and_takes_no_number(store: Store) -> None:
 
 
 def test_an_unknown_run_is_none(store: Store) -> None:
-    assert store.run("nobody") is None
-    assert store.run("no\x00body") is None
-    assert store.calls("nobody") == []
+    assert store.runs.get("nobody") is None
+    assert store.runs.get("no\x00body") is None
+    assert store.calls.list_all("nobody") == []
 
 
 def test_runs_are_matched_by_id_then_number_then_prefix(store: Store) -> None:
@@ -69,7 +70,7 @@ def test_runs_are_matched_by_id_then_number_then_prefix(store: Store) -> None:
     made(store, "2cd")
 
     def ids(text: str, repository: str | None = here) -> list[str]:
-        return [row.id for row in store.matching_runs(text, repository)]
+        return [row.id for row in store.runs.find_matching(text, repository)]
 
     assert ids("ab12") == ["ab12"]
     assert ids("ab") == ["ab12", "ab34"]
@@ -81,20 +82,20 @@ def test_runs_are_matched_by_id_then_number_then_prefix(store: Store) -> None:
 def test_a_prefix_is_never_a_pattern(store: Store) -> None:
     made(store, "a_b")
     made(store, "axb")
-    assert [row.id for row in store.matching_runs("a_", None)] == ["a_b"]
-    assert store.matching_runs("%", None) == []
+    assert [row.id for row in store.runs.find_matching("a_", None)] == ["a_b"]
+    assert store.runs.find_matching("%", None) == []
 
 
 def test_matching_stops_at_the_limit(store: Store) -> None:
     for number in range(5):
         made(store, f"same{number}")
-    assert len(store.matching_runs("same", None, limit=3)) == 3
+    assert len(store.runs.find_matching("same", None, limit=3)) == 3
 
 
 def test_the_list_shows_the_newest_first_with_their_cheap_columns(store: Store) -> None:
     made(store, "old", AT, spec={"agent": "codex", "task": "tidy", "prompt": "x" * 300})
     made(store, "new", AT + 1)
-    newest, oldest = store.list_runs(RunQuery())
+    newest, oldest = store.runs.list_page(RunQuery())
     assert (newest.id, oldest.id) == ("new", "old")
     assert (oldest.agent, oldest.task, oldest.prompt) == ("codex", "tidy", "x" * 200)
     assert (oldest.path, oldest.state, oldest.tokens) == (HERE, "queued", 0)
@@ -108,12 +109,14 @@ def _garden(store: Store) -> None:
         made(store, f"r{place:02d}", AT + place // 3, repository=path, spec={"agent": agent, "task": task})
         if state is RunState.FAILED:
             lease = claimed(store, f"r{place:02d}")
-            store.write(lease, Change(AT, life=Life(state=state), session=(agent, f"session-{agent}")))
+            store.leases.write_change(
+                lease, RunChange(AT, life=RunStatus(state=state), session=(agent, f"session-{agent}"))
+            )
 
 
 def test_every_filter_narrows_and_combines(store: Store) -> None:
     _garden(store)
-    everything = store.list_runs(RunQuery(limit=100))
+    everything = store.runs.list_page(RunQuery(limit=100))
     assert [(row.created_at, row.id) for row in everything] == sorted(
         ((row.created_at, row.id) for row in everything), reverse=True
     )
@@ -137,56 +140,56 @@ def test_every_filter_narrows_and_combines(store: Store) -> None:
             and (session is None or (row.state == "failed" and row.agent == "codex"))
         ]
         query = RunQuery(states, agent, task, repository, session, since, limit=100)
-        assert [row.id for row in store.list_runs(query)] == expected, query
+        assert [row.id for row in store.runs.list_page(query)] == expected, query
 
 
 @pytest.mark.parametrize("states", [(), ("failed", "queued")])
 def test_pages_follow_each_other_without_gap_or_repeat(store: Store, states: tuple[str, ...]) -> None:
     _garden(store)
     seen, before = [], None
-    while page := store.list_runs(RunQuery(states=states, before=before, limit=3)):
+    while page := store.runs.list_page(RunQuery(states=states, before=before, limit=3)):
         seen += [row.id for row in page]
         before = (page[-1].created_at, page[-1].id)
-    assert seen == [row.id for row in store.list_runs(RunQuery(limit=100))]
+    assert seen == [row.id for row in store.runs.list_page(RunQuery(limit=100))]
 
 
 def test_a_limit_below_one_lists_nothing(store: Store) -> None:
     made(store)
-    assert store.list_runs(RunQuery(limit=0)) == store.list_runs(RunQuery(limit=-1)) == []
+    assert store.runs.list_page(RunQuery(limit=0)) == store.runs.list_page(RunQuery(limit=-1)) == []
 
 
 def test_cancel_ends_what_nobody_works_on(store: Store) -> None:
     made(store)
-    run = store.request_cancel("run-1", AT + 9, "notice-1")
-    assert (run.life.state, run.finished_at) == (RunState.CANCELLED, AT + 9)
-    assert [event.kind for event in store.events("run-1")] == ["run.created", "run.cancelled"]
-    (notice,) = store.notices("run-1")
+    run = store.runs.request_cancel("run-1", AT + 9, "notice-1")
+    assert (run.status.state, run.finished_at) == (RunState.CANCELLED, AT + 9)
+    assert [event.kind for event in store.records.list_events("run-1")] == ["run.created", "run.cancelled"]
+    (notice,) = store.records.list_notices("run-1")
     assert (notice.id, notice.kind, notice.chain_head) == ("notice-1", "run.cancelled", run.chain_head)
-    assert run == store.run("run-1")
+    assert run == store.runs.get("run-1")
 
 
 def test_cancel_ends_a_waiting_run(store: Store) -> None:
     lease = begun(store)
-    waiting = Life(state=RunState.WAITING, reason=WaitReason.LIMIT, wake_at=AT + 99)
-    store.write(lease, Change(AT, life=waiting))
-    run = store.request_cancel("run-1", AT + 9, "notice-1")
-    assert (run.life.state, run.life.reason, run.life.wake_at) == (RunState.CANCELLED, None, None)
+    waiting = RunStatus(state=RunState.WAITING, reason=WaitReason.LIMIT, wake_at=AT + 99)
+    store.leases.write_change(lease, RunChange(AT, life=waiting))
+    run = store.runs.request_cancel("run-1", AT + 9, "notice-1")
+    assert (run.status.state, run.status.reason, run.status.wake_at) == (RunState.CANCELLED, None, None)
 
 
 def test_cancel_of_a_running_run_is_a_request_made_once(store: Store) -> None:
     lease = begun(store)
-    assert store.request_cancel("run-1", AT + 9, "notice-1").life.state is RunState.RUNNING
-    store.request_cancel("run-1", AT + 10, "notice-1")
-    assert store.renew(lease, 1000, 0) is True
-    assert [event.kind for event in store.events("run-1")].count("cancel.requested") == 1
-    assert store.notices("run-1") == [], "the worker tells when it has really ended"
+    assert store.runs.request_cancel("run-1", AT + 9, "notice-1").status.state is RunState.RUNNING
+    store.runs.request_cancel("run-1", AT + 10, "notice-1")
+    assert store.leases.renew(lease, 1000, 0) is True
+    assert [event.kind for event in store.records.list_events("run-1")].count("cancel.requested") == 1
+    assert store.records.list_notices("run-1") == [], "the worker tells when it has really ended"
 
 
 @pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED])
 def test_a_terminal_state_refuses_to_be_cancelled(store: Store, state: RunState) -> None:
-    store.write(begun(store), Change(AT, life=Life(state=state)))
+    store.leases.write_change(begun(store), RunChange(AT, life=RunStatus(state=state)))
     with pytest.raises(Refused, match=f"run-1 is {state} already"):
-        store.request_cancel("run-1", AT, "notice-1")
+        store.runs.request_cancel("run-1", AT, "notice-1")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +211,7 @@ def test_a_run_with_settings_of_a_newer_version_can_be_read_but_not_claimed(open
     made(store)
     by_hand(store, """UPDATE specs SET spec = '{"prompt":"p","workspace":"/w","sandbox":"on","limits":{"disk":1}}'""")
     later = opened()
-    run = later.run("run-1")
+    run = later.runs.get("run-1")
     assert run is not None
     assert (run.spec.prompt, run.spec.unknown) == ("p", ("sandbox", "limits.disk"))
     with pytest.raises(Refused, match=r"settings unknown to this one: sandbox, limits\.disk"):

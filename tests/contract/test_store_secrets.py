@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.agent_health import AgentHealth
+from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
-from jackline.domain.gate import decide
-from jackline.domain.health import Health
 from jackline.domain.records import Check, Checkpoint, Notice, Turn
-from jackline.domain.secrets import REDACTED, Redactor
-from jackline.store.contract import Change, Settlement, Store
+from jackline.secrets.redactor import REDACTED, Redactor
+from jackline.store.models import RunChange, Settlement
 from jackline.store.open import open_store
+from jackline.store.store import Store
 from tests.support.secrets import TOKENS
 from tests.support.stores import AT, begun, by_hand, claimed, intent, made
 
@@ -41,7 +42,7 @@ def leaks(store: Store) -> list[Any]:
 def test_what_was_asked_is_kept_and_given_out_redacted(store: Store) -> None:
     run = made(store, spec={"prompt": SAID, "job": f"prompt = '{SAID}'"})
     assert run.spec.prompt == f"it is {REDACTED}, or {REDACTED}"
-    assert store.run("run-1") == run
+    assert store.runs.get("run-1") == run
     assert leaks(store) == []
 
 
@@ -51,44 +52,44 @@ def test_a_repeated_request_is_still_the_same(store: Store) -> None:
 
 def test_everything_that_a_worker_writes_is_redacted(store: Store) -> None:
     lease = begun(store)
-    run = store.run("run-1")
+    run = store.runs.get("run-1")
     assert run is not None
-    change = Change(
+    change = RunChange(
         AT + 2,
         (Fact("agent.message", {"text": SAID, "argv": ["x", "--password", "abcd"], "password": "y", "offset": 7}),),
-        life=run.life._replace(detail=SAID),
+        life=run.status._replace(detail=SAID),
         turn=Turn("run-1", 1, 1, 1, "work", "a", "s", SAID, AT, detail=SAID, last_message=SAID),
         check=Check("run-1", 1, 1, SAID, AT, output=SAID),
-        health=Health("a", "limit", SAID),
+        health=AgentHealth("a", "limit", SAID),
         checkpoint=Checkpoint("run-1", 1, "step", f'{{"detail":"{SAID}"}}', "{}", AT),
         notice=Notice("n", "run-1", "waiting", SAID, SAID, "", AT),
     )
-    store.write(lease, change)
+    store.leases.write_change(lease, change)
     assert leaks(store) == []
-    assert store.check() == []
-    assert '"offset":7' in store.events("run-1")[-2].data  # the last one tells of the records
+    assert store.verify.check_all() == []
+    assert '"offset":7' in store.records.list_events("run-1")[-2].data  # the last one tells of the records
 
 
 def test_a_call_is_redacted_and_still_known_by_its_key_and_target(store: Store) -> None:
     lease = begun(store)
     place = (1, 1)
     wish = intent(input=f'{{"text":"{SAID}","password":"z"}}', target=f"mail:{TOKEN}")
-    call, _, _ = store.admit(lease, wish, decide, place, AT + 2)
+    call, _, _ = store.ledger.admit(lease, wish, decide_call, place, AT + 2)
     assert call.key == wish.key
-    store.settle(lease, Settlement(call.id, "succeed", AT + 3, SAID * 3_000, 0, TOKEN, reason=SAID))
-    again, admission, receipt = store.admit(lease, wish._replace(call_id="call-2"), decide, place, AT + 4)
+    store.ledger.settle(lease, Settlement(call.id, "succeed", AT + 3, SAID * 3_000, 0, TOKEN, reason=SAID))
+    again, admission, receipt = store.ledger.admit(lease, wish._replace(call_id="call-2"), decide_call, place, AT + 4)
     assert (admission.decision, again.original) == ("stored", call.id)
     assert receipt is not None
     assert receipt.external_id == REDACTED
     other = intent("call-3", key="key-3", input='{"to":"eve"}', target=f"mail:{TOKEN}")
     dead = claimed_anew(store)
-    assert store.admit(dead, other, decide, place, AT + 6)[1].decision == "ask"
+    assert store.ledger.admit(dead, other, decide_call, place, AT + 6)[1].decision == "ask"
     assert leaks(store) == []
-    assert store.check() == []
+    assert store.verify.check_all() == []
 
 
 def claimed_anew(store: Store) -> Any:
-    run = store.run("run-1")
+    run = store.runs.get("run-1")
     assert run is not None
     by_hand(store, "UPDATE runs SET state = 'queued', owner = NULL WHERE id = 'run-1'")
     return claimed(store, "run-1", "worker-2")

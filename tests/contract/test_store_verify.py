@@ -6,12 +6,13 @@ import json
 
 import pytest
 
+from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Event, Fact, place
-from jackline.domain.gate import decide
-from jackline.domain.records import Life, Notice
+from jackline.domain.records import Notice, RunStatus
 from jackline.domain.states import RunState
 from jackline.errors import NotFound
-from jackline.store.contract import Change, Settlement, Store
+from jackline.store.models import RunChange, Settlement
+from jackline.store.store import Store
 from tests.support.stores import AT, READ, begun, by_hand, claimed, intent, made
 
 BIG = "a large text\n" * 3_000
@@ -25,17 +26,19 @@ _TRIGGERS = {
 def _worked(store: Store, run_id: str = "run-1") -> None:
     """Events 1 created, 2 claimed, 3 and 4 an effect, 5 and 6 a large read, 7 the end."""
     lease = begun(store, run_id)
-    store.admit(lease, intent("effect"), decide, (1, 1), AT)
-    store.settle(lease, Settlement("effect", "succeed", AT + 1, "sent", 0, "message-1", duration_ms=5))
-    store.admit(lease, intent("read", READ, key="k2", input=BIG), decide, (1, 1), AT)
-    store.settle(lease, Settlement("read", "succeed", AT + 2, "out"))
+    store.ledger.admit(lease, intent("effect"), decide_call, (1, 1), AT)
+    store.ledger.settle(lease, Settlement("effect", "succeed", AT + 1, "sent", 0, "message-1", duration_ms=5))
+    store.ledger.admit(lease, intent("read", READ, key="k2", input=BIG), decide_call, (1, 1), AT)
+    store.ledger.settle(lease, Settlement("read", "succeed", AT + 2, "out"))
     notice = Notice("notice-1", run_id, "run.failed", "it failed", "", "", AT + 3)
-    store.write(lease, Change(AT + 3, (Fact("run.failed"),), Life(state=RunState.FAILED), notice=notice))
+    store.leases.write_change(
+        lease, RunChange(AT + 3, (Fact("run.failed"),), RunStatus(state=RunState.FAILED), notice=notice)
+    )
 
 
 def _tamper(store: Store, *statements: str) -> None:
     for table, names in _TRIGGERS.items():
-        suffix = "" if store.status().backend == "sqlite" else f" ON {table}"
+        suffix = "" if store.admin.get_status().backend == "sqlite" else f" ON {table}"
         for name in names:
             by_hand(store, f"DROP TRIGGER IF EXISTS {name}{suffix}")
     for sql in statements:
@@ -44,19 +47,19 @@ def _tamper(store: Store, *statements: str) -> None:
 
 def test_a_run_that_nobody_touched_is_whole(store: Store) -> None:
     _worked(store)
-    run = store.run("run-1")
+    run = store.runs.get("run-1")
     assert run is not None
-    found = store.verify("run-1")
+    found = store.verify.verify_run("run-1")
     assert found.problems == ()
     assert (found.events, found.calls, found.receipts, found.contents, found.heads) == (7, 2, 1, 1, 1)
     assert found.chain_head == run.chain_head
     made(store, "fresh")
-    assert store.verify("fresh").problems == ()
+    assert store.verify.verify_run("fresh").problems == ()
 
 
 def test_a_run_that_is_not_there_cannot_be_verified(store: Store) -> None:
     with pytest.raises(NotFound):
-        store.verify("nothing")
+        store.verify.verify_run("nothing")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_a_run_that_is_not_there_cannot_be_verified(store: Store) -> None:
 def test_every_change_is_found(store: Store, tampering: str, said: str) -> None:
     _worked(store)
     _tamper(store, tampering)
-    problems = store.verify("run-1").problems
+    problems = store.verify.verify_run("run-1").problems
     assert problems, tampering
     assert said in problems[0]
 
@@ -110,20 +113,20 @@ def test_two_events_that_changed_places_are_found(store: Store) -> None:
     _worked(store)
     swap = [f"UPDATE events SET seq = {after} WHERE seq = {before}" for before, after in ((4, 99), (5, 4), (99, 5))]
     _tamper(store, *swap)
-    assert store.verify("run-1").problems == ("run run-1: its chain is broken at event 4",)
+    assert store.verify.verify_run("run-1").problems == ("run run-1: its chain is broken at event 4",)
 
 
 def test_a_forged_receipt_is_found(store: Store) -> None:
     _worked(store)
     receipt = "('read', 'run-1', 'k2', '', 'reads', 'out', '', 'agent', 1)"
     _tamper(store, f"INSERT INTO receipts VALUES {receipt}")
-    assert store.verify("run-1").problems == ("run run-1: call read has a receipt, and no event records it",)
+    assert store.verify.verify_run("run-1").problems == ("run run-1: call read has a receipt, and no event records it",)
 
 
 def _rewritten(store: Store) -> list[Event]:
     """The whole chain computed anew over another story, as only somebody who knows jackline could."""
     story: list[Event] = []
-    for event in store.events("run-1"):
+    for event in store.records.list_events("run-1"):
         data = json.loads(event.data)
         told = {"note": "improved"} if event.kind == "run.failed" else data
         head = story[-1].hash if story else ""
@@ -133,39 +136,39 @@ def _rewritten(store: Store) -> list[Event]:
 
 def test_a_rewritten_chain_is_found_by_a_head_that_left_the_machine(store: Store) -> None:
     _worked(store)
-    kept = store.events("run-1")[-1].hash
+    kept = store.records.list_events("run-1")[-1].hash
     last = _rewritten(store)[-1]
     _tamper(
         store,
         f"UPDATE events SET data = '{last.data}', hash = '{last.hash}' WHERE seq = 7",
         f"UPDATE runs SET chain_head = '{last.hash}'",
     )
-    assert "told the head" in store.verify("run-1").problems[0]
+    assert "told the head" in store.verify.verify_run("run-1").problems[0]
     _tamper(store, f"UPDATE notices SET chain_head = '{last.hash}'")
-    assert store.verify("run-1").problems == ()
-    (problem,) = store.verify("run-1", kept_head=kept).problems
+    assert store.verify.verify_run("run-1").problems == ()
+    (problem,) = store.verify.verify_run("run-1", kept_head=kept).problems
     assert problem == f"run run-1: the head {kept} that was kept is not on the chain"
 
 
 def test_a_kept_head_may_be_older_than_the_run_is_now(store: Store) -> None:
     _worked(store)
-    head = store.events("run-1")[3].hash
-    assert store.verify("run-1", kept_head=head).problems == ()
+    head = store.records.list_events("run-1")[3].hash
+    assert store.verify.verify_run("run-1", kept_head=head).problems == ()
 
 
 def test_the_archive_is_part_of_the_chain(store: Store) -> None:
     _worked(store)
-    archived = store.events("run-1")
-    store.drop_archived_events("run-1", archived[-1].hash, AT + 9)
+    archived = store.records.list_events("run-1")
+    store.admin.drop_archived_events("run-1", archived[-1].hash, AT + 9)
     lost = "run run-1: its first 7 events were archived and are not here"
-    assert store.verify("run-1").problems == (lost,)
-    assert store.verify("run-1", archived).problems == ()
-    assert store.verify("run-1", archived[1:]).problems == ("run run-1: its chain is broken at event 1",)
+    assert store.verify.verify_run("run-1").problems == (lost,)
+    assert store.verify.verify_run("run-1", archived).problems == ()
+    assert store.verify.verify_run("run-1", archived[1:]).problems == ("run run-1: its chain is broken at event 1",)
     short = ("run run-1: its archive ends at event 6, its row says 7",)
-    assert store.verify("run-1", archived[:-1]).problems == short
+    assert store.verify.verify_run("run-1", archived[:-1]).problems == short
     changed = [*archived[:3], archived[3]._replace(data="{}"), *archived[4:]]
-    assert store.verify("run-1", changed).problems == ("run run-1: its chain is broken at event 4",)
+    assert store.verify.verify_run("run-1", changed).problems == ("run run-1: its chain is broken at event 4",)
     lease = claimed(store)
-    store.write(lease, Change(AT + 10, (Fact("run.failed"),), Life(state=RunState.FAILED)))
-    assert store.verify("run-1", archived).problems == ()
-    assert (store.verify("run-1", archived).events, store.check()) == (9, [])
+    store.leases.write_change(lease, RunChange(AT + 10, (Fact("run.failed"),), RunStatus(state=RunState.FAILED)))
+    assert store.verify.verify_run("run-1", archived).problems == ()
+    assert (store.verify.verify_run("run-1", archived).events, store.verify.check_all()) == (9, [])

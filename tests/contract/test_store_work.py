@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from jackline.domain.events import broken_at
-from jackline.domain.secrets import REDACTED, Redactor
 from jackline.domain.states import WorkStatus
-from jackline.domain.work import MOST_ATTEMPTS, Hold, ItemQuery, NewItem, WorkItem, stream_of
 from jackline.errors import Conflict, NotFound, Refused, UsageError
-from jackline.store.contract import Store
+from jackline.features.work.item_queries import WorkItems
+from jackline.features.work.item_store import WorkQueue
+from jackline.features.work.work_item import MOST_ATTEMPTS, Hold, ItemQuery, NewItem, WorkItem, get_item_stream
+from jackline.secrets.redactor import REDACTED, Redactor
 from jackline.store.open import open_store
+from jackline.store.store import Store
 from tests.support.secrets import TOKENS
 from tests.support.stores import AT, LEASE_MS, FakeClock, by_hand, data_of
 
@@ -23,11 +25,11 @@ ENDS = {"succeed": "done", "fail": "failed", "cancel": "cancelled"}
 
 
 def put(store: Store, item_id: str = "item-1", kind: str = "mail", at: int = AT, **more: Any) -> WorkItem:
-    return store.enqueue(NewItem(item_id, kind, **more), at, "host")[0]
+    return WorkQueue(store).enqueue(NewItem(item_id, kind, **more), at, "host")[0]
 
 
 def taken(store: Store, item_id: str = "item-1", owner: str = "one") -> WorkItem:
-    return store.claim_item(item_id, owner, LEASE_MS, AT + 1)
+    return WorkQueue(store).claim(item_id, owner, LEASE_MS, AT + 1)
 
 
 def held(store: Store, **more: Any) -> WorkItem:
@@ -41,8 +43,8 @@ def hold(item: WorkItem) -> Hold:
 
 def kinds(store: Store, item_id: str = "item-1") -> list[str]:
     """The kinds of an item's events, whose chain must hold up to the head in the item's row."""
-    events = store.events(stream_of(item_id))
-    item = store.item(item_id)
+    events = store.records.list_events(get_item_stream(item_id))
+    item = WorkItems(store).get(item_id)
     assert item is not None
     assert broken_at(events) is None
     assert (item.event_seq, item.chain_head) == (len(events), events[-1].hash)
@@ -51,23 +53,23 @@ def kinds(store: Store, item_id: str = "item-1") -> list[str]:
 
 def data(store: Store, item_id: str = "item-1") -> Any:
     """What the newest event says."""
-    return data_of(store.events(stream_of(item_id))[-1])
+    return data_of(store.records.list_events(get_item_stream(item_id))[-1])
 
 
 def test_an_item_is_put_into_the_queue(store: Store) -> None:
-    item, new = store.enqueue(NewItem("item-1", "mail", '{"to":"bob"}', 3, 2, "a note"), AT, "host")
+    item, new = WorkQueue(store).enqueue(NewItem("item-1", "mail", '{"to":"bob"}', 3, 2, "a note"), AT, "host")
     assert new
-    assert store.item("item-1") == item
+    assert WorkItems(store).get("item-1") == item
     assert (item.status, item.kind, item.payload) == (WorkStatus.PENDING, "mail", '{"to":"bob"}')
     assert (item.priority, item.max_attempts, item.notes, item.attempts, item.token) == (3, 2, "a note", 0, 0)
     assert (item.created_at, item.updated_at, item.owner_agent, item.finished_at) == (AT, AT, None, None)
     assert kinds(store) == ["work.created"]
-    assert store.events("work:item-1")[0].actor == "host"
+    assert store.records.list_events("work:item-1")[0].actor == "host"
 
 
 def test_the_same_item_is_put_in_once(store: Store) -> None:
     first = put(store, payload='{"a":1}')
-    again, new = store.enqueue(NewItem("item-1", "mail", '{"a":1}', priority=9), AT + 5, "host")
+    again, new = WorkQueue(store).enqueue(NewItem("item-1", "mail", '{"a":1}', priority=9), AT + 5, "host")
     assert (again, new) == (first, False)
     assert kinds(store) == ["work.created"]
 
@@ -76,14 +78,14 @@ def test_the_same_item_is_put_in_once(store: Store) -> None:
 def test_another_item_of_the_same_id_is_a_conflict(store: Store, other: NewItem) -> None:
     before = put(store, payload='{"a":1}')
     with pytest.raises(Conflict, match="work item item-1 exists already with another kind or payload"):
-        store.enqueue(other, AT, "host")
-    assert store.item("item-1") == before
+        WorkQueue(store).enqueue(other, AT, "host")
+    assert WorkItems(store).get("item-1") == before
 
 
 def test_an_item_with_a_question_waits_from_the_beginning(store: Store) -> None:
     item = put(store, question="really?")
     assert (item.status, item.question) == (WorkStatus.WAITING_HUMAN, "really?")
-    assert store.claim_next((), "one", LEASE_MS, AT) is None
+    assert WorkQueue(store).claim_next((), "one", LEASE_MS, AT) is None
     assert data(store)["question"] == "really?"
 
 
@@ -97,14 +99,14 @@ def test_ids_kinds_and_owners_are_printable(store: Store, odd: str) -> None:
     with pytest.raises(UsageError, match="cannot be the owner"):
         taken(store, owner=odd)
     with pytest.raises(UsageError, match="cannot be the owner"):
-        store.claim_next((), odd, LEASE_MS, AT)
+        WorkQueue(store).claim_next((), odd, LEASE_MS, AT)
     assert kinds(store) == ["work.created"]
 
 
 @pytest.mark.parametrize("name", ["x" * 200, "grüße/an den #1", "a:b", "work:item", "日本語", "%_'\";--"])
 def test_any_printable_text_is_an_id(store: Store, name: str) -> None:
     put(store, name, kind=name)
-    item = store.claim_next((name,), name, LEASE_MS, AT)
+    item = WorkQueue(store).claim_next((name,), name, LEASE_MS, AT)
     assert item is not None
     assert (item.id, item.kind, item.owner_agent) == (name, name, name)
     assert kinds(store, name) == ["work.created", "work.claimed"]
@@ -114,26 +116,26 @@ def test_any_printable_text_is_an_id(store: Store, name: str) -> None:
 def test_numbers_have_their_limits(store: Store, more: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"between"):
         put(store, **more)
-    assert store.item("item-1") is None
+    assert WorkItems(store).get("item-1") is None
 
 
 @pytest.mark.parametrize("lease_ms", [-1, 2**63])
 def test_a_lease_has_its_limits(store: Store, lease_ms: int) -> None:
     put(store)
     with pytest.raises(UsageError, match="a lease lasts between"):
-        store.claim_item("item-1", "one", lease_ms, AT)
+        WorkQueue(store).claim("item-1", "one", lease_ms, AT)
     with pytest.raises(UsageError, match="between 0 and 100 years"):
-        store.claim_next((), "one", lease_ms, AT)
+        WorkQueue(store).claim_next((), "one", lease_ms, AT)
     assert kinds(store) == ["work.created"]
 
 
 def test_a_claim_holds_the_item(store: Store) -> None:
     item = held(store)
     assert (item.status, item.owner_agent, item.token, item.attempts) == (WorkStatus.IN_FLIGHT, "one", 1, 1)
-    assert store.item("item-1") == item
+    assert WorkItems(store).get("item-1") == item
     assert kinds(store) == ["work.created", "work.claimed"]
     assert data(store) == {"attempt": 1, "kind": "mail", "owner": "one", "takeover": False, "token": 1}
-    assert store.events("work:item-1")[-1].actor == "one"
+    assert store.records.list_events("work:item-1")[-1].actor == "one"
 
 
 def test_a_live_lease_keeps_others_out(store: Store, clock: FakeClock) -> None:
@@ -143,8 +145,8 @@ def test_a_live_lease_keeps_others_out(store: Store, clock: FakeClock) -> None:
     for owner in ("two", "one"):
         with pytest.raises(Refused, match="work item item-1 is held by one"):
             taken(store, owner=owner)
-    assert store.claim_next((), "two", LEASE_MS, AT) is None
-    assert store.item("item-1") == before
+    assert WorkQueue(store).claim_next((), "two", LEASE_MS, AT) is None
+    assert WorkItems(store).get("item-1") == before
 
 
 def test_a_lease_that_ran_out_is_taken_over(store: Store, clock: FakeClock) -> None:
@@ -164,7 +166,7 @@ def test_a_reboot_frees_every_lease(store: Store, clock: FakeClock) -> None:
 def test_a_renewed_lease_does_not_run_out(store: Store, clock: FakeClock) -> None:
     item = held(store)
     clock.now += LEASE_MS - 1
-    assert store.renew_item(hold(item), LEASE_MS, AT + 9).updated_at == AT + 9
+    assert WorkQueue(store).renew(hold(item), LEASE_MS, AT + 9).updated_at == AT + 9
     clock.now += LEASE_MS - 1
     with pytest.raises(Refused, match="held by one"):
         taken(store, owner="two")
@@ -175,7 +177,7 @@ def test_what_has_no_lease_is_free(store: Store) -> None:
     """As an item that came from elsewhere, in flight and without one."""
     held(store)
     by_hand(store, "UPDATE work_items SET lease_boot = NULL, lease_until = NULL")
-    item = store.claim_next((), "two", LEASE_MS, AT)
+    item = WorkQueue(store).claim_next((), "two", LEASE_MS, AT)
     assert item is not None
     assert item.token == 2
 
@@ -185,18 +187,18 @@ def test_a_zombie_is_refused_everywhere(store: Store, clock: FakeClock) -> None:
     clock.now += LEASE_MS
     item = taken(store, owner="one")  # the same name, started again
     writes: list[Callable[[Hold], object]] = [
-        lambda stale: store.renew_item(stale, LEASE_MS, AT),
-        lambda stale: store.resolve_item(stale, "succeed", AT),
-        lambda stale: store.release_item(stale, AT),
-        lambda stale: store.park_item(stale, "what now?", AT),
+        lambda stale: WorkQueue(store).renew(stale, LEASE_MS, AT),
+        lambda stale: WorkQueue(store).resolve(stale, "succeed", AT),
+        lambda stale: WorkQueue(store).release(stale, AT),
+        lambda stale: WorkQueue(store).park(stale, "what now?", AT),
     ]
     for write in writes:
         with pytest.raises(Refused, match="is held with token 2: token 1 is over"):
             write(hold(old))
         with pytest.raises(Refused, match="held by one, not by two"):
             write(Hold("item-1", "two"))
-    assert store.item("item-1") == item
-    store.release_item(hold(item), AT)
+    assert WorkItems(store).get("item-1") == item
+    WorkQueue(store).release(hold(item), AT)
     for write in writes:
         with pytest.raises(Refused, match="is pending: the claim with token 1 is over"):
             write(hold(old))
@@ -205,14 +207,14 @@ def test_a_zombie_is_refused_everywhere(store: Store, clock: FakeClock) -> None:
 def test_a_holder_that_is_late_but_not_replaced_may_finish(store: Store, clock: FakeClock) -> None:
     item = held(store)
     clock.now += 10 * LEASE_MS
-    assert store.resolve_item(hold(item), "succeed", AT + 2).status is WorkStatus.DONE
+    assert WorkQueue(store).resolve(hold(item), "succeed", AT + 2).status is WorkStatus.DONE
 
 
 @pytest.mark.parametrize(("change", "status"), ENDS.items())
 def test_the_holder_resolves_an_item(store: Store, change: str, status: str) -> None:
-    done = store.resolve_item(hold(held(store)), change, AT + 2, "as wished")
+    done = WorkQueue(store).resolve(hold(held(store)), change, AT + 2, "as wished")
     assert (done.status, done.notes, done.finished_at, done.dead) == (status, "as wished", AT + 2, False)
-    assert store.item("item-1") == done
+    assert WorkItems(store).get("item-1") == done
     assert kinds(store) == ["work.created", "work.claimed", "work.resolved"]
     assert data(store) == {"kind": "mail", "notes": "as wished", "status": status, "token": 1}
     assert by_hand(store, "SELECT lease_boot, lease_until FROM work_items") == [(None, None)]
@@ -220,44 +222,44 @@ def test_the_holder_resolves_an_item(store: Store, change: str, status: str) -> 
 
 def test_a_name_is_enough_to_hold(store: Store) -> None:
     held(store)
-    assert store.resolve_item(Hold("item-1", "one"), "succeed", AT).status is WorkStatus.DONE
+    assert WorkQueue(store).resolve(Hold("item-1", "one"), "succeed", AT).status is WorkStatus.DONE
 
 
 @pytest.mark.parametrize("change", ENDS)
 @pytest.mark.parametrize("question", ["", "really?"])
 def test_a_person_tidies_what_nobody_holds(store: Store, change: str, question: str) -> None:
     put(store, question=question, notes="old")
-    done = store.resolve_item(Hold("item-1", "person"), change, AT + 1)
+    done = WorkQueue(store).resolve(Hold("item-1", "person"), change, AT + 1)
     assert (done.status, done.notes) == (ENDS[change], "old")
 
 
 def test_what_has_ended_stays_so(store: Store) -> None:
-    done = store.resolve_item(hold(held(store)), "succeed", AT)
+    done = WorkQueue(store).resolve(hold(held(store)), "succeed", AT)
     loose = Hold("item-1", "one")
     attempts: list[Callable[[], object]] = [
         lambda: taken(store),
-        lambda: store.renew_item(loose, LEASE_MS, AT),
-        lambda: store.resolve_item(loose, "fail", AT),
-        lambda: store.release_item(loose, AT),
-        lambda: store.park_item(loose, "?", AT),
-        lambda: store.answer_item("item-1", "yes", AT, "person"),
+        lambda: WorkQueue(store).renew(loose, LEASE_MS, AT),
+        lambda: WorkQueue(store).resolve(loose, "fail", AT),
+        lambda: WorkQueue(store).release(loose, AT),
+        lambda: WorkQueue(store).park(loose, "?", AT),
+        lambda: WorkQueue(store).answer("item-1", "yes", AT, "person"),
     ]
     for attempt in attempts:
         with pytest.raises(Refused, match="work item item-1 is done"):
             attempt()
-    assert store.claim_next((), "one", LEASE_MS, AT) is None
-    assert store.item("item-1") == done
+    assert WorkQueue(store).claim_next((), "one", LEASE_MS, AT) is None
+    assert WorkItems(store).get("item-1") == done
 
 
 def test_an_end_has_to_be_one(store: Store) -> None:
     item = held(store)
     for change in ("claim", "bury", "", "wait"):
         with pytest.raises(UsageError, match="does not end a work item; use succeed, fail, cancel"):
-            store.resolve_item(hold(item), change, AT)
+            WorkQueue(store).resolve(hold(item), change, AT)
 
 
 def test_an_item_is_given_back(store: Store) -> None:
-    item = store.release_item(hold(held(store, notes="old")), AT + 2, "not today")
+    item = WorkQueue(store).release(hold(held(store, notes="old")), AT + 2, "not today")
     assert (item.status, item.notes, item.attempts, item.owner_agent) == (WorkStatus.PENDING, "not today", 1, "one")
     assert kinds(store) == ["work.created", "work.claimed", "work.released"]
     assert taken(store, owner="two").token == 2
@@ -266,17 +268,17 @@ def test_an_item_is_given_back(store: Store) -> None:
 def test_only_what_is_held_is_given_back_or_renewed(store: Store) -> None:
     put(store)
     with pytest.raises(Refused, match="is pending: claim it first"):
-        store.release_item(Hold("item-1", "one"), AT)
+        WorkQueue(store).release(Hold("item-1", "one"), AT)
     with pytest.raises(Refused, match="is pending: there is no lease to renew"):
-        store.renew_item(Hold("item-1", "one"), LEASE_MS, AT)
+        WorkQueue(store).renew(Hold("item-1", "one"), LEASE_MS, AT)
 
 
 def test_the_last_attempt_that_is_given_back_is_buried(store: Store) -> None:
     put(store, max_attempts=2)
-    assert store.release_item(hold(taken(store)), AT).status is WorkStatus.PENDING
-    item = store.release_item(hold(taken(store)), AT + 3, "it never works")
+    assert WorkQueue(store).release(hold(taken(store)), AT).status is WorkStatus.PENDING
+    item = WorkQueue(store).release(hold(taken(store)), AT + 3, "it never works")
     assert (item.status, item.dead, item.finished_at, item.notes) == (WorkStatus.FAILED, True, AT + 3, "it never works")
-    assert store.item("item-1") == item
+    assert WorkItems(store).get("item-1") == item
     assert kinds(store)[-3:] == ["work.claimed", "work.released", "work.buried"]
     assert data(store) == {"attempts": 2, "by": "release", "kind": "mail", "owner": "one"}
     assert by_hand(store, "SELECT lease_until FROM work_items") == [(None,)]
@@ -288,7 +290,7 @@ def test_the_last_lease_that_runs_out_is_buried(store: Store, clock: FakeClock) 
     clock.now += LEASE_MS
     with pytest.raises(Refused, match="has used up its 1 attempts: it has failed now"):
         taken(store, owner="two")
-    item = store.item("item-1")
+    item = WorkItems(store).get("item-1")
     assert item is not None
     assert (item.status, item.dead, item.owner_agent, item.token) == (WorkStatus.FAILED, True, "one", 1)
     assert kinds(store) == ["work.created", "work.claimed", "work.buried"]
@@ -300,12 +302,12 @@ def test_dead_letters_do_not_stop_the_queue(store: Store, clock: FakeClock) -> N
         taken(store, f"dead-{number}")
     put(store, "alive")
     clock.now += LEASE_MS
-    item = store.claim_next((), "two", LEASE_MS, AT)
+    item = WorkQueue(store).claim_next((), "two", LEASE_MS, AT)
     assert item is not None
     assert item.id == "alive"
-    found = store.items(ItemQuery(statuses=("failed",)))
+    found = WorkItems(store).list_page(ItemQuery(statuses=("failed",)))
     assert [(one.id, one.dead) for one in found] == [("dead-2", True), ("dead-1", True), ("dead-0", True)]
-    assert store.claim_next((), "two", LEASE_MS, AT) is None
+    assert WorkQueue(store).claim_next((), "two", LEASE_MS, AT) is None
 
 
 def test_the_next_is_what_was_dropped_then_what_matters_then_the_oldest(store: Store, clock: FakeClock) -> None:
@@ -317,7 +319,7 @@ def test_the_next_is_what_was_dropped_then_what_matters_then_the_oldest(store: S
     put(store, "urgent", at=AT + 5, priority=1)
     put(store, "old, too", at=AT)
     order = []
-    while item := store.claim_next((), "two", LEASE_MS, AT + 10):
+    while item := WorkQueue(store).claim_next((), "two", LEASE_MS, AT + 10):
         order.append(item.id)
     assert order == ["dropped", "urgent", "old", "old, too", "young"]
 
@@ -331,23 +333,23 @@ def test_the_next_is_of_one_of_the_kinds(store: Store, clock: FakeClock) -> None
     taken(store, "p2")
     clock.now += LEASE_MS
     order = []
-    while item := store.claim_next(("post", "mail", "post", "none such"), "two", LEASE_MS, AT + 10):
+    while item := WorkQueue(store).claim_next(("post", "mail", "post", "none such"), "two", LEASE_MS, AT + 10):
         order.append(item.id)
     assert order == ["p2", "m2", "p1", "m1"]
-    assert store.claim_next(("post",), "two", LEASE_MS, AT) is None
-    item = store.claim_next(("call",), "two", LEASE_MS, AT)
+    assert WorkQueue(store).claim_next(("post",), "two", LEASE_MS, AT) is None
+    item = WorkQueue(store).claim_next(("call",), "two", LEASE_MS, AT)
     assert item is not None
     assert item.id == "c1"
 
 
 def test_notes_are_replaced_and_the_old_ones_stay_in_the_events(store: Store) -> None:
     item = held(store, notes="first")
-    noted = store.annotate_item("item-1", "second", AT + 2, "person")
-    assert noted == store.item("item-1")
+    noted = WorkQueue(store).annotate("item-1", "second", AT + 2, "person")
+    assert noted == WorkItems(store).get("item-1")
     assert (noted.notes, noted.status, noted.token, noted.updated_at) == ("second", item.status, 1, AT + 2)
-    store.resolve_item(hold(item), "succeed", AT + 3)
-    assert store.annotate_item("item-1", "", AT + 4, "person").notes == ""
-    told = [json.loads(event.data).get("notes") for event in store.events("work:item-1")]
+    WorkQueue(store).resolve(hold(item), "succeed", AT + 3)
+    assert WorkQueue(store).annotate("item-1", "", AT + 4, "person").notes == ""
+    told = [json.loads(event.data).get("notes") for event in store.records.list_events("work:item-1")]
     assert told == ["first", None, "second", None, ""]
     assert kinds(store)[-1] == "work.annotated"
 
@@ -355,7 +357,7 @@ def test_notes_are_replaced_and_the_old_ones_stay_in_the_events(store: Store) ->
 def test_notes_leave_the_lease_alone(store: Store, clock: FakeClock) -> None:
     held(store)
     clock.now += LEASE_MS - 1
-    store.annotate_item("item-1", "hm", AT, "person")
+    WorkQueue(store).annotate("item-1", "hm", AT, "person")
     with pytest.raises(Refused, match="held by one"):
         taken(store, owner="two")
     clock.now += 1
@@ -363,28 +365,28 @@ def test_notes_leave_the_lease_alone(store: Store, clock: FakeClock) -> None:
 
 
 def test_a_person_is_asked_and_answers(store: Store) -> None:
-    waiting = store.park_item(hold(held(store)), "which one?", AT + 2)
+    waiting = WorkQueue(store).park(hold(held(store)), "which one?", AT + 2)
     assert (waiting.status, waiting.question, waiting.answer) == (WorkStatus.WAITING_HUMAN, "which one?", "")
     with pytest.raises(Refused, match="is waiting_human: it needs an answer first: `jackline work answer`"):
         taken(store)
-    answered = store.answer_item("item-1", "the left one", AT + 3, "person")
+    answered = WorkQueue(store).answer("item-1", "the left one", AT + 3, "person")
     assert (answered.status, answered.question, answered.answer) == (WorkStatus.PENDING, "which one?", "the left one")
     assert (answered.attempts, answered.token) == (1, 1)
     assert kinds(store)[2:] == ["work.waiting", "work.answered"]
-    assert store.events("work:item-1")[-1].actor == "person"
+    assert store.records.list_events("work:item-1")[-1].actor == "person"
     again = taken(store)
     assert (again.answer, again.attempts) == ("the left one", 2)
-    assert store.park_item(hold(again), "and now?", AT + 4).answer == ""
+    assert WorkQueue(store).park(hold(again), "and now?", AT + 4).answer == ""
 
 
 def test_an_answer_after_the_last_attempt_gives_one_more(store: Store, clock: FakeClock) -> None:
     """A person has looked at it: it is not buried before their answer was of use."""
-    waiting = store.park_item(hold(held(store, max_attempts=1)), "how?", AT)
-    store.answer_item(waiting.id, "so", AT, "person")
+    waiting = WorkQueue(store).park(hold(held(store, max_attempts=1)), "how?", AT)
+    WorkQueue(store).answer(waiting.id, "so", AT, "person")
     assert taken(store).attempts == 2
     clock.now += LEASE_MS
-    assert store.claim_next((), "two", LEASE_MS, AT) is None
-    item = store.item("item-1")
+    assert WorkQueue(store).claim_next((), "two", LEASE_MS, AT) is None
+    item = WorkItems(store).get("item-1")
     assert item is not None
     assert item.dead
 
@@ -392,30 +394,30 @@ def test_an_answer_after_the_last_attempt_gives_one_more(store: Store, clock: Fa
 def test_what_waits_is_not_asked_again_and_what_does_not_is_not_answered(store: Store) -> None:
     put(store)
     with pytest.raises(Refused, match="is pending: it is not waiting for a person"):
-        store.answer_item("item-1", "yes", AT, "person")
-    store.park_item(Hold("item-1", "person"), "shall we?", AT)
+        WorkQueue(store).answer("item-1", "yes", AT, "person")
+    WorkQueue(store).park(Hold("item-1", "person"), "shall we?", AT)
     with pytest.raises(Refused, match="is waiting_human: it needs an answer first"):
-        store.park_item(Hold("item-1", "person"), "again?", AT)
+        WorkQueue(store).park(Hold("item-1", "person"), "again?", AT)
 
 
 def test_what_is_not_there_is_not_found(store: Store) -> None:
     loose = Hold("none", "one")
     attempts: list[Callable[[], object]] = [
         lambda: taken(store, "none"),
-        lambda: store.renew_item(loose, LEASE_MS, AT),
-        lambda: store.resolve_item(loose, "succeed", AT),
-        lambda: store.release_item(loose, AT),
-        lambda: store.requeue_item("none", AT, AT, "host"),
-        lambda: store.annotate_item("none", "x", AT, "person"),
-        lambda: store.park_item(loose, "?", AT),
-        lambda: store.answer_item("none", "x", AT, "person"),
+        lambda: WorkQueue(store).renew(loose, LEASE_MS, AT),
+        lambda: WorkQueue(store).resolve(loose, "succeed", AT),
+        lambda: WorkQueue(store).release(loose, AT),
+        lambda: WorkQueue(store).requeue("none", AT, AT, "host"),
+        lambda: WorkQueue(store).annotate("none", "x", AT, "person"),
+        lambda: WorkQueue(store).park(loose, "?", AT),
+        lambda: WorkQueue(store).answer("none", "x", AT, "person"),
     ]
     for attempt in attempts:
         with pytest.raises(NotFound, match="no work item has the id 'none'"):
             attempt()
-    assert store.item("none") is None
-    assert store.item("nu\x00l\ud800") is None
-    assert store.events("work:none") == []
+    assert WorkItems(store).get("none") is None
+    assert WorkItems(store).get("nu\x00l\ud800") is None
+    assert store.records.list_events("work:none") == []
 
 
 def _many(store: Store) -> None:
@@ -424,7 +426,7 @@ def _many(store: Store) -> None:
         put(store, f"i{number}", kind=kind, at=AT + number // 2)
     taken(store, "i0", "one")
     taken(store, "i1", "two")
-    store.resolve_item(Hold("i1", "two"), "succeed", AT)
+    WorkQueue(store).resolve(Hold("i1", "two"), "succeed", AT)
 
 
 @pytest.mark.parametrize(
@@ -449,52 +451,52 @@ def _many(store: Store) -> None:
 )
 def test_items_are_listed_newest_first(store: Store, query: ItemQuery, ids: str) -> None:
     _many(store)
-    assert [item.id for item in store.items(query)] == ids.split()
+    assert [item.id for item in WorkItems(store).list_page(query)] == ids.split()
 
 
 def test_many_kinds_are_listed_but_not_any_number(store: Store) -> None:
     _many(store)
     some = tuple(f"k{number}" for number in range(299))
-    assert [item.id for item in store.items(ItemQuery(kinds=(*some, "post")))] == ["i5", "i3", "i1"]
+    assert [item.id for item in WorkItems(store).list_page(ItemQuery(kinds=(*some, "post")))] == ["i5", "i3", "i1"]
     with pytest.raises(UsageError, match="too many kinds: name at most 150"):
-        store.items(ItemQuery(statuses=("done", "failed"), kinds=some))
+        WorkItems(store).list_page(ItemQuery(statuses=("done", "failed"), kinds=some))
 
 
 def test_the_unfinished_are_counted(store: Store) -> None:
     _many(store)
     put(store, "q", question="well?")
     counts = {("mail", "pending", 2), ("mail", "in_flight", 1), ("post", "pending", 2), ("mail", "waiting_human", 1)}
-    assert set(store.item_counts()) == counts
-    assert len(store.item_counts()) == len(counts)
+    assert set(WorkItems(store).count_open()) == counts
+    assert len(WorkItems(store).count_open()) == len(counts)
 
 
 def test_a_host_replays_what_was_left_undone(store: Store, clock: FakeClock) -> None:
     """Pending, in flight with a lease that ran out, in flight and not touched for long; oldest first."""
     _many(store)
     put(store, "q", question="well?")
-    assert [item.id for item in store.unfinished_items(0)] == ["i2", "i3", "i4", "i5"]
-    assert [item.id for item in store.unfinished_items(AT + 1)] == ["i2", "i3", "i4", "i5"]
-    assert [item.id for item in store.unfinished_items(AT + 2)] == ["i0", "i2", "i3", "i4", "i5"]
+    assert [item.id for item in WorkItems(store).list_unfinished(0)] == ["i2", "i3", "i4", "i5"]
+    assert [item.id for item in WorkItems(store).list_unfinished(AT + 1)] == ["i2", "i3", "i4", "i5"]
+    assert [item.id for item in WorkItems(store).list_unfinished(AT + 2)] == ["i0", "i2", "i3", "i4", "i5"]
     clock.now += LEASE_MS
-    assert [item.id for item in store.unfinished_items(0, limit=3)] == ["i0", "i2", "i3"]
-    assert store.unfinished_items(0, limit=0) == []
-    assert [item.id for item in store.unfinished_items(0, limit=1, given_up_only=True)] == ["i0"]
+    assert [item.id for item in WorkItems(store).list_unfinished(0, limit=3)] == ["i0", "i2", "i3"]
+    assert WorkItems(store).list_unfinished(0, limit=0) == []
+    assert [item.id for item in WorkItems(store).list_unfinished(0, limit=1, given_up_only=True)] == ["i0"]
 
 
 def test_what_was_given_up_is_put_back(store: Store, clock: FakeClock) -> None:
     item = held(store, max_attempts=2)
-    assert store.requeue_item("item-1", 0, AT + 5, "host") is None  # its holder is at work
+    assert WorkQueue(store).requeue("item-1", 0, AT + 5, "host") is None  # its holder is at work
     clock.now += LEASE_MS
-    store.renew_item(hold(item), LEASE_MS, AT + 5)
-    assert store.requeue_item("item-1", AT + 5, AT + 6, "host") is None  # it has come back meanwhile
-    back = store.requeue_item("item-1", AT + 6, AT + 7, "host")
+    WorkQueue(store).renew(hold(item), LEASE_MS, AT + 5)
+    assert WorkQueue(store).requeue("item-1", AT + 5, AT + 6, "host") is None  # it has come back meanwhile
+    back = WorkQueue(store).requeue("item-1", AT + 6, AT + 7, "host")
     assert back is not None
     assert (back.status, back.attempts) == (WorkStatus.PENDING, 1)
-    assert store.requeue_item("item-1", AT + 9, AT + 9, "host") is None
-    assert store.events("work:item-1")[-1].actor == "host"
+    assert WorkQueue(store).requeue("item-1", AT + 9, AT + 9, "host") is None
+    assert store.records.list_events("work:item-1")[-1].actor == "host"
     taken(store)
     clock.now += LEASE_MS
-    buried = store.requeue_item("item-1", 0, AT + 9, "host")
+    buried = WorkQueue(store).requeue("item-1", 0, AT + 9, "host")
     assert buried is not None
     assert buried.dead
     assert kinds(store)[-2:] == ["work.released", "work.buried"]
@@ -515,12 +517,12 @@ def test_no_secret_of_an_item_is_written(hushed: Store) -> None:
     payload = json.dumps({"text": SAID, "password": "hunter22"})
     item = put(hushed, payload=payload, notes=SAID)
     assert json.loads(item.payload) == {"password": REDACTED, "text": f"it is {REDACTED}, or {REDACTED}"}
-    assert hushed.enqueue(NewItem("item-1", "mail", payload), AT, "host")[1] is False
-    hushed.annotate_item("item-1", SAID, AT, "person")
-    hushed.park_item(hold(taken(hushed)), SAID, AT)
-    hushed.answer_item("item-1", SAID, AT, "person")
-    hushed.release_item(hold(taken(hushed)), AT, SAID)
-    hushed.resolve_item(hold(taken(hushed)), "fail", AT, SAID)
+    assert WorkQueue(hushed).enqueue(NewItem("item-1", "mail", payload), AT, "host")[1] is False
+    WorkQueue(hushed).annotate("item-1", SAID, AT, "person")
+    WorkQueue(hushed).park(hold(taken(hushed)), SAID, AT)
+    WorkQueue(hushed).answer("item-1", SAID, AT, "person")
+    WorkQueue(hushed).release(hold(taken(hushed)), AT, SAID)
+    WorkQueue(hushed).resolve(hold(taken(hushed)), "fail", AT, SAID)
     put(hushed, "item-2", question=SAID)
     rows = [*by_hand(hushed, "SELECT * FROM work_items"), *by_hand(hushed, "SELECT * FROM events")]
     assert len([row for row in rows if REDACTED in str(row)]) >= 9
@@ -530,10 +532,10 @@ def test_no_secret_of_an_item_is_written(hushed: Store) -> None:
 
 def test_text_that_cannot_be_stored_is_stored_all_the_same(store: Store) -> None:
     put(store, notes="a\x00b\ud800c", payload='"\ud800"')
-    item = store.annotate_item("item-1", "\x00", AT, "who\x00")
-    assert store.item("item-1") == item
+    item = WorkQueue(store).annotate("item-1", "\x00", AT, "who\x00")
+    assert WorkItems(store).get("item-1") == item
     assert item.notes == "\N{REPLACEMENT CHARACTER}"
-    assert store.resolve_item(Hold("item-1", "who\x00"), "cancel", AT, "\udfff").status is WorkStatus.CANCELLED
+    assert WorkQueue(store).resolve(Hold("item-1", "who\x00"), "cancel", AT, "\udfff").status is WorkStatus.CANCELLED
     assert kinds(store)[-1] == "work.resolved"
 
 
@@ -564,8 +566,8 @@ def test_eight_threads_get_every_item_once(opened: Callable[..., Store]) -> None
 
     def work(store: Store, name: str, wanted: tuple[str, ...]) -> list[str]:
         got = []
-        while item := store.claim_next(wanted, name, LEASE_MS, AT):
-            store.resolve_item(hold(item), "succeed", AT)
+        while item := WorkQueue(store).claim_next(wanted, name, LEASE_MS, AT):
+            WorkQueue(store).resolve(hold(item), "succeed", AT)
             got.append(item.id)
         return got
 
@@ -574,7 +576,7 @@ def test_eight_threads_get_every_item_once(opened: Callable[..., Store]) -> None
     assert sorted(one for got in results for one in got) == sorted(f"i{number}" for number in range(40))
     for number in range(40):
         assert kinds(stores[0], f"i{number}") == ["work.created", "work.claimed", "work.resolved"]
-    assert stores[0].item_counts() == []
+    assert WorkItems(stores[0]).count_open() == []
 
 
 def test_one_of_many_gets_the_item_and_one_takes_it_over(opened: Callable[..., Store], clock: FakeClock) -> None:
@@ -604,8 +606,8 @@ def test_a_claim_waits_for_who_only_notes_something(opened: Callable[..., Store]
         put(noting, f"i{number}", at=AT + number)
         results = _together(
             [
-                lambda n=number: noting.annotate_item(f"i{n}", "hm", AT, "person"),  # type: ignore[misc]
-                lambda: claiming.claim_next((), "one", LEASE_MS, AT),
+                lambda n=number: WorkQueue(noting).annotate(f"i{n}", "hm", AT, "person"),  # type: ignore[misc]
+                lambda: WorkQueue(claiming).claim_next((), "one", LEASE_MS, AT),
             ]
         )
         assert results[1] is not None
@@ -618,13 +620,13 @@ def test_everything_at_once_keeps_the_chain_whole(opened: Callable[..., Store]) 
 
     def claim_and_release(store: Store, name: str) -> None:
         for _ in range(10):
-            item = store.claim_next((), name, LEASE_MS, AT)
+            item = WorkQueue(store).claim_next((), name, LEASE_MS, AT)
             if item is not None:
-                store.release_item(hold(item), AT)
+                WorkQueue(store).release(hold(item), AT)
 
     def note(store: Store) -> None:
         for number in range(10):
-            store.annotate_item("item-1", str(number), AT, "person")
+            WorkQueue(store).annotate("item-1", str(number), AT, "person")
 
     results = _together(
         [

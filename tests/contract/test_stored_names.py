@@ -17,13 +17,14 @@ from typing import Any
 
 import pytest
 
-from jackline.app.keys import KEYS
-from jackline.domain import case, states
-from jackline.domain.records import Life, Manner, Spec
-from jackline.domain.rule import Rule
+from jackline.app.setting_keys import KEYS
+from jackline.domain import states
+from jackline.domain.records import AgentOptions, RunStatus, Spec
 from jackline.domain.states import CallClass
+from jackline.features.cases import case_model
+from jackline.policy.rules import Rule
 from jackline.store import rows
-from jackline.store.contract import Store
+from jackline.store.store import Store
 from tests.cli.place import Place
 from tests.fixtures.make_old_home import environment
 from tests.support.old_home import unpacked
@@ -73,15 +74,15 @@ def test_columns_in_the_order_that_digests_cover() -> None:
 
 def test_keys_of_the_frozen_spec_and_of_a_checkpoint() -> None:
     rule = Rule("mail", "send", CallClass.EFFECT)
-    spec = Spec(prompt="p", workspace="/w", rules=(rule,), manners={"claude": Manner()}).to_dict()
+    spec = Spec(prompt="p", workspace="/w", rules=(rule,), agent_options={"claude": AgentOptions()}).to_dict()
     nested = {"limits": spec["limits"], "retry": spec["retry"], "rule": spec["rules"][0]}
-    life = Life().to_dict()
+    life = RunStatus().to_dict()
     objects = {"spec": spec, **nested, "manner": spec["manners"]["claude"], "life": life, "spent": life["spent"]}
     check("objects", {name: words(one) for name, one in objects.items()})
 
 
 def test_words_of_closed_sets() -> None:
-    sets = [one for module in (states, case) for one in vars(module).values() if isinstance(one, type)]
+    sets = [one for module in (states, case_model) for one in vars(module).values() if isinstance(one, type)]
     closed = {words(one) for one in sets if issubclass(one, StrEnum) and one is not StrEnum}
     assert closed == set(RECORDED["words"]["sets"])
 
@@ -151,7 +152,7 @@ def _paths(value: object, above: str) -> Iterator[str]:
 
 
 def _tables(store: Store) -> Iterator[tuple[str, str]]:
-    if store.status().backend == "sqlite":
+    if store.admin.get_status().backend == "sqlite":
         tables = by_hand(store, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
         for (table,) in sorted(tables):
             yield table, words(row[1] for row in by_hand(store, f"PRAGMA table_info({table})"))

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jackline.engine import leftovers, marks
+from jackline.engine import orphans, run_env
 from jackline.store.open import open_store
 from tests.crash import outbox
 
@@ -81,10 +81,10 @@ class Stage:
         """Every living process that bears the run's mark."""
         store = open_store(self.database, create=False)
         try:
-            mark = marks.mark_of(store.secret, self.run_id)
+            mark = run_env.build_process_tag(store.secret, self.run_id)
         finally:
             store.close()
-        return [one.pid for one in leftovers.find(mark)]
+        return [one.pid for one in orphans.find_orphans(mark)]
 
 
 def build(folder: Path, database: str, run_id: str = RUN) -> Stage:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jackline import faults
+from jackline import crash_points
 from tests.crash.stage import KILLED, RUN, build, usual_steps
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run_until_killed(folder: Path, database: str, point: str, *, session: bool, 
 
 
 @pytest.mark.parametrize("session", [True, pytest.param(False, marks=pytest.mark.full)], ids=["remembers", "forgets"])
-@pytest.mark.parametrize("point", [p for p in faults.POINTS if p not in IN_RECOVERY])
+@pytest.mark.parametrize("point", [p for p in crash_points.POINTS if p not in IN_RECOVERY])
 def test_killed_once_at_each_point(tmp_path: Path, database: str, point: str, session: bool) -> None:
     assert run_until_killed(tmp_path, database, point, session=session) == "killed"
 
@@ -55,7 +55,7 @@ def test_killed_again_while_recovering(tmp_path: Path, database: str, point: str
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("point", [p for p in faults.POINTS if p not in IN_RECOVERY])
+@pytest.mark.parametrize("point", [p for p in crash_points.POINTS if p not in IN_RECOVERY])
 def test_killed_at_every_occurrence_of_each_point(tmp_path: Path, database: str, point: str) -> None:
     """The second, third, … time that the point is reached, until it is not reached any more."""
     for time in range(1, MOST_TIMES):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jackline import faults
+from jackline import crash_points
 from tests.conftest import SAID
 from tests.crash.stage import KILLED, Stage
 from tests.programs import effect
@@ -149,14 +149,14 @@ def test_each_of_five_effects_is_made_once_wherever_the_run_dies(
     trial = Trial(tmp_path, database)
     for boundary in BOUNDARIES:
         assert trial.at(boundary), boundary
-    for point in faults.POINTS:
+    for point in crash_points.POINTS:
         trial.at_every(point)
-    for point in faults.POINTS:
+    for point in crash_points.POINTS:
         trial.at_every(point, recovered_twice)
     said = f"{trial.points} crash points of a run with {len(EFFECTS)} effects, {len(trial.wrong)} of them wrong"
     record_property(SAID, said)
     assert not trial.wrong
-    assert trial.points > len(BOUNDARIES) + len(faults.POINTS)
+    assert trial.points > len(BOUNDARIES) + len(crash_points.POINTS)
 
 
 @pytest.mark.parametrize("boundary", [f"{UNPROBED}:before", f"{UNPROBED}:after", "two:before", "two:after"])

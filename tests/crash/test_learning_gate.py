@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jackline.domain.learning import REVIEW
+from jackline.features.cases.learning import REVIEW_COMMAND
 from tests.crash.stage import KILLED, RUN, Stage, build
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def killed(folder: Path, database: str, point: str, *commands: str) -> Stage:
 
 def reviews(stage: Stage) -> list[int | None]:
     told = json.loads(stage.command("show", RUN, "--json").stdout)
-    return [check["exit_code"] for check in told["checks"] if check["command"] == REVIEW]
+    return [check["exit_code"] for check in told["checks"] if check["command"] == REVIEW_COMMAND]
 
 
 @pytest.mark.full

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jackline.app.drill.sandbox import is_stopped
 from jackline.files import is_unlocked
+from jackline.scenarios.sandbox import is_stopped
 from tests.crash.stage import KILLED, Stage, build, send_step, usual_steps
 
 if TYPE_CHECKING:

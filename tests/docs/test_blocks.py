@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from jackline.agents.scripted.script_format import validate
-from jackline.app import config, job
-from jackline.app.tasks import SETTINGS
-from jackline.domain import policy, task
+from jackline.app import config, job_file
+from jackline.app.tasks import TASK_SETTINGS
+from jackline.domain import task
+from jackline.policy import rule_lookup
 from tests.cli.place import Ended, Place
 from tests.docs.pages import NAMES, ROOT, Block, all_blocks, blocks, commands, read
 
@@ -69,21 +70,21 @@ def test_a_program_runs(block: Block, place: Place) -> None:
 def test_a_policy_a_job_or_a_settings_file_loads(block: Block, tmp_path: Path) -> None:
     tables = tomllib.loads(block.text)
     if "task" in tables:
-        assert job.parse(block.text, str(block)).task == tables["task"]
+        assert job_file.parse_job(block.text, str(block)).task == tables["task"]
         return
     if set(tables) == {"rule"}:
-        assert policy.from_tables(tables["rule"], str(block))
+        assert rule_lookup.parse_rule_tables(tables["rule"], str(block))
         return
     settings = tmp_path / "jackline" / config.USER_FILE
     settings.parent.mkdir()
     settings.write_text(block.text)
-    loaded = config.load({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, str(tmp_path))
+    loaded = config.load_config({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, str(tmp_path))
     assert str(settings) in loaded.sources.values()
 
 
 @pytest.mark.parametrize("block", all_blocks("markdown"), ids=str)
 def test_a_task_file_loads(block: Block) -> None:
-    assert task.parse("shown", block.text, str(block), SETTINGS).prompt
+    assert task.parse("shown", block.text, str(block), TASK_SETTINGS).prompt
 
 
 @pytest.mark.parametrize("block", all_blocks("json"), ids=str)

@@ -148,5 +148,5 @@ def test_how_long_each_recorded_cli_tries_is_told(agent: str) -> None:
     assert len(line) == len(header)
     assert all(cell.isdecimal() or cell == "not measured" for cell in line[1:-1])
     variables = set(re.findall(r"`([A-Z_]{9,})`", line[-1]))
-    launch = registry.load(agent).launch(TurnRequest("r", 1, 1, "work", "x", "/w", "/f", "", ""))
+    launch = registry.load_adapter(agent).launch(TurnRequest("r", 1, 1, "work", "x", "/w", "/f", "", ""))
     assert variables <= launch.env.keys()

@@ -37,12 +37,12 @@ def test_every_agent_has_its_line() -> None:
 @pytest.mark.parametrize("name", sorted(registry.AGENTS))
 def test_the_line_is_what_the_code_passes(name: str) -> None:
     always, sometimes = rows()[name]
-    declaration = registry.load(name).declaration
+    declaration = registry.load_adapter(name).declaration
     assert tuple(CODE.findall(always)) == declaration.passes
     assert conditions(sometimes) == dict(declaration.passes_if)
 
 
 @pytest.mark.parametrize("name", sorted(registry.AGENTS))
 def test_no_agent_sees_the_keys_to_an_account_without_a_word(name: str) -> None:
-    declaration = registry.load(name).declaration
+    declaration = registry.load_adapter(name).declaration
     assert not {one for one in declaration.passes if one.startswith(("AWS_", "GOOGLE_*", "OPENAI_*"))}

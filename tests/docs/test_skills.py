@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jackline.app import skills
+from jackline.app import init
 from jackline.cli.main import COMMANDS, _parse_args
-from jackline.cli.output import standard
+from jackline.cli.output import open_output
 from jackline.errors import UsageError
 from tests.cli.place import Place
 from tests.docs import pages
@@ -33,7 +33,7 @@ def parses(line: str) -> bool:
     program, command, *words = shlex.split(line)
     assert program == "jackline", line
     assert command in COMMANDS, line
-    return _parse_args(command, words, standard(json=False, colour=False)) is not None
+    return _parse_args(command, words, open_output(json=False, colour=False)) is not None
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
@@ -58,32 +58,32 @@ def test_a_command_that_does_not_exist_would_be_noticed() -> None:
 
 
 def test_every_skill_is_shipped_and_no_other() -> None:
-    assert {path.stem for path in (SOURCE / "skills").iterdir()} == set(skills.SKILL_NAMES)
+    assert {path.stem for path in (SOURCE / "skills").iterdir()} == set(init.SKILL_NAMES)
 
 
-@pytest.mark.parametrize("name", skills.SKILL_NAMES)
+@pytest.mark.parametrize("name", init.SKILL_NAMES)
 def test_a_skill_is_one_that_agents_understand(name: str) -> None:
     """The limits of the open format: a name that is the folder's, a description of at most 1024 characters."""
-    front = FRONT.match(skills.read_skill(name))
+    front = FRONT.match(init.read_skill(name))
     assert front is not None
     assert front[1] == name
     assert len(front[2]) <= 1024
     assert ": " not in front[2]  # unquoted, it would be no YAML
 
 
-@pytest.mark.parametrize("name", skills.SKILL_NAMES)
+@pytest.mark.parametrize("name", init.SKILL_NAMES)
 def test_a_skill_has_the_sections_of_its_kind(name: str) -> None:
-    found = re.findall(r"^## (.+)$", skills.read_skill(name), re.MULTILINE)
+    found = re.findall(r"^## (.+)$", init.read_skill(name), re.MULTILINE)
     assert [title for title in found if title in SECTIONS] == SECTIONS
 
 
 def test_the_main_skill_says_when_to_do_without() -> None:
-    assert "## When not to open a case" in skills.read_skill("jackline")
+    assert "## When not to open a case" in init.read_skill("jackline")
 
 
 @pytest.mark.parametrize("name", ["pre-land-review", "commit"])
 def test_the_others_pass_the_learning_gate(name: str) -> None:
-    text = skills.read_skill(name)
+    text = init.read_skill(name)
     assert "jackline case learning review --require-resolved" in text
     assert "jackline case close" in text
 

@@ -9,11 +9,11 @@ from functools import cache
 
 import pytest
 
-from jackline import faults
-from jackline.app.keys import KEYS
-from jackline.cli.commands.work import EXIT_NOTHING
+from jackline import crash_points
+from jackline.app.setting_keys import KEYS
 from jackline.domain.states import Failure, RunState, WaitReason, exit_code
 from jackline.errors import PackageBroken
+from jackline.features.work.work_commands import EXIT_NOTHING
 from tests.docs.pages import NAMES, ROOT, anchors, blocks, commands, inline_code, links, read
 
 COMMAND = re.compile(r"(?:^|[\s/;|&(])jackline(?P<flags>(?: --?[a-z-]+)*) (?P<name>[a-z][a-z-]*)(?P<rest>[^|;&#]*)")
@@ -146,7 +146,7 @@ def _sources() -> str:
 def test_crash_points_in_examples_exist() -> None:
     shown = [line for name in NAMES for line in typed(name) if "JACKLINE_CRASH_AT=" in line]
     points = {re.split(r"[:\s]", line.partition("JACKLINE_CRASH_AT=")[2])[0] for line in shown}
-    assert points - {"point["} <= set(faults.POINTS)
+    assert points - {"point["} <= set(crash_points.POINTS)
     assert points
 
 

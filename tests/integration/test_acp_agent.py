@@ -15,9 +15,9 @@ import pytest
 from jackline.agents.acp import ADAPTER
 from jackline.domain.outcome import Scope, Usage
 from jackline.domain.states import Failure, WaitReason
-from jackline.fake.pointing import point
-from jackline.fake.script import Reply, Script
-from jackline.fake.server import FakeModel
+from jackline.fake_model.pointing import point
+from jackline.fake_model.script import Reply, Script
+from jackline.fake_model.server import FakeModel
 from tests.real_agents import binary
 from tests.support.gate import Json, ask, deny
 from tests.support.helpers import Done, Stage, heard_until, is_alive, wait_until

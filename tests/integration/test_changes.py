@@ -11,7 +11,7 @@ import pytest
 
 from jackline.clock import boot_ms
 from jackline.domain.changes import UNCHANGED, Changes, marking
-from jackline.engine.changes import changes_of
+from jackline.engine.git import read_changes
 from jackline.engine.process import Warden
 
 RUN = "01run"
@@ -44,7 +44,7 @@ class Tree:
         return self.git("rev-parse", "HEAD", where=where)
 
     def asked(self, run: str = RUN, where: Path | None = None, known: Changes = UNCHANGED) -> Changes | None:
-        return changes_of(run, str(where or self.folder), self.env, self.warden, known)
+        return read_changes(run, str(where or self.folder), self.env, self.warden, known)
 
     def found(self, run: str = RUN, where: Path | None = None, known: Changes = UNCHANGED) -> Changes:
         changes = self.asked(run, where, known)

@@ -100,7 +100,7 @@ def test_a_described_agent_keeps_its_session(tmp_path: Path) -> None:
             "resume": ["/bin/sh", "-c", 'cat "$1"; cat', "sh", "{folder}/{session}"],
         }
     }
-    stage = Stage(registry.load("parrot", parse_tables(tables)), tmp_path)
+    stage = Stage(registry.load_adapter("parrot", parse_tables(tables)), tmp_path)
     stage.agent.mkdir(parents=True)
     try:
         stage.play("the word is heron\n", session="s1")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.dashboard import Dashboard, to_markdown
-from jackline.domain.records import Life, Run, Spec
+from jackline.domain.records import Run, RunStatus, Spec
+from jackline.features.reports import dashboard
+from jackline.features.reports.dashboard_page import Dashboard, render_dashboard
 from jackline.store import rows
-from jackline.store.contract import Store
 from jackline.store.open import migrate, open_store
-from jackline.views import dashboard
+from jackline.store.store import Store
 
 AT = 1_794_819_600_000
 MINUTE = 60_000
@@ -24,7 +24,7 @@ STATUSES = ("pending", "in_flight", "waiting_human", "done", "failed", "cancelle
 
 
 def run_row(number: int) -> dict[str, Any]:
-    run = Run(f"run-{number:09}", number, "r", "x", None, Spec("p", "/srv"), Life(), None, 0, "", 0, 0)
+    run = Run(f"run-{number:09}", number, "r", "x", None, Spec("p", "/srv"), RunStatus(), None, 0, "", 0, 0)
     state = STATES[number % len(STATES)]
     values = rows.run_values(run, "")
     del values["to"]
@@ -122,5 +122,5 @@ def test_it_costs_no_more_with_a_hundred_times_as_much(filled: Any, runs: int, e
     many, shown = counted(filled(runs, events))
     # Of each kind of item up to a hundred are counted, where the small store has only thirty: a few steps each.
     assert many <= 2 * few, (few, many)
-    assert len(to_markdown(shown)) < 40_000
+    assert len(render_dashboard(shown)) < 40_000
     assert (len(shown.running), len(shown.failed), len(shown.dead), shown.queued_count) == (11, 11, 11, 100)

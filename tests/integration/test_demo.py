@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jackline.engine import leftovers, marks
+from jackline.engine import orphans, run_env
 from jackline.store.open import open_store
 from tests.cli.place import Ended, Place, is_one_line
 
@@ -104,10 +104,10 @@ def test_the_work_itself_was_done(played: Played, act: str) -> None:
 def test_no_process_is_left(played: Played, act: str) -> None:
     store = open_store(str(played.home / "state.sqlite"), create=False)
     try:
-        mark = marks.mark_of(store.secret, act)
+        mark = run_env.build_process_tag(store.secret, act)
     finally:
         store.close()
-    assert leftovers.find(mark) == []
+    assert orphans.find_orphans(mark) == []
 
 
 def test_the_users_own_home_is_untouched(played: Played) -> None:

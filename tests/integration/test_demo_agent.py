@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jackline.engine import leftovers
+from jackline.engine import orphans
 from tests.cli.place import Ended, Place, is_one_line
 from tests.real_agents import binary
 
@@ -156,12 +156,12 @@ def test_whoever_ends_it_finds_nothing_left(place: Place, number: signal.Signals
     process = place.start("demo", "--agent", "claude")
     (effect,) = wait_for(process, place.folder / "tmp", "*/act-two/repository/deliveries.txt")
     user = str(effect.parents[1] / "user")
-    assert leftovers.find({"HOME": user})
+    assert orphans.find_orphans({"HOME": user})
     process.send_signal(number)
     _, err = process.communicate(timeout=SECONDS)
     assert (process.returncode, err) == (130, "jackline: interrupted\n")
     assert os.listdir(place.folder / "tmp") == []
-    assert leftovers.find({"HOME": user}) == []
+    assert orphans.find_orphans({"HOME": user}) == []
 
 
 def wait_for(process: subprocess.Popen[str], folder: Path, pattern: str) -> list[Path]:

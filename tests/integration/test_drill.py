@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from jackline.app.drill.cases import CASES
-from jackline.engine import leftovers
+from jackline.engine import orphans
+from jackline.scenarios.drill_cases import CASES
 from tests.cli.place import Ended, Place, is_one_line
 
 SECONDS = 300.0
 # The drill with one part of it replaced, as a mistake in jackline or in a policy would do.
 SABOTAGED = """
 import sys
-from jackline.app.drill import players
+from jackline.scenarios import players
 from jackline.cli.main import main
 whole = players.render_policy
 players.render_policy = lambda sandbox: {policy}
@@ -28,7 +28,7 @@ sys.exit(main(["drill", "--json", "--keep", sys.argv[1], "--case", "{case}"]))
 LYING_PROBE = "whole(sandbox).replace(sandbox.probe, 'exit 1')"  # it says that nothing has happened
 NO_EFFECT = "whole(sandbox).replace('\"effect\"', '\"local\"').replace('probe', '#')"  # the gate knows no effect at all
 # A pid that no process has.
-GONE = "import os; from jackline.app.drill import case_runner as c; c.send_signal = lambda _, n: os.kill(2**22 - 1, n)"
+GONE = "import os; from jackline.scenarios import case_runner as c; c.send_signal = lambda _, n: os.kill(2**22 - 1, n)"
 NO_PROBE = "whole(sandbox).replace('probe = ', '# ')"
 
 
@@ -159,4 +159,4 @@ def test_a_drill_that_is_ended_leaves_no_process(place: Place) -> None:
     process.send_signal(signal.SIGTERM)
     played = ended(process)
     assert (played.code, f"the evidence is in {place.path('kept')}" in played.err) == (130, True), played
-    assert leftovers.find({"HOME": place.path("kept/frozen-and-thawed/user")}) == []
+    assert orphans.find_orphans({"HOME": place.path("kept/frozen-and-thawed/user")}) == []

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from jackline.clock import boot_ms
-from jackline.domain.gate import decide
+from jackline.domain.call_gate import decide_call
 from jackline.domain.notices import evidence_of
 from jackline.domain.records import Spec
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallState
 from jackline.engine import recovery
-from jackline.engine.probe import Prober
+from jackline.engine.probes.prober import Prober
 from jackline.engine.process import Warden
-from jackline.store.contract import Settlement, Store
+from jackline.policy.rules import Rule
+from jackline.store.models import Settlement
+from jackline.store.store import Store
 from tests.support.stores import AT, MAIL, begun, intent
 
 PROBE = 'echo "asked about: $(cat answer)" >&2; exit "$(cat answer)"'
@@ -45,36 +46,36 @@ def test_a_call_that_was_cut_off_keeps_what_its_probe_saw(
     store: Store, rule: Rule, prober: Prober, tmp_path: Path
 ) -> None:
     lease = begun(store)
-    store.admit(lease, intent(rule=rule), decide, (1, 2), AT)
+    store.ledger.admit(lease, intent(rule=rule), decide_call, (1, 2), AT)
     (tmp_path / "answer").write_text("3")
     (doubt,) = recovery.settle_open_calls(store, lease, prober, lambda: AT + 1)
-    call = store.call("run-1", "call-1")
+    call = store.calls.get("run-1", "call-1")
     assert call is not None
     assert (call.state, call.id) == (CallState.IN_DOUBT, doubt.id)
     assert "exit 3: asked about: 3" in call.reason
-    last = store.events("run-1")[-1]
+    last = store.records.list_events("run-1")[-1]
     assert (last.kind, json.loads(last.data)["reason"]) == ("call.in_doubt", call.reason)
     assert "exit 3: asked about: 3" in evidence_of([call])
-    assert store.verify("run-1").problems == ()
+    assert store.verify.verify_run("run-1").problems == ()
     # The next recovery asks again, and now somebody knows.
     (tmp_path / "answer").write_text("0")
     assert recovery.settle_open_calls(store, lease, prober, lambda: AT + 2) == []
-    (receipt,) = store.receipts("run-1")
+    (receipt,) = store.calls.list_receipts("run-1")
     assert (receipt.call_id, receipt.origin) == ("call-1", "probe")
-    assert store.verify("run-1").problems == ()
+    assert store.verify.verify_run("run-1").problems == ()
 
 
 def test_a_failed_call_keeps_its_own_output_while_nobody_knows(
     store: Store, rule: Rule, prober: Prober, tmp_path: Path
 ) -> None:
     lease = begun(store)
-    store.admit(lease, intent(rule=rule), decide, (1, 2), AT)
-    failed = store.settle(lease, Settlement("call-1", "doubt", AT, output="connection reset", exit_code=7))
+    store.ledger.admit(lease, intent(rule=rule), decide_call, (1, 2), AT)
+    failed = store.ledger.settle(lease, Settlement("call-1", "doubt", AT, output="connection reset", exit_code=7))
     (tmp_path / "answer").write_text("2")
-    settlement = prober.judge(failed, AT + 1)
+    settlement = prober.probe_call(failed, AT + 1)
     assert settlement is not None
-    call = store.settle(lease, settlement)
+    call = store.ledger.settle(lease, settlement)
     assert (call.state, call.output, call.exit_code) == (CallState.IN_DOUBT, "connection reset", 7)
     assert "asked about: 2" in call.reason
-    assert store.open_calls("run-1") == [call]
-    assert store.verify("run-1").problems == ()
+    assert store.calls.list_open("run-1") == [call]
+    assert store.verify.verify_run("run-1").problems == ()

@@ -14,20 +14,21 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.budget import Spent
+from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
-from jackline.domain.gate import decide
+from jackline.domain.limits import Spent
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import Check, Lease, Run, Turn
-from jackline.domain.signals import CheckEnded, Command, Recover, Recovered, RunCheck, StartTurn, TurnEnded
+from jackline.domain.run_inputs import CheckEnded, Recover, Recovered, RunCheck, RunCommand, StartTurn, TurnEnded
 from jackline.domain.states import Decision, Failure, RunState, WaitReason
-from jackline.engine.attempt import Signal, work
+from jackline.engine.attempt import RunInput, run_attempt
 from jackline.errors import JacklineError
-from jackline.store.contract import Change, Settlement, Store
+from jackline.exports.manifest import load_manifest
+from jackline.exports.run_folder import export_run
+from jackline.exports.transcript import load_entries, read_transcript
+from jackline.store.models import RunChange, Settlement
 from jackline.store.open import open_store
-from jackline.views.export import export
-from jackline.views.manifest import load_manifest
-from jackline.views.transcript import entries_of, read_transcript
+from jackline.store.store import Store
 from tests.support.stores import AT, LEASE_MS, MAIL, intent, made, owner
 
 WRITTEN = {
@@ -65,7 +66,7 @@ class Played:
     def __init__(self, store: Store, lease: Lease, home: Path, parts: deque[Part]) -> None:
         self._store, self._lease, self._parts = store, lease, parts
         self._folder = home / "runs" / lease.run_id / "turns"
-        self._inbox: deque[Signal] = deque()
+        self._inbox: deque[RunInput] = deque()
         self._now = AT + 1_000 * lease.token
 
     def now(self) -> int:
@@ -75,35 +76,37 @@ class Played:
     def new_id(self) -> str:
         return f"id-{self.now()}"
 
-    def settle(self) -> None:
-        self._store.renew(self._lease, LEASE_MS, 250)
+    def account_time(self) -> None:
+        self._store.leases.renew(self._lease, LEASE_MS, 250)
 
-    def hear(self) -> Signal:
+    def next_input(self) -> RunInput:
         return self._inbox.popleft()
 
-    def carry_out(self, command: Command, run: Run) -> None:
+    def execute(self, command: RunCommand, run: Run) -> None:
         match command:
             case Recover():
-                self._inbox.append(Signal(Recovered(self.now(), self._doubts())))
+                self._inbox.append(RunInput(Recovered(self.now(), self._doubts())))
             case StartTurn():
                 self._inbox.append(self._turn(command, run, self._parts.popleft()))
             case RunCheck():
                 self._inbox.append(self._check(command))
 
     def _doubts(self) -> tuple[str, ...]:
-        found = self._store.open_calls(self._lease.run_id)
+        found = self._store.calls.list_open(self._lease.run_id)
         return tuple(
-            self._store.settle(self._lease, Settlement(call.id, "doubt", self.now(), reason="cut off")).id
+            self._store.ledger.settle(self._lease, Settlement(call.id, "doubt", self.now(), reason="cut off")).id
             for call in found
         )
 
-    def _turn(self, order: StartTurn, run: Run, part: Part) -> Signal:
+    def _turn(self, order: StartTurn, run: Run, part: Part) -> RunInput:
         run_id, token = self._lease.run_id, self._lease.token
         turn = Turn(run_id, order.turn, order.step, token, order.role, run.spec.agent, "s-1", "p", self.now())
         self._write(Fact("turn.launched", {"turn": turn.number, "argv": ["agent"], "resumes": False}), turn=turn)
         self._print(f"{order.turn:04d}-{order.role}", part)
         if part.asks:
-            self._store.admit(self._lease, intent(f"call-{turn.number}"), decide, (turn.number, turn.step), self.now())
+            self._store.ledger.admit(
+                self._lease, intent(f"call-{turn.number}"), decide_call, (turn.number, turn.step), self.now()
+            )
         if part.dies:
             raise Died
         self._write(Fact("agent.message", {"text": "all good", "offset": 0}), actor="agent")
@@ -117,14 +120,14 @@ class Played:
             stdout_bytes=len(part.stdout),
             spent=Spent(tokens_input=70, tokens_output=30, usd_micros=1_500),
         )
-        open_calls = len(self._store.open_calls(run_id))
-        return Signal(TurnEnded(self.now(), part.outcome, usage, open_calls), turn=ended, session=("claude", "s-1"))
+        open_calls = len(self._store.calls.list_open(run_id))
+        return RunInput(TurnEnded(self.now(), part.outcome, usage, open_calls), turn=ended, session=("claude", "s-1"))
 
-    def _check(self, order: RunCheck) -> Signal:
+    def _check(self, order: RunCheck) -> RunInput:
         check = Check(self._lease.run_id, order.step, self._lease.token, order.command, self.now())
         self._write(Fact("check.launched", {"command": order.command}), check=check)
         ended = check._replace(ended_at=self.now(), exit_code=0, output="3 passed")
-        return Signal(CheckEnded(self.now(), 0), check=ended)
+        return RunInput(CheckEnded(self.now(), 0), check=ended)
 
     def _print(self, name: str, part: Part) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -132,7 +135,7 @@ class Played:
         (self._folder / f"{name}.stderr").write_bytes(part.stderr)
 
     def _write(self, fact: Fact, **more: Any) -> None:
-        self._store.write(self._lease, Change(self.now(), (fact,), **more))
+        self._store.leases.write_change(self._lease, RunChange(self.now(), (fact,), **more))
 
 
 @pytest.fixture
@@ -154,16 +157,16 @@ def new(store: Store, **spec: Any) -> Run:
 
 def play(store: Store, home: Path, run: Run, *parts: Part) -> Run:
     """One attempt at the run."""
-    dead = run.life.attempt if run.life.state is RunState.RUNNING else None
-    lease, claimed = store.claim(run.id, owner(), LEASE_MS, AT + 1_000 * (run.life.attempt + 1), dead)
+    dead = run.status.attempt if run.status.state is RunState.RUNNING else None
+    lease, claimed = store.leases.claim(run.id, owner(), LEASE_MS, AT + 1_000 * (run.status.attempt + 1), dead)
     try:
-        return work(store, lease, claimed, Played(store, lease, home, deque(parts)))
+        return run_attempt(store, lease, claimed, Played(store, lease, home, deque(parts)))
     except Died:
         return known(store, run)
 
 
 def known(store: Store, run: Run) -> Run:
-    found = store.run(run.id)
+    found = store.runs.get(run.id)
     assert found is not None
     return found
 
@@ -178,7 +181,7 @@ def kinds(folder: Path) -> list[str]:
 
 def test_a_finished_run_has_every_file_and_they_agree(store: Store, home: Path) -> None:
     run = play(store, home, new(store), Part(GARBAGE, b"warning\n"))
-    folder = Path(export(store, run, str(home)))
+    folder = Path(export_run(store, run, str(home)))
     assert folder == home / "runs" / "run-1"
     assert set(content(folder)) == WRITTEN
     manifest = load_manifest(str(folder))
@@ -201,13 +204,13 @@ def test_a_finished_run_has_every_file_and_they_agree(store: Store, home: Path) 
 
 def test_raw_output_is_untouched_and_a_single_turn_is_not_copied(store: Store, home: Path) -> None:
     run = play(store, home, new(store), Part(GARBAGE, b"warning\n"))
-    folder = Path(export(store, run, str(home)))
+    folder = Path(export_run(store, run, str(home)))
     assert (folder / "transcript.log").read_bytes() == GARBAGE + b"warning\n"
     assert (folder / "stdout.log").samefile(folder / "turns" / "0001-work.stdout")
 
 
 def test_only_the_owner_may_read_them(store: Store, home: Path) -> None:
-    folder = Path(export(store, play(store, home, new(store), Part(b"a", b"b")), str(home)))
+    folder = Path(export_run(store, play(store, home, new(store), Part(b"a", b"b")), str(home)))
     modes = {stat.S_IMODE((folder / name).stat().st_mode) for name in WRITTEN - {"stdout.log"}}
     assert modes == {0o600}
     assert stat.S_IMODE((home / "logs" / "chores").stat().st_mode) == 0o700
@@ -215,14 +218,14 @@ def test_only_the_owner_may_read_them(store: Store, home: Path) -> None:
 
 def test_written_again_they_are_the_same_bytes(store: Store, home: Path) -> None:
     run = play(store, home, new(store), Part(GARBAGE, b"warning\n", asks=True))
-    folder = Path(export(store, run, str(home)))
+    folder = Path(export_run(store, run, str(home)))
     first = content(folder)
     assert "RESUME.md" in first
-    export(store, known(store, run), str(home))
+    export_run(store, known(store, run), str(home))
     assert content(folder) == first
     for name in first:
         (folder / name).unlink()
-    export(store, known(store, run), str(home))
+    export_run(store, known(store, run), str(home))
     assert content(folder) == first
 
 
@@ -230,14 +233,14 @@ def test_a_run_is_exported_without_writing_to_the_store(store: Store, home: Path
     run = play(store, home, new(store), Part())
     reader = open_store(str(home / "state.sqlite"), create=False, read_only=True)
     try:
-        export(reader, run, str(home))
+        export_run(reader, run, str(home))
     finally:
         reader.close()
     assert known(store, run) == run
 
 
 def test_a_run_that_was_never_started_has_its_files_too(store: Store, home: Path) -> None:
-    folder = Path(export(store, new(store), str(home)))
+    folder = Path(export_run(store, new(store), str(home)))
     assert set(content(folder)) == WRITTEN
     assert kinds(folder) == ["start"]
     assert (folder / "stdout.log").read_bytes() == b""
@@ -246,12 +249,12 @@ def test_a_run_that_was_never_started_has_its_files_too(store: Store, home: Path
 def test_several_turns_are_put_together_and_the_raw_ones_stay_as_they_are(store: Store, home: Path) -> None:
     limited = Outcome(Failure.LIMIT, "resets 7pm", resets_at=10**18)
     run = play(store, home, new(store), Part(b"one ", b"err1 ", outcome=limited))
-    folder = Path(export(store, run, str(home)))
-    assert run.life.reason is WaitReason.LIMIT
+    folder = Path(export_run(store, run, str(home)))
+    assert run.status.reason is WaitReason.LIMIT
     assert load_manifest(str(folder)).state == "submitted"
     assert "waiting: limit" in (folder / "RESUME.md").read_text()
     run = play(store, home, run, Part(b"two ", b"err2 "))
-    export(store, run, str(home))
+    export_run(store, run, str(home))
     assert (folder / "stdout.log").read_bytes() == b"one two "
     assert (folder / "transcript.log").read_bytes() == b"one err1 two err2 "
     assert (folder / "turns" / "0001-work.stdout").read_bytes() == b"one "
@@ -261,7 +264,7 @@ def test_several_turns_are_put_together_and_the_raw_ones_stay_as_they_are(store:
 def test_a_turn_that_died_is_told_and_the_effect_in_doubt_is_asked_about(store: Store, home: Path) -> None:
     run = play(store, home, new(store), Part(asks=True, dies=True))
     run = play(store, home, run)
-    folder = Path(export(store, run, str(home)))
+    folder = Path(export_run(store, run, str(home)))
     page = (folder / "RESUME.md").read_text()
     assert page.startswith("# Run run-1 waiting: in_doubt\n\n> 1 call in doubt: call-1\n")
     assert f"\n    jackline answer run-1 call-1 happened --home {home}  # " in page
@@ -269,20 +272,20 @@ def test_a_turn_that_died_is_told_and_the_effect_in_doubt_is_asked_about(store: 
     errors = [entry.error for entry in read_transcript(str(folder / "transcript.jsonl")) if entry.error]
     assert errors == ["turn 1 was interrupted"]
     assert load_manifest(str(folder)).state == "input-required"
-    _, run = store.answer(run.id, "call-1", "happened", AT + 9_000)
-    export(store, run, str(home))
+    _, run = store.approvals.answer(run.id, "call-1", "happened", AT + 9_000)
+    export_run(store, run, str(home))
     assert not (folder / "RESUME.md").exists()
     assert json.loads((folder / "metadata.json").read_bytes())["receipts"] == 1
 
 
 def test_a_call_that_was_asked_about_is_shown_with_its_answers(store: Store, home: Path) -> None:
     run = new(store)
-    lease, claimed = store.claim(run.id, owner(), LEASE_MS, AT)
+    lease, claimed = store.leases.claim(run.id, owner(), LEASE_MS, AT)
     rule = MAIL._replace(decision=Decision.ASK)
-    store.admit(lease, intent("call-7", rule, target="mail:bob"), decide, (1, 1), AT)
-    waiting = claimed.life._replace(state=RunState.WAITING, reason=WaitReason.APPROVAL)
-    run = store.write(lease, Change(AT, (Fact("run.waiting", {"reason": "approval"}),), life=waiting))
-    page = (Path(export(store, run, str(home))) / "RESUME.md").read_text()
+    store.ledger.admit(lease, intent("call-7", rule, target="mail:bob"), decide_call, (1, 1), AT)
+    waiting = claimed.status._replace(state=RunState.WAITING, reason=WaitReason.APPROVAL)
+    run = store.leases.write_change(lease, RunChange(AT, (Fact("run.waiting", {"reason": "approval"}),), life=waiting))
+    page = (Path(export_run(store, run, str(home))) / "RESUME.md").read_text()
     assert "\n    jackline answer run-1 call-7 allow" in page
     assert "\n    jackline answer run-1 call-7 deny" in page
 
@@ -299,7 +302,7 @@ def test_a_call_that_was_asked_about_is_shown_with_its_answers(store: Store, hom
 )
 def test_the_folder_is_reachable_by_task_and_agent(store: Store, home: Path, task: str, agent: str, place: str) -> None:
     run = new(store, task=task, agent=agent)
-    folder = Path(export(store, run, str(home)))
+    folder = Path(export_run(store, run, str(home)))
     link = home / "logs" / place / "run-1"
     assert os.readlink(link) == "../../../runs/run-1"
     assert link.samefile(folder)
@@ -307,7 +310,7 @@ def test_the_folder_is_reachable_by_task_and_agent(store: Store, home: Path, tas
 
 
 def test_a_moved_home_keeps_its_links(store: Store, home: Path) -> None:
-    export(store, new(store), str(home))
+    export_run(store, new(store), str(home))
     home.rename(home.parent / "elsewhere")
     assert (home.parent / "elsewhere" / "logs" / "chores" / "claude" / "run-1" / "manifest.json").is_file()
 
@@ -321,7 +324,7 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(store: Store, home: Pa
     else:
         in_the_way.write_text("a file")
     with pytest.raises(JacklineError) as caught:
-        export(store, run, str(home))
+        export_run(store, run, str(home))
     assert f"{in_the_way}" in str(caught.value)
     assert "cannot be written" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -330,12 +333,12 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(store: Store, home: Pa
 
 def test_a_long_history_is_read_page_by_page(store: Store, home: Path) -> None:
     run = new(store)
-    lease, _ = store.claim(run.id, owner(), LEASE_MS, AT)
+    lease, _ = store.leases.claim(run.id, owner(), LEASE_MS, AT)
     many = tuple(Fact("agent.message", {"text": f"{n} {'x' * 2_000}"}) for n in range(2_000))
-    run = store.write(lease, Change(AT, many, actor="agent"))
+    run = store.leases.write_change(lease, RunChange(AT, many, actor="agent"))
     tracemalloc.start()
     try:
-        count = sum(1 for _ in entries_of(store, run))
+        count = sum(1 for _ in load_entries(store, run))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -346,13 +349,13 @@ def test_a_long_history_is_read_page_by_page(store: Store, home: Path) -> None:
 def test_what_was_archived_is_kept_by_the_file_and_goes_on_after_it(store: Store, home: Path) -> None:
     broken = Outcome(Failure.AGENT_ERROR, "exit code 1")
     run = play(store, home, new(store), Part(outcome=broken))
-    folder = Path(export(store, run, str(home)))
+    folder = Path(export_run(store, run, str(home)))
     before = (folder / "transcript.jsonl").read_bytes()
-    assert store.drop_archived_events(run.id, run.chain_head, AT + 9_000) > 0
-    export(store, known(store, run), str(home))
+    assert store.admin.drop_archived_events(run.id, run.chain_head, AT + 9_000) > 0
+    export_run(store, known(store, run), str(home))
     assert (folder / "transcript.jsonl").read_bytes() == before
     run = play(store, home, known(store, run), Part())
-    export(store, run, str(home))
+    export_run(store, run, str(home))
     after = (folder / "transcript.jsonl").read_bytes()
     assert after.startswith(before)
     assert kinds(folder)[-2:] == ["state", "end"]
@@ -366,7 +369,7 @@ def test_fifty_megabytes_of_output_take_no_memory(store: Store, home: Path) -> N
     os.truncate(raw, 50 * 1024 * 1024)
     tracemalloc.start()
     try:
-        folder = Path(export(store, run, str(home)))
+        folder = Path(export_run(store, run, str(home)))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from jackline.fake.script import Reply, Script
-from jackline.fake.server import FakeModel
-from jackline.fake.wires.anthropic import WIRE
+from jackline.fake_model.script import Reply, Script
+from jackline.fake_model.server import FakeModel
+from jackline.fake_model.wires.anthropic_messages import WIRE
 
 SECONDS = 30  # for what should take a fraction of one
 TOOLS = [{"name": "Bash", "input_schema": {"properties": {"command": {"type": "string"}}, "required": ["command"]}}]
@@ -113,7 +113,7 @@ def test_an_error_has_its_status_words_and_headers(status: int) -> None:
         response = post(connection, request(stream=True))
         error = json.loads(response.read())
     assert (response.status, response.headers["retry-after"]) == (status, "7")
-    assert error == WIRE.error(status, "no, thank you", "")
+    assert error == WIRE.build_error(status, "no, thank you", "")
 
 
 # --- breaking off ----------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude.hooks import HOOKS
+from jackline.agents.claude.claude_hooks import HOOKS
 from jackline.domain.states import Decision
-from jackline.engine.http_door import HttpDoor
-from jackline.engine.ledger import Answer, Report, Wish
+from jackline.engine.call_ledger import CallRequest, CallResult, GateAnswer
+from jackline.engine.gate_http import HttpGate
 from jackline.errors import Fenced, NotFound, StoreUnavailable
 
 TOKEN = "0123456789abcdef"
@@ -26,26 +26,26 @@ class Book:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
-        self.wishes: list[Wish] = []
-        self.reports: list[Report] = []
+        self.wishes: list[CallRequest] = []
+        self.reports: list[CallResult] = []
 
-    def prepare(self, wish: Wish) -> Answer:
+    def prepare(self, wish: CallRequest) -> GateAnswer:
         if self.error is not None:
             raise self.error
         self.wishes.append(wish)
-        return Answer(Decision.ALLOW, f"c-{wish.agent_call}")
+        return GateAnswer(Decision.ALLOW, f"c-{wish.agent_call}")
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: CallResult) -> None:
         self.reports.append(report)
 
-    def strayed(self, call_id: str, made: object) -> None:
+    def stop_for_other_input(self, call_id: str, made: object) -> None:
         raise AssertionError((call_id, made))
 
 
 class Client:
     """One connection, and what comes back on it."""
 
-    def __init__(self, door: HttpDoor) -> None:
+    def __init__(self, door: HttpGate) -> None:
         self.port = int(door.address.rpartition(":")[2].partition("/")[0])
         self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT_S)
         self._file = self._socket.makefile("rb")
@@ -96,8 +96,8 @@ def is_allowed(answer: tuple[int, dict[str, Any]]) -> bool:
 
 
 @contextmanager
-def opened(book: Book, errors: list[BaseException]) -> Iterator[HttpDoor]:
-    door = HttpDoor(book, TOKEN, HOOKS, errors.append)
+def opened(book: Book, errors: list[BaseException]) -> Iterator[HttpGate]:
+    door = HttpGate(book, TOKEN, HOOKS, errors.append)
     door.open()
     try:
         yield door
@@ -106,7 +106,7 @@ def opened(book: Book, errors: list[BaseException]) -> Iterator[HttpDoor]:
 
 
 @contextmanager
-def connected(door: HttpDoor) -> Iterator[Client]:
+def connected(door: HttpGate) -> Iterator[Client]:
     client = Client(door)
     try:
         yield client
@@ -199,7 +199,7 @@ def test_the_body_of_a_stranger_is_not_kept_in_memory() -> None:
 def test_a_stranger_who_says_nothing_more_is_sent_away_and_one_who_knows_the_token_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("jackline.engine.http_door._HttpHandler.timeout", 1.0)
+    monkeypatch.setattr("jackline.engine.gate_http._HttpHandler.timeout", 1.0)
     book = Book()
     with opened(book, []) as door, connected(door) as known, connected(door) as stranger:
         assert is_allowed(known.post(pre("t1")))
@@ -248,7 +248,7 @@ def test_a_request_that_is_cut_off_is_none() -> None:
 def test_many_ask_at_once_and_each_gets_its_own_answer() -> None:
     book, answers = Book(), list[tuple[int, dict[str, Any]]]()
 
-    def ask(door: HttpDoor, name: str) -> None:
+    def ask(door: HttpGate, name: str) -> None:
         with connected(door) as client:
             answers.extend(client.post(pre(f"{name}-{number}")) for number in range(10))
 
@@ -294,4 +294,4 @@ def test_a_closed_door_answers_nobody_who_is_connected_and_takes_nobody_in() -> 
 
 
 def test_a_door_that_never_opened_can_be_closed() -> None:
-    HttpDoor(Book(), TOKEN, HOOKS, lambda _error: None).close()
+    HttpGate(Book(), TOKEN, HOOKS, lambda _error: None).close()

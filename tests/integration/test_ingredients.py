@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jackline.clock import boot_ms
-from jackline.engine import ingredients
+from jackline.engine import key_inputs
 from jackline.engine.process import Warden
 from tests.support.repositories import Work
 
@@ -39,7 +39,7 @@ class Asking:
         program, *arguments = words.split()
         fields = {"program": program, "arguments": arguments, **more.pop("fields", {})}
         folder = more.pop("folder", str(self.work.tree))
-        return ingredients.read(wants, fields, folder, str(self.work.tree), self.work.env, self.warden)
+        return key_inputs.read_key_inputs(wants, fields, folder, str(self.work.tree), self.work.env, self.warden)
 
 
 @pytest.fixture
@@ -218,10 +218,10 @@ def test_a_hanging_git_does_not_hang_the_gate(
     programs.mkdir()
     (programs / "git").write_text("#!/bin/sh\nexec sleep 600\n")
     (programs / "git").chmod(0o755)
-    monkeypatch.setattr(ingredients, "_SECONDS", 0.2)
+    monkeypatch.setattr(key_inputs, "_SECONDS", 0.2)
     env = {**work.env, "PATH": f"{programs}:{os.environ['PATH']}"}
     fields = {"program": "git", "arguments": ["push"]}
-    assert set(ingredients.read(GIT, fields, ".", str(work.tree), env, warden).values()) == {""}
+    assert set(key_inputs.read_key_inputs(GIT, fields, ".", str(work.tree), env, warden).values()) == {""}
 
 
 # --- files -----------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from jackline.engine import leftovers
-from jackline.engine.leftovers import LeftoversRemain
+from jackline.engine import orphans
+from jackline.engine.orphans import OrphansRemain
 from tests.programs.processes import PROGRAMS, Grip
 
 SOURCE = os.path.abspath(os.path.join(PROGRAMS, "..", "..", "src"))
@@ -48,7 +48,7 @@ def tree(process: subprocess.Popen[bytes]) -> dict[str, int]:
 
 
 def found(marker: dict[str, str]) -> set[int]:
-    return {leftover.pid for leftover in leftovers.find(marker)}
+    return {leftover.pid for leftover in orphans.find_orphans(marker)}
 
 
 TREE = os.path.join(PROGRAMS, "tree.py")
@@ -57,8 +57,8 @@ TREE = os.path.join(PROGRAMS, "tree.py")
 def test_a_leftover_says_what_it_is(marker: dict[str, str]) -> None:
     with running("-c", WAITER, env=marker) as process:
         first_line(process)
-        (leftover,) = leftovers.find(marker)
-        assert (leftover.pid, leftover.start_ticks) == (process.pid, leftovers.start_ticks(process.pid))
+        (leftover,) = orphans.find_orphans(marker)
+        assert (leftover.pid, leftover.start_ticks) == (process.pid, orphans.read_start_ticks(process.pid))
         assert leftover.command.startswith(sys.executable)
 
 
@@ -80,12 +80,12 @@ def test_only_a_process_with_the_whole_marker_is_found(marker: dict[str, str]) -
 
 def test_an_empty_marker_finds_nobody() -> None:
     with pytest.raises(ValueError, match="every process"):
-        leftovers.find({})
-    assert leftovers.end({}) == 0
+        orphans.find_orphans({})
+    assert orphans.kill_orphans({}) == 0
 
 
 def test_nothing_to_end_is_fine(marker: dict[str, str]) -> None:
-    assert leftovers.end(marker) == 0
+    assert orphans.kill_orphans(marker) == 0
 
 
 def test_a_tree_is_ended_with_those_who_moved_away(marker: dict[str, str]) -> None:
@@ -94,7 +94,7 @@ def test_a_tree_is_ended_with_those_who_moved_away(marker: dict[str, str]) -> No
         pids = tree(process)
         with Grip(pids.values()) as grip:
             assert found(marker) == {pids["agent"], pids["child"], pids["daemon"]}
-            assert leftovers.end(marker) == 3
+            assert orphans.kill_orphans(marker) == 3
             assert grip.deaths(0) == {pids["agent"], pids["child"], pids["daemon"]}
             assert found(marker) == set()
 
@@ -105,7 +105,7 @@ def test_a_child_without_the_marker_is_ended_with_its_parent(marker: dict[str, s
         child = int(first_line(process))
         assert found(marker) == {process.pid}
         with Grip([child, process.pid]) as grip:
-            assert leftovers.end(marker) == 2
+            assert orphans.kill_orphans(marker) == 2
             assert grip.all_die(0)
 
 
@@ -123,26 +123,26 @@ signal.pause()
     with running("-c", code, env=marker) as process:
         orphan = int(first_line(process))
         with Grip([orphan, process.pid]) as grip:
-            assert leftovers.end(marker) == 2
+            assert orphans.kill_orphans(marker) == 2
             assert grip.all_die(0)
 
 
 def test_a_recorded_process_is_ended_only_if_it_started_when_the_record_says(marker: dict[str, str]) -> None:
     with running("-c", WAITER, env={}) as process, Grip([process.pid]) as grip:
         first_line(process)
-        ticks = leftovers.start_ticks(process.pid)
+        ticks = orphans.read_start_ticks(process.pid)
         assert ticks is not None
-        assert leftovers.end(marker, recorded=[(process.pid, ticks - 1)]) == 0
+        assert orphans.kill_orphans(marker, recorded=[(process.pid, ticks - 1)]) == 0
         assert grip.deaths(0) == set()
-        assert leftovers.end(marker, recorded=[(process.pid, ticks)]) == 1
+        assert orphans.kill_orphans(marker, recorded=[(process.pid, ticks)]) == 1
         assert grip.all_die(0)
 
 
 def test_the_dead_have_no_start_time() -> None:
     with running("-c", "pass", env={}) as process, Grip([process.pid]) as grip:
         assert grip.all_die()
-        assert leftovers.start_ticks(process.pid) is None  # a zombie, for nobody has waited for it yet
-    assert leftovers.start_ticks(process.pid) is None
+        assert orphans.read_start_ticks(process.pid) is None  # a zombie, for nobody has waited for it yet
+    assert orphans.read_start_ticks(process.pid) is None
 
 
 def test_we_and_those_above_us_are_spared(marker: dict[str, str]) -> None:
@@ -172,14 +172,14 @@ def test_a_process_that_cannot_be_ended_is_named(marker: dict[str, str]) -> None
     """No patience at all stands for a process that is stuck in the kernel."""
     with running(TREE, "plain", env=marker) as process:
         pids = tree(process)
-        with Grip(pids.values()), pytest.raises(LeftoversRemain, match="kill them by hand"):
-            leftovers.end(marker, patience_ms=-1)
+        with Grip(pids.values()), pytest.raises(OrphansRemain, match="kill them by hand"):
+            orphans.kill_orphans(marker, patience_ms=-1)
 
 
 def test_a_fork_storm_is_ended(marker: dict[str, str]) -> None:
     with running(os.path.join(PROGRAMS, "storm.py"), env=marker) as process:
         assert first_line(process) == b"begun\n"
-        assert leftovers.end(marker) >= 1
+        assert orphans.kill_orphans(marker) >= 1
         assert process.stdout is not None
         assert process.stdout.read() == b""  # all of them held it
         assert found(marker) == set()
@@ -202,5 +202,5 @@ def test_when_everybody_is_killed_at_once_the_rest_is_found(tmp_path: Path) -> N
             assert dying.all_die()
             left = {pids["child"], pids["daemon"]}
             assert found(marker) == left
-            assert leftovers.end(marker) == 2
+            assert orphans.kill_orphans(marker) == 2
             assert left <= grip.deaths(0)

@@ -17,8 +17,8 @@ from jackline import Home, Request
 from jackline.domain.records import Run
 from jackline.domain.states import Proof, RunState
 from jackline.errors import Ambiguous, Conflict, NotFound
-from jackline.views.manifest import load_manifest
-from jackline.views.transcript import EntryType
+from jackline.exports.manifest import load_manifest
+from jackline.exports.transcript import EntryType
 
 HELLO = {"say": "hello"}
 LIMIT = {"limit": {"resets_in": 3600}, "when": {"attempt": 1}}
@@ -69,9 +69,9 @@ def done(home: Home) -> Run:
 
 def test_a_run_from_start_to_end(home: Home, repository: Path) -> None:
     run = home.start(request(HELLO, proof="true"))
-    assert (run.life.state, run.number) == (RunState.QUEUED, 1)
+    assert (run.status.state, run.number) == (RunState.QUEUED, 1)
     ended = home.work(run)
-    assert (ended.id, ended.life.state, ended.life.proof) == (run.id, RunState.SUCCEEDED, Proof.PROVED)
+    assert (ended.id, ended.status.state, ended.status.proof) == (run.id, RunState.SUCCEEDED, Proof.PROVED)
     assert ended.spec.workspace == str(repository)
 
 
@@ -95,7 +95,7 @@ def test_find_by_id_prefix_and_number(home: Home, done: Run) -> None:
 
 
 def test_find_by_session(home: Home, done: Run) -> None:
-    (session,) = home.store().sessions(done.id).values()
+    (session,) = home.store().records.get_sessions(done.id).values()
     assert home.find_by_session(session) == done
     assert home.find_by_session("no such session") is None
 
@@ -108,7 +108,7 @@ def test_list_active_knows_every_repository(
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     parked = home.work(home.start(request(LIMIT, HELLO)))
-    assert parked.life.state is RunState.WAITING
+    assert parked.status.state is RunState.WAITING
     assert [(row.id, row.state) for row in home.list_active()] == [(parked.id, "waiting"), (queued.id, "queued")]
 
 
@@ -150,7 +150,7 @@ def test_a_run_that_was_parked_is_worked_on_again(home: Home, environ: dict[str,
     parked = home.work(home.start(request(LIMIT, HELLO)))
     with jackline.open_home(environ=environ) as tomorrow:
         ended = tomorrow.work(tomorrow.find(parked.id))
-    assert (ended.life.state, ended.life.attempt) == (RunState.SUCCEEDED, 2)
+    assert (ended.status.state, ended.status.attempt) == (RunState.SUCCEEDED, 2)
 
 
 def test_looking_into_a_home_that_is_not_there_makes_nothing(tmp_path: Path, repository: Path) -> None:

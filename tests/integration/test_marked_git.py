@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jackline.domain.changes import action
-from jackline.engine import marked_git
+from jackline.engine import git
 
 RUN = "01run"
 
@@ -24,7 +24,7 @@ class Agent:
         identity = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b.c"}
         identity |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in identity.items()}
         plain = {"PATH": os.environ["PATH"], "HOME": str(folder), **identity}
-        self.env = {**plain, **marked_git.environment(str(folder / "run it's"), RUN, plain)}
+        self.env = {**plain, **git.build_commit_env(str(folder / "run it's"), RUN, plain)}
         self.git("init", "-q", "-b", "main")
         self.git("commit", "-q", "--allow-empty", "-m", "begin")
 
@@ -70,4 +70,4 @@ def test_nobody_else_may_change_it(agent: Agent) -> None:
 
 
 def test_without_git_there_is_nothing_to_mark(tmp_path: Path) -> None:
-    assert marked_git.environment(str(tmp_path), RUN, {"PATH": str(tmp_path)}) == {}
+    assert git.build_commit_env(str(tmp_path), RUN, {"PATH": str(tmp_path)}) == {}

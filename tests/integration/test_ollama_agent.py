@@ -19,9 +19,9 @@ import pytest
 from jackline.agents.ollama import ADAPTER
 from jackline.domain.outcome import Usage
 from jackline.domain.states import Failure, WaitReason
-from jackline.fake.script import Reply, Script
-from jackline.fake.server import FakeModel
-from jackline.fake.wires.ollama import WIRE
+from jackline.fake_model.script import Reply, Script
+from jackline.fake_model.server import FakeModel
+from jackline.fake_model.wires.ollama_api import WIRE
 from tests.support.gate import SECONDS, Json, ask, deny
 from tests.support.helpers import Stage, heard_until, is_alive, wait_until
 

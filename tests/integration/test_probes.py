@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from jackline.clock import boot_ms
-from jackline.domain.combining import JOINED
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, ReasonCode, Replay
-from jackline.engine import probing
+from jackline.engine import probes
 from jackline.engine.process import Warden
+from jackline.policy.rules import NAME_SEPARATOR, Rule
 from tests.support.probing import AT, Doubt
 
 # It knows the flags that gh's manual has for `pr list` and `issue list`, and refuses any other.
@@ -445,7 +444,7 @@ def test_one_that_nobody_waits_for_any_more_is_ended_and_proves_nothing(tmp_path
     doubt = shell("touch first; exit 0", tmp_path, warden)
     other = Rule("other", "Bash", CallClass.EFFECT, probe="touch second; exec >&- 2>&-; sleep 600")
     doubt.rules = (doubt.rule, other, other._replace(name="third", probe="touch third"))
-    call = doubt.call({}, rule=f"the-rule{JOINED}other{JOINED}third")
+    call = doubt.call({}, rule=f"the-rule{NAME_SEPARATOR}other{NAME_SEPARATOR}third")
     assert doubt.judge(call, wanted=lambda: not (tmp_path / "second").exists()) is None
     assert {path.name for path in tmp_path.iterdir()} == {"first", "second"}
 
@@ -478,7 +477,7 @@ def test_what_is_to_be_sent_again_says_so_whatever_its_parts_found(tmp_path: Pat
     """The ledger knows by its code that the agent has to make the call again."""
     doubt = shell("exit 9", tmp_path, warden, replay=Replay.IDEMPOTENT)
     doubt.rules = (doubt.rule, Rule("other", "Bash", CallClass.EFFECT, probe="echo not there; exit 1"))
-    for rule in ("the-rule", f"the-rule{JOINED}other"):
+    for rule in ("the-rule", f"the-rule{NAME_SEPARATOR}other"):
         settlement = doubt.judge(doubt.call({}, rule=rule))
         assert settlement is not None
         assert (settlement.change, settlement.origin) == ("did_not", "probe")
@@ -497,25 +496,30 @@ def test_a_built_in_probe_that_this_version_does_not_have(tmp_path: Path, warden
 def test_several_rules_in_one_call(tmp_path: Path, warden: Warden, first: int, second: int, change: str) -> None:
     doubt = shell(f"echo one; exit {first}", tmp_path, warden)
     doubt.rules = (doubt.rule, Rule("other", "Bash", CallClass.EFFECT, probe=f"echo two; exit {second}"))
-    for name in (f"the-rule{JOINED}other", f"the-rule{JOINED}other{JOINED}read"):
+    for name in (f"the-rule{NAME_SEPARATOR}other", f"the-rule{NAME_SEPARATOR}other{NAME_SEPARATOR}read"):
         assert doubt.found(doubt.call({}, rule=name))[0] == change
 
 
 def test_a_part_that_nobody_can_probe_leaves_the_whole_in_doubt(tmp_path: Path, warden: Warden) -> None:
     doubt = shell("exit 0", tmp_path, warden)
-    assert doubt.found(doubt.call({}, rule=f"the-rule{JOINED}others"))[0] == "doubt"
+    assert doubt.found(doubt.call({}, rule=f"the-rule{NAME_SEPARATOR}others"))[0] == "doubt"
 
 
 def test_a_project_that_nobody_trusts_has_no_program_run(tmp_path: Path, warden: Warden) -> None:
     doubt = shell("exit 0", tmp_path, warden)
     theirs = Rule("theirs", "Bash", CallClass.EFFECT, probe="touch witness; exit 1", tightens=True)
     doubt.rules = (doubt.rule, theirs)
-    assert doubt.found(doubt.call({}, rule=f"the-rule{JOINED}theirs"))[0] == "happened"
+    assert doubt.found(doubt.call({}, rule=f"the-rule{NAME_SEPARATOR}theirs"))[0] == "happened"
     assert doubt.judge(doubt.call({}, rule="theirs")) is None
     assert not (tmp_path / "witness").exists()
 
 
 def test_every_probe_can_be_loaded_and_says_what_it_wants() -> None:
-    assert all(probing.function_of(f"builtin:{name}") is not None for name in probing.PROBES)
-    assert "git.commit" in probing.wants("builtin:git-push")
-    assert probing.wants("builtin:fax") == probing.wants("git-push") == probing.wants("") == frozenset()
+    assert all(probes.load_probe(f"builtin:{name}") is not None for name in probes.PROBES)
+    assert "git.commit" in probes.find_wanted_inputs("builtin:git-push")
+    assert (
+        probes.find_wanted_inputs("builtin:fax")
+        == probes.find_wanted_inputs("git-push")
+        == probes.find_wanted_inputs("")
+        == frozenset()
+    )

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.scripted.adapter import ADAPTER, PLAYER
+from jackline.agents.scripted.scripted_adapter import ADAPTER, PLAYER
 from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Outcome
 from jackline.domain.states import Failure, WaitReason

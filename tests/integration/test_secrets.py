@@ -239,13 +239,12 @@ def test_the_log_of_an_unexpected_mistake_holds_no_secret(place: Place) -> None:
 
 def test_a_file_is_not_compared_with_what_was_redacted(tmp_path: Path) -> None:
     """It could only say that the file is another one: then the call would be made again."""
-    from jackline.engine.probing import file
-    from jackline.engine.probing.finding import HAPPENED, UNKNOWN
-    from jackline.engine.probing.scene import Scene
+    from jackline.engine.probes import file
+    from jackline.engine.probes.findings import HAPPENED, UNKNOWN, ProbeContext
 
     (tmp_path / "notes.txt").write_text("token: something")
     given = {"file_path": "notes.txt", "content": "token: [redacted]"}
     nothing: Any = None
-    scene = Scene(nothing, given, {}, str(tmp_path), {}, 0, nothing)
+    scene = ProbeContext(nothing, given, {}, str(tmp_path), {}, 0, nothing)
     assert file.probe_file(scene).verdict == UNKNOWN
     assert file.probe_file(scene._replace(input={**given, "content": "token: something"})).verdict == HAPPENED

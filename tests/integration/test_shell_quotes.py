@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jackline.domain.shell import NotParsed, commands
+from jackline.shell import list_commands
+from jackline.shell.model import NotParsed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,7 +188,7 @@ def runs(line: str, folder: Path) -> bool:
 def names(line: str) -> bool:
     """Whether the parse is rejected, or names the program."""
     try:
-        found = commands(line)
+        found = list_commands(line)
     except NotParsed:
         return True
     return any([word.text for word in one.words] == ["touch", "hit"] for one in found)
@@ -206,4 +207,4 @@ def test_bash_runs_many_of_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", PLAIN)
 def test_plain_quotes_in_braces_are_read(line: str) -> None:
-    assert commands(line)
+    assert list_commands(line)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.engine.tracked import tracked
+from jackline.engine.git import find_tracked_files
 from tests.support.repositories import Work
 
 
@@ -23,7 +23,7 @@ def write(work: Work, *names: str) -> None:
 
 
 def seen(work: Work, *paths: str, **env: str) -> set[str]:
-    found = tracked(str(work.tree), paths, {**work.env, **env})
+    found = find_tracked_files(str(work.tree), paths, {**work.env, **env})
     assert found is not None
     return set(found)
 
@@ -59,9 +59,9 @@ def test_where_git_cannot_say_nothing_is_claimed(work: Work) -> None:
     write(work, "a.md")
     work.git("add", ".")
     (work.tree / ".git" / "index").write_bytes(b"half an index")
-    assert tracked(str(work.tree), ["a.md"], work.env) is None
-    assert tracked(str(work.tree), [], work.env) == frozenset()
-    assert tracked(str(work.tree), ["a.md"], {"PATH": ""}) is None
+    assert find_tracked_files(str(work.tree), ["a.md"], work.env) is None
+    assert find_tracked_files(str(work.tree), [], work.env) == frozenset()
+    assert find_tracked_files(str(work.tree), ["a.md"], {"PATH": ""}) is None
 
 
 def test_a_folder_is_no_file_and_a_star_is_only_a_star(work: Work) -> None:
@@ -105,6 +105,6 @@ def test_the_index_that_git_names_is_the_one_that_counts(work: Work, tmp_path: P
 def test_without_a_repository_or_a_folder_nothing_is_tracked(tmp_path: Path) -> None:
     work_env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
     (tmp_path / "a.md").write_text("words\n")
-    assert tracked(str(tmp_path), ["a.md"], work_env) == frozenset()
-    assert tracked(str(tmp_path / "gone"), ["a.md"], work_env) == frozenset()
-    assert tracked(str(tmp_path), ["a.md"], {"PATH": ""}) == frozenset()
+    assert find_tracked_files(str(tmp_path), ["a.md"], work_env) == frozenset()
+    assert find_tracked_files(str(tmp_path / "gone"), ["a.md"], work_env) == frozenset()
+    assert find_tracked_files(str(tmp_path), ["a.md"], {"PATH": ""}) == frozenset()

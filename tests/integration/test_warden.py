@@ -17,10 +17,9 @@ import pytest
 
 from jackline.clock import boot_ms
 from jackline.domain.outcome import Exit
-from jackline.engine.child import Child
-from jackline.engine.command import run_command
-from jackline.engine.process import SpawnFailed, Warden, WardenLost
-from jackline.engine.warden.proc import read_process
+from jackline.engine.command_runner import run_command
+from jackline.engine.process import Child, SpawnFailed, Warden, WardenLost
+from jackline.engine.warden.process_tree import read_process
 from jackline.engine.warden.wire import EXIT_DEADLINE, EXIT_QUIT
 from tests.programs.processes import PROGRAMS, Grip, is_readable
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from jackline.engine import leftovers, marks
-from jackline.fake.script import Reply, Script
-from jackline.fake.server import FakeModel
+from jackline.engine import orphans, run_env
+from jackline.fake_model.script import Reply, Script
+from jackline.fake_model.server import FakeModel
 from jackline.store.open import open_store
 from tests.agents.stage import RUN, Stage, is_alive, wait_until
 from tests.real_agents import binary
@@ -252,7 +252,7 @@ def _servers(stage: Stage) -> list[int]:
     """The processes of the run that are `jackline mcp`."""
     store = open_store(str(stage.folder / "home" / "state.sqlite"), create=False)
     try:
-        found = leftovers.find(marks.mark_of(store.secret, RUN))
+        found = orphans.find_orphans(run_env.build_process_tag(store.secret, RUN))
     finally:
         store.close()
     return [one.pid for one in found if _command(one.pid)[-3:] == ["-m", "jackline", "mcp"]]

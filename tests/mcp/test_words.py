@@ -11,36 +11,36 @@ import anyio
 import pytest
 
 from jackline.app.home import Home
-from jackline.app.work import RESOLUTIONS
-from jackline.domain import case, policy
-from jackline.domain.builtin import tools as builtin_tools
-from jackline.domain.judging import Where, judge
 from jackline.domain.states import CallClass, Decision, Replay, WorkStatus
-from jackline.mcp import entry_tools, work_tools
-from jackline.mcp.desk import ToolContext
-from jackline.mcp.offer import build_server
-from jackline.mcp.server import Server
+from jackline.features.cases import case_model, case_tools
+from jackline.features.mcp.context import ToolContext
+from jackline.features.mcp.state_server import StateServer, build_server
+from jackline.features.work import work_tools
+from jackline.features.work.work_queue import RESOLUTIONS
+from jackline.policy import rule_lookup
+from jackline.policy.builtin import agent_tools as builtin_tools
+from jackline.policy.classify import CallLocation, classify_call
 from tests.mcp.test_stdio import LOOKING, TOOLS
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "mcp.md"
 PREFIXES = ("mcp__jackline__", "mcp_jackline_", "jackline_")
-HERE = Where("/w", "/w")
+HERE = CallLocation("/w", "/w")
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Server:
+def server(tmp_path: Path) -> StateServer:
     from jackline.app import config
 
-    return build_server(ToolContext(Home(config.load({"HOME": str(tmp_path)}, str(tmp_path))), {}))
+    return build_server(ToolContext(Home(config.load_config({"HOME": str(tmp_path)}, str(tmp_path))), {}))
 
 
 @pytest.mark.parametrize(
     ("offered", "words"),
     [
-        (entry_tools.HypothesisWord, case.HypothesisStatus),
-        (entry_tools.CommandWord, case.CommandStatus),
-        (entry_tools.LearningWord, case.LearningKind),
-        (entry_tools.ActionWord, case.RepoAction),
+        (case_tools.HypothesisWord, case_model.HypothesisStatus),
+        (case_tools.CommandWord, case_model.CommandStatus),
+        (case_tools.LearningWord, case_model.LearningKind),
+        (case_tools.ActionWord, case_model.RepoAction),
         (work_tools.StatusWord, WorkStatus),
     ],
 )
@@ -52,7 +52,7 @@ def test_an_item_ends_by_the_words_of_the_queue() -> None:
     assert set(get_args(work_tools.ResolutionWord)) == set(RESOLUTIONS)
 
 
-def test_the_page_has_every_tool_with_what_it_does(server: Server) -> None:
+def test_the_page_has_every_tool_with_what_it_does(server: StateServer) -> None:
     tools = {tool.name: tool for tool in anyio.run(server.list_tools)}
     rows = dict(re.findall(r"^\| `(\w+)` \| (reads|adds|sets|runs) \|", PAGE.read_text(), re.MULTILINE))
     assert set(rows) == set(tools)
@@ -64,7 +64,7 @@ def test_the_page_has_every_tool_with_what_it_does(server: Server) -> None:
         assert rows[name] == ("runs" if tool.annotations.open_world_hint else kind), name
 
 
-def test_the_page_has_every_resource_and_prompt(server: Server) -> None:
+def test_the_page_has_every_resource_and_prompt(server: StateServer) -> None:
     text = PAGE.read_text()
     templates = anyio.run(server.list_resource_templates)
     for uri in ("jackline://dashboard", *(one.uri_template for one in templates)):
@@ -79,7 +79,7 @@ def test_the_page_has_every_resource_and_prompt(server: Server) -> None:
 @pytest.mark.parametrize("tool", sorted(TOOLS))
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_the_gate_knows_each_tool_and_allows_it(prefix: str, tool: str) -> None:
-    rule = policy.match((), f"{prefix}{tool}")
+    rule = rule_lookup.find_tool_rule((), f"{prefix}{tool}")
     assert rule.call_class is (CallClass.READ if tool in LOOKING else CallClass.LOCAL)
     assert rule.decision is Decision.ALLOW
     assert (rule.replay is Replay.EXACT) is (tool in LOOKING), "what adds something must never be forced a second time"
@@ -87,7 +87,7 @@ def test_the_gate_knows_each_tool_and_allows_it(prefix: str, tool: str) -> None:
 
 def test_a_tool_of_another_server_is_unknown() -> None:
     for tool in ("mcp__other__case_start", "mcp__jackline__no_such_tool"):
-        assert policy.match((), tool).call_class is CallClass.UNKNOWN
+        assert rule_lookup.find_tool_rule((), tool).call_class is CallClass.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_a_tool_of_another_server_is_unknown() -> None:
         ('["ls", "git push"]', CallClass.EFFECT, "git.push"),
     ],
 )
-@pytest.mark.parametrize("tool", sorted(builtin_tools.VERIFIERS))
+@pytest.mark.parametrize("tool", sorted(builtin_tools.VERIFIER_FIELDS))
 def test_what_a_case_verifies_by_is_judged_as_a_shells_command_is(
     tool: str, commands: list[str] | str, kind: CallClass, rule: str | None
 ) -> None:
-    field = builtin_tools.VERIFIERS[tool]
-    judged = judge((), tool, {"summary": "done", field: commands}, HERE)
+    field = builtin_tools.VERIFIER_FIELDS[tool]
+    judged = classify_call((), tool, {"summary": "done", field: commands}, HERE)
     assert judged.rule.call_class is kind
     assert rule is None or judged.rule.name == rule
 
@@ -121,4 +121,4 @@ def test_what_a_case_verifies_by_is_judged_as_a_shells_command_is(
     "given", [{}, {"verification": []}, {"verification": "x"}, {"verification": '"git push"'}, None, []]
 )
 def test_without_commands_closing_is_local(given: Any) -> None:
-    assert judge((), "mcp__jackline__case_close", given, HERE).rule.call_class is CallClass.LOCAL
+    assert classify_call((), "mcp__jackline__case_close", given, HERE).rule.call_class is CallClass.LOCAL

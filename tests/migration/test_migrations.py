@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.records import Life, Run, Spec
-from jackline.domain.repository import repository_id
+from jackline.domain.ids import repository_id
+from jackline.domain.records import Run, RunStatus, Spec
 from jackline.errors import MigrationChanged, SchemaTooNew, SchemaTooOld
 from jackline.store import rows, schema
 from jackline.store.driver import Driver
 from jackline.store.open import _driver, database_status, migrate, open_store
-from jackline.store.sql_store import SqlStore
+from jackline.store.store import Store
 from tests.support.stores import AT, made
 
-LATEST = schema.latest()
+LATEST = schema.get_latest_version()
 
 
 @pytest.fixture
@@ -78,14 +78,16 @@ def test_a_migrated_database_equals_a_new_one(
     if version:
         schema.migrate(driver, AT, upto=version)
         _made_by_an_older_jackline(driver)
-    assert schema.pending(driver) == tuple(schema.label(one) for one in schema.migrations(driver.backend)[version:])
+    assert schema.list_pending(driver) == tuple(
+        schema.format_label(one) for one in schema.list_migrations(driver.backend)[version:]
+    )
     schema.migrate(driver, AT + 1)
     fresh = _fresh(driver, request, tmp_path_factory)
     assert _shape(driver) == _shape(fresh)
-    assert (driver.version(), schema.pending(driver)) == (LATEST, ())
+    assert (driver.version(), schema.list_pending(driver)) == (LATEST, ())
     fresh.close()
     if version:
-        run = SqlStore(driver).run("run-1")
+        run = Store(driver).runs.get("run-1")
         assert run is not None
         assert run.spec.prompt == "mend it"
 
@@ -94,10 +96,10 @@ def _made_by_an_older_jackline(driver: Driver) -> None:
     """A run in the columns that the schema had then."""
     path = "/srv/repository"
     spec = Spec("mend it", path)
-    run = Run("run-1", 1, repository_id(path), "run-1", None, spec, Life(), None, 0, "", AT, AT)
+    run = Run("run-1", 1, repository_id(path), "run-1", None, spec, RunStatus(), None, 0, "", AT, AT)
     _insert(driver, "repositories", {"id": run.repository, "path": path, "next_number": 2, "created_at": AT})
     _insert(driver, "runs", rows.run_values(run, "as asked"))
-    _insert(driver, "specs", {"run_id": run.id, "spec": rows.spec_text(spec)})
+    _insert(driver, "specs", {"run_id": run.id, "spec": rows.dump_spec(spec)})
 
 
 def _insert(driver: Driver, table: str, values: dict[str, Any]) -> None:
@@ -124,7 +126,7 @@ def _fresh(driver: Driver, request: pytest.FixtureRequest, folders: pytest.TempP
 
 @both
 def test_migrating_twice_changes_nothing(place: str) -> None:
-    assert migrate(place) == [schema.label(one) for one in schema.migrations("sqlite")]
+    assert migrate(place) == [schema.format_label(one) for one in schema.list_migrations("sqlite")]
     assert migrate(place) == []
 
 
@@ -142,7 +144,7 @@ def test_many_migrate_at_once_and_each_migration_is_applied_once(place: str) -> 
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(applied) == [schema.label(one) for one in schema.migrations("sqlite")]
+    assert sorted(applied) == [schema.format_label(one) for one in schema.list_migrations("sqlite")]
 
 
 @both
@@ -150,7 +152,7 @@ def test_a_failed_migration_leaves_nothing_behind(driver: Driver, monkeypatch: p
     schema.migrate(driver, AT, upto=1)
     before = _shape(driver)
     monkeypatch.setattr(schema, "_read", lambda _: "CREATE TABLE half (\n    id TEXT\n);\nCREATE TABLE oops;\n")
-    monkeypatch.setattr(schema, "verify", lambda _: None)
+    monkeypatch.setattr(schema, "verify_checksums", lambda _: None)
     with pytest.raises(Exception, match="syntax error"):
         schema.migrate(driver, AT)
     assert (_shape(driver), driver.version()) == (before, 1)
@@ -194,7 +196,7 @@ def _rows_of_newer(driver: Driver, version: int) -> None:
 
 
 def test_the_numbers_have_no_gap() -> None:
-    assert [one.version for one in schema.migrations("sqlite")] == list(range(1, LATEST + 1))
+    assert [one.version for one in schema.list_migrations("sqlite")] == list(range(1, LATEST + 1))
 
 
 @both

@@ -9,7 +9,7 @@ import sys
 
 from jackline.clock import boot_ms
 from jackline.engine.process import Warden
-from jackline.engine.stream import LineSplitter, RawFile
+from jackline.engine.streams import LineSplitter, TranscriptFile
 
 FLOOD = """
 import sys
@@ -26,7 +26,7 @@ def main(mode: str, megabytes: str, path: str) -> None:
     lines = 0
     with Warden.start(deadline_ms=boot_ms() + 120_000, marker={"JACKLINE_TEST": "drink"}) as warden:
         child = warden.spawn([sys.executable, "-I", "-S", "-c", FLOOD, mode, megabytes], {}, "/")
-        with RawFile(path) as raw:
+        with TranscriptFile(path) as raw:
             while not child.drained:
                 for chunk in child.read():
                     raw.write(chunk.data)

@@ -12,7 +12,7 @@ import sys
 
 from jackline.clock import boot_ms
 from jackline.engine.process import Warden
-from jackline.engine.warden.proc import read_process
+from jackline.engine.warden.process_tree import read_process
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tree.py")
 

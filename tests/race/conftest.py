@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jackline.store.open import open_store
-from jackline.store.sql_store import SqlStore
+from jackline.store.store import Store
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 Start = Callable[..., "Program"]
@@ -36,7 +36,7 @@ class Program:
         assert line, "the program ended without a word"
         return json.loads(line)
 
-    def tell(self) -> None:
+    def send_order(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
@@ -60,9 +60,9 @@ def start() -> Iterator[Start]:
 
 
 @pytest.fixture
-def postgres_store(postgres_database: str) -> Iterator[SqlStore]:
+def postgres_store(postgres_database: str) -> Iterator[Store]:
     """An empty one, whose connection can be reached from behind."""
     store = open_store(postgres_database, create=False)
-    assert isinstance(store, SqlStore)
+    assert isinstance(store, Store)
     yield store
     store.close()

@@ -9,13 +9,13 @@ from typing import Any, Self
 import psycopg
 import pytest
 
-from jackline.domain.gate import decide
+from jackline.domain.call_gate import decide_call
 from jackline.domain.records import Lease
 from jackline.errors import StoreError, StoreUnavailable
-from jackline.store.contract import Settlement
+from jackline.store.models import Settlement
 from jackline.store.open import migrate, open_store
 from jackline.store.postgres import PostgresDriver
-from jackline.store.sql_store import SqlStore
+from jackline.store.store import Store
 from tests.support.helpers import wait_until
 from tests.support.postgres import started
 from tests.support.stores import AT, begun, intent, made
@@ -24,25 +24,25 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def store(postgres_store: SqlStore) -> SqlStore:
+def store(postgres_store: Store) -> Store:
     return postgres_store
 
 
-def _pairs(store: SqlStore, count: int) -> None:
+def _pairs(store: Store, count: int) -> None:
     lease = begun(store)
     for number in range(count):
         _pair(store, lease, f"call-{number}")
 
 
-def _pair(store: SqlStore, lease: Lease, call: str) -> None:
-    store.admit(lease, intent(call, key=call, target=call), decide, (1, 1), AT)
-    store.settle(lease, Settlement(call, "succeed", AT, "sent"))
+def _pair(store: Store, lease: Lease, call: str) -> None:
+    store.ledger.admit(lease, intent(call, key=call, target=call), decide_call, (1, 1), AT)
+    store.ledger.settle(lease, Settlement(call, "succeed", AT, "sent"))
 
 
 class Worker(threading.Thread):
     """Writes pairs until it is told that it is enough."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         super().__init__()
         self._store, self.pairs, self._enough = store, 0, threading.Event()
 
@@ -66,12 +66,14 @@ class Worker(threading.Thread):
         self.join()
 
 
-def _assert_exact(store: SqlStore, count: int) -> None:
-    run = store.run("run-1")
+def _assert_exact(store: Store, count: int) -> None:
+    run = store.runs.get("run-1")
     assert run is not None
-    assert run.life.spent.calls == len(store.calls("run-1")) == len(store.receipts("run-1")) == count
-    assert run.event_seq == len(store.events("run-1")) == 2 + 2 * count
-    assert store.check() == []
+    assert (
+        run.status.spent.calls == len(store.calls.list_all("run-1")) == len(store.calls.list_receipts("run-1")) == count
+    )
+    assert run.event_seq == len(store.records.list_events("run-1")) == 2 + 2 * count
+    assert store.verify.check_all() == []
 
 
 class Saboteur:
@@ -98,7 +100,7 @@ class Saboteur:
 @pytest.mark.parametrize("heard", [True, False])
 @pytest.mark.parametrize("commit", [1, 2, 3, 4])
 def test_a_connection_lost_at_commit_neither_loses_nor_doubles(
-    store: SqlStore, postgres_database: str, heard: bool, commit: int
+    store: Store, postgres_database: str, heard: bool, commit: int
 ) -> None:
     driver: Any = store.driver
     with psycopg.connect(postgres_database, autocommit=True) as killer:
@@ -109,7 +111,7 @@ def test_a_connection_lost_at_commit_neither_loses_nor_doubles(
 
 @pytest.mark.parametrize("number", ["that of another transaction", "999999999999"])
 def test_a_crash_that_lost_the_transaction_s_number_is_noticed(
-    store: SqlStore, postgres_database: str, number: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, postgres_database: str, number: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crashed server gives the numbers of transactions that it lost to others, or has not come to them yet."""
     driver: Any = store.driver
@@ -124,7 +126,7 @@ def test_a_crash_that_lost_the_transaction_s_number_is_noticed(
     _assert_exact(store, 2)
 
 
-def test_backends_that_are_ended_again_and_again_are_ridden_out(store: SqlStore, postgres_database: str) -> None:
+def test_backends_that_are_ended_again_and_again_are_ridden_out(store: Store, postgres_database: str) -> None:
     """As soon as something was written, at any moment: not by the clock, or a slow machine writes nothing at all."""
     driver: Any = store.driver
     with Worker(store) as worker, psycopg.connect(postgres_database, autocommit=True) as killer:
@@ -147,7 +149,7 @@ def test_a_restart_of_the_server_is_ridden_out(tmp_path_factory: pytest.TempPath
         url = server.get_uri()
         migrate(url)
         store = open_store(url, create=False)
-        assert isinstance(store, SqlStore)
+        assert isinstance(store, Store)
         with Worker(store) as worker:
             for mode in ("fast", "immediate"):
                 worker.moves()
@@ -174,7 +176,7 @@ def test_an_outage_that_lasts_is_told_without_the_password(postgres_database: st
     driver = PostgresDriver(postgres_database, outage=0.2)
     driver._address.parts.update(host="/nowhere", password="hunter2")
     driver._connection.close()
-    store = SqlStore(driver)
+    store = Store(driver)
     with pytest.raises(StoreUnavailable, match="nothing was lost, try again when it is back") as caught:
         made(store)
     assert "hunter2" not in str(caught.value)
@@ -192,14 +194,14 @@ def test_an_address_that_cannot_be_read_is_not_repeated() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_deadlock_is_run_again(store: SqlStore, postgres_database: str) -> None:
+def test_a_deadlock_is_run_again(store: Store, postgres_database: str) -> None:
     made(store, "a")
     made(store, "b")
     other = open_store(postgres_database, create=False)
-    assert isinstance(other, SqlStore)
+    assert isinstance(other, Store)
     meet = threading.Barrier(2, timeout=60)
 
-    def cross(mine: SqlStore, first: str, second: str) -> None:
+    def cross(mine: Store, first: str, second: str) -> None:
         met = False
 
         def work(statements: Any) -> None:

@@ -20,13 +20,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
-from jackline.domain.gate import decide
-from jackline.domain.records import Lease, Life
+from jackline.domain.records import Lease, RunStatus
 from jackline.domain.states import RunState, WaitReason
 from jackline.errors import Busy, CancelWanted, Fenced, Refused
-from jackline.store.contract import Change, Store
+from jackline.store.models import RunChange
 from jackline.store.open import migrate, open_store
+from jackline.store.store import Store
 from tests.support.postgres import database_of_its_own
 from tests.support.stores import AT, LEASE_MS, READ, FakeClock, intent, made, owner
 
@@ -56,7 +57,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
-            assert self.store.check() == []
+            assert self.store.verify.check_all() == []
             self.store.close()
             self.places.close()
 
@@ -68,7 +69,7 @@ class Machine(RuleBasedStateMachine):
     def claim(self, dead: bool) -> None:
         known_dead = self.token if dead else None
         try:
-            lease, run = self.store.claim(self.run_id, owner(f"w{self.token}"), LEASE_MS, AT, dead=known_dead)
+            lease, run = self.store.leases.claim(self.run_id, owner(f"w{self.token}"), LEASE_MS, AT, dead=known_dead)
         except Refused:
             assert self.state in {RunState.SUCCEEDED, RunState.CANCELLED}
             return
@@ -83,13 +84,13 @@ class Machine(RuleBasedStateMachine):
             self.stale.append(self.holder)
         self.cancel = self.cancel and self.state is not RunState.FAILED
         self.holder, self.state, self.until = lease, RunState.RUNNING, (self.clock.boot, self.clock.now + LEASE_MS)
-        assert (lease.token, run.life.cancel_requested) == (self.token, self.cancel)
+        assert (lease.token, run.status.cancel_requested) == (self.token, self.cancel)
 
     @precondition(lambda self: self.holder is not None)
     @rule()
     def renew(self) -> None:
         assert self.holder is not None
-        assert self.store.renew(self.holder, LEASE_MS, 1) is self.cancel
+        assert self.store.leases.renew(self.holder, LEASE_MS, 1) is self.cancel
         self.until = (self.clock.boot, self.clock.now + LEASE_MS)
 
     @rule(passed=st.sampled_from([1, LEASE_MS - 1, LEASE_MS]))
@@ -105,26 +106,26 @@ class Machine(RuleBasedStateMachine):
     def call(self) -> None:
         assert self.holder is not None
         self.calls += 1
-        self.store.admit(self.holder, intent(f"call-{self.calls}", READ), decide, (1, 1), AT)
+        self.store.ledger.admit(self.holder, intent(f"call-{self.calls}", READ), decide_call, (1, 1), AT)
 
     @precondition(lambda self: self.holder is not None)
     @rule(end=st.sampled_from(ENDS))
     def finish(self, end: RunState) -> None:
         assert self.holder is not None
         reason = WaitReason.PAUSED if end is RunState.WAITING else None
-        change = Change(AT, (Fact(f"run.{end}"),), Life(state=end, reason=reason))
+        change = RunChange(AT, (Fact(f"run.{end}"),), RunStatus(state=end, reason=reason))
         if self.cancel and end is RunState.WAITING:
             with pytest.raises(CancelWanted):
-                self.store.write(self.holder, change)
+                self.store.leases.write_change(self.holder, change)
             return
-        self.store.write(self.holder, change)
+        self.store.leases.write_change(self.holder, change)
         self.stale.append(self.holder)
         self.state, self.holder = end, None
 
     @rule()
     def ask_to_cancel(self) -> None:
         try:
-            self.store.request_cancel(self.run_id, AT, "notice-1")
+            self.store.runs.request_cancel(self.run_id, AT, "notice-1")
         except Refused:
             assert self.state in {RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED}
             return
@@ -143,9 +144,9 @@ class Machine(RuleBasedStateMachine):
     def a_zombie_writes(self, data: Any) -> None:
         lease = data.draw(st.sampled_from(self.stale))
         writes = (
-            lambda: self.store.renew(lease, LEASE_MS, 1),
-            lambda: self.store.write(lease, Change(AT, life=Life(state=RunState.SUCCEEDED))),
-            lambda: self.store.admit(lease, intent("zombie", READ), decide, (1, 1), AT),
+            lambda: self.store.leases.renew(lease, LEASE_MS, 1),
+            lambda: self.store.leases.write_change(lease, RunChange(AT, life=RunStatus(state=RunState.SUCCEEDED))),
+            lambda: self.store.ledger.admit(lease, intent("zombie", READ), decide_call, (1, 1), AT),
         )
         with pytest.raises(Fenced):
             data.draw(st.sampled_from(writes))()
@@ -154,13 +155,13 @@ class Machine(RuleBasedStateMachine):
     def the_run_is_what_the_model_says(self) -> None:
         if not hasattr(self, "store"):
             return
-        run = self.store.run(self.run_id)
+        run = self.store.runs.get(self.run_id)
         assert run is not None
-        assert (run.life.state, run.life.attempt) == (self.state, self.token)
-        assert (run.life.spent.calls, run.life.cancel_requested) == (self.calls, self.cancel)
+        assert (run.status.state, run.status.attempt) == (self.state, self.token)
+        assert (run.status.spent.calls, run.status.cancel_requested) == (self.calls, self.cancel)
         assert run.owner == (self.holder.owner if self.holder else None)
         assert (run.finished_at is not None) is (self.state in ENDS[:3])
-        open_attempts = [one for one in self.store.attempts(self.run_id) if one.ended_at is None]
+        open_attempts = [one for one in self.store.records.list_attempts(self.run_id) if one.ended_at is None]
         assert len(open_attempts) == (1 if self.holder else 0)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
-from jackline.domain.gate import decide
-from jackline.domain.records import Life
+from jackline.domain.records import RunStatus
 from jackline.domain.states import Decision, RunState
 from jackline.errors import Busy, Fenced, Refused
-from jackline.store.contract import Change, RunQuery, Store
+from jackline.store.models import RunChange, RunQuery
+from jackline.store.store import Store
 from tests.support.stores import AT, LEASE_MS, READ, FakeClock, begun, claimed, intent, made, new_run, owner
 
 
@@ -44,7 +45,7 @@ def test_one_of_many_threads_gets_the_run(opened: Callable[..., Store]) -> None:
         run_id = made(stores[0], f"run-{number}").id
         results = _together(*(partial(claimed, store, run_id) for store in stores))
         assert sum(isinstance(result, Busy) for result in results) == 5
-        assert len(stores[0].attempts(run_id)) == 1
+        assert len(stores[0].records.list_attempts(run_id)) == 1
 
 
 def test_one_of_many_threads_takes_over(opened: Callable[..., Store], clock: FakeClock) -> None:
@@ -69,7 +70,7 @@ def test_one_of_many_processes_gets_the_run(store: Store, database: str, start: 
 
 def test_the_same_run_is_made_once_by_many(opened: Callable[..., Store]) -> None:
     stores = [opened() for _ in range(6)]
-    results: list[Any] = _together(*(partial(store.create_run, new_run(), AT) for store in stores))
+    results: list[Any] = _together(*(partial(store.runs.create, new_run(), AT) for store in stores))
     assert sorted(new for _, new in results) == [False] * 5 + [True]
     assert made(stores[0], "run-2").number == 2
 
@@ -82,24 +83,25 @@ def test_numbers_have_no_gap_and_no_double(opened: Callable[..., Store]) -> None
             made(store, f"r-{place}-{number}")
 
     _together(*(partial(make, store, place) for place, store in enumerate(stores)))
-    assert sorted(row.number for row in stores[0].list_runs(RunQuery())) == list(range(1, 21))
+    assert sorted(row.number for row in stores[0].runs.list_page(RunQuery())) == list(range(1, 21))
 
 
 def test_cancel_and_finish_race_to_one_end(opened: Callable[..., Store]) -> None:
     canceller, worker = opened(), opened()
-    finish = Change(AT, (Fact("run.succeeded"),), Life(state=RunState.SUCCEEDED))
+    finish = RunChange(AT, (Fact("run.succeeded"),), RunStatus(state=RunState.SUCCEEDED))
     for number in range(10):
         run_id = f"run-{number}"
         lease = begun(worker, run_id)
         cancelled, finished = _together(
-            partial(canceller.request_cancel, run_id, AT, "notice-1"), partial(worker.write, lease, finish)
+            partial(canceller.runs.request_cancel, run_id, AT, "notice-1"),
+            partial(worker.leases.write_change, lease, finish),
         )
-        run = worker.run(run_id)
+        run = worker.runs.get(run_id)
         assert run is not None
-        assert run.life.state is RunState.SUCCEEDED
+        assert run.status.state is RunState.SUCCEEDED
         assert not isinstance(finished, Exception)
-        assert isinstance(cancelled, Refused) is not run.life.cancel_requested
-    assert worker.check() == []
+        assert isinstance(cancelled, Refused) is not run.status.cancel_requested
+    assert worker.verify.check_all() == []
 
 
 def test_two_doors_never_allow_the_same_effect_twice(opened: Callable[..., Store]) -> None:
@@ -107,7 +109,7 @@ def test_two_doors_never_allow_the_same_effect_twice(opened: Callable[..., Store
     lease = begun(doors[0])
 
     def admit(store: Store, call_id: str, key: str) -> Decision:
-        return store.admit(lease, intent(call_id, key=key, target=""), decide, (1, 1), AT)[1].decision
+        return store.ledger.admit(lease, intent(call_id, key=key, target=""), decide_call, (1, 1), AT)[1].decision
 
     for number in range(15):
         key = f"key-{number}"
@@ -115,7 +117,7 @@ def test_two_doors_never_allow_the_same_effect_twice(opened: Callable[..., Store
             partial(admit, doors[0], f"a-{number}", key), partial(admit, doors[1], f"b-{number}", key)
         )
         assert sorted(results) == [Decision.ALLOW, Decision.DENY]
-    assert doors[0].check() == []
+    assert doors[0].verify.check_all() == []
 
 
 def test_threads_share_one_store(store: Store) -> None:
@@ -123,16 +125,16 @@ def test_threads_share_one_store(store: Store) -> None:
 
     def work(name: int) -> None:
         for number in range(10):
-            store.admit(lease, intent(f"{name}-{number}", READ), decide, (1, 1), AT)
-            store.renew(lease, LEASE_MS, 1)
-            assert store.run("run-1") is not None
+            store.ledger.admit(lease, intent(f"{name}-{number}", READ), decide_call, (1, 1), AT)
+            store.leases.renew(lease, LEASE_MS, 1)
+            assert store.runs.get("run-1") is not None
 
     _together(*(partial(work, name) for name in range(4)))
-    run = store.run("run-1")
+    run = store.runs.get("run-1")
     assert run is not None
-    assert (run.life.spent.calls, run.life.spent.wall_ms, run.event_seq) == (40, 40, 42)
-    assert len(store.calls("run-1")) == 40
-    assert store.check() == []
+    assert (run.status.spent.calls, run.status.spent.wall_ms, run.event_seq) == (40, 40, 42)
+    assert len(store.calls.list_all("run-1")) == 40
+    assert store.verify.check_all() == []
 
 
 def test_reading_never_waits_for_a_writer(store: Store, database: str, start: Callable[..., Any]) -> None:
@@ -141,16 +143,16 @@ def test_reading_never_waits_for_a_writer(store: Store, database: str, start: Ca
     holder = start("hold", database)
     assert holder.hear() == "holding"
     waiting = threading.Thread(target=lambda: made(store, "run-2"))
-    if store.status().backend == "sqlite":
+    if store.admin.get_status().backend == "sqlite":
         waiting.start()
-    assert store.run("run-1") is not None
-    assert [row.id for row in store.list_runs(RunQuery())] == ["run-1"]
-    assert len(store.events("run-1")) == 1
+    assert store.runs.get("run-1") is not None
+    assert [row.id for row in store.runs.list_page(RunQuery())] == ["run-1"]
+    assert len(store.records.list_events("run-1")) == 1
     holder.tell()
     if waiting.ident is None:
         waiting.start()
     waiting.join(60)
-    assert store.run("run-2") is not None
+    assert store.runs.get("run-2") is not None
 
 
 _PROCESSES, _PAIRS = 8, 30
@@ -173,14 +175,19 @@ def _hammer(store: Store, database: str, start: Callable[..., Any], pairs: int) 
         program.tell()
     slowest = [program.hear()["slowest"] for program in programs]
     assert max(slowest) < 20, "a writer was starved"  # seconds, for what takes milliseconds
-    rows = store.list_runs(RunQuery())
+    rows = store.runs.list_page(RunQuery())
     assert sorted((row.number, row.state) for row in rows) == [(n, "succeeded") for n in range(1, _PROCESSES + 1)]
     for row in rows:
-        run = store.run(row.id)
+        run = store.runs.get(row.id)
         assert run is not None
-        assert run.life.spent.calls == len(store.calls(row.id)) == len(store.receipts(row.id)) == pairs
-        assert run.event_seq == len(store.events(row.id, limit=10_000)) == 3 + 2 * pairs
-    assert store.check() == []
+        assert (
+            run.status.spent.calls
+            == len(store.calls.list_all(row.id))
+            == len(store.calls.list_receipts(row.id))
+            == pairs
+        )
+        assert run.event_seq == len(store.records.list_events(row.id, limit=10_000)) == 3 + 2 * pairs
+    assert store.verify.check_all() == []
 
 
 def test_a_stale_worker_never_wins(opened: Callable[..., Store], clock: FakeClock) -> None:
@@ -192,10 +199,10 @@ def test_a_stale_worker_never_wins(opened: Callable[..., Store], clock: FakeCloc
         clock.now += LEASE_MS
         late = intent(f"late-{old.token}", READ)
         _together(
-            partial(successor.claim, "run-1", owner(f"next-{round_}"), LEASE_MS, AT),
-            partial(zombie.admit, old, late, decide, (1, 1), AT),
+            partial(successor.leases.claim, "run-1", owner(f"next-{round_}"), LEASE_MS, AT),
+            partial(zombie.ledger.admit, old, late, decide_call, (1, 1), AT),
         )
         with pytest.raises(Fenced):
-            zombie.write(old, Change(AT, life=Life(state=RunState.SUCCEEDED)))
+            zombie.leases.write_change(old, RunChange(AT, life=RunStatus(state=RunState.SUCCEEDED)))
         clock.now += LEASE_MS
-    assert successor.check() == []
+    assert successor.verify.check_all() == []

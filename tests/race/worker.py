@@ -18,15 +18,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from jackline.domain.case import Entry, EntryKind
+from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
-from jackline.domain.gate import decide
-from jackline.domain.records import Life, Spec
+from jackline.domain.records import RunStatus, Spec
 from jackline.domain.states import RunState
-from jackline.domain.work import Hold, NewItem
 from jackline.errors import Busy
-from jackline.store.contract import Change, NewRun, Settlement, Store
+from jackline.features.cases.case_model import CaseEntry, EntryKind
+from jackline.features.cases.case_store import CaseNotebook
+from jackline.features.work.item_store import WorkQueue
+from jackline.features.work.work_item import Hold, NewItem
+from jackline.store.models import NewRun, RunChange, Settlement
 from jackline.store.open import open_store
+from jackline.store.store import Store
 from tests.support.stores import AT, HERE, LEASE_MS, MAIL, intent, owner
 
 
@@ -34,16 +37,16 @@ def hammer(database: str, name: str, pairs: str) -> None:
     store = open_store(database, create=False)
     say("ready")
     sys.stdin.readline()
-    store.create_run(NewRun(f"run-{name}", HERE, Spec("hammer", HERE), name), AT)
-    lease, _ = store.claim(f"run-{name}", owner(name), LEASE_MS, AT)
+    store.runs.create(NewRun(f"run-{name}", HERE, Spec("hammer", HERE), name), AT)
+    lease, _ = store.leases.claim(f"run-{name}", owner(name), LEASE_MS, AT)
     slowest = 0.0
     for number in range(int(pairs)):
         begun = time.perf_counter()
         call = f"{name}-{number}"
-        store.admit(lease, intent(call, MAIL, key=call, target=call), decide, (1, 1), AT)
-        store.settle(lease, Settlement(call, "succeed", AT, "sent", 0, call))
+        store.ledger.admit(lease, intent(call, MAIL, key=call, target=call), decide_call, (1, 1), AT)
+        store.ledger.settle(lease, Settlement(call, "succeed", AT, "sent", 0, call))
         slowest = max(slowest, time.perf_counter() - begun)
-    store.write(lease, Change(AT, (Fact("run.succeeded"),), Life(state=RunState.SUCCEEDED)))
+    store.leases.write_change(lease, RunChange(AT, (Fact("run.succeeded"),), RunStatus(state=RunState.SUCCEEDED)))
     store.close()
     say({"slowest": slowest})
 
@@ -53,7 +56,7 @@ def claim(database: str, name: str, run_id: str) -> None:
     say("ready")
     sys.stdin.readline()
     try:
-        lease, _ = store.claim(run_id, owner(name), LEASE_MS, AT)
+        lease, _ = store.leases.claim(run_id, owner(name), LEASE_MS, AT)
         say({"token": lease.token})
     except Busy:
         say({"token": None})
@@ -78,10 +81,10 @@ def fill(database: str, name: str, case_id: str, each: str) -> None:
     hypotheses, events, items = [], [], []
     for number in range(int(each)):
         text = f"{name}-{number}"
-        entry = Entry(case_id, EntryKind.HYPOTHESIS, 0, AT, AT, text, "open")
-        hypotheses.append((store.add_entry(case_id, entry, AT, name).number, text))
-        events.append(store.append_event(Fact("test.happened", {"what": text}), AT, name).seq)
-        items.append(store.enqueue(NewItem(text, "k", priority=number % 3), AT, name)[0].id)
+        entry = CaseEntry(case_id, EntryKind.HYPOTHESIS, 0, AT, AT, text, "open")
+        hypotheses.append((CaseNotebook(store).add_entry(case_id, entry, AT, name).number, text))
+        events.append(store.journal.append(Fact("test.happened", {"what": text}), AT, name).seq)
+        items.append(WorkQueue(store).enqueue(NewItem(text, "k", priority=number % 3), AT, name)[0].id)
     claimed = drained(store, name)
     store.close()
     say({"hypotheses": hypotheses, "events": events, "items": items, "claimed": claimed})
@@ -127,15 +130,15 @@ def _do_doomed(database: str, kind: str, at: int) -> None:
     store = open_store(database, create=False)
     driver: Any = store.driver
     driver._connection = Doomed(driver._connection, at)
-    item = store.claim_next((kind,), kind, 0, AT)  # a lease that is over at once, for whoever comes next
+    item = WorkQueue(store).claim_next((kind,), kind, 0, AT)  # a lease that is over at once, for whoever comes next
     assert item is not None
-    store.resolve_item(Hold(item.id, kind, item.token), "succeed", AT)
+    WorkQueue(store).resolve(Hold(item.id, kind, item.token), "succeed", AT)
 
 
 def drained(store: Store, name: str) -> list[str]:
     claimed = []
-    while item := store.claim_next((), name, LEASE_MS * 100, AT):
-        store.resolve_item(Hold(item.id, name, item.token), "succeed", AT)
+    while item := WorkQueue(store).claim_next((), name, LEASE_MS * 100, AT):
+        WorkQueue(store).resolve(Hold(item.id, name, item.token), "succeed", AT)
         claimed.append(item.id)
     return claimed
 

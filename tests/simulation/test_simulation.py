@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jackline.domain.events import broken_at
-from jackline.domain.learning import REVIEW
 from jackline.domain.states import CallState, RunState, WaitReason
 from jackline.errors import Fenced
-from jackline.store.contract import Change, NewRun
+from jackline.features.cases.learning import REVIEW_COMMAND
+from jackline.store.models import NewRun, RunChange
 from jackline.store.open import open_store
 from tests.simulation.world import Crash, Outside, attempt, spec_for
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jackline.domain.records import Run
-    from jackline.store.contract import Store
+    from jackline.store.store import Store
 
 SEEDS = 1_000
 SEEDS_FULL = 12_000
@@ -58,15 +58,15 @@ def live(store: Store, clock: Clocked, seed: int, *, case: bool = False) -> None
     clock.outside = outside
     effects, probe = rng.randrange(1, 4), rng.random() < 0.6
     run_id = f"seed-{seed}"
-    store.create_run(NewRun(run_id, "/sim", spec_for(effects, case=case), "digest"), outside.now)
+    store.runs.create(NewRun(run_id, "/sim", spec_for(effects, case=case), "digest"), outside.now)
     last_step = 0
     for _ in range(MOST_ATTEMPTS):
-        before = store.run(run_id)
+        before = store.runs.get(run_id)
         assert before is not None
-        assert before.life.step >= last_step, "steps went backwards"
-        last_step = before.life.step
+        assert before.status.step >= last_step, "steps went backwards"
+        last_step = before.status.step
         check_no_double(outside)
-        if before.life.state is RunState.SUCCEEDED:
+        if before.status.state is RunState.SUCCEEDED:
             check_end(store, before, outside, effects)
             return
         answer_truthfully(store, before, outside)
@@ -77,11 +77,11 @@ def live(store: Store, clock: Clocked, seed: int, *, case: bool = False) -> None
 
 def answer_truthfully(store: Store, run: Run, outside: Outside) -> None:
     """The person looks into the world and says what is there."""
-    if run.life.state is RunState.WAITING and run.life.reason is WaitReason.IN_DOUBT:
-        for call in store.open_calls(run.id):
+    if run.status.state is RunState.WAITING and run.status.reason is WaitReason.IN_DOUBT:
+        for call in store.calls.list_open(run.id):
             if call.state is CallState.IN_DOUBT:
                 verdict = "happened" if outside.sent.get(call.target) else "did-not"
-                store.answer(run.id, call.id, verdict, outside.now)
+                store.approvals.answer(run.id, call.id, verdict, outside.now)
 
 
 def check_no_double(outside: Outside) -> None:
@@ -91,11 +91,11 @@ def check_no_double(outside: Outside) -> None:
 def check_end(store: Store, run: Run, outside: Outside, effects: int) -> None:
     check_no_double(outside)
     assert len(outside.sent) == effects, f"an effect was lost: {outside.sent}"
-    assert len(store.receipts(run.id)) == effects
-    assert run.life.proof == "proved"
-    events = store.events(run.id, limit=100_000)
+    assert len(store.calls.list_receipts(run.id)) == effects
+    assert run.status.proof == "proved"
+    events = store.records.list_events(run.id, limit=100_000)
     assert broken_at(events) is None
-    assert run.life.spent.steps == run.life.step
+    assert run.status.spent.steps == run.status.step
 
 
 def over_seeds(count: int, one: Callable[[int], None]) -> None:
@@ -119,7 +119,7 @@ def test_no_crash_lets_a_run_succeed_with_a_learning_that_came_to_nothing(clocke
 
     def one(seed: int) -> None:
         live(store, clock, seed, case=True)
-        checks = [check for check in store.checks(f"seed-{seed}") if check.command == REVIEW]
+        checks = [check for check in store.records.list_checks(f"seed-{seed}") if check.command == REVIEW_COMMAND]
         assert checks[-1].exit_code == 0
         assert any(check.exit_code for check in checks), "it was never unresolved: this test sees nothing"
         assert clock.outside is not None
@@ -138,11 +138,11 @@ def test_a_zombie_cannot_write_after_a_takeover(clocked: tuple[Store, Clocked]) 
     store, clock = clocked
     outside = Outside(random.Random(1), crashes_left=0)
     clock.outside = outside
-    store.create_run(NewRun("zombie", "/sim", spec_for(1), "digest"), outside.now)
+    store.runs.create(NewRun("zombie", "/sim", spec_for(1), "digest"), outside.now)
     from jackline.domain.records import Owner
 
-    old, _ = store.claim("zombie", Owner("old", "host", "boot", 1), 1000, outside.now)
+    old, _ = store.leases.claim("zombie", Owner("old", "host", "boot", 1), 1000, outside.now)
     outside.now += 1001
-    store.claim("zombie", Owner("new", "host", "boot", 2), 1000, outside.now)
+    store.leases.claim("zombie", Owner("new", "host", "boot", 2), 1000, outside.now)
     with pytest.raises(Fenced):
-        store.write(old, Change(outside.now))
+        store.leases.write_change(old, RunChange(outside.now))

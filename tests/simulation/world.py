@@ -11,36 +11,38 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain import ids, learning
-from jackline.domain.case import Entry, EntryKind, NewCase, Problem
+from jackline.domain import ids
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import Check, Owner, Spec, Turn
-from jackline.domain.rule import Rule
-from jackline.domain.signals import (
+from jackline.domain.run_inputs import (
     CheckEnded,
-    Command,
     Recover,
     Recovered,
     RunCheck,
+    RunCommand,
     StartTurn,
-    Stop,
+    StopReason,
     StopWanted,
     TurnEnded,
 )
 from jackline.domain.states import CallClass, Decision, Failure, Phase, Replay
-from jackline.engine import recovery, review
-from jackline.engine.attempt import Signal, work
+from jackline.engine import recovery
+from jackline.engine.attempt import RunInput, run_attempt
+from jackline.engine.call_ledger import CallLedger, CallRequest, CallResult
 from jackline.engine.check import build_check_ended, find_pending_checks
-from jackline.engine.ledger import Ledger, Report, Wish
-from jackline.engine.probe import Prober
-from jackline.store.contract import Settlement
-from jackline.store.sql_store import SqlStore
+from jackline.engine.probes.prober import Prober
+from jackline.features.cases import learning, learning_check
+from jackline.features.cases.case_model import CaseEntry, EntryKind, NewCase, Problem
+from jackline.features.cases.case_queries import Cases
+from jackline.features.cases.case_store import CaseNotebook
+from jackline.policy.rules import Rule
+from jackline.store.models import Settlement
+from jackline.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.domain.records import Call, Lease, Run
-    from jackline.store.contract import Store
     from jackline.store.driver import Driver, Statements, T
 
 LEASE_MS = 30_000
@@ -91,21 +93,21 @@ class KnowingProber(Prober):
     def __init__(self, outside: Outside, *, tells: bool) -> None:
         self._outside, self._tells = outside, tells
 
-    def judge(self, call: Call, at: int) -> Settlement | None:
+    def probe_call(self, call: Call, at: int) -> Settlement | None:
         if not self._tells:
             return None
         change = "happened" if self._outside.sent.get(call.target) else "did_not"
         return Settlement(call.id, change, at, origin="probe")
 
 
-class SimulatedWorld:
+class SimulatedRuntime:
     """Plays the agent at once; the resulting inputs wait in the inbox."""
 
     def __init__(self, store: Store, lease: Lease, run: Run, outside: Outside, *, probe: bool) -> None:
         self._store, self._lease, self._outside = store, lease, outside
-        self._inbox: deque[Signal] = deque()
+        self._inbox: deque[RunInput] = deque()
         self._prober = KnowingProber(outside, tells=probe)
-        self.ledger = Ledger(store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self._stop)
+        self.ledger = CallLedger(store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self._stop)
         self._stopping = False
 
     def now(self) -> int:
@@ -114,46 +116,46 @@ class SimulatedWorld:
     def new_id(self) -> str:
         return ids.make(self._outside.now, self._outside.rng.randbytes(10))
 
-    def settle(self) -> None:
-        self._store.renew(self._lease, LEASE_MS, 1)
+    def account_time(self) -> None:
+        self._store.leases.renew(self._lease, LEASE_MS, 1)
 
-    def hear(self) -> Signal:
+    def next_input(self) -> RunInput:
         self._outside.now += self._outside.rng.randrange(100)
         return self._inbox.popleft()
 
-    def carry_out(self, command: Command, run: Run) -> None:
+    def execute(self, command: RunCommand, run: Run) -> None:
         match command:
             case Recover():
                 doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
-                checks = find_pending_checks(self._store, run) if run.life.goal is Phase.PROVING else None
-                self._inbox.append(Signal(Recovered(self.now(), tuple(call.id for call in doubts), checks=checks)))
+                checks = find_pending_checks(self._store, run) if run.status.goal is Phase.PROVING else None
+                self._inbox.append(RunInput(Recovered(self.now(), tuple(call.id for call in doubts), checks=checks)))
             case StartTurn():
                 self._stopping = False
-                self.ledger.place = (command.turn, command.step)
+                self.ledger.current_step = (command.turn, command.step)
                 self._inbox.append(self._turn(command, run))
             case RunCheck(name="learnings"):
                 check = Check(run.id, command.step, self._lease.token, command.command, self.now())
-                self._inbox.append(build_check_ended(check, review.build_result(self._review(run)), self.now()))
+                self._inbox.append(build_check_ended(check, learning_check.build_result(self._review(run)), self.now()))
             case RunCheck():
-                self._inbox.append(Signal(CheckEnded(self.now(), 0)))
+                self._inbox.append(RunInput(CheckEnded(self.now(), 0)))
 
-    def _review(self, run: Run) -> learning.Review:
+    def _review(self, run: Run) -> learning.LearningReview:
         """Review as the engine does, with simulated git."""
-        cases = review.open_cases(self._store, run.id)
-        entries = {case.id: self._store.entries(case.id, EntryKind.LEARNING) for case in cases}
+        cases = learning_check.find_open_cases(self._store, run.id)
+        entries = {case.id: Cases(self._store).list_entries(case.id, EntryKind.LEARNING) for case in cases}
         tracked = {case.id: {"docs/learned.md"} if self._outside.resolves else set() for case in cases}
-        return learning.review(cases, entries, tracked)
+        return learning.review_learnings(cases, entries, tracked)
 
-    def _stop(self, why: Stop, detail: str) -> None:
+    def _stop(self, why: StopReason, detail: str) -> None:
         self._stopping = True
-        self._inbox.append(Signal(StopWanted(self.now(), why, detail)))
+        self._inbox.append(RunInput(StopWanted(self.now(), why, detail)))
 
-    def _turn(self, order: StartTurn, run: Run) -> Signal:
+    def _turn(self, order: StartTurn, run: Run) -> RunInput:
         outcome = self._play(run)
         turn = Turn(run.id, order.turn, order.step, self._lease.token, order.role, "sim", None, "", self.now())
-        unfinished = len(self._store.open_calls(run.id))
+        unfinished = len(self._store.calls.list_open(run.id))
         checks = () if outcome.failure else find_pending_checks(self._store, run)
-        return Signal(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished, checks=checks), turn=turn)
+        return RunInput(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished, checks=checks), turn=turn)
 
     def _play(self, run: Run) -> Outcome:
         """The agent: one effect after the other, with random failures in between."""
@@ -166,7 +168,7 @@ class SimulatedWorld:
             if mishap < 0.08:
                 return Outcome(Failure.LIMIT, "sim", resets_at=out.now + 1000)
             if mishap < 0.11:
-                self._stop(Stop.INTERRUPT, "sim")
+                self._stop(StopReason.INTERRUPT, "sim")
                 return Outcome(Failure.CRASHED, "interrupted")
             self._effect(number)
             if self._stopping:
@@ -180,25 +182,27 @@ class SimulatedWorld:
         if "case" not in run.spec.options:
             return
         at, store = self.now(), self._store
-        if store.checks(run.id) and store.checks(run.id)[-1].exit_code:
+        if store.records.list_checks(run.id) and store.records.list_checks(run.id)[-1].exit_code:
             self._outside.resolves = True
-        case = store.active_case(f"run:{run.id}") or store.start_case(
+        case = Cases(store).get_active(f"run:{run.id}") or CaseNotebook(store).start(
             NewCase("case", "sim", "/sim", "ada", "why?", Problem(), run.id), f"run:{run.id}", at
         )
-        if not store.entries(case.id, EntryKind.LEARNING):
+        if not Cases(store).list_entries(case.id, EntryKind.LEARNING):
             data = {"path": "docs/learned.md"}
-            store.add_entry(case.id, Entry(case.id, EntryKind.LEARNING, 0, at, at, "so", "docs", data), at, "sim")
+            CaseNotebook(store).add_entry(
+                case.id, CaseEntry(case.id, EntryKind.LEARNING, 0, at, at, "so", "docs", data), at, "sim"
+            )
 
     def _effect(self, number: int) -> None:
         target = f"mail:{number}"
-        answer = self.ledger.prepare(Wish("send", {"number": number}, "sim"))
+        answer = self.ledger.prepare(CallRequest("send", {"number": number}, "sim"))
         self._outside.maybe_crash()
         if answer.decision is not Decision.ALLOW:
             return
         self._outside.sent[target] = self._outside.sent.get(target, 0) + 1
         self._outside.maybe_crash()
         ok = self._outside.rng.random() > 0.05  # a non-zero exit after the effect happened: in doubt
-        self.ledger.finish(Report(answer.call_id, ok=ok, exit_code=0 if ok else 1))
+        self.ledger.finish(CallResult(answer.call_id, ok=ok, exit_code=0 if ok else 1))
 
 
 def spec_for(effects: int, *, case: bool = False) -> Spec:
@@ -209,14 +213,14 @@ def spec_for(effects: int, *, case: bool = False) -> Spec:
 
 def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool) -> Run:
     """Claim and work once; the old holder is dead, or its lease has expired."""
-    run = store.run(run_id)
+    run = store.runs.get(run_id)
     assert run is not None
     driver: Any = CrashingDriver(store.driver, outside)
-    crashing: Any = SqlStore(driver)
-    dead = run.life.attempt if outside.rng.random() < 0.5 else None
+    crashing: Any = Store(driver)
+    dead = run.status.attempt if outside.rng.random() < 0.5 else None
     if dead is None:
         outside.now += LEASE_MS + 1
     owner = Owner(f"owner-{outside.rng.random()}", "host", "boot", 1)
     lease, claimed = crashing.claim(run_id, owner, LEASE_MS, outside.now, dead)
-    world = SimulatedWorld(crashing, lease, claimed, outside, probe=probe)
-    return work(crashing, lease, claimed, world)
+    world = SimulatedRuntime(crashing, lease, claimed, outside, probe=probe)
+    return run_attempt(crashing, lease, claimed, world)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jackline.domain.adapter import Adapter, TurnRequest
-from jackline.domain.meter import Meter
-from jackline.domain.outcome import Exit, Heard, Outcome, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Usage, UsageMeter
 from tests.support.recordings import FOLDER, TELLING
 
 
@@ -28,18 +27,18 @@ class Ear:
         path = FOLDER / self._adapter.declaration.name / f"{name}.jsonl"
         return path.read_bytes().splitlines(keepends=True)
 
-    def hear(self, name: str) -> tuple[Heard, ...]:
+    def hear(self, name: str) -> tuple[AgentEvent, ...]:
         return tuple(heard for line in self.lines(name) for heard in self._adapter.parse(line))
 
     def outcome_of(self, name: str, exit_: Exit, tail: str = "") -> Outcome:
         return self._adapter.classify(exit_, tuple(one for one in self.hear(name) if one.kind in TELLING), tail)
 
     def used(self, name: str, before: Usage | None = None) -> Usage:
-        meter = Meter(before or Usage())
+        meter = UsageMeter(before or Usage())
         for heard in self.hear(name):
             if heard.usage is not None:
-                meter.hear(heard)
-        return meter.value
+                meter.add(heard)
+        return meter.total
 
     def texts(self, name: str, kind: str) -> list[str]:
         return [heard.text for heard in self.hear(name) if heard.kind == kind]

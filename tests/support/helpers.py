@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jackline.domain.adapter import Adapter, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from tests.support.gate import SECONDS, FakeGate, Json
 
 TELLING = ("end", "error", "limit", "session")
@@ -24,13 +24,13 @@ class Done:
 
     code: int
     errors: str
-    heard: tuple[Heard, ...]
+    heard: tuple[AgentEvent, ...]
     outcome: Outcome
 
     def kinds(self) -> list[str]:
         return [one.kind for one in self.heard]
 
-    def of(self, kind: str) -> list[Heard]:
+    def of(self, kind: str) -> list[AgentEvent]:
         return [one for one in self.heard if one.kind == kind]
 
     def texts(self, kind: str = "message") -> list[str]:

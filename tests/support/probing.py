@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from jackline.domain.records import Call, Spec
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, CallState, Decision, Replay
-from jackline.engine import ingredients, probing
-from jackline.engine.probe import Prober
+from jackline.engine import key_inputs, probes
+from jackline.engine.probes.prober import Prober
 from jackline.engine.process import Warden
-from jackline.store.contract import Settlement
+from jackline.policy.rules import Rule
+from jackline.store.models import Settlement
 
 AT = 1_700_000_000_000
 
@@ -38,13 +38,15 @@ class Doubt:
         """A call of a shell, with what is written down of it before it runs."""
         words = more.pop("words", command).split()
         fields = {"program": words[0], "arguments": words[1:], "command": command}
-        wants = probing.wants(self.rule.probe)
-        told = ingredients.read(wants, fields, str(self.workspace), str(self.workspace), self.env, self.warden)
+        wants = probes.find_wanted_inputs(self.rule.probe)
+        told = key_inputs.read_key_inputs(
+            wants, fields, str(self.workspace), str(self.workspace), self.env, self.warden
+        )
         return self.call({"command": command}, {**told, "folder": str(self.workspace)}, **more)
 
     def judge(self, call: Call, **more: Any) -> Settlement | None:
         spec = Spec("do it", str(self.workspace), rules=self.rules)
-        return Prober(spec, self.env, self.timeout_s, lambda: self.warden, **more).judge(call, AT + 1)
+        return Prober(spec, self.env, self.timeout_s, lambda: self.warden, **more).probe_call(call, AT + 1)
 
     def found(self, call: Call, **more: Any) -> tuple[str, str]:
         """What is decided, and the evidence."""

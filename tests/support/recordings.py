@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jackline.agents import registry
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.domain.states import Failure
 
 FOLDER = Path(__file__).parents[1] / "agents" / "recorded"
@@ -35,13 +35,13 @@ class Recording:
     def lines(self) -> list[bytes]:
         return (FOLDER / self.agent / f"{self.name}.jsonl").read_bytes().splitlines(keepends=True)
 
-    def hear(self, lines: list[bytes] | None = None) -> tuple[Heard, ...]:
-        adapter = registry.load(self.agent)
+    def hear(self, lines: list[bytes] | None = None) -> tuple[AgentEvent, ...]:
+        adapter = registry.load_adapter(self.agent)
         return tuple(heard for line in (self.lines if lines is None else lines) for heard in adapter.parse(line))
 
     def judge(self, lines: list[bytes] | None = None) -> Outcome:
         telling = tuple(one for one in self.hear(lines) if one.kind in TELLING)
-        return registry.load(self.agent).classify(self.exit, telling, self.stderr)
+        return registry.load_adapter(self.agent).classify(self.exit, telling, self.stderr)
 
     def with_words(self, words: str) -> list[bytes]:
         """The same turn, in which the model says and thinks these words and no others."""

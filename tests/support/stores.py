@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.call_gate import Admission, History, Intent
 from jackline.domain.events import Event
-from jackline.domain.gate import Admission, History, Intent
 from jackline.domain.records import Lease, Owner, Run, Spec
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import Refused
-from jackline.store.contract import NewRun, Store
+from jackline.policy.rules import Rule
+from jackline.store.models import NewRun
+from jackline.store.store import Store
 
 AT = 1_700_000_000_000
 LEASE_MS = 30_000
@@ -48,11 +49,11 @@ def new_run(run_id: str = "run-1", **more: Any) -> NewRun:
 
 
 def made(store: Store, run_id: str = "run-1", at: int = AT, **more: Any) -> Run:
-    return store.create_run(new_run(run_id, **more), at)[0]
+    return store.runs.create(new_run(run_id, **more), at)[0]
 
 
 def claimed(store: Store, run_id: str = "run-1", name: str = "worker-1") -> Lease:
-    return store.claim(run_id, owner(name), LEASE_MS, AT + 1)[0]
+    return store.leases.claim(run_id, owner(name), LEASE_MS, AT + 1)[0]
 
 
 def begun(store: Store, run_id: str = "run-1", name: str = "worker-1") -> Lease:
@@ -75,7 +76,7 @@ def history_of(store: Store, lease: Lease, wanted: Intent) -> History:
         raise Refused("only looking")
 
     with pytest.raises(Refused, match="only looking"):
-        store.admit(lease, wanted, look, (1, 2), AT)
+        store.ledger.admit(lease, wanted, look, (1, 2), AT)
     return seen[0]
 
 
@@ -95,7 +96,7 @@ def by_hand(store: Store, sql: str, values: Mapping[str, object] | None = None) 
 
 def drop_triggers(store: Store) -> None:
     """Let SQL by hand alter what is append-only."""
-    backend = store.status().backend
+    backend = store.admin.get_status().backend
     for name in _TRIGGERS:
         table = name.split("_")[0]
         suffix = "" if backend == "sqlite" else f" ON {table}"

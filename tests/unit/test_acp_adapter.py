@@ -8,7 +8,7 @@ import pytest
 
 from jackline.agents import acp, cli_args
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.outcome import Exit, Heard
+from jackline.domain.outcome import AgentEvent, Exit
 from jackline.errors import UsageError
 
 REQUEST = TurnRequest("r1", 1, 1, "work", "do it", "/w", "/f", "/g", "t0", arguments=("gemini", "--acp"))
@@ -33,5 +33,5 @@ def test_declaration() -> None:
 
 
 def test_it_reads_our_lines() -> None:
-    assert acp.ADAPTER.parse(b'{"type": "message", "text": "hi"}') == (Heard("message", "hi", {"text": "hi"}),)
-    assert acp.ADAPTER.classify(Exit(0), (Heard("end", "done"),), "").failure is None
+    assert acp.ADAPTER.parse(b'{"type": "message", "text": "hi"}') == (AgentEvent("message", "hi", {"text": "hi"}),)
+    assert acp.ADAPTER.classify(Exit(0), (AgentEvent("end", "done"),), "").failure is None

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.agents import event_lines, json_fields, registry
+from jackline.agents import agent_events, json_fields, registry
 from jackline.domain.adapter import Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Usage
 from tests.support.recordings import RECORDINGS, TELLING, Recording
 
 NAMES = sorted(registry.AGENTS)
@@ -52,7 +52,7 @@ def asked(name: str, **more: object) -> TurnRequest:
 
 
 def launched(name: str, **more: object) -> Launch:
-    return registry.load(name).launch(asked(name, **more))
+    return registry.load_adapter(name).launch(asked(name, **more))
 
 
 def words(launch: Launch) -> str:
@@ -72,8 +72,8 @@ def name(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def test_the_declaration_has_the_name_of_the_registry(name: str) -> None:
-    assert registry.load(name).declaration.name == name
-    assert registry.load(name).declaration.gate in {"enforced", "advisory"}
+    assert registry.load_adapter(name).declaration.name == name
+    assert registry.load_adapter(name).declaration.gate in {"enforced", "advisory"}
 
 
 def test_a_long_prompt_is_no_word_of_the_command_line(name: str) -> None:
@@ -113,7 +113,7 @@ def test_its_files_are_in_the_folder_of_the_run(name: str) -> None:
 
 def test_nothing_comes_from_our_own_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = launched(name)
-    declaration = registry.load(name).declaration
+    declaration = registry.load_adapter(name).declaration
     further = [one for names in declaration.passes_if.values() for one in names]
     for variable in (*declaration.passes, *declaration.passes_if, *further, "HOME", "USER", "PWD", "TMPDIR", "LANG"):
         monkeypatch.setenv(variable.rstrip("*") or "X", NOWHERE)
@@ -135,7 +135,7 @@ def test_it_neither_calls_home_nor_replaces_itself(name: str) -> None:
 
 
 def test_the_session_is_named_where_it_is_known(name: str) -> None:
-    declaration = registry.load(name).declaration
+    declaration = registry.load_adapter(name).declaration
     begun, resumed = words(launched(name)), words(launched(name, resume=True))
     if declaration.chooses_session:
         assert SESSION in begun
@@ -192,7 +192,7 @@ def _other_value(draw: st.DrawFn, line: bytes) -> bytes:
     return json.dumps(fields).encode()
 
 
-def is_proper(heard: Heard) -> None:
+def is_proper(heard: AgentEvent) -> None:
     """In the vocabulary, and such that every database takes it."""
     assert heard.kind in KINDS
     assert "\0" not in heard.text
@@ -222,7 +222,7 @@ def test_no_text_comes_in_that_a_database_refuses(line: bytes, fields: dict[str,
 @pytest.mark.parametrize("name", NAMES)
 @given(line=st.binary(max_size=300) | st.binary(max_size=300).map(lambda data: b'{"type":"' + data))
 def test_no_bytes_raise(name: str, line: bytes) -> None:
-    for heard in registry.load(name).parse(line):
+    for heard in registry.load_adapter(name).parse(line):
         is_proper(heard)
 
 
@@ -235,10 +235,10 @@ def test_no_bytes_raise(name: str, line: bytes) -> None:
 )
 def test_no_event_line_of_a_stranger_raises(kind: str, fields: dict[str, object], exit_: Exit) -> None:
     """Anybody may print these: what stands in them is what the adapter hears."""
-    heard = event_lines.parse(json.dumps({"type": kind, **fields}).encode())
+    heard = agent_events.parse_event_line(json.dumps({"type": kind, **fields}).encode())
     for one in heard:
         is_proper(one)
-    outcome = event_lines.classify(exit_, heard, "")
+    outcome = agent_events.classify_by_events(exit_, heard, "")
     assert outcome.resets_at is None or isinstance(outcome.resets_at, int)
 
 
@@ -248,24 +248,26 @@ def test_no_change_of_what_was_recorded_raises(change: tuple[Recording, list[byt
     heard = recording.hear(changed)
     for one in heard:
         is_proper(one)
-    outcome = registry.load(recording.agent).classify(exit_, tuple(one for one in heard if one.kind in TELLING), tail)
+    outcome = registry.load_adapter(recording.agent).classify(
+        exit_, tuple(one for one in heard if one.kind in TELLING), tail
+    )
     outcome.detail.encode("utf-8", "replace")
     assert outcome.resets_at is None or isinstance(outcome.resets_at, int)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(
-    heard=st.lists(st.builds(Heard, st.sampled_from(sorted(TELLING)), st.text(max_size=20), TOLD), max_size=4),
+    heard=st.lists(st.builds(AgentEvent, st.sampled_from(sorted(TELLING)), st.text(max_size=20), TOLD), max_size=4),
     exit_=EXITS,
     tail=TAILS,
 )
-def test_no_end_raises(name: str, heard: list[Heard], exit_: Exit, tail: str) -> None:
-    assert isinstance(registry.load(name).classify(exit_, tuple(heard), tail), Outcome)
+def test_no_end_raises(name: str, heard: list[AgentEvent], exit_: Exit, tail: str) -> None:
+    assert isinstance(registry.load_adapter(name).classify(exit_, tuple(heard), tail), Outcome)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_process_that_was_killed_did_not_end_well(name: str) -> None:
-    classify = registry.load(name).classify
+    classify = registry.load_adapter(name).classify
     assert classify(Exit(None, 9), (), "").failure == "crashed"
     assert classify(Exit(None, lost=True), (), "").failure == "crashed"
     assert classify(Exit(1), (), "something broke").failure == "agent_error"

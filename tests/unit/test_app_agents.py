@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from jackline.agents import registry
-from jackline.app import agents, config, versions
+from jackline.app import agent_versions, agents, config
 from jackline.domain.adapter import Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.errors import AgentUnavailable
 
 DECLARATION = Declaration(
@@ -44,10 +44,10 @@ class Nimble:
     def launch(self, request: TurnRequest) -> Launch:
         raise NotImplementedError
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         raise NotImplementedError
 
-    def classify(self, exit_: Exit, heard: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, heard: tuple[AgentEvent, ...], tail: str) -> Outcome:
         raise NotImplementedError
 
 
@@ -70,14 +70,14 @@ class Machine:
         path = self.folder / "asked"
         return len(path.read_text().splitlines()) if path.exists() else 0
 
-    def find(self, adapter: Nimble | None = None, **more: str) -> agents.Found:
+    def find(self, adapter: Nimble | None = None, **more: str) -> agents.AgentProgram:
         environ: Mapping[str, str] = {**self.environ, "JACKLINE_HOME": str(self.home), **more}
-        loaded = config.load(environ, str(self.folder))
-        return agents.find(str(self.home), loaded, adapter or Nimble(), environ)
+        loaded = config.load_config(environ, str(self.folder))
+        return agents.find_program(str(self.home), loaded, adapter or Nimble(), environ)
 
-    def ollama(self, **more: str) -> agents.Found:
-        loaded = config.load({**self.environ, "JACKLINE_HOME": str(self.home)}, str(self.folder))
-        return agents.locate(loaded, registry.load("ollama").declaration, {**self.environ, **more})
+    def ollama(self, **more: str) -> agents.AgentProgram:
+        loaded = config.load_config({**self.environ, "JACKLINE_HOME": str(self.home)}, str(self.folder))
+        return agents.locate_program(loaded, registry.load_adapter("ollama").declaration, {**self.environ, **more})
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def machine(tmp_path: Path) -> Machine:
 
 def test_the_version_is_asked_once_for_each_binary(machine: Machine) -> None:
     path = machine.program("echo nimble-cli 2.1.300 '(Nimble)'")
-    assert machine.find() == machine.find() == agents.Found("nimble", str(path), "2.1.300")
+    assert machine.find() == machine.find() == agents.AgentProgram("nimble", str(path), "2.1.300")
     assert machine.asked() == 1
-    note = machine.home / versions.CACHE
+    note = machine.home / agent_versions.CACHE
     assert note.stat().st_mode & 0o777 == 0o600
     machine.program("echo 2.1.301; # another file now")
     assert machine.find().version == "2.1.301"
@@ -99,7 +99,7 @@ def test_the_version_is_asked_once_for_each_binary(machine: Machine) -> None:
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"x": 1', b'{"PATH": {"key": 3, "version": [], "at": "x"}}'])
 def test_a_damaged_cache_is_built_again(machine: Machine, damage: bytes) -> None:
     path = machine.program("echo 2.1.300")
-    note = machine.home / versions.CACHE
+    note = machine.home / agent_versions.CACHE
     note.write_bytes(damage.replace(b"PATH", str(path).encode()))
     assert machine.find().version == "2.1.300"
     assert json.loads(note.read_bytes())[str(path)]["version"] == "2.1.300"
@@ -108,7 +108,7 @@ def test_a_damaged_cache_is_built_again(machine: Machine, damage: bytes) -> None
 def test_an_old_answer_is_asked_for_again(machine: Machine) -> None:
     path = machine.program("echo 2.1.300")
     machine.find()
-    note = machine.home / versions.CACHE
+    note = machine.home / agent_versions.CACHE
     known = json.loads(note.read_text())
     known[str(path)]["at"] -= 25 * 3600 * 1000
     note.write_text(json.dumps(known))
@@ -147,7 +147,7 @@ def test_versions_are_compared_as_numbers(machine: Machine, version: str) -> Non
 
 
 def test_a_program_that_hangs_is_given_up(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(agent_versions, "_TIMEOUT_S", 0.3)
     machine.program("exec sleep 60")
     began = time.monotonic()
     assert "did not finish within 0.3 s" in machine.find().why
@@ -157,16 +157,16 @@ def test_a_program_that_hangs_is_given_up(machine: Machine, monkeypatch: pytest.
 def test_a_program_that_hangs_is_not_waited_for_again_and_again(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patient = versions._TIMEOUT_S
-    monkeypatch.setattr(versions, "_TIMEOUT_S", 2.0)
+    patient = agent_versions._TIMEOUT_S
+    monkeypatch.setattr(agent_versions, "_TIMEOUT_S", 2.0)
     path = machine.program("exec sleep 60")
     assert machine.find() == machine.find()
     assert machine.asked() == 1
-    note = machine.home / versions.CACHE
+    note = machine.home / agent_versions.CACHE
     known = json.loads(note.read_text())
     known[str(path)]["at"] -= 61 * 1000
     note.write_text(json.dumps(known))
-    monkeypatch.setattr(versions, "_TIMEOUT_S", patient)
+    monkeypatch.setattr(agent_versions, "_TIMEOUT_S", patient)
     machine.program("echo 2.1.300")
     os.utime(path, ns=(0, int(known[str(path)]["key"].split(":")[1])))
     assert machine.find().version == "2.1.300", "after a minute it is asked again"
@@ -187,7 +187,7 @@ def test_a_server_that_does_not_answer_is_in_the_way(machine: Machine) -> None:
         place = f"127.0.0.1:{server.getsockname()[1]}"
         assert machine.ollama(OLLAMA_HOST=place).why == ""
     why = f"there is no answer at {place}: start it with `ollama serve`"
-    assert machine.ollama(OLLAMA_HOST=place) == agents.Found("ollama", why=why)
+    assert machine.ollama(OLLAMA_HOST=place) == agents.AgentProgram("ollama", why=why)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:port", f"{'x' * 70}.example"])
@@ -198,15 +198,15 @@ def test_where_no_server_can_be_is_no_traceback(machine: Machine, host: str) -> 
 
 def test_a_turn_has_more_patience_with_a_server(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
-    loaded = config.load(machine.environ, str(machine.folder))
-    assert agents.usable(str(machine.home), loaded, registry.load("ollama")) == sys.executable
+    loaded = config.load_config(machine.environ, str(machine.folder))
+    assert agents.require_program(str(machine.home), loaded, registry.load_adapter("ollama")) == sys.executable
 
 
 def test_a_missing_one_says_how_to_install_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in machine.environ.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(AgentUnavailable, match="not on the PATH: install it with `npm install -g nimble`") as caught:
-        agents.usable(str(machine.home), config.load(machine.environ, str(machine.folder)), Nimble())
+        agents.require_program(str(machine.home), config.load_config(machine.environ, str(machine.folder)), Nimble())
     assert caught.value.exit_code == 13
 
 
@@ -219,7 +219,7 @@ def test_the_current_folder_is_not_searched(machine: Machine, monkeypatch: pytes
 def test_a_named_binary_wins_and_a_wrong_one_names_its_place(machine: Machine) -> None:
     machine.program("echo 2.1.300")
     other = machine.program("echo 2.1.400", name="other")
-    assert machine.find(JACKLINE_NIMBLE_BINARY=str(other)) == agents.Found("nimble", str(other), "2.1.400")
+    assert machine.find(JACKLINE_NIMBLE_BINARY=str(other)) == agents.AgentProgram("nimble", str(other), "2.1.400")
     wrong = machine.find(JACKLINE_NIMBLE_BINARY="/nonexistent/nimble")
     assert wrong.why == "/nonexistent/nimble (from JACKLINE_NIMBLE_BINARY) is not an executable program"
     settings = machine.folder / ".config" / "jackline"
@@ -235,7 +235,7 @@ def test_no_launcher_stays_in_between(machine: Machine) -> None:
     (machine.bin / "nimble").symlink_to(launcher)
     assert machine.find().binary == str(launcher)
     native = machine.program("echo 2.1.500", name="native", folder=package)
-    assert machine.find(Nimble(native=("gone", "native"))) == agents.Found("nimble", str(native), "2.1.500")
+    assert machine.find(Nimble(native=("gone", "native"))) == agents.AgentProgram("nimble", str(native), "2.1.500")
 
 
 @pytest.mark.parametrize(
@@ -251,8 +251,8 @@ def test_a_fork_knows_the_way_past_its_own_launcher(machine: Machine, name: str,
         (modules / folder).mkdir(parents=True)
         machine.program("echo 9.9.9", name=name, folder=modules / folder)
     (machine.bin / name).symlink_to(modules / launcher / name)
-    loaded = config.load(machine.environ, str(machine.folder))
-    assert agents.program(loaded, registry.load(name), machine.environ) == str(modules / program / name)
+    loaded = config.load_config(machine.environ, str(machine.folder))
+    assert agents.find_binary(loaded, registry.load_adapter(name), machine.environ) == str(modules / program / name)
 
 
 def test_a_manager_of_versions_keeps_the_name_it_is_called_by(machine: Machine) -> None:
@@ -260,13 +260,13 @@ def test_a_manager_of_versions_keeps_the_name_it_is_called_by(machine: Machine) 
     shims.mkdir()
     shim = machine.program('[ "${0##*/}" = nimble ] || exit 1; echo 2.1.300', name="shim", folder=shims)
     (machine.bin / "nimble").symlink_to(shim)
-    assert machine.find() == agents.Found("nimble", str(machine.bin / "nimble"), "2.1.300")
+    assert machine.find() == agents.AgentProgram("nimble", str(machine.bin / "nimble"), "2.1.300")
 
 
 def test_an_agent_without_a_version_is_not_started(machine: Machine) -> None:
     path = machine.program("exit 1")
     found = machine.find(Nimble(DECLARATION._replace(version_arguments=())))
-    assert (found, machine.asked()) == (agents.Found("nimble", str(path)), 0)
+    assert (found, machine.asked()) == (agents.AgentProgram("nimble", str(path)), 0)
 
 
 def test_the_program_is_asked_away_from_here_and_without_our_environment(machine: Machine) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from jackline.app import config
-from jackline.app.compose import compose, variables_of
-from jackline.app.job import NO_JOB, Job, load, parse
+from jackline.app.job_file import NO_JOB, Job, compose_request, load_job, parse_job, parse_variables
 from jackline.app.request import Request
-from jackline.domain.records import Manner
+from jackline.domain.records import AgentOptions
 from jackline.domain.states import CallClass
 from jackline.domain.task import Task
 from jackline.errors import JacklineError, UsageError
@@ -29,18 +28,18 @@ JOB = Job(
 
 
 def test_a_task_alone() -> None:
-    asked = compose(Request("besides"), NO_JOB, TASK, {"what": "this"})
+    asked = compose_request(Request("besides"), NO_JOB, TASK, {"what": "this"})
     assert asked == Request(
-        "Mend this.\n\nbesides", "claude", "", "mend", "", "make test", manner=Manner("opus", "high"),
+        "Mend this.\n\nbesides", "claude", "", "mend", "", "make test", manner=AgentOptions("opus", "high"),
         fallback=("codex",), mode="interactive", requires_commit=True, requires_clean=True,
         settings=(("/t/mend.md", TASK.settings), ("", {})),
     )  # fmt: skip
 
 
 def test_a_job_wins_over_its_task() -> None:
-    asked = compose(Request(""), JOB, TASK, {})
+    asked = compose_request(Request(""), JOB, TASK, {})
     assert asked == Request(
-        "Mend all.\n\nand quickly", "qwen", "/srv", "mend", "", "true", manner=Manner("coder", "", ("--a",)),
+        "Mend all.\n\nand quickly", "qwen", "/srv", "mend", "", "true", manner=AgentOptions("coder", "", ("--a",)),
         fallback=("kilo",), session="s", mode="job", requires_commit=False, requires_clean=True, job="text",
         settings=(("/t/mend.md", TASK.settings), ("/t/job.toml", {"max_usd": 2})),
     )  # fmt: skip
@@ -48,13 +47,13 @@ def test_a_job_wins_over_its_task() -> None:
 
 def test_a_flag_wins_over_both() -> None:
     typed = Request(
-        "my words", "gemini", "/here", proof="false", manner=Manner("pro", "low", ("--b",)), fallback=("ollama",),
+        "my words", "gemini", "/here", proof="false", manner=AgentOptions("pro", "low", ("--b",)), fallback=("ollama",),
         session="mine",
     )  # fmt: skip
-    asked = compose(typed, JOB, TASK, {"what": "mine"})
+    asked = compose_request(typed, JOB, TASK, {"what": "mine"})
     assert (asked.prompt, asked.agent, asked.workspace) == ("Mend mine.\n\nmy words", "gemini", "/here")
     assert (asked.proof, asked.fallback, asked.session) == ("false", ("ollama",), "mine")
-    assert asked.manner == Manner("pro", "low", ("--a", "--b"))
+    assert asked.manner == AgentOptions("pro", "low", ("--a", "--b"))
 
 
 @pytest.mark.parametrize(
@@ -71,30 +70,30 @@ def test_a_flag_wins_over_both() -> None:
     ],
 )
 def test_a_model_stays_with_the_agent_it_was_written_for(typed: str, job: Job, expected: str) -> None:
-    assert compose(Request("", typed), job, TASK, {}).manner.model == expected
+    assert compose_request(Request("", typed), job, TASK, {}).manner.model == expected
 
 
 def test_variables_need_a_task() -> None:
-    assert variables_of(["a=1", "b=x=y", "c="]) == {"a": "1", "b": "x=y", "c": ""}
+    assert parse_variables(["a=1", "b=x=y", "c="]) == {"a": "1", "b": "x=y", "c": ""}
     with pytest.raises(UsageError, match="--var a is for a task"):
-        compose(Request("x"), NO_JOB, None, {"a": "1"})
+        compose_request(Request("x"), NO_JOB, None, {"a": "1"})
     for words in (["a"], ["=1"], ["a=1", "a=2"]):
         with pytest.raises(UsageError, match="--var"):
-            variables_of(words)
+            parse_variables(words)
 
 
 def test_settings_of_a_task_and_a_job_stand_between_the_environment_and_the_flags(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "JACKLINE_MAX_USD": "9", "JACKLINE_RETRIES": "9", "JACKLINE_MAX_CALLS": "9"}
-    loaded = config.load(environ, str(tmp_path), {"max_steps": 7})
+    loaded = config.load_config(environ, str(tmp_path), {"max_steps": 7})
     layers = (("task", {"max_usd": 1, "retries": 1, "max_steps": 1}), ("job", {"max_usd": 2}))
-    found = config.beneath_flags(loaded, layers)
+    found = config.add_run_settings(loaded, layers)
     names = ("max_usd", "retries", "max_calls", "max_steps")
     assert [(found.values[name], found.sources[name]) for name in names] == [
         (2.0, "job"), (1, "task"), (9, "JACKLINE_MAX_CALLS"), (7, "--max-steps"),
     ]  # fmt: skip
     assert loaded.values["max_usd"] == 9.0, "the settings themselves stay as they were"
     with pytest.raises(JacklineError, match="task: retries must be a whole number of at least 0"):
-        config.beneath_flags(loaded, (("task", {"retries": -1}),))
+        config.add_run_settings(loaded, (("task", {"retries": -1}),))
 
 
 # --- job files -------------------------------------------------------------------------------------------------
@@ -127,7 +126,7 @@ class = "effect"
 
 
 def test_everything_that_a_job_can_say() -> None:
-    job = parse(TOML, "/t/job.toml")
+    job = parse_job(TOML, "/t/job.toml")
     (rule,) = job.rules
     assert (rule.tool, rule.call_class) == ("send", CallClass.EFFECT)
     assert job._replace(rules=()) == Job(
@@ -140,8 +139,8 @@ def test_json_says_the_same() -> None:
     import tomllib
 
     text = json.dumps(tomllib.loads(TOML))
-    assert parse(f"\n{text}", "/t/job")._replace(text="") == parse(TOML, "/t/job")._replace(text="")
-    assert parse("{}", "job.json") == Job("{}", "job.json")
+    assert parse_job(f"\n{text}", "/t/job")._replace(text="") == parse_job(TOML, "/t/job")._replace(text="")
+    assert parse_job("{}", "job.json") == Job("{}", "job.json")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +170,7 @@ def test_json_says_the_same() -> None:
 )
 def test_what_is_refused_in_a_job(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse(text, "job.toml")
+        parse_job(text, "job.toml")
     assert said in str(caught.value)
     assert str(caught.value).startswith("job.toml")
 
@@ -180,4 +179,4 @@ def test_a_job_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"prompt = '\xe9'")
     for path, said in (("missing", "cannot be read"), ("latin", "not UTF-8 text"), (".", "cannot be read")):
         with pytest.raises(UsageError, match=said):
-            load(str(tmp_path / path))
+            load_job(str(tmp_path / path))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from jackline.app.agent_env import find_agent_database, has_password
 from jackline.app.config import Config
-from jackline.app.handing import bears_password, handed_over
 
 
 def configured(address: str, source: str) -> Config:
@@ -15,12 +15,12 @@ def configured(address: str, source: str) -> Config:
 @pytest.mark.parametrize("source", ["JACKLINE_DATABASE", "--database"])
 @pytest.mark.parametrize("address", ["/srv/state.sqlite", "postgresql://ada@db.example/jackline"])
 def test_one_that_only_this_process_was_told_is_handed_over(address: str, source: str) -> None:
-    assert handed_over(configured(address, source)) == address
+    assert find_agent_database(configured(address, source)) == address
 
 
 @pytest.mark.parametrize("source", ["default", "/home/ada/.config/jackline/config.toml"])
 def test_one_that_every_jackline_finds_is_not(source: str) -> None:
-    assert handed_over(configured("postgresql://ada@db.example/jackline", source)) == ""
+    assert find_agent_database(configured("postgresql://ada@db.example/jackline", source)) == ""
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ def test_one_that_every_jackline_finds_is_not(source: str) -> None:
     ],
 )
 def test_a_password_is_kept_from_agents(address: str) -> None:
-    assert bears_password(address)
-    assert handed_over(configured(address, "JACKLINE_DATABASE")) == ""
+    assert has_password(address)
+    assert find_agent_database(configured(address, "JACKLINE_DATABASE")) == ""

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from jackline import clock
-from jackline.app import journal
 from jackline.app.home import Home, open_home
 from jackline.domain.events import Event, Fact
-from jackline.domain.journal import EventId, Owner, event_id, owner_of, wrong_payload
-from jackline.domain.work import NewItem
 from jackline.errors import UsageError
-from jackline.store.contract import TimelineQuery
+from jackline.features.journal import journal
+from jackline.features.journal.journal import EventId, StreamOwner, find_owner, find_payload_problem, parse_event_id
+from jackline.features.work.item_store import WorkQueue
+from jackline.features.work.work_item import NewItem
+from jackline.store.models import TimelineQuery
 
 NOW = 1_800_000_000_000
 
@@ -35,7 +36,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def add(home: Home, kind: str, at: int, item: str | None = None) -> None:
-    home.store(create=True).append_event(Fact(kind), at, "ada", item)
+    home.store(create=True).journal.append(Fact(kind), at, "ada", item)
 
 
 def rest(following: Iterator[list[Event]]) -> list[str]:
@@ -47,8 +48,8 @@ def rest(following: Iterator[list[Event]]) -> list[str]:
 
 
 def test_every_event_is_told_once_in_whatever_order_it_comes(home: Home, now: list[int]) -> None:
-    home.store(create=True).enqueue(NewItem("item", "mail"), NOW - 1_000, "ada")
-    following = journal.follow(home, TimelineQuery(), 10)
+    WorkQueue(home.store(create=True)).enqueue(NewItem("item", "mail"), NOW - 1_000, "ada")
+    following = journal.follow_timeline(home, TimelineQuery(), 10)
     assert [event.kind for event in next(following)] == ["work.created"]
     source = random.Random(5)
     told: list[str] = []
@@ -67,7 +68,7 @@ def test_every_event_is_told_once_in_whatever_order_it_comes(home: Home, now: li
 def test_what_stood_there_before_and_was_not_wanted_is_not_told_later(home: Home, now: list[int]) -> None:
     for number in range(30):
         add(home, f"kind.{number}", NOW - 30 + number)
-    following = journal.follow(home, TimelineQuery(), 2)
+    following = journal.follow_timeline(home, TimelineQuery(), 2)
     assert [event.kind for event in next(following)] == ["kind.28", "kind.29"]
     assert rest(following) == []
     add(home, "late", NOW - 20)
@@ -81,7 +82,7 @@ def test_more_than_is_remembered_makes_the_look_back_shorter_and_tells_nothing_t
     monkeypatch.setattr(journal, "_PAGE", 7)
     for number in range(25):
         add(home, f"old.{number}", NOW - 100 + number)
-    following = journal.follow(home, TimelineQuery(), 3)
+    following = journal.follow_timeline(home, TimelineQuery(), 3)
     assert [event.kind for event in next(following)] == ["old.22", "old.23", "old.24"]
     assert rest(following) == []
     for number in range(40):
@@ -96,7 +97,7 @@ def test_events_of_the_same_moment_are_told_apart(home: Home, now: list[int], mo
     monkeypatch.setattr(journal, "REMEMBERED", 5)
     for number in range(9):
         add(home, f"old.{number}", NOW)
-    following = journal.follow(home, TimelineQuery(), 1)
+    following = journal.follow_timeline(home, TimelineQuery(), 1)
     assert len(next(following)) == 1
     assert rest(following) == []
     for number in range(9):
@@ -108,7 +109,7 @@ def test_events_of_the_same_moment_are_told_apart(home: Home, now: list[int], mo
 def test_a_clock_of_ours_that_is_wrong_misses_nothing(home: Home, now: list[int], off: int) -> None:
     add(home, "first", NOW)
     now[0] += off
-    following = journal.follow(home, TimelineQuery(), 5)
+    following = journal.follow_timeline(home, TimelineQuery(), 5)
     assert [event.kind for event in next(following)] == ["first"]
     for number in range(5):
         now[0] += 60_000
@@ -118,7 +119,7 @@ def test_a_clock_of_ours_that_is_wrong_misses_nothing(home: Home, now: list[int]
 
 def test_what_is_looked_at_again_does_not_grow(home: Home, now: list[int]) -> None:
     """Also where nothing of what goes by is wanted."""
-    following = journal.follow(home, TimelineQuery(kind="wanted"), 5)
+    following = journal.follow_timeline(home, TimelineQuery(kind="wanted"), 5)
     next(following)
     for _ in range(10):
         now[0] += journal.OVERLAP_MS
@@ -130,7 +131,7 @@ def test_what_is_looked_at_again_does_not_grow(home: Home, now: list[int]) -> No
 
 def test_one_stream_is_followed_by_its_sequence(home: Home, now: list[int]) -> None:
     add(home, "first", NOW)
-    following = journal.follow(home, TimelineQuery(stream="journal:", whole=True), 5)
+    following = journal.follow_timeline(home, TimelineQuery(stream="journal:", whole=True), 5)
     assert [event.kind for event in next(following)] == ["first"]
     add(home, "long.ago", 1)
     add(home, "long.after", NOW * 2)
@@ -140,7 +141,7 @@ def test_one_stream_is_followed_by_its_sequence(home: Home, now: list[int]) -> N
 
 
 def test_an_empty_stream_is_followed_from_its_first_event(home: Home, now: list[int]) -> None:
-    following = journal.follow(home, TimelineQuery(stream="journal:"), 5)
+    following = journal.follow_timeline(home, TimelineQuery(stream="journal:"), 5)
     assert next(following) == []
     add(home, "first", NOW)
     assert rest(following) == ["first"]
@@ -161,22 +162,22 @@ def test_an_empty_stream_is_followed_from_its_first_event(home: Home, now: list[
     ],
 )
 def test_the_name_of_an_event_is_read_as_it_is_printed(text: str, found: EventId | None) -> None:
-    assert event_id(text) == found
+    assert parse_event_id(text) == found
     assert found is None or str(found) == text
 
 
 def test_whose_a_stream_is() -> None:
-    assert owner_of("work:a:b") == Owner(work_item_id="a:b")
-    assert owner_of("case:x") == Owner(case="x")
-    assert owner_of("20260101-abc") == Owner(run="20260101-abc")
-    assert owner_of("journal:") == Owner()
+    assert find_owner("work:a:b") == StreamOwner(work_item_id="a:b")
+    assert find_owner("case:x") == StreamOwner(case="x")
+    assert find_owner("20260101-abc") == StreamOwner(run="20260101-abc")
+    assert find_owner("journal:") == StreamOwner()
 
 
 def test_a_payload_of_a_program_is_judged_too(home: Home) -> None:
     nested: dict[str, object] = {}
     for _ in range(5_000):
         nested = {"a": nested}
-    assert "nested" in wrong_payload(nested)
+    assert "nested" in find_payload_problem(nested)
     with pytest.raises(UsageError, match="nested"):
-        journal.append(home, "note.made", nested)
+        journal.append_event(home, "note.made", nested)
     assert home.is_new

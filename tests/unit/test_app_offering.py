@@ -14,11 +14,11 @@ import pytest
 
 from jackline.agents import registry
 from jackline.app import config
+from jackline.app.agent_env import build_mcp_argv
 from jackline.app.config import Config
-from jackline.app.offering import offered
-from jackline.domain import journal
 from jackline.domain.adapter import Launch, McpServer
 from jackline.engine.launch import LaunchContext, build_mcp_server, build_warnings
+from jackline.features.journal import journal
 from tests.unit.test_adapters_all import FOLDER, launched
 
 WORDS = (sys.executable, "-P", "-m", "jackline", "mcp")
@@ -30,23 +30,23 @@ def loaded(tmp_path: Path, text: str = "", **environ: str) -> Config:
     folder = tmp_path / ".config" / "jackline"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text(text)
-    return config.load({"HOME": str(tmp_path), **environ}, str(tmp_path))
+    return config.load_config({"HOME": str(tmp_path), **environ}, str(tmp_path))
 
 
 # --- whether
 
 
 def test_it_is_offered_where_the_sdk_is_installed(tmp_path: Path) -> None:
-    assert offered(loaded(tmp_path), {}) == (WORDS, "")
+    assert build_mcp_argv(loaded(tmp_path), {}) == (WORDS, "")
 
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
-    assert offered(loaded(tmp_path, 'mcp = "off"'), {}) == ((), "")
+    assert build_mcp_argv(loaded(tmp_path, 'mcp = "off"'), {}) == ((), "")
 
 
 def test_without_the_sdk_there_is_none_and_nothing_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert offered(loaded(tmp_path), {}) == ((), "")
+    assert build_mcp_argv(loaded(tmp_path), {}) == ((), "")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_without_the_sdk_there_is_none_and_nothing_to_say(tmp_path: Path, monkey
     ],
 )
 def test_a_password_that_was_told_to_us_alone_is_not_handed_over(tmp_path: Path, address: str, words: str) -> None:
-    argv, missing = offered(loaded(tmp_path, JACKLINE_DATABASE=address), {})
+    argv, missing = build_mcp_argv(loaded(tmp_path, JACKLINE_DATABASE=address), {})
     assert (words in missing) is True
     assert bool(argv) is not bool(missing)
     assert "secret" not in missing
@@ -67,14 +67,14 @@ def test_a_password_that_was_told_to_us_alone_is_not_handed_over(tmp_path: Path,
 
 def test_an_address_in_the_users_own_file_is_found_by_the_server_itself(tmp_path: Path) -> None:
     settings = loaded(tmp_path, 'database = "postgresql://ada:secret@db/jackline"')
-    assert offered(settings, {}) == (WORDS, "")
+    assert build_mcp_argv(settings, {}) == (WORDS, "")
 
 
 def test_a_database_that_only_our_variables_find_is_not_found_by_a_server(tmp_path: Path) -> None:
     settings = loaded(tmp_path, 'database = "postgresql://db/jackline"')
-    argv, missing = offered(settings, {"PGPASSWORD": "secret"})
+    argv, missing = build_mcp_argv(settings, {"PGPASSWORD": "secret"})
     assert (argv, "PGPASSWORD" in missing, "secret" in missing) == ((), True, False)
-    assert offered(loaded(tmp_path / "other"), {"PGPASSWORD": "secret"}) == (WORDS, "")
+    assert build_mcp_argv(loaded(tmp_path / "other"), {"PGPASSWORD": "secret"}) == (WORDS, "")
 
 
 def test_the_server_gets_what_finds_its_run_and_nothing_else() -> None:
@@ -87,11 +87,11 @@ def test_the_server_gets_what_finds_its_run_and_nothing_else() -> None:
 
 def test_a_run_says_why_its_agent_gets_none() -> None:
     place = LaunchContext("/f", "/g", "t", "b", {}, mcp_missing="the address holds a password")
-    (fact,) = build_warnings(registry.load("claude"), place)
+    (fact,) = build_warnings(registry.load_adapter("claude"), place)
     assert (fact.kind, fact.data) == ("mcp.missing", {"agent": "claude", "reason": "the address holds a password"})
-    assert build_warnings(registry.load("scripted"), place) == ()
-    assert build_warnings(registry.load("claude"), place._replace(mcp_missing="")) == ()
-    assert journal.wrong_kind("mcp.missing"), "nobody else may write it"
+    assert build_warnings(registry.load_adapter("scripted"), place) == ()
+    assert build_warnings(registry.load_adapter("claude"), place._replace(mcp_missing="")) == ()
+    assert journal.find_kind_problem("mcp.missing"), "nobody else may write it"
 
 
 # --- how
@@ -152,7 +152,7 @@ def test_without_a_server_nothing_is_said_of_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(registry.AGENTS))
 def test_only_who_declares_it_is_given_one(name: str) -> None:
-    assert (name in TAKERS) is (registry.load(name).declaration.mcp or name == "gemini")
+    assert (name in TAKERS) is (registry.load_adapter(name).declaration.mcp or name == "gemini")
     if name not in TAKERS:
         assert launched(name, mcp=SERVER) == launched(name)
 

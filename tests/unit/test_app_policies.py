@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.app import policies, trust
-from jackline.app.policies import FILE, Found
-from jackline.domain.permission import permitted
-from jackline.domain.policy_toml import Parsed, lines_of, parse, toml_of
-from jackline.domain.rule import Rule
+from jackline.app import policy_files, trust
+from jackline.app.policy_files import FILE, PolicyLayers
+from jackline.domain.call_gate import apply_permissions
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError, UsageError
+from jackline.policy.rules import Rule
+from jackline.policy.toml_rules import ParsedPolicy, find_lines, parse_policy, render_toml
 
 SEND = '[[rule]]\ntool = "send"\nclass = "effect"\n'
 FULL = """\
@@ -40,9 +40,9 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def found(place: Path) -> Found:
+def found(place: Path) -> PolicyLayers:
     environ = {"XDG_CONFIG_HOME": str(place / "config"), "HOME": str(place)}
-    return policies.load(environ, str(place / "home"), str(place / "project"))
+    return policy_files.load_layers(environ, str(place / "home"), str(place / "project"))
 
 
 def write(place: Path, layer: str, text: str) -> Path:
@@ -52,21 +52,21 @@ def write(place: Path, layer: str, text: str) -> Path:
 
 
 def told(text: str) -> list[str]:
-    return [mistake.told("F") for mistake in parse(text, "run").mistakes]
+    return [mistake.format_error("F") for mistake in parse_policy(text, "run").mistakes]
 
 
 # --- layers --------------------------------------------------------------------------------------------------
 
 
 def test_without_files_there_are_no_rules(place: Path) -> None:
-    assert found(place) == Found()
+    assert found(place) == PolicyLayers()
 
 
 def test_the_run_comes_before_the_project_before_the_user(place: Path) -> None:
     write(place, "user", SEND.replace("send", "user_tool"))
     write(place, "project", SEND.replace("send", "project_tool"))
-    own = parse(SEND.replace("send", "run_tool"), "run").rules
-    rules = policies.combined(own, found(place))
+    own = parse_policy(SEND.replace("send", "run_tool"), "run").rules
+    rules = policy_files.merge_layers(own, found(place))
     assert [(rule.name, rule.layer) for rule in rules] == [
         ("run_tool", "run"),
         ("project_tool", "project"),
@@ -88,7 +88,7 @@ def test_an_untrusted_project_only_tightens_and_runs_no_program(place: Path) -> 
 def test_a_trusted_project_may_do_what_it_says_until_its_file_changes(place: Path) -> None:
     path = write(place, "project", FULL)
     (place / "home").mkdir()
-    trust.trust(str(place / "home"), str(place / "project"))
+    trust.trust_project(str(place / "home"), str(place / "project"))
     layers = found(place)
     (rule,) = layers.project
     assert (rule.tightens, rule.probe, rule.replay, layers.notes) == (False, "true", Replay.IDEMPOTENT, ())
@@ -99,7 +99,7 @@ def test_a_trusted_project_may_do_what_it_says_until_its_file_changes(place: Pat
 def test_a_users_rule_stands_when_an_untrusted_project_takes_its_name(place: Path) -> None:
     write(place, "user", FULL)
     write(place, "project", FULL.replace('"allow"', '"deny"'))
-    rules = policies.combined((), found(place))
+    rules = policy_files.merge_layers((), found(place))
     assert [(rule.name, rule.layer, rule.tightens) for rule in rules] == [
         ("mail (project)", "project", True),
         ("mail", "user", False),
@@ -108,8 +108,8 @@ def test_a_users_rule_stands_when_an_untrusted_project_takes_its_name(place: Pat
 
 def test_a_nearer_rule_takes_the_place_of_a_farther_one_of_its_name(place: Path) -> None:
     write(place, "user", FULL)
-    own = parse(FULL.replace('"allow"', '"deny"'), "run").rules
-    (rule,) = policies.combined(own, found(place))
+    own = parse_policy(FULL.replace('"allow"', '"deny"'), "run").rules
+    (rule,) = policy_files.merge_layers(own, found(place))
     assert (rule.layer, rule.decision) == ("run", Decision.DENY)
 
 
@@ -119,7 +119,7 @@ def test_a_broken_layer_is_named_with_its_line_and_stops_work(place: Path, layer
     layers = found(place)
     assert (layers.user, layers.project) == ((), ())
     with pytest.raises(PolicyError) as raised:
-        policies.combined((), layers)
+        policy_files.merge_layers((), layers)
     assert str(raised.value).startswith(f"{path}:4: rule 1 'send': unknown key 'clas'")
     assert f"jackline policy check {path}" in str(raised.value)
 
@@ -190,7 +190,7 @@ def test_neither_strings_nor_comments_begin_a_rule() -> None:
         "[[ rule ]]\nbad.x = 1\n[rule.external]\nurl = 'x'\n"
     )
     assert len(tomllib.loads(text)["rule"]) == 2
-    first, second = lines_of(text).rules
+    first, second = find_lines(text).rules
     assert (first.line, first.words) == (2, {"probe": 3, "target": 7, "key": 9, "hint": 12})
     assert (second.line, second.words) == (13, {"bad": 14, "external": 15})
 
@@ -205,15 +205,15 @@ def test_what_is_shown_can_be_pasted_whatever_its_words_are(pairs: list[tuple[st
         Rule(f"{number}{name}", "tool", CallClass.EFFECT, target=target, key=(name, target))
         for number, (name, target) in enumerate(pairs)
     )
-    tables = tomllib.loads(toml_of(rules)).get("rule", [])
+    tables = tomllib.loads(render_toml(rules)).get("rule", [])
     assert [(one["name"], one["key"]) for one in tables] == [(rule.name, list(rule.key)) for rule in rules]
-    assert len(lines_of(toml_of(rules).replace("\r\n", "\n")).rules) == len(rules)
+    assert len(find_lines(render_toml(rules).replace("\r\n", "\n")).rules) == len(rules)
 
 
 def test_the_built_in_rules_as_they_are_shown_are_these_very_rules() -> None:
     # Their names are taken: whoever pastes one gives it another.
-    named = [rule._replace(name=f"my {number}") for number, rule in enumerate(policies.built_in())]
-    pasted = parse(toml_of(named), "built-in")
+    named = [rule._replace(name=f"my {number}") for number, rule in enumerate(policy_files.load_built_in())]
+    pasted = parse_policy(render_toml(named), "built-in")
     assert pasted.mistakes == ()
     assert pasted.rules == tuple(rule for rule in named if rule.tool or rule.command)
     assert len(pasted.rules) > len(named) - 20
@@ -228,11 +228,11 @@ RULES = (
 
 
 def test_only_rules_that_ask_can_be_agreed_to() -> None:
-    assert policies.agreed(("mail", "effects", "mail"), RULES) == ("mail", "effects")
+    assert policy_files.check_allowed_rules(("mail", "effects", "mail"), RULES) == ("mail", "effects")
     with pytest.raises(UsageError, match=r"there is no rule 'mial'.*did you mean mail"):
-        policies.agreed(("mial",), RULES)
+        policy_files.check_allowed_rules(("mial",), RULES)
     with pytest.raises(UsageError, match="rule 'push' denies"):
-        policies.agreed(("push",), RULES)
+        policy_files.check_allowed_rules(("push",), RULES)
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_a_permission_answers_what_asks_and_never_what_denies(
     name: str, decision: Decision, allowed: tuple[str, ...], expected: Decision
 ) -> None:
     rule = Rule(name, "t", CallClass.EFFECT, decision=decision)
-    assert permitted(rule, allowed) == rule._replace(decision=expected)
+    assert apply_permissions(rule, allowed) == rule._replace(decision=expected)
 
 
 def test_a_file_without_rules_is_no_mistake() -> None:
-    assert parse("# nothing yet\n", "user") == Parsed(())
+    assert parse_policy("# nothing yet\n", "user") == ParsedPolicy(())

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from jackline.app import policy_audit
 from jackline.app.policy_audit import MOST_FIELDS, MOST_NAMES, MOST_VALUES, PAGE, REST
-from jackline.domain.records import Call, Life, Run, Spec
+from jackline.domain.records import Call, Run, RunStatus, Spec
 from jackline.domain.states import CallClass, CallState, Decision, Replay
-from jackline.store.contract import RunQuery
+from jackline.store.models import RunQuery
 
 
 def call(number: int, **fields: Any) -> Call:
@@ -47,19 +47,19 @@ class Ledgers:
         return self
 
     def run(self, run_id: str) -> Run:
-        return Run(run_id, 1, "", "l", None, Spec("", "/w"), Life(), None, 0, "", 0, 0)
+        return Run(run_id, 1, "", "l", None, Spec("", "/w"), RunStatus(), None, 0, "", 0, 0)
 
     def calls(self, _run_id: str) -> list[Call]:
         return self._calls
 
 
-def audited(runs: int, calls: Iterator[Call] | list[Call]) -> policy_audit.Audit:
-    return policy_audit.audit(cast("Any", Ledgers(runs, list(calls))))
+def audited(runs: int, calls: Iterator[Call] | list[Call]) -> policy_audit.PolicyAudit:
+    return policy_audit.audit_policy(cast("Any", Ledgers(runs, list(calls))))
 
 
 def test_runs_are_read_page_by_page_and_each_once() -> None:
     home = Ledgers(PAGE * 2 + 1, [call(1)])
-    found = policy_audit.audit(cast("Any", home))
+    found = policy_audit.audit_policy(cast("Any", home))
     assert (found.runs, found.calls, home.pages) == (PAGE * 2 + 1, PAGE * 2 + 1, 4)
 
 

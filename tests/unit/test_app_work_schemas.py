@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jackline.app.work_schemas import TYPES, check_in_process, check_payload, may_take_long
+from jackline.features.work.item_schemas import TYPES, check_in_process, check_payload, may_take_long
 
 NAMES = st.sampled_from(["a", "b", "c", "a-b", "{a}", '"', "'", "\\", "\n", "ä", "{data}", "name", "variable"])
 SCALARS = st.one_of(

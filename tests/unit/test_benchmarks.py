@@ -11,11 +11,11 @@ from benchmarks import __main__ as program
 from benchmarks import door, report
 from benchmarks.measure import Contender, Sample, Spread, difference, interleave, ratio, spread
 from benchmarks.rows import gate_cost
-from jackline.agents.claude.hooks import build_settings
-from jackline.domain.judging import Judgement, Where, judge
-from jackline.domain.keys import key
+from jackline.agents.claude.claude_hooks import build_settings
 from jackline.domain.states import CallClass
-from jackline.fake.script import Reply
+from jackline.fake_model.script import Reply
+from jackline.policy.classify import CallLocation, Classification, classify_call
+from jackline.policy.keys import build_key
 
 
 def playing(name: str, seconds: list[float], heard: list[str]) -> Contender:
@@ -199,13 +199,13 @@ def test_the_page_has_a_place_for_every_row(row: str) -> None:
 # the cost of the gate
 
 
-def judged(command: str) -> Judgement:
-    return judge((door.SEND,), "Bash", {"command": command}, Where("/srv/repository", "/srv/repository"))
+def judged(command: str) -> Classification:
+    return classify_call((door.SEND,), "Bash", {"command": command}, CallLocation("/srv/repository", "/srv/repository"))
 
 
 def key_of(command: str) -> str:
     found = judged(command)
-    return key(b"secret", "lineage", found.rule, "Bash", {"command": command}, found.fields)
+    return build_key(b"secret", "lineage", found.rule, "Bash", {"command": command}, found.fields)
 
 
 def test_the_calls_are_what_the_table_calls_them() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude.adapter import ADAPTER, DECLARATION
+from jackline.agents.claude.claude_adapter import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure, WaitReason
-from jackline.engine.settings import passed
+from jackline.engine.settings import select_variables
 from jackline.errors import UsageError
 from tests.support.adapters import Ear, turn_request
 
@@ -127,7 +127,7 @@ def test_credentials_pass_and_what_belongs_to_another_session_does_not() -> None
         "GOOGLE_APPLICATION_CREDENTIALS",
     )  # fmt: skip
     environ = dict.fromkeys((*wanted, *unwanted), "1")
-    assert tuple(passed(environ, DECLARATION.seen(environ))) == wanted
+    assert tuple(select_variables(environ, DECLARATION.list_visible(environ))) == wanted
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_credentials_pass_and_what_belongs_to_another_session_does_not() -> None
 def test_the_keys_to_an_account_pass_only_where_it_is_used(switch: str, value: str, seen: set[str]) -> None:
     account = ("AWS_SECRET_ACCESS_KEY", "AWS_REGION", "GOOGLE_APPLICATION_CREDENTIALS")
     environ = {**dict.fromkeys(account, "k"), switch: value}
-    assert set(passed(environ, DECLARATION.seen(environ))) == seen
+    assert set(select_variables(environ, DECLARATION.list_visible(environ))) == seen
 
 
 # --- parse
@@ -285,7 +285,7 @@ def test_other_complaints_on_stderr_are_told_and_lose_nothing() -> None:
 
 
 def test_an_error_that_was_got_over_does_not_count() -> None:
-    error, end = Heard("error", "x", {"class": "overloaded"}), Heard("end", data={"ok": True})
+    error, end = AgentEvent("error", "x", {"class": "overloaded"}), AgentEvent("end", data={"ok": True})
     assert ADAPTER.classify(OK, (error, end), "") == Outcome()
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from jackline.agents.claude.adapter import ADAPTER, DECLARATION
-from jackline.agents.claude.hooks import COMPACTION, build_settings
-from jackline.agents.registry import AGENTS, load
-from jackline.domain.adapter import Moment
-from jackline.domain.outcome import Heard
+from jackline.agents.claude.claude_adapter import ADAPTER, DECLARATION
+from jackline.agents.claude.claude_hooks import COMPACTION, build_settings
+from jackline.agents.registry import AGENTS, load_adapter
+from jackline.domain.adapter import CompactionMoment
+from jackline.domain.outcome import AgentEvent
 from tests.support.adapters import turn_request
 from tests.support.recordings import FOLDER
 
@@ -26,28 +26,28 @@ def recorded(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "moment"),
     [
-        ("pre_compact_auto", Moment.BEFORE),
-        ("pre_compact_manual", Moment.BEFORE),
-        ("session_compact", Moment.AFTER),
-        ("session_resume", Moment.AFTER),
+        ("pre_compact_auto", CompactionMoment.BEFORE),
+        ("pre_compact_manual", CompactionMoment.BEFORE),
+        ("session_compact", CompactionMoment.AFTER),
+        ("session_resume", CompactionMoment.AFTER),
         ("session_startup", None),
         ("asks_bash", None),
     ],
 )
-def test_each_hook_is_known_for_what_it_is(name: str, moment: Moment | None) -> None:
-    assert COMPACTION.moment(recorded(name)) is moment
+def test_each_hook_is_known_for_what_it_is(name: str, moment: CompactionMoment | None) -> None:
+    assert COMPACTION.parse_moment(recorded(name)) is moment
 
 
 @pytest.mark.parametrize(
     "fields", [{}, {"hook_event_name": 7}, {"hook_event_name": "SessionStart", "source": ["compact"]}]
 )
 def test_anything_else_means_nothing(fields: dict[str, Any]) -> None:
-    assert COMPACTION.moment(fields) is None
+    assert COMPACTION.parse_moment(fields) is None
 
 
 def test_before_it_is_plain_text_and_after_it_the_context_of_the_session() -> None:
-    assert COMPACTION.said(Moment.BEFORE, "keep this") == "keep this"
-    assert json.loads(COMPACTION.said(Moment.AFTER, 'the "case"\n')) == {
+    assert COMPACTION.render_reminder(CompactionMoment.BEFORE, "keep this") == "keep this"
+    assert json.loads(COMPACTION.render_reminder(CompactionMoment.AFTER, 'the "case"\n')) == {
         "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": 'the "case"\n'}
     }
 
@@ -77,13 +77,13 @@ def test_a_compaction_is_told_with_what_it_left() -> None:
     metadata = {"trigger": "auto", "pre_tokens": 990_008, "post_tokens": 2545, "duration_ms": 63}
     line = {"type": "system", "subtype": "compact_boundary", "compact_metadata": metadata}
     told = {"trigger": "auto", "tokens_before": 990_008, "tokens_after": 2545}
-    assert ADAPTER.parse(json.dumps(line).encode()) == (Heard("compacted", data=told),)
+    assert ADAPTER.parse(json.dumps(line).encode()) == (AgentEvent("compacted", data=told),)
     bare = ADAPTER.parse(b'{"type":"system","subtype":"compact_boundary"}')
-    assert bare == (Heard("compacted", data={"trigger": "", "tokens_before": 0, "tokens_after": 0}),)
+    assert bare == (AgentEvent("compacted", data={"trigger": "", "tokens_before": 0, "tokens_after": 0}),)
 
 
 @pytest.mark.parametrize("name", sorted(AGENTS))
 def test_whoever_says_that_it_compacts_says_how(name: str) -> None:
-    adapter = load(name)
+    adapter = load_adapter(name)
     assert adapter.declaration.compacts == (getattr(adapter, "compaction", None) is not None)
     assert DECLARATION.compacts

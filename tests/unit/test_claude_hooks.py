@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.agents.claude.hooks import HOOKS, build_settings
-from jackline.domain.adapter import Asked, Helper, Told
+from jackline.agents.claude.claude_hooks import HOOKS, build_settings
+from jackline.domain.adapter import SubagentEvent, ToolFinished, ToolRequested
 from jackline.domain.states import Decision
 from tests.support.recordings import FOLDER
 
@@ -28,15 +28,15 @@ def recorded(name: str) -> dict[str, Any]:
     return fields
 
 
-def asked(name: str) -> Asked:
-    one = HOOKS.read(recorded(name))
-    assert isinstance(one, Asked)
+def asked(name: str) -> ToolRequested:
+    one = HOOKS.parse(recorded(name))
+    assert isinstance(one, ToolRequested)
     return one
 
 
-def told(name: str) -> Told:
-    one = HOOKS.read(recorded(name))
-    assert isinstance(one, Told)
+def told(name: str) -> ToolFinished:
+    one = HOOKS.parse(recorded(name))
+    assert isinstance(one, ToolFinished)
     return one
 
 
@@ -50,16 +50,16 @@ def said(answer: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_command_is_asked_for_with_its_input_its_name_and_its_folder() -> None:
     name = recorded("asks_bash")["tool_use_id"]
-    assert asked("asks_bash") == Asked("Bash", {"command": "echo hello"}, name, "/home/ada/project")
+    assert asked("asks_bash") == ToolRequested("Bash", {"command": "echo hello"}, name, "/home/ada/project")
 
 
 def test_a_call_of_a_subagent_names_it() -> None:
-    assert asked("asks_in_subagent").helper == recorded("subagent_start")["agent_id"]
-    assert asked("asks_bash").helper == ""
+    assert asked("asks_in_subagent").subagent == recorded("subagent_start")["agent_id"]
+    assert asked("asks_bash").subagent == ""
 
 
 def test_only_a_subagents_task_launches_one() -> None:
-    launches = {name: asked(name).launches for name in ("asks_agent", "asks_bash", "asks_write", "asks_mcp")}
+    launches = {name: asked(name).starts_subagent for name in ("asks_agent", "asks_bash", "asks_write", "asks_mcp")}
     assert launches == {"asks_agent": True, "asks_bash": False, "asks_write": False, "asks_mcp": False}
 
 
@@ -94,18 +94,18 @@ def test_the_words_of_a_subagent_and_of_a_server_are_their_output() -> None:
 
 
 def test_a_subagent_is_tied_to_the_call_that_started_it() -> None:
-    launched, start = told("told_agent_launched"), HOOKS.read(recorded("subagent_start"))
-    assert isinstance(start, Helper)
-    assert (launched.helper, launched.agent_call) == (start.name, asked("asks_agent").agent_call)
-    stop = HOOKS.read(recorded("subagent_stop"))
-    assert stop == Helper(start.name, ended=True, output=recorded("subagent_stop")["last_assistant_message"])
+    launched, start = told("told_agent_launched"), HOOKS.parse(recorded("subagent_start"))
+    assert isinstance(start, SubagentEvent)
+    assert (launched.subagent, launched.agent_call) == (start.name, asked("asks_agent").agent_call)
+    stop = HOOKS.parse(recorded("subagent_stop"))
+    assert stop == SubagentEvent(start.name, ended=True, output=recorded("subagent_stop")["last_assistant_message"])
 
 
 def test_an_interrupted_command_did_not_end_well() -> None:
     fields = recorded("told_bash")
     fields["tool_response"]["interrupted"] = True
-    one = HOOKS.read(fields)
-    assert isinstance(one, Told)
+    one = HOOKS.parse(fields)
+    assert isinstance(one, ToolFinished)
     assert one.ok is False
 
 
@@ -116,30 +116,30 @@ def test_an_interrupted_command_did_not_end_well() -> None:
     ("decision", "word"), [(Decision.ALLOW, "allow"), (Decision.DENY, "deny"), (Decision.ASK, "defer")]
 )
 def test_each_decision_has_its_word(decision: Decision, word: str) -> None:
-    words = said(HOOKS.answer(asked("asks_write"), decision, "because", ""))
+    words = said(HOOKS.build_answer(asked("asks_write"), decision, "because", ""))
     assert (words["hookEventName"], words["permissionDecision"]) == ("PreToolUse", word)
     assert words["permissionDecisionReason"] == "because"
 
 
 def test_an_allowed_call_is_allowed_as_it_was_asked_for_so_that_no_other_hook_changes_it() -> None:
-    words = said(HOOKS.answer(asked("asks_bash"), Decision.ALLOW, "", ""))
+    words = said(HOOKS.build_answer(asked("asks_bash"), Decision.ALLOW, "", ""))
     assert words["updatedInput"] == {"command": "echo hello"}
 
 
 def test_a_stored_result_of_a_command_is_its_own_output_after_a_command_that_does_nothing() -> None:
-    before = said(HOOKS.answer(asked("asks_bash"), Decision.STORED, "done before", "pushed"))
+    before = said(HOOKS.build_answer(asked("asks_bash"), Decision.STORED, "done before", "pushed"))
     assert (before["permissionDecision"], before["updatedInput"]) == ("allow", {"command": "true"})
-    after = said(HOOKS.stored(asked("asks_bash"), "pushed"))
+    after = said(HOOKS.replay_result(asked("asks_bash"), "pushed"))
     assert (after["hookEventName"], after["updatedToolOutput"]["stdout"]) == ("PostToolUse", "pushed")
 
 
 @pytest.mark.parametrize("name", ["asks_write", "asks_agent", "asks_mcp"])
 def test_a_stored_result_of_any_other_tool_is_told_with_a_denial(name: str) -> None:
-    words = said(HOOKS.answer(asked(name), Decision.STORED, "done before", "the old output"))
+    words = said(HOOKS.build_answer(asked(name), Decision.STORED, "done before", "the old output"))
     assert words["permissionDecision"] == "deny"
     assert words["permissionDecisionReason"] == "done before\nthe old output"
     assert "updatedInput" not in words
-    assert HOOKS.stored(asked(name), "the old output") == {}
+    assert HOOKS.replay_result(asked(name), "the old output") == {}
 
 
 def test_every_hook_that_asks_or_tells_blocks_when_nobody_answers() -> None:
@@ -161,15 +161,15 @@ def test_every_hook_that_asks_or_tells_blocks_when_nobody_answers() -> None:
 def test_whatever_comes_is_understood_or_refused_and_never_anything_else(fields: dict[str, Any], event: str) -> None:
     fields = {**fields, "hook_event_name": event}
     try:
-        one = HOOKS.read(fields)
+        one = HOOKS.parse(fields)
     except ValueError:
         return
-    assert one is None or isinstance(one, Asked | Told | Helper)
-    if isinstance(one, Asked):
+    assert one is None or isinstance(one, ToolRequested | ToolFinished | SubagentEvent)
+    if isinstance(one, ToolRequested):
         for decision in Decision:
-            json.dumps(HOOKS.answer(one, decision, "why", "output"))
+            json.dumps(HOOKS.build_answer(one, decision, "why", "output"))
 
 
 def test_a_call_without_a_name_is_refused() -> None:
     with pytest.raises(ValueError, match="tool_use_id"):
-        HOOKS.read({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}})
+        HOOKS.parse({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}})

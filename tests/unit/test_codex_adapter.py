@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.agents import registry
-from jackline.agents.codex import ADAPTER, DECLARATION, Codex, classify_error
+from jackline.agents.codex import ADAPTER, DECLARATION, CodexAdapter, classify_error
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
-from jackline.engine.settings import passed
+from jackline.engine.settings import select_variables
 from jackline.errors import UsageError
 from tests.support.adapters import Ear, turn_request
 
@@ -50,11 +50,11 @@ def zone(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Ite
     time.tzset()
 
 
-EAR = Ear(Codex(lambda: EVENING))
+EAR = Ear(CodexAdapter(lambda: EVENING))
 hear, outcome_of, used, texts = EAR.hear, EAR.outcome_of, EAR.used, EAR.texts
 
 
-def said(**fields: object) -> tuple[Heard, ...]:
+def said(**fields: object) -> tuple[AgentEvent, ...]:
     return ADAPTER.parse(json.dumps(fields).encode())
 
 
@@ -66,7 +66,7 @@ def request(**more: Any) -> TurnRequest:
 
 
 def test_the_registry_has_it() -> None:
-    assert registry.load("codex") is ADAPTER
+    assert registry.load_adapter("codex") is ADAPTER
 
 
 def test_the_prompt_goes_by_stdin() -> None:
@@ -130,7 +130,7 @@ def test_a_sandbox_that_is_asked_for_is_not_silently_taken_away(arguments: tuple
 def test_of_the_environment_only_its_own_is_passed() -> None:
     mine = {"CODEX_HOME": "/h", "CODEX_API_KEY": "k", "OPENAI_API_KEY": "k"}
     others = {"ANTHROPIC_API_KEY": "k", "AWS_SECRET_ACCESS_KEY": "k", "CODEX_SANDBOX": "seatbelt", "RUST_LOG": "trace"}
-    assert passed({**mine, **others}, DECLARATION.passes) == mine
+    assert select_variables({**mine, **others}, DECLARATION.passes) == mine
 
 
 # --- the program behind npm's launcher
@@ -144,7 +144,7 @@ def test_the_program_is_found_beside_the_launcher_inside_it_or_in_an_old_package
     }[os.uname().machine]
     openai = "/usr/lib/node_modules/@openai"
     program = f"vendor/{triple}/bin/codex"
-    assert Codex().native_path(f"{openai}/codex/bin/codex.js") == (
+    assert CodexAdapter().native_path(f"{openai}/codex/bin/codex.js") == (
         f"{openai}/{package}/{program}",
         f"{openai}/codex/node_modules/@openai/{package}/{program}",
         f"{openai}/codex/{program}",
@@ -153,7 +153,7 @@ def test_the_program_is_found_beside_the_launcher_inside_it_or_in_an_old_package
 
 @pytest.mark.parametrize("path", ["/usr/bin/codex", "/opt/codex/bin/codex.js", "/usr/lib/@openai/codex/bin/codex", ""])
 def test_what_is_no_launcher_stays_as_it_is(path: str) -> None:
-    assert Codex().native_path(path) == ()
+    assert CodexAdapter().native_path(path) == ()
 
 
 # --- parse
@@ -339,7 +339,7 @@ def test_a_session_that_is_unknown_is_lost_but_only_before_it_began() -> None:
     lost = ADAPTER.classify(FAILED, (), LOST)
     assert lost.session_lost
     assert lost.detail.startswith("Error: thread/resume: ")
-    assert not ADAPTER.classify(FAILED, (Heard("session", THREAD),), LOST).session_lost
+    assert not ADAPTER.classify(FAILED, (AgentEvent("session", THREAD),), LOST).session_lost
     assert not ADAPTER.classify(FAILED, (), "the shell said: no rollout found for thread id\n").session_lost
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jackline.agents import cli_args, command
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.domain.states import Failure, WaitReason
 from jackline.errors import UsageError
 
@@ -40,14 +40,14 @@ def test_what_is_filled_in_is_never_a_placeholder(word: str, prompt: str) -> Non
     [
         (b"", ()),
         (b"  \n", ()),
-        (b"words\r\n", (Heard("message", "words"),)),
-        (b"\xff\0", (Heard("message", "\ufffd\ufffd"),)),
-        (b'{"type": "end"}', (Heard("end", "", {}),)),
-        (b'{"type": "other"}', (Heard("message", '{"type": "other"}'),)),
-        (b"x" * 9_999, (Heard("message", "x" * 4_000),)),
+        (b"words\r\n", (AgentEvent("message", "words"),)),
+        (b"\xff\0", (AgentEvent("message", "\ufffd\ufffd"),)),
+        (b'{"type": "end"}', (AgentEvent("end", "", {}),)),
+        (b'{"type": "other"}', (AgentEvent("message", '{"type": "other"}'),)),
+        (b"x" * 9_999, (AgentEvent("message", "x" * 4_000),)),
     ],
 )
-def test_lines(line: bytes, heard: tuple[Heard, ...]) -> None:
+def test_lines(line: bytes, heard: tuple[AgentEvent, ...]) -> None:
     assert command.ADAPTER.parse(line) == heard
 
 
@@ -58,13 +58,13 @@ def test_lines(line: bytes, heard: tuple[Heard, ...]) -> None:
         (Exit(1), (), Failure.AGENT_ERROR),
         (Exit(None, 9), (), Failure.CRASHED),
         (Exit(0, lost=True), (), Failure.CRASHED),
-        (Exit(0), (Heard("error", "no key", {"class": "authentication"}),), Failure.AUTHENTICATION),
+        (Exit(0), (AgentEvent("error", "no key", {"class": "authentication"}),), Failure.AUTHENTICATION),
     ],
 )
-def test_verdicts(exit_: Exit, heard: tuple[Heard, ...], failure: Failure | None) -> None:
+def test_verdicts(exit_: Exit, heard: tuple[AgentEvent, ...], failure: Failure | None) -> None:
     assert command.ADAPTER.classify(exit_, heard, "error: rate limit 429").failure is failure
 
 
 def test_an_agent_that_waits_for_a_person() -> None:
-    deferred = (Heard("end", "deferred"),)
+    deferred = (AgentEvent("end", "deferred"),)
     assert command.ADAPTER.classify(Exit(0), deferred, "") == Outcome(waits=WaitReason.APPROVAL)

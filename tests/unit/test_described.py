@@ -10,7 +10,7 @@ import pytest
 from jackline.agents import acp, cli_args, registry
 from jackline.agents.toml_agents import FORMATS, TomlAgent, parse_tables
 from jackline.domain.adapter import Adapter, TurnRequest
-from jackline.domain.outcome import Exit, Heard
+from jackline.domain.outcome import AgentEvent, Exit
 from jackline.domain.states import Failure
 from jackline.errors import ConfigError
 
@@ -46,7 +46,7 @@ def request(**facts: object) -> TurnRequest:
 
 
 def load(name: str) -> Adapter:
-    return registry.load(name, parse_tables(tables()))
+    return registry.load_adapter(name, parse_tables(tables()))
 
 
 def test_only_a_table_with_a_command_describes_an_agent() -> None:
@@ -75,12 +75,12 @@ def test_a_described_agent() -> None:
     assert first.argv == ("/bin/amp", "-x", "--session=s1", "--model", "m", "--fast")
     assert (first.env, first.stdin) == (cli_args.helper_env(request(binary="/bin/amp", model="m")), b"do it")
     assert amp.launch(request(resume=True)).argv == ("amp", "continue", "s1", "--fast")
-    assert amp.parse(b"plain words") == (Heard("raw"),)
+    assert amp.parse(b"plain words") == (AgentEvent("raw"),)
     assert amp.classify(Exit(0), (), "").failure is Failure.NO_TERMINAL_EVENT
 
 
 def test_a_described_agent_that_prints_text() -> None:
-    plain = registry.load("plain", parse_tables({"plain": {"command": ["agent"]}}))
+    plain = registry.load_adapter("plain", parse_tables({"plain": {"command": ["agent"]}}))
     facts = plain.declaration
     assert (facts.chooses_session, facts.resumes, facts.structured, facts.version_arguments) == (
         False,
@@ -88,7 +88,7 @@ def test_a_described_agent_that_prints_text() -> None:
         False,
         (),
     )
-    assert plain.parse(b"plain words") == (Heard("message", "plain words"),)
+    assert plain.parse(b"plain words") == (AgentEvent("message", "plain words"),)
     assert plain.classify(Exit(0), (), "").failure is None
 
 
@@ -103,8 +103,8 @@ def test_a_described_agent_that_speaks_acp() -> None:
 
 @pytest.mark.parametrize("format_", [one for one in FORMATS if one in registry.AGENTS])
 def test_a_format_is_read_by_the_agent_of_that_name(format_: str) -> None:
-    mine = registry.load("mine", parse_tables({"mine": {"command": ["agent"], "format": format_}}))
-    its = registry.load(format_)
+    mine = registry.load_adapter("mine", parse_tables({"mine": {"command": ["agent"], "format": format_}}))
+    its = registry.load_adapter(format_)
     for line in (b'{"type":"system","subtype":"init","session_id":"s"}', b"garbage", b'{"type":"thread.started"}'):
         assert mine.parse(line) == its.parse(line)
     assert mine.classify(Exit(1), (), "") == its.classify(Exit(1), (), "")

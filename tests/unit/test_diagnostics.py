@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jackline.app import diagnostics
-from jackline.app.places import LOG
+from jackline.app.paths import LOG_FILE
 
 
 @pytest.fixture(autouse=True)
@@ -27,21 +27,25 @@ def quiet() -> Iterator[None]:
 
 
 def test_a_mistake_of_ours_is_written_down_for_its_owner_only(tmp_path: Path) -> None:
-    path = diagnostics.note_unexpected(str(tmp_path), ValueError("oops"))
+    path = diagnostics.log_unexpected(str(tmp_path), ValueError("oops"))
     assert "ValueError: oops" in Path(path).read_text()
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
 def test_a_full_log_makes_room_and_the_oldest_goes(tmp_path: Path) -> None:
-    path = tmp_path / LOG
+    path = tmp_path / LOG_FILE
     for number, text in ((0, "newest"), (1, "newer"), (2, "older"), (3, "oldest")):
-        (tmp_path / (f"{LOG}.{number}" if number else LOG)).write_text(text + " " * 2_000_000)
-    diagnostics.note_unexpected(str(tmp_path), ValueError("oops"))
+        (tmp_path / (f"{LOG_FILE}.{number}" if number else LOG_FILE)).write_text(text + " " * 2_000_000)
+    diagnostics.log_unexpected(str(tmp_path), ValueError("oops"))
     assert path.stat().st_size < 10_000
-    assert [(tmp_path / f"{LOG}.{number}").read_text().strip() for number in (1, 2, 3)] == ["newest", "newer", "older"]
+    assert [(tmp_path / f"{LOG_FILE}.{number}").read_text().strip() for number in (1, 2, 3)] == [
+        "newest",
+        "newer",
+        "older",
+    ]
 
 
 def test_a_small_log_goes_on(tmp_path: Path) -> None:
-    (tmp_path / LOG).write_text("before\n")
-    diagnostics.note_unexpected(str(tmp_path), ValueError("oops"))
-    assert (tmp_path / LOG).read_text().startswith("before\n")
+    (tmp_path / LOG_FILE).write_text("before\n")
+    diagnostics.log_unexpected(str(tmp_path), ValueError("oops"))
+    assert (tmp_path / LOG_FILE).read_text().startswith("before\n")

@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from jackline import faults
+from jackline import crash_points
 from jackline.domain import diagram
 from jackline.domain.states import WORK_ENDED, CallState, Failure, Phase, RunState, WaitReason, WorkStatus
 from jackline.domain.transitions import CALL, RUN, WORK
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROW = re.compile(r"^\| `([a-z._]+)` \| ([^|]+) \|$", re.MULTILINE)
-SOURCE = os.path.dirname(os.path.dirname(str(faults.__file__)))
+SOURCE = os.path.dirname(os.path.dirname(str(crash_points.__file__)))
 REACHED = "import sys\nfrom jackline import faults\nfor point in sys.argv[1:]: faults.reach(point)\nprint('alive')"
 
 
@@ -54,9 +54,9 @@ def test_only_states_that_nothing_leaves_lead_to_the_end() -> None:
 
 def test_the_page_of_crash_points_lists_all_of_them_in_their_order() -> None:
     rows = ROW.findall(read("crash-points.md"))
-    assert tuple(point for point, _ in rows) == faults.POINTS
+    assert tuple(point for point, _ in rows) == crash_points.POINTS
     assert all(meaning.strip() for _, meaning in rows)
-    assert len(set(faults.POINTS)) == len(faults.POINTS)
+    assert len(set(crash_points.POINTS)) == len(crash_points.POINTS)
 
 
 def crash(at: str | None, *points: str) -> subprocess.CompletedProcess[str]:
@@ -68,8 +68,8 @@ def crash(at: str | None, *points: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("at", "points", "dies"),
     [
-        (None, faults.POINTS, False),
-        ("", faults.POINTS, False),
+        (None, crash_points.POINTS, False),
+        ("", crash_points.POINTS, False),
         ("run.claimed", ("run.created",), False),
         ("run.claimed", ("run.created", "run.claimed"), True),
         ("run.claimed:2", ("run.claimed",), False),

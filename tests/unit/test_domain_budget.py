@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.budget import Limits, Spent, exhausted
-from jackline.domain.retry import RetryPolicy, backoff_ms
+from jackline.domain.limits import Limits, RetryPolicy, Spent, compute_backoff_ms, find_exhausted_limit
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
 
@@ -24,22 +23,22 @@ def test_the_wait_is_capped_and_jitter_takes_off_a_quarter_at_most(
     policy: RetryPolicy, retries: int, seed: str
 ) -> None:
     whole = min(policy.cap_ms, policy.base_ms * 2 ** max(0, min(retries, 40) - 1))
-    wait = backoff_ms(policy, retries, seed)
+    wait = compute_backoff_ms(policy, retries, seed)
     assert whole - whole // 4 <= wait <= whole
-    assert wait == backoff_ms(policy, retries, seed)
+    assert wait == compute_backoff_ms(policy, retries, seed)
 
 
 @UNHURRIED
 @given(st.text("abc123"))
 def test_waits_grow_until_the_cap_and_stay_there(seed: str) -> None:
     policy = RetryPolicy(base_ms=1_000, cap_ms=64_000)
-    waits = [backoff_ms(policy, retry, seed) for retry in range(1, 60)]
+    waits = [compute_backoff_ms(policy, retry, seed) for retry in range(1, 60)]
     assert waits[:7] == sorted(waits[:7])
     assert all(48_000 <= wait <= 64_000 for wait in waits[6:])
 
 
 def test_parked_runs_do_not_wake_at_one_instant() -> None:
-    waits = {backoff_ms(RetryPolicy(), 5, f"run-{number}") for number in range(10)}
+    waits = {compute_backoff_ms(RetryPolicy(), 5, f"run-{number}") for number in range(10)}
     assert len(waits) == 10
 
 
@@ -59,22 +58,22 @@ def test_an_account_that_does_not_exist_is_refused() -> None:
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_limit_is_spent_exactly_at_its_number(name: str) -> None:
     limits = Limits(**{**NO_LIMITS._asdict(), name: 10})
-    assert exhausted(limits, Spent(**{name: 9})) is None
-    assert exhausted(limits, Spent(**{name: 10})) == f"{name} 10 of 10"
-    assert exhausted(limits, Spent(**{name: 11})) == f"{name} 11 of 10"
-    assert exhausted(Limits(**{**NO_LIMITS._asdict(), name: 0}), Spent()) == f"{name} 0 of 0"
+    assert find_exhausted_limit(limits, Spent(**{name: 9})) is None
+    assert find_exhausted_limit(limits, Spent(**{name: 10})) == f"{name} 10 of 10"
+    assert find_exhausted_limit(limits, Spent(**{name: 11})) == f"{name} 11 of 10"
+    assert find_exhausted_limit(Limits(**{**NO_LIMITS._asdict(), name: 0}), Spent()) == f"{name} 0 of 0"
 
 
 def test_tokens_count_in_and_out_but_cached_ones_only_once() -> None:
     limits = Limits(tokens=10)
-    assert exhausted(limits, Spent(tokens_input=5, tokens_output=4, tokens_cached=5)) is None
-    assert exhausted(limits, Spent(tokens_input=5, tokens_output=5)) == "tokens 10 of 10"
+    assert find_exhausted_limit(limits, Spent(tokens_input=5, tokens_output=4, tokens_cached=5)) is None
+    assert find_exhausted_limit(limits, Spent(tokens_input=5, tokens_output=5)) == "tokens 10 of 10"
 
 
 @UNHURRIED
 @given(AMOUNTS)
 def test_without_limits_nothing_is_ever_spent(amounts: dict[str, int]) -> None:
-    assert exhausted(NO_LIMITS, Spent(**amounts)) is None
+    assert find_exhausted_limit(NO_LIMITS, Spent(**amounts)) is None
 
 
 def test_time_iterations_steps_calls_and_money_are_finite_by_default() -> None:

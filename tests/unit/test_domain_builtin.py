@@ -8,24 +8,24 @@ import sys
 
 import pytest
 
-from jackline.domain import builtin, policy
-from jackline.domain.builtin import tools
 from jackline.domain.states import CallClass, Decision, Replay
+from jackline.policy import builtin, rule_lookup
+from jackline.policy.builtin import agent_tools
 
 PROBES = {"builtin:git-push", "builtin:gh-pr-create", "builtin:gh-issue-create", "builtin:file", "builtin:http"}
-EFFECTS = [rule for rule in policy.BUILT_IN if rule.call_class is CallClass.EFFECT]
+EFFECTS = [rule for rule in rule_lookup.BUILT_IN_RULES if rule.call_class is CallClass.EFFECT]
 
 
 def test_a_name_means_one_thing() -> None:
     """A call remembers its rule by name: what is decided by it later must not depend on which of them it was."""
     seen: dict[str, tuple[object, ...]] = {}
-    for rule in policy.BUILT_IN:
+    for rule in rule_lookup.BUILT_IN_RULES:
         told = (rule.call_class, rule.decision, rule.replay, rule.probe, rule.nothing_happened, rule.most, rule.hint)
         assert seen.setdefault(rule.name, told) == told, rule.name
 
 
 def test_no_name_can_be_mistaken_for_a_users_or_for_a_joined_one() -> None:
-    for rule in policy.BUILT_IN:
+    for rule in rule_lookup.BUILT_IN_RULES:
         assert "." in rule.name or rule.name == "unparsed"
         assert " " not in rule.name
         assert "," not in rule.name
@@ -38,13 +38,15 @@ def test_every_effect_says_what_it_touches_and_asks_or_denies() -> None:
 
 
 def test_everything_else_is_allowed_but_the_loss_of_the_work_and_what_runs_later() -> None:
-    held = {rule.name for rule in policy.BUILT_IN if rule.decision is not Decision.ALLOW} - {r.name for r in EFFECTS}
+    held = {rule.name for rule in rule_lookup.BUILT_IN_RULES if rule.decision is not Decision.ALLOW} - {
+        r.name for r in EFFECTS
+    }
     assert held == {"workspace.delete", "workspace.hooks"}
 
 
 def test_probes_and_patterns_are_ones_that_exist() -> None:
-    assert {rule.probe for rule in policy.BUILT_IN if rule.probe} <= PROBES
-    for rule in policy.BUILT_IN:
+    assert {rule.probe for rule in rule_lookup.BUILT_IN_RULES if rule.probe} <= PROBES
+    for rule in rule_lookup.BUILT_IN_RULES:
         for name, pattern in rule.external:
             assert name in {"url", "pr", "issue", "commit", "message", "digest"}
             re.compile(pattern)
@@ -70,7 +72,7 @@ def test_probes_and_patterns_are_ones_that_exist() -> None:
     ],
 )
 def test_what_others_call_an_effect_is_found_in_its_output(name: str, output: str, found: dict[str, str]) -> None:
-    rule = policy.named((), name)
+    rule = rule_lookup.find_rule((), name)
     for key, value in found.items():
         match = re.compile(dict(rule.external)[key], re.MULTILINE).search(output)
         assert match is not None
@@ -89,32 +91,34 @@ OFFERED = {
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in OFFERED.items() for name in names.split()])
 def test_the_tools_of_the_clis(kind: CallClass, name: str) -> None:
-    assert policy.match((), name).call_class is kind
+    assert rule_lookup.find_tool_rule((), name).call_class is kind
 
 
 def test_a_subagent_is_launched_again_by_what_it_was_told() -> None:
     for name in ("Task", "Agent", "task", "agent"):
-        rule = policy.match((), name)
+        rule = rule_lookup.find_tool_rule((), name)
         assert (rule.replay, rule.key) == (Replay.RELAUNCH, ("subagent_type", "prompt"))
 
 
 def test_no_shell_has_a_rule_of_its_own() -> None:
-    assert {tool for tool in tools.SHELLS if policy.match((), tool) is not policy.UNKNOWN} == set()
+    assert {
+        tool for tool in agent_tools.SHELL_TOOLS if rule_lookup.find_tool_rule((), tool) is not rule_lookup.UNMATCHED
+    } == set()
 
 
 def test_the_index_holds_every_command_rule() -> None:
-    for rule in builtin.COMMANDS:
+    for rule in builtin.COMMAND_RULES:
         for program in rule.command[0].split("|"):
-            assert rule in builtin.of_program(program)
+            assert rule in builtin.find_program_rules(program)
 
 
 def test_it_is_loaded_without_a_library() -> None:
-    code = "import sys; import jackline.domain.builtin; print(*sorted(sys.modules))"
+    code = "import sys; import jackline.policy.builtin; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"tomllib", "json", "dataclasses", "inspect", "logging"} & set(loaded)
 
 
 @pytest.mark.parametrize("tool", ["TaskOutput", "TaskResult", "BashOutput"])
 def test_what_asks_for_the_output_of_something_that_died_is_never_forced(tool: str) -> None:
-    rule = policy.match((), tool)
+    rule = rule_lookup.find_tool_rule((), tool)
     assert (rule.call_class, rule.replay) == (CallClass.READ, Replay.ASK)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jackline.domain.changes import Changes, Entry, action, entries, is_made, made_by, marking, totals
+from jackline.domain.changes import Changes, ReflogEntry, action, entries, is_made, made_by, marking, totals
 
-ENTRY = Entry("HEAD", 100, "jackline/r1: mend it", "a@x", "c1", 1, "a@x", 100, "mend it\n\nwell\n")
+ENTRY = ReflogEntry("HEAD", 100, "jackline/r1: mend it", "a@x", "c1", 1, "a@x", 100, "mend it\n\nwell\n")
 
 
 def test_a_run_marks_what_its_processes_do() -> None:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain import policy
-from jackline.domain.judging import Judgement, Where, judge
+from jackline.policy import rule_lookup
+from jackline.policy.classify import CallLocation, Classification, classify_call
 
 UNHURRIED = settings(deadline=None)
-WHERE = Where("/home/dev/project", "/home/dev/project")
+WHERE = CallLocation("/home/dev/project", "/home/dev/project")
 CORPUS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "corpus.tsv")
 
 
@@ -88,8 +88,8 @@ def wrapped(command: str, name: str) -> str:
     return WRAPPERS[name].format(command) if name in WRAPPERS else QUOTED[name].format(shlex.quote(command))
 
 
-def judged(command: str) -> Judgement:
-    return judge((), "Bash", {"command": command, "description": "d"}, WHERE)
+def judged(command: str) -> Classification:
+    return classify_call((), "Bash", {"command": command, "description": "d"}, WHERE)
 
 
 def kind(command: str) -> str:
@@ -115,7 +115,7 @@ def test_each_command_falls_under_its_rule(line: Line) -> None:
 def test_a_rule_is_found_again_by_its_name(line: Line) -> None:
     """Whatever decides later (probe, replay, exit codes, limits) is decided by the rule as it was judged."""
     rule = judged(line.command).rule
-    again = policy.named((), rule.name)
+    again = rule_lookup.find_rule((), rule.name)
     told = (rule.name, rule.call_class, rule.decision, rule.replay, rule.probe, rule.nothing_happened, rule.most)
     assert told == (
         again.name, again.call_class, again.decision, again.replay, again.probe, again.nothing_happened, again.most,
@@ -190,4 +190,4 @@ def test_reads_together_are_no_effect(lines: list[Line], join: str) -> None:
 
 
 def test_every_rule_that_denies_says_what_to_do_instead() -> None:
-    assert [rule.name for rule in policy.BUILT_IN if str(rule.decision) == "deny" and not rule.hint] == []
+    assert [rule.name for rule in rule_lookup.BUILT_IN_RULES if str(rule.decision) == "deny" and not rule.hint] == []

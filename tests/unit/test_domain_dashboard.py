@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.dashboard import KINDS, SHOWN, Dashboard, KindCount, Question, Waiting, to_markdown
-from jackline.domain.reporting import EventLine, ItemLine, Learning, RunLine, Spending
+from jackline.features.reports.dashboard_page import (
+    KINDS,
+    SHOWN,
+    CallQuestion,
+    Dashboard,
+    KindCount,
+    WaitingRun,
+    render_dashboard,
+)
+from jackline.features.reports.lines import EventLine, ItemLine, Learning, RunLine, Spending
 
 AT = 1_794_819_600_000  # 2026-11-16 09:00:00
 HOUR = 3_600_000
@@ -40,7 +48,7 @@ def section(text: str, title: str) -> str:
 
 
 def test_an_empty_one_says_so_in_each_part() -> None:
-    text = to_markdown(Dashboard(AT))
+    text = render_dashboard(Dashboard(AT))
     assert "As of 2026-11-16 09:00:00 UTC" in text
     titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert titles == [
@@ -53,10 +61,10 @@ def test_an_empty_one_says_so_in_each_part() -> None:
 
 
 def test_what_waits_for_a_person_has_the_command_to_type() -> None:
-    question = Question("call-9", "send", "mail:ada", "wants your word", ("allow", "deny"))
-    waits = Waiting(run(state="waiting", reason="approval", detail="ask first"), (question,))
+    question = CallQuestion("call-9", "send", "mail:ada", "wants your word", ("allow", "deny"))
+    waits = WaitingRun(run(state="waiting", reason="approval", detail="ask first"), (question,))
     asks = item(id="a b", status="waiting_human", question="Shall I?")
-    text = to_markdown(Dashboard(AT, ("--home", "/h"), waiting=[waits], items_waiting=[asks]))
+    text = render_dashboard(Dashboard(AT, ("--home", "/h"), waiting=[waits], items_waiting=[asks]))
     shown = section(text, "Waiting for you")
     assert "`jackline answer run-1 call-9 allow --home /h`\n" in shown
     assert "`jackline answer run-1 call-9 deny --home /h`\n" in shown
@@ -66,18 +74,18 @@ def test_what_waits_for_a_person_has_the_command_to_type() -> None:
 
 
 def test_a_run_in_doubt_without_a_call_can_be_gone_on_with() -> None:
-    text = to_markdown(Dashboard(AT, waiting=[Waiting(run(state="waiting", reason="human"), ())]))
+    text = render_dashboard(Dashboard(AT, waiting=[WaitingRun(run(state="waiting", reason="human"), ())]))
     assert "resume: `jackline resume run-1`" in section(text, "Waiting for you")
 
 
 def test_a_running_one_has_phase_agent_task_elapsed_and_cost() -> None:
-    text = section(to_markdown(Dashboard(AT, running=[run(usd_micros=250_000)])), "Running")
+    text = section(render_dashboard(Dashboard(AT, running=[run(usd_micros=250_000)])), "Running")
     assert "| `run-1` | working | `claude` | `mend` | 2026-11-16 08:00:00 | 1h 00m | $0.2500 | `mend it` |" in text
 
 
 def test_a_failed_one_has_its_class_and_the_command() -> None:
     failed = run(state="failed", failure="timeout", detail="too long", finished_at=AT)
-    shown = section(to_markdown(Dashboard(AT, failed=[failed])), "Failed since yesterday")
+    shown = section(render_dashboard(Dashboard(AT, failed=[failed])), "Failed since yesterday")
     assert "| timeout | `too long` | `jackline resume run-1` |" in shown
 
 
@@ -89,7 +97,7 @@ def test_the_queue_has_runs_those_that_are_parked_and_counts_of_items() -> None:
         parked=[run(id="run-2", state="waiting", reason="limit", wake_at=AT + HOUR)],
         kinds=[KindCount("mail", "pending", 3), KindCount("post", "pending", 100)],
     )
-    text = to_markdown(board)
+    text = render_dashboard(board)
     assert "## Queue (100 or more queued)" in text
     shown = section(text, "Queue")
     assert "| `run-1` | queued |" in shown
@@ -104,7 +112,7 @@ def test_spend_is_told_by_agent_for_today_and_seven_days() -> None:
         Spending("2026-11-16", "claude", 500_000, 5),
         Spending("2026-11-16", "codex", 2_000_000, 7),
     ]
-    shown = section(to_markdown(Dashboard(AT, spending=spending, today="2026-11-16")), "Spend")
+    shown = section(render_dashboard(Dashboard(AT, spending=spending, today="2026-11-16")), "Spend")
     assert "| `claude` | $0.5000 | $1.50 | 5 | 15 |" in shown
     assert "| `codex` | $2.00 | $2.00 | 7 | 7 |" in shown
     assert "| all | $2.50 | $3.50 | 12 | 22 |" in shown
@@ -112,13 +120,13 @@ def test_spend_is_told_by_agent_for_today_and_seven_days() -> None:
 
 def test_an_agent_that_tells_no_cost_is_not_said_to_cost_nothing() -> None:
     spending = [Spending("2026-11-16", "codex", 0, 7)]
-    shown = section(to_markdown(Dashboard(AT, spending=spending, today="2026-11-16")), "Spend")
+    shown = section(render_dashboard(Dashboard(AT, spending=spending, today="2026-11-16")), "Spend")
     assert "| `codex` | - | - | 7 | 7 |" in shown
 
 
 def test_work_in_flight_has_its_owner_and_dead_letters_stand_below() -> None:
     dead = item(id="i-2", status="failed", attempts=5, finished_at=AT)
-    shown = section(to_markdown(Dashboard(AT, in_flight=[item()], dead=[dead])), "Work items")
+    shown = section(render_dashboard(Dashboard(AT, in_flight=[item()], dead=[dead])), "Work items")
     assert "| `i-1` | `mail` | in flight, attempt 2 of 5 | `ada` |" in shown
     assert "| `i-2` | `mail` | **dead** after 5 attempts |" in shown
 
@@ -129,14 +137,14 @@ def test_learnings_are_marked_until_they_came_to_something() -> None:
         Learning("c", 2, AT, "doc-gap", "no page", "docs"),
         Learning("c", 3, AT, "doc-gap", "no use", "none", reason="not ours"),
     ]
-    shown = section(to_markdown(Dashboard(AT, learnings=learnings)), "Newest learnings")
+    shown = section(render_dashboard(Dashboard(AT, learnings=learnings)), "Newest learnings")
     assert "L001 | `test-gap` | `no test` | `test` `tests/x.py` |" in shown
     assert "L002 | `doc-gap` | `no page` | **unresolved** |" in shown
     assert "L003 | `doc-gap` | `no use` | `none` `not ours` |" in shown
 
 
 def test_no_more_is_shown_than_fits_and_it_says_where_the_rest_is() -> None:
-    text = to_markdown(Dashboard(AT, running=[run(id=f"run-{one}") for one in range(SHOWN + 1)]))
+    text = render_dashboard(Dashboard(AT, running=[run(id=f"run-{one}") for one in range(SHOWN + 1)]))
     assert f"`run-{SHOWN - 1}`" in text
     assert f"`run-{SHOWN}`" not in text
     assert "More: `jackline list --state running --all-repos`" in text
@@ -144,11 +152,11 @@ def test_no_more_is_shown_than_fits_and_it_says_where_the_rest_is() -> None:
 
 def test_what_others_wrote_cannot_get_out_of_its_place() -> None:
     evil = run(agent=EVIL, task=EVIL, prompt=EVIL, detail=EVIL, failure="timeout", finished_at=AT)
-    question = Question(EVIL, EVIL, EVIL, "wants your word", ("allow",))
+    question = CallQuestion(EVIL, EVIL, EVIL, "wants your word", ("allow",))
     wrote = item(id=EVIL.replace("\n", " "), kind=EVIL, owner=EVIL, question=EVIL, notes=EVIL)
     board = Dashboard(
         AT,
-        waiting=[Waiting(evil._replace(state="waiting", reason="approval"), (question,))],
+        waiting=[WaitingRun(evil._replace(state="waiting", reason="approval"), (question,))],
         items_waiting=[wrote],
         running=[evil],
         failed=[evil],
@@ -160,7 +168,7 @@ def test_what_others_wrote_cannot_get_out_of_its_place() -> None:
         events=[EventLine(EVIL, 1, AT, EVIL, EVIL, EVIL)],
         learnings=[Learning(EVIL, 1, AT, EVIL, EVIL, EVIL, EVIL, EVIL)],
     )
-    text = to_markdown(board)
+    text = render_dashboard(board)
     titles = re.findall(r"^#+ .*$", text, re.MULTILINE)
     assert len(titles) == 10
     bare = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
@@ -175,42 +183,42 @@ def test_what_others_wrote_cannot_get_out_of_its_place() -> None:
 def test_blanks_at_the_beginning_do_not_open_a_span(blanks: str) -> None:
     """An empty span is two marks, which would be the beginning of one that ends where the next one begins."""
     wrote = item(kind=blanks * 900 + "x", question="<b>bold</b> ` y")
-    shown = section(to_markdown(Dashboard(AT, items_waiting=[wrote])), "Waiting for you")
+    shown = section(render_dashboard(Dashboard(AT, items_waiting=[wrote])), "Waiting for you")
     assert "- item `i-1` (`x`) asks: ``<b>bold</b> ` y``" in shown
 
 
 def test_a_bar_behind_a_backslash_ends_no_column() -> None:
-    shown = section(to_markdown(Dashboard(AT, running=[run(prompt="a\\|b \\\\|")])), "Running")
+    shown = section(render_dashboard(Dashboard(AT, running=[run(prompt="a\\|b \\\\|")])), "Running")
     assert "| `a\\ \\|b \\\\ \\|` |" in shown
 
 
 def test_an_id_that_looks_like_a_flag_does_not_become_one() -> None:
     asks = item(id="--home=/evil", status="waiting_human", question="?")
-    shown = section(to_markdown(Dashboard(AT, items_waiting=[asks])), "Waiting for you")
+    shown = section(render_dashboard(Dashboard(AT, items_waiting=[asks])), "Waiting for you")
     assert "`jackline work answer --id=--home=/evil 'YOUR ANSWER'`" in shown
 
 
 def test_a_word_that_zsh_would_look_up_is_quoted() -> None:
-    shown = to_markdown(Dashboard(AT, items_waiting=[item(id="=ls", question="?")]))
+    shown = render_dashboard(Dashboard(AT, items_waiting=[item(id="=ls", question="?")]))
     assert "`jackline work answer '=ls' 'YOUR ANSWER'`" in shown
 
 
 def test_a_run_that_was_imported_cannot_be_tried_again() -> None:
     failed = [run(state="failed", failure="timeout", finished_at=AT), run(id="run-2", state="failed", finished_at=AT)]
-    shown = section(to_markdown(Dashboard(AT, failed=failed, imported=["run-2"])), "Failed since yesterday")
+    shown = section(render_dashboard(Dashboard(AT, failed=failed, imported=["run-2"])), "Failed since yesterday")
     assert "jackline resume run-1" in shown
     assert "jackline resume run-2" not in shown
     assert "| imported |" in shown
 
 
 def test_a_run_that_waits_for_older_calls_says_where_they_are() -> None:
-    waits = Waiting(run(state="waiting", reason="approval"), (), older=True)
-    assert "for older calls: `jackline show run-1`" in to_markdown(Dashboard(AT, waiting=[waits]))
+    waits = WaitingRun(run(state="waiting", reason="approval"), (), older=True)
+    assert "for older calls: `jackline show run-1`" in render_dashboard(Dashboard(AT, waiting=[waits]))
 
 
 def test_kinds_that_have_no_room_are_not_passed_over_in_silence() -> None:
     kinds = [KindCount(f"kind-{one:02}", "pending", 1) for one in range(KINDS + 1)]
-    shown = section(to_markdown(Dashboard(AT, kinds=[*kinds, KindCount("last", "in_flight", 1)])), "Queue")
+    shown = section(render_dashboard(Dashboard(AT, kinds=[*kinds, KindCount("last", "in_flight", 1)])), "Queue")
     assert f"`kind-{KINDS - 1}`" in shown
     assert f"`kind-{KINDS}`" not in shown
     assert "| `last` | in_flight | 1 |" in shown
@@ -219,6 +227,6 @@ def test_kinds_that_have_no_room_are_not_passed_over_in_silence() -> None:
 
 def test_commands_begin_and_end_as_they_must_and_say_what_else_they_need() -> None:
     board = Dashboard(AT, ("--home", "/h"), ("env", "A=b c", "jackline"), "They need more.", failed=[run()])
-    text = to_markdown(board)
+    text = render_dashboard(board)
     assert "`env 'A=b c' jackline resume run-1 --home /h`" in text
     assert "\n\nThey need more.\n\n" in text

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.domain.external import found, is_ingredient, primary
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass
+from jackline.policy.rules import Rule
 
 PLAIN = Rule("x", "x", CallClass.EFFECT)
 

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from jackline.domain.budget import Limits
-from jackline.domain.health import Health, health_of, resting
-from jackline.domain.heart import State, Step, step
+from jackline.domain.agent_health import AgentHealth, build_health, find_resting_agents
+from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import Life, Manner, Spec
-from jackline.domain.retry import RetryPolicy
-from jackline.domain.signals import Claimed, Input, Recovered, StartTurn, TurnEnded
+from jackline.domain.records import AgentOptions, RunStatus, Spec
+from jackline.domain.run_inputs import Claimed, MachineInput, Recovered, StartTurn, TurnEnded
+from jackline.domain.run_machine import MachineState, StepResult, step
 from jackline.domain.states import Failure, RunState, WaitReason
 
 AT = 1_000_000
 SPEC = Spec("fix it", "/w", agent="claude", fallback=("codex", "gemini"), limits=Limits(), retry=RetryPolicy(0))
 
 
-def drive(state: State, *signals: Input) -> Step:
-    decided = Step(state)
+def drive(state: MachineState, *signals: MachineInput) -> StepResult:
+    decided = StepResult(state)
     for signal in signals:
         decided = step(decided.state, signal)
     return decided
 
 
-def working(agent: str = "claude", spec: Spec = SPEC, tired: dict[str, int] | None = None) -> Step:
-    state = State("run", spec, Life(attempt=1, agent=agent))
+def working(agent: str = "claude", spec: Spec = SPEC, tired: dict[str, int] | None = None) -> StepResult:
+    state = MachineState("run", spec, RunStatus(attempt=1, agent=agent))
     return drive(state, Claimed(AT), Recovered(AT, resting=tired or {}))
 
 
@@ -65,14 +64,16 @@ def test_what_another_agent_would_not_do_better_fails(failure: Failure) -> None:
 
 @pytest.mark.parametrize("failure", [Failure.AUTHENTICATION, Failure.BILLING])
 def test_who_was_named_is_tried_although_it_was_refused_a_moment_ago(failure: Failure) -> None:
-    known = [Health(one, failure, "", AT + 9, AT) for one in ("claude", "codex")]
-    assert resting(known, AT, named="claude") == {"codex": AT + 9}
-    assert resting(known, AT) == {"claude": AT + 9, "codex": AT + 9}
+    known = [AgentHealth(one, failure, "", AT + 9, AT) for one in ("claude", "codex")]
+    assert find_resting_agents(known, AT, named="claude") == {"codex": AT + 9}
+    assert find_resting_agents(known, AT) == {"claude": AT + 9, "codex": AT + 9}
 
 
 @pytest.mark.parametrize("failure", [Failure.LIMIT, Failure.OVERLOADED, Failure.CONNECTIVITY])
 def test_what_passes_by_itself_is_waited_for_whoever_was_named(failure: Failure) -> None:
-    assert resting([Health("claude", failure, "", AT + 9, AT)], AT, named="claude") == {"claude": AT + 9}
+    assert find_resting_agents([AgentHealth("claude", failure, "", AT + 9, AT)], AT, named="claude") == {
+        "claude": AT + 9
+    }
 
 
 def test_an_agent_that_rests_is_passed_over() -> None:
@@ -126,14 +127,14 @@ def test_who_only_rested_may_take_over_later_in_the_same_attempt() -> None:
 def test_two_agents_do_not_hand_a_failure_to_and_fro_without_end() -> None:
     """The network is down: as many retries as one agent would have, however many there are."""
     spec = SPEC._replace(fallback=("codex",), retry=RetryPolicy(2))
-    state, attempts = State("run", spec, Life(attempt=1, agent="claude")), 0
+    state, attempts = MachineState("run", spec, RunStatus(attempt=1, agent="claude")), 0
     while state.life.state is not RunState.FAILED:
         attempts += 1
         assert attempts < 10
         decided = drive(state, Claimed(AT), Recovered(AT))
         while decided.state.life.state is RunState.RUNNING:
             decided = step(decided.state, ended(Failure.CONNECTIVITY, {decided.state.agent: AT + 1}))
-        state = State("run", spec, decided.state.life)
+        state = MachineState("run", spec, decided.state.life)
     assert attempts == 3
 
 
@@ -168,30 +169,34 @@ def test_a_lost_session_is_said_and_a_fresh_one_begins() -> None:
 
 
 def test_a_named_reset_is_honoured() -> None:
-    assert health_of("a", Outcome(Failure.LIMIT, "d", resets_at=AT + 5), AT) == Health("a", "limit", "d", AT + 5, AT)
+    assert build_health("a", Outcome(Failure.LIMIT, "d", resets_at=AT + 5), AT) == AgentHealth(
+        "a", "limit", "d", AT + 5, AT
+    )
 
 
 def test_a_reset_in_the_past_is_none() -> None:
-    known = health_of("a", Outcome(Failure.LIMIT, resets_at=AT - 5), AT)
+    known = build_health("a", Outcome(Failure.LIMIT, resets_at=AT - 5), AT)
     assert known is not None
     assert known.until > AT
 
 
 def test_success_ends_every_rest() -> None:
-    assert health_of("a", Outcome(), AT) == Health("a", at=AT)
+    assert build_health("a", Outcome(), AT) == AgentHealth("a", at=AT)
 
 
 @pytest.mark.parametrize("failure", [Failure.AGENT_ERROR, Failure.TIMEOUT, Failure.MODEL_NOT_FOUND, Failure.CRASHED])
 def test_what_is_the_turns_own_affair_says_nothing_of_the_agent(failure: Failure) -> None:
-    assert health_of("a", Outcome(failure), AT) is None
+    assert build_health("a", Outcome(failure), AT) is None
 
 
 def test_only_who_is_not_well_yet_rests() -> None:
-    known = [Health("a", "limit", "", AT + 1, 0), Health("b", "limit", "", AT, 0), Health("c", at=AT)]
-    assert resting(known, AT) == {"a": AT + 1}
+    known = [AgentHealth("a", "limit", "", AT + 1, 0), AgentHealth("b", "limit", "", AT, 0), AgentHealth("c", at=AT)]
+    assert find_resting_agents(known, AT) == {"a": AT + 1}
 
 
 def test_a_spec_with_agents_and_their_manners_comes_back_as_it_was() -> None:
-    manner = Manner("m", "high", ("--x", "1"), ("TOKEN",))
-    spec = SPEC._replace(manners={"claude": manner, "codex": Manner()}, session="s", requires_commit=True, job="{}")
+    manner = AgentOptions("m", "high", ("--x", "1"), ("TOKEN",))
+    spec = SPEC._replace(
+        agent_options={"claude": manner, "codex": AgentOptions()}, session="s", requires_commit=True, job="{}"
+    )
     assert Spec.from_dict(spec.to_dict()) == spec

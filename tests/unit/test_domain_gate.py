@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.gate import History, Intent, decide, observed
-from jackline.domain.policy import UNKNOWN
+from jackline.domain.call_gate import History, Intent, admit_observed, decide_call
 from jackline.domain.records import Call, Receipt
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, CallState, Decision, Replay
+from jackline.policy.rule_lookup import UNMATCHED
+from jackline.policy.rules import Rule
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
 
@@ -89,15 +89,15 @@ ROWS = [
     Row("the same, refused", ASKED_READ, knows(REFUSED), DENY, "c1"),
     Row("the same, agreed to and made since", ASKED_READ, knows(DONE), ALLOW, "c1"),
     Row("the same, not answered yet", ASKED_READ, knows(UNANSWERED), ASK),
-    Row("an unknown call runs", UNKNOWN, NOTHING, ALLOW),
-    Row("an unknown call repeats freely while the run lives", UNKNOWN, knows(DONE, PREPARED), ALLOW),
-    Row("cut off by a crash: denied once", UNKNOWN, knows(IN_DOUBT), DENY, "c1"),
-    Row("and then allowed", UNKNOWN, knows(WARNED, IN_DOUBT), ALLOW),
-    Row("having to wait was no warning", UNKNOWN, knows(HAD_TO_WAIT, IN_DOUBT), DENY, "c1"),
-    Row("warned in an attempt that died: again", UNKNOWN, knows(WARNED_BEFORE, IN_DOUBT), DENY, "c1"),
-    Row("made again since: free", UNKNOWN, knows(DONE, WARNED_BEFORE, IN_DOUBT), ALLOW),
-    Row("cut off twice: denied again", UNKNOWN, knows(IN_DOUBT._replace(id="c3"), WARNED), DENY, "c3"),
-    Row("an unknown call may be asked about", UNKNOWN._replace(decision=ASK), NOTHING, ASK),
+    Row("an unknown call runs", UNMATCHED, NOTHING, ALLOW),
+    Row("an unknown call repeats freely while the run lives", UNMATCHED, knows(DONE, PREPARED), ALLOW),
+    Row("cut off by a crash: denied once", UNMATCHED, knows(IN_DOUBT), DENY, "c1"),
+    Row("and then allowed", UNMATCHED, knows(WARNED, IN_DOUBT), ALLOW),
+    Row("having to wait was no warning", UNMATCHED, knows(HAD_TO_WAIT, IN_DOUBT), DENY, "c1"),
+    Row("warned in an attempt that died: again", UNMATCHED, knows(WARNED_BEFORE, IN_DOUBT), DENY, "c1"),
+    Row("made again since: free", UNMATCHED, knows(DONE, WARNED_BEFORE, IN_DOUBT), ALLOW),
+    Row("cut off twice: denied again", UNMATCHED, knows(IN_DOUBT._replace(id="c3"), WARNED), DENY, "c3"),
+    Row("an unknown call may be asked about", UNMATCHED._replace(decision=ASK), NOTHING, ASK),
     Row("an effect that its rule allows", EFFECT, NOTHING, ALLOW),
     Row("an effect is asked about by default", ASKED, NOTHING, ASK),
     Row("an effect that its rule denies", EFFECT._replace(decision=DENY), knows(receipt=RECEIPT), DENY),
@@ -138,7 +138,7 @@ ROWS = [
     Row("room under the rule's max", EFFECT._replace(most=2), knows(of_rule=1), ALLOW),
     Row("the rule's max is reached", EFFECT._replace(most=2), knows(of_rule=2), DENY),
     Row("max of a read", READ._replace(most=1), knows(of_rule=1), DENY),
-    Row("max of an unknown", UNKNOWN._replace(most=1), knows(of_rule=1), DENY),
+    Row("max of an unknown", UNMATCHED._replace(most=1), knows(of_rule=1), DENY),
     Row("a stored result is not one more", ONCE, knows(of_rule=1, receipt=RECEIPT), STORED, "c0"),
     Row("nor is a repeat of what did not happen", ONCE, knows(VOID, of_rule=1), ALLOW, "c1"),
     Row("an approved call is one more", ONCE, knows(AGREED, of_rule=1), DENY),
@@ -154,26 +154,26 @@ ROWS = [
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.rule.call_class}: {row.says}" for row in ROWS])
 def test_the_table(row: Row) -> None:
-    admission = decide(intent(row.rule), row.history)
+    admission = decide_call(intent(row.rule), row.history)
     assert (admission.decision, admission.original, admission.spent) == (row.decision, row.original, False)
     assert admission.reason or admission.decision is ALLOW, "a model must be told why"
 
 
 def test_a_rule_without_a_target_never_finds_it_moved() -> None:
-    assert decide(intent(EFFECT, target=""), knows(same_target=(DONE,))).decision is ALLOW
+    assert decide_call(intent(EFFECT, target=""), knows(same_target=(DONE,))).decision is ALLOW
 
 
-@pytest.mark.parametrize("rule", [READ, LOCAL, UNKNOWN, EFFECT, ASKED])
+@pytest.mark.parametrize("rule", [READ, LOCAL, UNMATCHED, EFFECT, ASKED])
 def test_the_call_budget_stops_the_run_exactly_at_its_number(rule: Rule) -> None:
-    assert not decide(intent(rule), knows(calls=9, most_calls=10)).spent
-    over = decide(intent(rule), knows(calls=10, most_calls=10))
+    assert not decide_call(intent(rule), knows(calls=9, most_calls=10)).spent
+    over = decide_call(intent(rule), knows(calls=10, most_calls=10))
     assert (over.decision, over.spent) == (DENY, True)
 
 
 def test_reasons_are_words_a_model_can_act_on() -> None:
-    assert "check first" in decide(intent(UNKNOWN), knows(IN_DOUBT)).reason
-    assert "'mail:a@b'" in decide(intent(ASKED), NOTHING).reason
-    assert "c1" in decide(intent(EFFECT), knows(IN_DOUBT)).reason
+    assert "check first" in decide_call(intent(UNMATCHED), knows(IN_DOUBT)).reason
+    assert "'mail:a@b'" in decide_call(intent(ASKED), NOTHING).reason
+    assert "c1" in decide_call(intent(EFFECT), knows(IN_DOUBT)).reason
 
 
 CALLS = st.builds(
@@ -195,7 +195,7 @@ HISTORIES = st.builds(
 )
 RULES = st.builds(
     Rule._replace,
-    st.sampled_from([READ, LOCAL, UNKNOWN, EFFECT]),
+    st.sampled_from([READ, LOCAL, UNMATCHED, EFFECT]),
     decision=st.sampled_from([ALLOW, DENY, ASK]),
     most=st.sampled_from([None, 1]),
 )
@@ -204,7 +204,7 @@ RULES = st.builds(
 @UNHURRIED
 @given(RULES, HISTORIES)
 def test_an_effect_never_runs_while_it_may_have_happened(rule: Rule, history: History) -> None:
-    admission = decide(intent(rule), history)
+    admission = decide_call(intent(rule), history)
     unsettled = {one.state for one in history.same_key} & {CallState.PREPARED, CallState.IN_DOUBT}
     if rule.call_class is CallClass.EFFECT and (unsettled or history.receipt):
         assert admission.decision in {DENY, STORED}
@@ -213,9 +213,9 @@ def test_an_effect_never_runs_while_it_may_have_happened(rule: Rule, history: Hi
     assert (admission.decision is STORED) <= (history.receipt is not None)
 
 
-@pytest.mark.parametrize("rule", [READ, LOCAL, UNKNOWN, EFFECT, ASKED, TASK])
+@pytest.mark.parametrize("rule", [READ, LOCAL, UNMATCHED, EFFECT, ASKED, TASK])
 def test_everything_waits_until_what_was_cut_off_is_made_again(rule: Rule) -> None:
-    admission = decide(intent(rule)._replace(waits_for="pytest -q"), NOTHING)
+    admission = decide_call(intent(rule)._replace(waits_for="pytest -q"), NOTHING)
     assert admission.decision is DENY
     assert "pytest -q" in admission.reason
 
@@ -226,39 +226,39 @@ def test_everything_waits_until_what_was_cut_off_is_made_again(rule: Rule) -> No
     ids=["a stored result", "an approved call", "a finished task"],
 )
 def test_what_touches_nothing_or_was_agreed_to_does_not_wait(rule: Rule, history: History, decision: Decision) -> None:
-    assert decide(intent(rule)._replace(waits_for="pytest -q"), history).decision is decision
+    assert decide_call(intent(rule)._replace(waits_for="pytest -q"), history).decision is decision
 
 
 def test_a_call_that_makes_another_again_names_it() -> None:
-    assert decide(intent(LOCAL)._replace(replaces="c5"), NOTHING).original == "c5"
+    assert decide_call(intent(LOCAL)._replace(replaces="c5"), NOTHING).original == "c5"
 
 
 def test_a_call_that_makes_another_again_is_not_one_more() -> None:
     once = LOCAL._replace(most=1)
-    assert decide(intent(once), knows(of_rule=1)).decision is DENY
-    assert decide(intent(once)._replace(replaces="c5"), knows(of_rule=1)).decision is ALLOW
+    assert decide_call(intent(once), knows(of_rule=1)).decision is DENY
+    assert decide_call(intent(once)._replace(replaces="c5"), knows(of_rule=1)).decision is ALLOW
 
 
 def test_a_call_that_nobody_holds_names_the_one_that_it_makes_again() -> None:
-    assert observed(intent(LOCAL)._replace(replaces="c5"), NOTHING).original == "c5"
+    assert admit_observed(intent(LOCAL)._replace(replaces="c5"), NOTHING).original == "c5"
 
 
 def test_a_malformed_call_is_denied_with_its_hint() -> None:
-    admission = decide(intent(EFFECT)._replace(mistake="Write needs 'content'"), knows(receipt=RECEIPT))
+    admission = decide_call(intent(EFFECT)._replace(mistake="Write needs 'content'"), knows(receipt=RECEIPT))
     assert (admission.decision, admission.reason) == (DENY, "Write needs 'content'")
 
 
 def test_a_denied_agent_is_told_what_it_may_do_instead() -> None:
     rule = EFFECT._replace(decision=DENY, hint="push to a branch of your own")
-    assert "push to a branch of your own" in decide(intent(rule), NOTHING).reason
+    assert "push to a branch of your own" in decide_call(intent(rule), NOTHING).reason
 
 
 def test_a_target_that_the_session_does_not_remember_is_asked_about() -> None:
     touched = knows(same_target=(DONE._replace(attempt=NOW, turn=1),))
-    assert decide(intent(EFFECT)._replace(since_turn=2), touched).decision is ASK
-    assert decide(intent(EFFECT)._replace(since_turn=1), touched).decision is ALLOW
+    assert decide_call(intent(EFFECT)._replace(since_turn=2), touched).decision is ASK
+    assert decide_call(intent(EFFECT)._replace(since_turn=1), touched).decision is ALLOW
 
 
 def test_a_target_that_the_parent_of_a_fork_touched_is_asked_about() -> None:
     touched = knows(same_target=(DONE._replace(attempt=NOW, run_id="parent"),))
-    assert decide(intent(EFFECT)._replace(run_id="run"), touched).decision is ASK
+    assert decide_call(intent(EFFECT)._replace(run_id="run"), touched).decision is ASK

@@ -7,43 +7,42 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.budget import Limits, Spent
-from jackline.domain.heart import State, Step, step
-from jackline.domain.learning import REVIEW
+from jackline.domain.limits import Limits, RetryPolicy, Spent, compute_backoff_ms
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import Life, Spec
-from jackline.domain.retry import RetryPolicy, backoff_ms
-from jackline.domain.signals import (
+from jackline.domain.records import RunStatus, Spec
+from jackline.domain.run_inputs import (
     CheckEnded,
     Claimed,
-    Input,
+    MachineInput,
     PendingCheck,
     Recover,
     Recovered,
     RunCheck,
     StartTurn,
-    Stop,
+    StopReason,
     StopWanted,
     StopWork,
     TurnEnded,
 )
+from jackline.domain.run_machine import MachineState, StepResult, step
 from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunState, WaitReason
 from jackline.domain.transitions import TransitionRefused
+from jackline.features.cases.learning import REVIEW_COMMAND
 
 AT = 1_000_000
 NO_LIMIT = Limits(wall_ms=None, iterations=None, steps=None, calls=None, tokens=None, usd_micros=None)
 SPEC = Spec("fix it", "/w", proof="make test", limits=NO_LIMIT)
 UNPROVED = SPEC._replace(proof="")
-QUEUED = Life(attempt=1)
+QUEUED = RunStatus(attempt=1)
 SETTLED = Recovered(AT)
 
 
-def begun(spec: Spec = SPEC, **life: Any) -> State:
-    return State("run", spec, QUEUED._replace(**life))
+def begun(spec: Spec = SPEC, **life: Any) -> MachineState:
+    return MachineState("run", spec, QUEUED._replace(**life))
 
 
-def drive(state: State, *signals: Input) -> Step:
-    decided = Step(state)
+def drive(state: MachineState, *signals: MachineInput) -> StepResult:
+    decided = StepResult(state)
     for signal in signals:
         decided = step(decided.state, signal)
     return decided
@@ -53,23 +52,23 @@ def ended(failure: Failure | None = None, *, open_calls: int = 0, **outcome: Any
     return TurnEnded(AT, Outcome(failure, **outcome), Usage(), open_calls)
 
 
-def stop(why: Stop, detail: str = "") -> StopWanted:
+def stop(why: StopReason, detail: str = "") -> StopWanted:
     return StopWanted(AT, why, detail)
 
 
-def recovering(spec: Spec = SPEC, **life: Any) -> State:
+def recovering(spec: Spec = SPEC, **life: Any) -> MachineState:
     return drive(begun(spec, **life), Claimed(AT)).state
 
 
-def working(spec: Spec = SPEC, **life: Any) -> State:
+def working(spec: Spec = SPEC, **life: Any) -> MachineState:
     return drive(begun(spec, **life), Claimed(AT), SETTLED).state
 
 
-def proving(spec: Spec = SPEC, **life: Any) -> State:
+def proving(spec: Spec = SPEC, **life: Any) -> MachineState:
     return drive(working(spec, **life), ended()).state
 
 
-def kinds(decided: Step) -> list[str]:
+def kinds(decided: StepResult) -> list[str]:
     return [fact.kind for fact in decided.facts]
 
 
@@ -141,16 +140,16 @@ def test_what_a_turn_used_is_added_to_what_was_spent() -> None:
 # --- the learnings of an open case -----------------------------------------------------------------------
 
 
-GATE = PendingCheck("learnings", REVIEW, Failure.LEARNINGS)
+GATE = PendingCheck("learnings", REVIEW_COMMAND, Failure.LEARNINGS)
 
 
-def reviewing(spec: Spec = SPEC, **life: Any) -> State:
+def reviewing(spec: Spec = SPEC, **life: Any) -> MachineState:
     return drive(working(spec, **life), TurnEnded(AT, Outcome(), Usage(), checks=(GATE,))).state
 
 
 def test_a_run_with_an_open_case_has_its_learnings_looked_at_before_the_proof() -> None:
     decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), checks=(GATE,)))
-    assert decided.commands == (RunCheck(3, REVIEW, "learnings"),)
+    assert decided.commands == (RunCheck(3, REVIEW_COMMAND, "learnings"),)
     assert (decided.state.life.phase, decided.state.life.goal) == (Phase.PROVING, Phase.PROVING)
     assert kinds(decided) == ["check.started"]
     then = drive(decided.state, CheckEnded(AT, 0))
@@ -174,7 +173,7 @@ def test_unresolved_learnings_fail_the_run_and_a_resume_works_again(spec: Spec) 
 
 def test_a_crash_in_the_review_or_in_the_proof_after_it_leads_to_the_review_again() -> None:
     for state in (reviewing(), drive(reviewing(), CheckEnded(AT, 0)).state):
-        again = State("run", state.spec, state.life)
+        again = MachineState("run", state.spec, state.life)
         for checks, name in (((GATE,), "learnings"), ((), "proof")):
             (order,) = drive(again, Claimed(AT), SETTLED._replace(checks=checks)).commands
             assert isinstance(order, RunCheck)
@@ -183,11 +182,13 @@ def test_a_crash_in_the_review_or_in_the_proof_after_it_leads_to_the_review_agai
 
 def test_calls_that_are_settled_first_do_not_make_it_forget_the_case() -> None:
     decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), open_calls=1, checks=(GATE,)), SETTLED)
-    assert decided.commands[0] == RunCheck(4, REVIEW, "learnings")
+    assert decided.commands[0] == RunCheck(4, REVIEW_COMMAND, "learnings")
 
 
-@pytest.mark.parametrize(("why", "state"), [(Stop.CANCEL, RunState.CANCELLED), (Stop.INTERRUPT, RunState.WAITING)])
-def test_a_stop_during_the_review_is_heeded_and_a_green_review_proves_nothing(why: Stop, state: RunState) -> None:
+@pytest.mark.parametrize(
+    ("why", "state"), [(StopReason.CANCEL, RunState.CANCELLED), (StopReason.INTERRUPT, RunState.WAITING)]
+)
+def test_a_stop_during_the_review_is_heeded_and_a_green_review_proves_nothing(why: StopReason, state: RunState) -> None:
     assert drive(reviewing(), stop(why), CheckEnded(AT, 0)).state.life.state is state
 
 
@@ -195,14 +196,14 @@ def test_a_stop_during_the_review_is_heeded_and_a_green_review_proves_nothing(wh
 
 
 def test_after_a_crash_while_proving_the_check_runs_and_not_another_turn() -> None:
-    crashed = State("run", SPEC, proving().life)
+    crashed = MachineState("run", SPEC, proving().life)
     decided = drive(crashed, Claimed(AT), SETTLED)
     assert decided.commands == (RunCheck(5, "make test"),)
     assert decided.state.life.turn == 1
 
 
 def test_after_a_crash_while_working_the_same_iteration_goes_on() -> None:
-    crashed = State("run", SPEC, working().life)
+    crashed = MachineState("run", SPEC, working().life)
     decided = drive(crashed, Claimed(AT), SETTLED)
     life = decided.state.life
     assert decided.commands == (StartTurn(4, 2, Role.WORK),)
@@ -210,7 +211,7 @@ def test_after_a_crash_while_working_the_same_iteration_goes_on() -> None:
 
 
 def test_doubts_after_a_crash_park_the_run_until_a_person_has_judged() -> None:
-    crashed = State("run", SPEC, working().life)
+    crashed = MachineState("run", SPEC, working().life)
     decided = drive(crashed, Claimed(AT), Recovered(AT, ("c1", "c2")))
     life = decided.state.life
     assert (life.state, life.reason, life.phase) == (RunState.WAITING, WaitReason.IN_DOUBT, None)
@@ -234,12 +235,12 @@ def test_a_turn_that_leaves_a_doubt_parks_the_run() -> None:
 
 
 def test_a_doubt_while_proving_is_the_goal_kept() -> None:
-    parked = drive(State("run", SPEC, proving().life), Claimed(AT), Recovered(AT, ("c1",)))
+    parked = drive(MachineState("run", SPEC, proving().life), Claimed(AT), Recovered(AT, ("c1",)))
     assert isinstance(drive(parked.state, Claimed(AT), SETTLED).commands[0], RunCheck)
 
 
 def test_a_new_attempt_keeps_nothing_of_the_last_ones_end() -> None:
-    failed = drive(working(), stop(Stop.WALL, "too long"), ended(Failure.CRASHED)).state
+    failed = drive(working(), stop(StopReason.WALL, "too long"), ended(Failure.CRASHED)).state
     again = step(failed, Claimed(AT)).state
     assert (again.stopping, again.stop_detail, again.outcome) == (None, "", None)
     assert (again.life.failure, again.life.detail, again.life.reason, again.life.wake_at) == (
@@ -267,22 +268,22 @@ def test_nothing_reopens_succeeded_or_cancelled(state: RunState) -> None:
             step(over._replace(life=over.life._replace(goal=Phase.PROVING), spec=UNPROVED), signal)
 
 
-@pytest.mark.parametrize("why", Stop)
+@pytest.mark.parametrize("why", StopReason)
 @pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.RUNNING])
-def test_a_stop_that_comes_too_late_changes_nothing(why: Stop, state: RunState) -> None:
+def test_a_stop_that_comes_too_late_changes_nothing(why: StopReason, state: RunState) -> None:
     over = begun(state=state)
-    assert step(over, stop(why)) == Step(over)
+    assert step(over, stop(why)) == StepResult(over)
 
 
 # --- stops -----------------------------------------------------------------------------------------------
 
 PARKS = [
-    (Stop.INTERRUPT, WaitReason.PAUSED),
-    (Stop.BUDGET, WaitReason.BUDGET),
-    (Stop.APPROVAL, WaitReason.APPROVAL),
+    (StopReason.INTERRUPT, WaitReason.PAUSED),
+    (StopReason.BUDGET, WaitReason.BUDGET),
+    (StopReason.APPROVAL, WaitReason.APPROVAL),
 ]
-FAILS = [(Stop.WALL, Failure.TIMEOUT), (Stop.IDLE, Failure.IDLE), (Stop.UNGATED, Failure.UNGATED)]
-PLACES: dict[str, tuple[Callable[[], State], Input]] = {
+FAILS = [(StopReason.WALL, Failure.TIMEOUT), (StopReason.IDLE, Failure.IDLE), (StopReason.UNGATED, Failure.UNGATED)]
+PLACES: dict[str, tuple[Callable[[], MachineState], MachineInput]] = {
     "recovering": (recovering, SETTLED),
     "working": (working, ended(Failure.CRASHED)),
     "working, though it ended well": (working, ended()),
@@ -293,22 +294,22 @@ PLACES: dict[str, tuple[Callable[[], State], Input]] = {
 EVERYWHERE = pytest.mark.parametrize("place", PLACES)
 
 
-def stopped(place: str, *whys: Stop) -> Step:
+def stopped(place: str, *whys: StopReason) -> StepResult:
     """Stop for these reasons, one after the other, and then hear the end of what was under way."""
     make, end = PLACES[place]
     return drive(make(), *(stop(why, f"because {why}") for why in whys), end)
 
 
 def test_a_stop_ends_the_work_and_waits_for_its_end() -> None:
-    decided = step(working(), stop(Stop.INTERRUPT))
-    assert decided.commands == (StopWork(Stop.INTERRUPT),)
+    decided = step(working(), stop(StopReason.INTERRUPT))
+    assert decided.commands == (StopWork(StopReason.INTERRUPT),)
     assert kinds(decided) == ["stop.wanted"]
     assert not decided.ended
 
 
 @EVERYWHERE
 @pytest.mark.parametrize(("why", "reason"), PARKS)
-def test_stops_that_park(place: str, why: Stop, reason: WaitReason) -> None:
+def test_stops_that_park(place: str, why: StopReason, reason: WaitReason) -> None:
     """A proof that had our TERM proves nothing, even when it ends with 0."""
     life = stopped(place, why).state.life
     assert (life.state, life.reason, life.detail) == (RunState.WAITING, reason, f"because {why}")
@@ -317,7 +318,7 @@ def test_stops_that_park(place: str, why: Stop, reason: WaitReason) -> None:
 
 @EVERYWHERE
 @pytest.mark.parametrize(("why", "failure"), FAILS)
-def test_stops_that_fail(place: str, why: Stop, failure: Failure) -> None:
+def test_stops_that_fail(place: str, why: StopReason, failure: Failure) -> None:
     life = stopped(place, why).state.life
     assert (life.state, life.failure, life.detail) == (RunState.FAILED, failure, f"because {why}")
     assert life.proof is Proof.UNVERIFIED
@@ -325,7 +326,7 @@ def test_stops_that_fail(place: str, why: Stop, failure: Failure) -> None:
 
 @EVERYWHERE
 def test_a_cancel_ends_whatever_is_under_way(place: str) -> None:
-    assert stopped(place, Stop.CANCEL).state.life.state is RunState.CANCELLED
+    assert stopped(place, StopReason.CANCEL).state.life.state is RunState.CANCELLED
 
 
 @EVERYWHERE
@@ -339,38 +340,38 @@ def test_a_cancel_request_in_the_store_is_enough(place: str) -> None:
 
 
 def test_a_cancelled_run_does_not_wait_for_a_persons_judgement() -> None:
-    crashed = State("run", SPEC, working().life._replace(cancel_requested=True))
+    crashed = MachineState("run", SPEC, working().life._replace(cancel_requested=True))
     decided = drive(crashed, Claimed(AT), Recovered(AT, ("c1",)))
     assert decided.state.life.state is RunState.CANCELLED
 
 
 def test_a_cancelled_turn_settles_its_open_calls_first() -> None:
-    decided = drive(working(), stop(Stop.CANCEL), ended(Failure.CRASHED, open_calls=1))
+    decided = drive(working(), stop(StopReason.CANCEL), ended(Failure.CRASHED, open_calls=1))
     assert isinstance(decided.commands[0], Recover)
     assert step(decided.state, Recovered(AT, ("c1",))).state.life.state is RunState.CANCELLED
 
 
-@pytest.mark.parametrize("why", [Stop.WALL, Stop.IDLE, Stop.BUDGET, Stop.APPROVAL])
-def test_a_doubt_is_asked_about_whatever_ended_the_turn(why: Stop) -> None:
+@pytest.mark.parametrize("why", [StopReason.WALL, StopReason.IDLE, StopReason.BUDGET, StopReason.APPROVAL])
+def test_a_doubt_is_asked_about_whatever_ended_the_turn(why: StopReason) -> None:
     settling = drive(working(), stop(why), ended(Failure.CRASHED, open_calls=1))
     assert isinstance(settling.commands[0], Recover)
     assert step(settling.state, Recovered(AT, ("c1",))).state.life.reason is WaitReason.IN_DOUBT
 
 
 @pytest.mark.parametrize(("why", "failure"), FAILS)
-def test_a_stop_is_not_forgotten_while_open_calls_are_settled(why: Stop, failure: Failure) -> None:
+def test_a_stop_is_not_forgotten_while_open_calls_are_settled(why: StopReason, failure: Failure) -> None:
     decided = drive(working(), stop(why), ended(open_calls=1), SETTLED)
     assert decided.state.life.failure is failure
 
 
 def test_a_gate_that_is_not_in_force_outweighs_a_doubt() -> None:
-    decided = drive(working(), stop(Stop.UNGATED), ended(open_calls=1), Recovered(AT, ("c1",)))
+    decided = drive(working(), stop(StopReason.UNGATED), ended(open_calls=1), Recovered(AT, ("c1",)))
     assert decided.state.life.failure is Failure.UNGATED
 
 
-@pytest.mark.parametrize("second", Stop)
-@pytest.mark.parametrize("first", Stop)
-def test_a_second_stop_sends_no_second_signal(first: Stop, second: Stop) -> None:
+@pytest.mark.parametrize("second", StopReason)
+@pytest.mark.parametrize("first", StopReason)
+def test_a_second_stop_sends_no_second_signal(first: StopReason, second: StopReason) -> None:
     once = step(working(), stop(first)).state
     twice = step(once, stop(second))
     assert twice.commands == ()
@@ -379,29 +380,29 @@ def test_a_second_stop_sends_no_second_signal(first: Stop, second: Stop) -> None
 
 
 def test_a_second_interrupt_is_debounced() -> None:
-    once = step(working(), stop(Stop.INTERRUPT, "first")).state
-    assert step(once, stop(Stop.INTERRUPT, "second")) == Step(once)
+    once = step(working(), stop(StopReason.INTERRUPT, "first")).state
+    assert step(once, stop(StopReason.INTERRUPT, "second")) == StepResult(once)
 
 
 @pytest.mark.parametrize(
     ("first", "second", "wins"),
     [
-        (Stop.INTERRUPT, Stop.CANCEL, Stop.CANCEL),
-        (Stop.UNGATED, Stop.CANCEL, Stop.CANCEL),
-        (Stop.CANCEL, Stop.INTERRUPT, Stop.CANCEL),
-        (Stop.CANCEL, Stop.UNGATED, Stop.CANCEL),
-        (Stop.INTERRUPT, Stop.UNGATED, Stop.UNGATED),
-        (Stop.DOUBT, Stop.INTERRUPT, Stop.INTERRUPT),
-        (Stop.DOUBT, Stop.BUDGET, Stop.BUDGET),
-        (Stop.DOUBT, Stop.APPROVAL, Stop.APPROVAL),
-        (Stop.DOUBT, Stop.WALL, Stop.DOUBT),
-        (Stop.DOUBT, Stop.IDLE, Stop.DOUBT),
-        (Stop.INTERRUPT, Stop.WALL, Stop.INTERRUPT),
-        (Stop.WALL, Stop.INTERRUPT, Stop.WALL),
-        (Stop.BUDGET, Stop.DOUBT, Stop.BUDGET),
+        (StopReason.INTERRUPT, StopReason.CANCEL, StopReason.CANCEL),
+        (StopReason.UNGATED, StopReason.CANCEL, StopReason.CANCEL),
+        (StopReason.CANCEL, StopReason.INTERRUPT, StopReason.CANCEL),
+        (StopReason.CANCEL, StopReason.UNGATED, StopReason.CANCEL),
+        (StopReason.INTERRUPT, StopReason.UNGATED, StopReason.UNGATED),
+        (StopReason.DOUBT, StopReason.INTERRUPT, StopReason.INTERRUPT),
+        (StopReason.DOUBT, StopReason.BUDGET, StopReason.BUDGET),
+        (StopReason.DOUBT, StopReason.APPROVAL, StopReason.APPROVAL),
+        (StopReason.DOUBT, StopReason.WALL, StopReason.DOUBT),
+        (StopReason.DOUBT, StopReason.IDLE, StopReason.DOUBT),
+        (StopReason.INTERRUPT, StopReason.WALL, StopReason.INTERRUPT),
+        (StopReason.WALL, StopReason.INTERRUPT, StopReason.WALL),
+        (StopReason.BUDGET, StopReason.DOUBT, StopReason.BUDGET),
     ],
 )
-def test_a_greater_reason_replaces_a_smaller_one(first: Stop, second: Stop, wins: Stop) -> None:
+def test_a_greater_reason_replaces_a_smaller_one(first: StopReason, second: StopReason, wins: StopReason) -> None:
     decided = drive(working(), stop(first, "first"), stop(second, "second"))
     assert decided.state.stopping is wins
     assert decided.state.stop_detail == ("first" if wins is first else "second")
@@ -409,15 +410,15 @@ def test_a_greater_reason_replaces_a_smaller_one(first: Stop, second: Stop, wins
 
 def test_an_interrupt_is_not_lost_in_a_doubt_that_settles_itself() -> None:
     """Else the agent would go on after Ctrl-C."""
-    decided = drive(working(), stop(Stop.DOUBT), stop(Stop.INTERRUPT), ended(open_calls=1))
+    decided = drive(working(), stop(StopReason.DOUBT), stop(StopReason.INTERRUPT), ended(open_calls=1))
     assert decided.state.life.reason is WaitReason.PAUSED
 
 
 def test_an_interrupt_pauses_at_once_and_leaves_open_calls_to_the_resume() -> None:
     """Nobody who pressed Ctrl-C waits for a minute of probes."""
-    decided = drive(working(), stop(Stop.INTERRUPT), ended(Failure.CRASHED, open_calls=1))
+    decided = drive(working(), stop(StopReason.INTERRUPT), ended(Failure.CRASHED, open_calls=1))
     assert (decided.commands, decided.state.life.reason) == ((), WaitReason.PAUSED)
-    interrupted = drive(recovering(), stop(Stop.INTERRUPT), Recovered(AT, ("c1",)))
+    interrupted = drive(recovering(), stop(StopReason.INTERRUPT), Recovered(AT, ("c1",)))
     assert interrupted.state.life.reason is WaitReason.PAUSED
 
 
@@ -426,7 +427,7 @@ def test_an_interrupt_pauses_at_once_and_leaves_open_calls_to_the_resume() -> No
 
 @pytest.mark.parametrize("open_calls", [0, 1])
 def test_a_stop_for_a_doubt_always_leads_to_recovery(open_calls: int) -> None:
-    decided = drive(working(), stop(Stop.DOUBT), ended(Failure.CRASHED, open_calls=open_calls))
+    decided = drive(working(), stop(StopReason.DOUBT), ended(Failure.CRASHED, open_calls=open_calls))
     assert isinstance(decided.commands[0], Recover)
     assert step(decided.state, Recovered(AT, ("c1",))).state.life.reason is WaitReason.IN_DOUBT
 
@@ -434,15 +435,15 @@ def test_a_stop_for_a_doubt_always_leads_to_recovery(open_calls: int) -> None:
 @pytest.mark.parametrize("failure", [None, Failure.CRASHED, Failure.AGENT_ERROR, Failure.NO_TERMINAL_EVENT])
 def test_a_doubt_that_a_probe_settled_lets_the_agent_go_on(failure: Failure | None) -> None:
     """How that turn ended was our own doing: it is neither a failure of the agent nor its success."""
-    decided = drive(working(), stop(Stop.DOUBT, "c1"), ended(failure, open_calls=1), SETTLED)
+    decided = drive(working(), stop(StopReason.DOUBT, "c1"), ended(failure, open_calls=1), SETTLED)
     assert decided.commands == (StartTurn(4, 2, Role.WORK),)
     assert decided.state.life.retries == 0
     assert (decided.state.stopping, decided.state.stop_detail, decided.state.outcome) == (None, "", None)
 
 
 def test_a_doubt_that_was_settled_does_not_stick_to_the_proof() -> None:
-    crashed = State("run", SPEC, proving().life)
-    decided = drive(crashed, Claimed(AT), stop(Stop.DOUBT), SETTLED, CheckEnded(AT, 0))
+    crashed = MachineState("run", SPEC, proving().life)
+    decided = drive(crashed, Claimed(AT), stop(StopReason.DOUBT), SETTLED, CheckEnded(AT, 0))
     assert decided.state.life.state is RunState.SUCCEEDED
 
 
@@ -464,7 +465,7 @@ def test_a_passing_failure_is_retried_up_to_the_cap_and_then_fails_with_its_clas
         life = decided.state.life
         assert (life.state, life.reason, life.failure) == (RunState.WAITING, WaitReason.RETRY, failure)
         assert (life.retries, life.detail) == (retry, "again")
-        assert life.wake_at == AT + backoff_ms(spec.retry, retry, "run")
+        assert life.wake_at == AT + compute_backoff_ms(spec.retry, retry, "run")
         state = drive(decided.state, Claimed(AT), SETTLED).state
         assert (state.life.failure, state.life.retries) == (None, retry)
     life = step(state, ended(failure)).state.life
@@ -529,16 +530,16 @@ def test_a_budget_that_is_spent_allows_no_first_turn(name: str) -> None:
 
 def test_steps_are_cumulative_over_attempts() -> None:
     spec = SPEC._replace(limits=NO_LIMIT._replace(steps=4))
-    second = drive(State("run", spec, working(spec).life), Claimed(AT), SETTLED)
+    second = drive(MachineState("run", spec, working(spec).life), Claimed(AT), SETTLED)
     assert second.commands == (StartTurn(4, 2, Role.WORK),)
-    third = drive(State("run", spec, second.state.life), Claimed(AT), SETTLED)
+    third = drive(MachineState("run", spec, second.state.life), Claimed(AT), SETTLED)
     assert third.state.life.detail == "budget spent: steps 5 of 4"
 
 
 def test_the_last_iteration_goes_on_after_a_crash() -> None:
     """It was counted when it began."""
     spec = SPEC._replace(limits=NO_LIMIT._replace(iterations=1))
-    crashed = State("run", spec, working(spec).life)
+    crashed = MachineState("run", spec, working(spec).life)
     assert isinstance(drive(crashed, Claimed(AT), SETTLED).commands[0], StartTurn)
 
 
@@ -551,7 +552,7 @@ def test_a_spent_budget_does_not_keep_finished_work_from_its_proof() -> None:
 def test_a_budget_that_runs_out_in_the_middle_parks_and_stays_spent() -> None:
     spec = SPEC._replace(limits=NO_LIMIT._replace(usd_micros=5))
     over = TurnEnded(AT, Outcome(Failure.CRASHED), Usage(usd_micros=6))
-    parked = drive(working(spec), stop(Stop.BUDGET, "usd_micros 6 of 5"), over)
+    parked = drive(working(spec), stop(StopReason.BUDGET, "usd_micros 6 of 5"), over)
     assert (parked.state.life.reason, parked.state.life.detail) == (WaitReason.BUDGET, "usd_micros 6 of 5")
     assert drive(parked.state, Claimed(AT), SETTLED).state.life.reason is WaitReason.BUDGET
 
@@ -580,7 +581,7 @@ def test_once_it_is_made_again_the_work_goes_on() -> None:
 
 
 def test_an_agent_that_does_not_listen_waits_for_a_person() -> None:
-    decided = drive(working(), stop(Stop.STUCK, "told 20 times"), left(1))
+    decided = drive(working(), stop(StopReason.STUCK, "told 20 times"), left(1))
     assert (decided.state.life.reason, decided.state.life.detail) == (WaitReason.HUMAN, "told 20 times")
 
 
@@ -594,7 +595,7 @@ def test_silence_becomes_an_answer_at_a_time_that_is_known() -> None:
     spec = SPEC._replace(approval_timeout_ms=100)
     decided = drive(recovering(spec), Recovered(AT, asked=("c1",), asked_at=AT - 5))
     assert decided.state.life.wake_at == AT + 95
-    assert drive(working(spec), stop(Stop.APPROVAL), ended()).state.life.wake_at == AT + 100
+    assert drive(working(spec), stop(StopReason.APPROVAL), ended()).state.life.wake_at == AT + 100
     assert drive(working(spec), ended(waits=WaitReason.APPROVAL)).state.life.wake_at == AT + 100
 
 
@@ -608,8 +609,8 @@ def test_a_doubt_is_told_before_a_question() -> None:
     assert decided.state.life.reason is WaitReason.IN_DOUBT
 
 
-@pytest.mark.parametrize("why", [Stop.WALL, Stop.IDLE])
-def test_what_a_turn_hung_in_when_its_time_ran_out_is_given_up(why: Stop) -> None:
+@pytest.mark.parametrize("why", [StopReason.WALL, StopReason.IDLE])
+def test_what_a_turn_hung_in_when_its_time_ran_out_is_given_up(why: StopReason) -> None:
     assert drive(working(), stop(why), ended(open_calls=1)).commands == (Recover(3, gave_up=True),)
 
 

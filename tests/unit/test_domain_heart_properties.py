@@ -5,25 +5,24 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.budget import Limits
-from jackline.domain.heart import State, Step, step
+from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import Life, Spec
-from jackline.domain.retry import RetryPolicy
-from jackline.domain.signals import (
+from jackline.domain.records import RunStatus, Spec
+from jackline.domain.run_inputs import (
     CheckEnded,
     Claimed,
-    Input,
+    MachineInput,
     PendingCheck,
     Recover,
     Recovered,
     RunCheck,
     StartTurn,
-    Stop,
+    StopReason,
     StopWanted,
     StopWork,
     TurnEnded,
 )
+from jackline.domain.run_machine import MachineState, StepResult, step
 from jackline.domain.states import Failure, Phase, Proof, RunState, WaitReason
 
 FINAL = {RunState.SUCCEEDED, RunState.CANCELLED}
@@ -45,9 +44,9 @@ OUTCOMES = st.just(Outcome()) | st.builds(
 )
 GATE = PendingCheck("learnings", "review", Failure.LEARNINGS)
 USAGES = st.builds(Usage, *[st.integers(0, 3)] * 4)
-STOPS = st.builds(StopWanted, TIMES, st.sampled_from(Stop))
+STOPS = st.builds(StopWanted, TIMES, st.sampled_from(StopReason))
 DOUBTS = st.sampled_from([(), (), (), (), (), ("c1",), ("c1", "c2")])
-ANSWERS: dict[Phase | None, st.SearchStrategy[Input]] = {
+ANSWERS: dict[Phase | None, st.SearchStrategy[MachineInput]] = {
     Phase.RECOVERING: st.builds(Recovered, TIMES, DOUBTS, checks=st.sampled_from([None, None, (), (GATE,)])),
     Phase.WORKING: st.builds(
         TurnEnded, TIMES, OUTCOMES, USAGES, st.integers(0, 2), checks=st.sampled_from([(), (), (GATE,), (GATE, GATE)])
@@ -58,7 +57,7 @@ CRASH = "crash"
 CANCEL = "cancel"
 
 
-def sensible(draw: st.DrawFn, state: State) -> Input | str:
+def sensible(draw: st.DrawFn, state: MachineState) -> MachineInput | str:
     """Something that can happen now: the work ends, somebody wants a stop, or everything dies."""
     chance = draw(st.integers(0, 19))
     if state.life.state is not RunState.RUNNING:
@@ -70,20 +69,20 @@ def sensible(draw: st.DrawFn, state: State) -> Input | str:
     return CRASH if chance < 19 else CANCEL
 
 
-def follow(state: State, event: Input | str) -> Step:
+def follow(state: MachineState, event: MachineInput | str) -> StepResult:
     if event == CRASH:  # only the durable life is left, and another attempt claims it
         life = state.life._replace(attempt=state.life.attempt + 1)
-        return step(State(state.run_id, state.spec, life), Claimed(0))
+        return step(MachineState(state.run_id, state.spec, life), Claimed(0))
     if isinstance(event, str):
-        return Step(state._replace(life=state.life._replace(cancel_requested=True)))
+        return StepResult(state._replace(life=state.life._replace(cancel_requested=True)))
     return step(state, event)
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[tuple[State, Input | str, Step]]:
+def histories(draw: st.DrawFn) -> list[tuple[MachineState, MachineInput | str, StepResult]]:
     """What was, what happened, what followed: twenty times, over any number of attempts."""
     goal = draw(st.sampled_from([Phase.WORKING, Phase.PROVING]))  # an earlier attempt may have come this far
-    decided = step(State("run", draw(SPECS), Life(attempt=1, goal=goal)), Claimed(0))
+    decided = step(MachineState("run", draw(SPECS), RunStatus(attempt=1, goal=goal)), Claimed(0))
     history = []
     for _ in range(20):
         if decided.state.life.state in FINAL:
@@ -96,7 +95,9 @@ def histories(draw: st.DrawFn) -> list[tuple[State, Input | str, Step]]:
 
 @settings(max_examples=800, deadline=None)
 @given(histories())
-def test_every_sensible_history_keeps_the_promises(history: list[tuple[State, Input | str, Step]]) -> None:
+def test_every_sensible_history_keeps_the_promises(
+    history: list[tuple[MachineState, MachineInput | str, StepResult]],
+) -> None:
     for before, event, decided in history:
         never_goes_back(before.life, decided.state.life)
         ends_cleanly(decided)
@@ -104,7 +105,7 @@ def test_every_sensible_history_keeps_the_promises(history: list[tuple[State, In
         orders_fit_the_phase(before, event, decided)
 
 
-def never_goes_back(before: Life, after: Life) -> None:
+def never_goes_back(before: RunStatus, after: RunStatus) -> None:
     assert after.step >= before.step
     assert after.turn >= before.turn
     assert after.iteration >= before.iteration
@@ -113,7 +114,7 @@ def never_goes_back(before: Life, after: Life) -> None:
     assert after.spent.steps == after.step
 
 
-def ends_cleanly(decided: Step) -> None:
+def ends_cleanly(decided: StepResult) -> None:
     life = decided.state.life
     assert decided.ended == (life.state is not RunState.RUNNING)
     if decided.ended:
@@ -126,13 +127,13 @@ def ends_cleanly(decided: Step) -> None:
     assert len(decided.commands) <= 1
 
 
-def keeps_its_word(before: State, event: Input | str, decided: Step) -> None:
+def keeps_its_word(before: MachineState, event: MachineInput | str, decided: StepResult) -> None:
     """Success only by a turn or a proof that nobody had stopped; no cancel is forgotten."""
     life = decided.state.life
-    cancelling = before.life.cancel_requested or before.stopping is Stop.CANCEL
+    cancelling = before.life.cancel_requested or before.stopping is StopReason.CANCEL
     if life.state is RunState.SUCCEEDED and before.life.state is not RunState.SUCCEEDED:
         assert not cancelling
-        assert before.stopping in {None, Stop.DOUBT}
+        assert before.stopping in {None, StopReason.DOUBT}
         proved = isinstance(event, CheckEnded) and event.exit_code == 0 and not before.checks
         assert not decided.state.checks, "a host check was passed over"
         assert (life.proof is Proof.PROVED) == bool(before.spec.proof) == proved
@@ -142,7 +143,7 @@ def keeps_its_word(before: State, event: Input | str, decided: Step) -> None:
         assert cancelling
 
 
-def orders_fit_the_phase(before: State, event: Input | str, decided: Step) -> None:
+def orders_fit_the_phase(before: MachineState, event: MachineInput | str, decided: StepResult) -> None:
     """What is ordered is what the phase says, and written down; nothing is started while we stop."""
     life = decided.state.life
     for command in decided.commands:
@@ -153,7 +154,7 @@ def orders_fit_the_phase(before: State, event: Input | str, decided: Step) -> No
             case StartTurn():
                 assert (life.phase, command.step, command.turn) == (Phase.WORKING, life.step, life.turn)
                 assert decided.state.stopping is None
-                assert before.stopping in {None, Stop.DOUBT}
+                assert before.stopping in {None, StopReason.DOUBT}
             case RunCheck():
                 assert (life.phase, command.step) == (Phase.PROVING, life.step)
                 assert decided.state.stopping is None
@@ -165,12 +166,14 @@ def orders_fit_the_phase(before: State, event: Input | str, decided: Step) -> No
 
 
 @settings(max_examples=100, deadline=None)
-@given(SPECS, st.lists(st.sampled_from(Stop), min_size=1, max_size=4))
-def test_a_run_that_is_stopped_ends_with_the_next_news_unless_it_is_a_doubt(spec: Spec, whys: list[Stop]) -> None:
-    decided = step(step(State("run", spec, Life(attempt=1)), Claimed(0)).state, Recovered(0))
+@given(SPECS, st.lists(st.sampled_from(StopReason), min_size=1, max_size=4))
+def test_a_run_that_is_stopped_ends_with_the_next_news_unless_it_is_a_doubt(spec: Spec, whys: list[StopReason]) -> None:
+    decided = step(step(MachineState("run", spec, RunStatus(attempt=1)), Claimed(0)).state, Recovered(0))
     if decided.ended:
         return
     for why in whys:
         decided = step(decided.state, StopWanted(0, why))
     decided = step(decided.state, TurnEnded(0, Outcome(), Usage()))
-    assert decided.ended == (set(whys) - {Stop.WALL, Stop.IDLE} != {Stop.DOUBT} or whys[0] is not Stop.DOUBT)
+    assert decided.ended == (
+        set(whys) - {StopReason.WALL, StopReason.IDLE} != {StopReason.DOUBT} or whys[0] is not StopReason.DOUBT
+    )

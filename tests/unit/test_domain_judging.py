@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain import policy
-from jackline.domain.judging import Judgement, Where, judge
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
+from jackline.policy import rule_lookup
+from jackline.policy.classify import CallLocation, Classification, classify_call
+from jackline.policy.rules import Rule
 
 UNHURRIED = settings(deadline=None)
 WORKSPACE = "/home/dev/project"
-WHERE = Where(WORKSPACE, WORKSPACE)
+WHERE = CallLocation(WORKSPACE, WORKSPACE)
 PATCH = "*** Begin Patch\n*** {0}: {1}\n*** End Patch\n"
 
 
-def shell(command: str, *rules: Rule, where: Where = WHERE, tool: str = "Bash") -> Judgement:
-    return judge(rules, tool, {"command": command}, where)
+def shell(command: str, *rules: Rule, where: CallLocation = WHERE, tool: str = "Bash") -> Classification:
+    return classify_call(rules, tool, {"command": command}, where)
 
 
-def told(judgement: Judgement) -> tuple[str, str, str]:
+def told(judgement: Classification) -> tuple[str, str, str]:
     rule = judgement.rule
     return rule.name, str(rule.call_class), str(rule.decision)
 
@@ -49,12 +49,12 @@ def told(judgement: Judgement) -> tuple[str, str, str]:
     ],
 )
 def test_every_shell_is_judged_by_its_command(tool: str, given_: Any) -> None:
-    assert judge((), tool, given_, WHERE).rule.name == "git.push"
+    assert classify_call((), tool, given_, WHERE).rule.name == "git.push"
 
 
 @pytest.mark.parametrize("given_", [{}, {"command": 1}, {"command": []}, {"command": [1]}, None, [], {"cmd": None}])
 def test_a_shell_without_a_command_is_unknown(given_: Any) -> None:
-    judged = judge((), "Bash", given_, WHERE)
+    judged = classify_call((), "Bash", given_, WHERE)
     assert judged.rule.call_class is CallClass.UNKNOWN
     assert judged.mistake
 
@@ -64,20 +64,20 @@ def test_a_shell_without_a_command_is_unknown(given_: Any) -> None:
 def test_a_harmless_field_beside_the_command_hides_nothing(tool: str, names: tuple[str, str]) -> None:
     """Which of the two a tool runs, only the tool knows."""
     harmless, other = names
-    assert judge((), tool, {harmless: "ls", other: "git push"}, WHERE).rule.name == "git.push"
-    assert judge((), tool, {harmless: "git push", other: "git push"}, WHERE).rule.name == "git.push"
+    assert classify_call((), tool, {harmless: "ls", other: "git push"}, WHERE).rule.name == "git.push"
+    assert classify_call((), tool, {harmless: "git push", other: "git push"}, WHERE).rule.name == "git.push"
 
 
 @pytest.mark.parametrize("names", [("workdir", "directory"), ("directory", "workdir"), ("cwd", "dir_path")])
 def test_of_two_folders_the_one_outside_counts(names: tuple[str, str]) -> None:
     given_ = {"command": "rm -rf x", names[0]: WORKSPACE, names[1]: "/srv"}
-    assert judge((), "run_shell_command", given_, WHERE).rule.name == "outside.delete"
+    assert classify_call((), "run_shell_command", given_, WHERE).rule.name == "outside.delete"
     inside = {"command": "rm -rf x", names[0]: WORKSPACE, names[1]: f"{WORKSPACE}/sub"}
-    assert judge((), "run_shell_command", inside, WHERE).rule.name == "local.rm"
+    assert classify_call((), "run_shell_command", inside, WHERE).rule.name == "local.rm"
 
 
 def test_another_tool_with_a_command_is_no_shell() -> None:
-    assert judge((), "explain", {"command": "git push"}, WHERE).rule is policy.UNKNOWN
+    assert classify_call((), "explain", {"command": "git push"}, WHERE).rule is rule_lookup.UNMATCHED
 
 
 def test_what_cannot_be_parsed_is_unknown_and_says_so() -> None:
@@ -108,7 +108,7 @@ def test_two_effects_are_one_call_with_the_whole_command_as_its_key() -> None:
     assert told(judged) == ("git.push + gh.pr.create", "effect", "ask")
     assert judged.rule.key[:2] == ("command", "folder")
     assert {"git.commit", "git.branch"} <= set(judged.rule.key)
-    assert {"git.commit", "git.branch"} <= judged.wants
+    assert {"git.commit", "git.branch"} <= judged.host_inputs
     assert (judged.rule.probe, judged.rule.replay, judged.rule.target) == ("", Replay.ASK, "")
 
 
@@ -122,7 +122,7 @@ def test_a_stricter_decision_counts_whatever_the_class_it_comes_with() -> None:
     careful = Rule("look", "", CallClass.READ, Replay.EXACT, Decision.DENY, command=("cat",), hint="no", layer="user")
     assert told(shell("cat x | ./y", careful)) == ("unmatched + look", "unknown", "deny")
     assert told(shell("cat x; git push", careful)) == ("git.push + look", "effect", "deny")
-    assert policy.named((careful,), "git.push + look").decision is Decision.DENY
+    assert rule_lookup.find_rule((careful,), "git.push + look").decision is Decision.DENY
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_what_nobody_can_tell_beforehand_has_the_whole_command_as_its_key(comman
     rule = shell(command).rule
     assert (rule.name, rule.probe, rule.replay) == ("git.push + others", "builtin:git-push", Replay.ASK)
     assert rule.key[:2] == ("command", "folder")
-    again = policy.named((), rule.name)
+    again = rule_lookup.find_rule((), rule.name)
     assert (again.probe, again.replay, again.call_class) == (rule.probe, Replay.ASK, CallClass.EFFECT)
 
 
@@ -167,7 +167,7 @@ def test_a_probe_of_a_rule_of_ones_own_speaks_for_its_command_alone() -> None:
     mixed = shell("./x; acme deploy", own).rule
     assert (mixed.name, mixed.probe, mixed.replay) == ("deploy + others", "", Replay.ASK)
     for rule in (beside, mixed):
-        again = policy.named((own,), rule.name)
+        again = rule_lookup.find_rule((own,), rule.name)
         assert (again.probe, again.replay, again.nothing_happened) == (rule.probe, rule.replay, ())
 
 
@@ -201,7 +201,7 @@ def test_an_own_read_has_to_fit_without_a_doubt() -> None:
     look = Rule("look", "", CallClass.READ, Replay.EXACT, command=("acme", "show"), lacking=("--fix",), layer="run")
     assert shell("acme show all", look).rule is look
     for command in ("acme --to show deploy", "acme show --fix", "acme show $X", "./acme show", "PATH=. acme show"):
-        assert shell(command, look).rule is policy.UNKNOWN, command
+        assert shell(command, look).rule is rule_lookup.UNMATCHED, command
 
 
 def test_flags_choose_between_rules_in_the_order_of_the_file() -> None:
@@ -225,7 +225,7 @@ def test_a_rule_for_a_whole_shell_speaks_for_each_of_its_commands() -> None:
 def test_a_command_of_a_rule_for_one_shell_is_not_one_of_another() -> None:
     only = DEPLOY._replace(tool="bash")
     assert shell("acme deploy", only, tool="bash").rule is only
-    assert shell("acme deploy", only).rule is policy.UNKNOWN
+    assert shell("acme deploy", only).rule is rule_lookup.UNMATCHED
 
 
 def test_the_layers_own_rule_comes_before_the_built_in_one_but_opens_no_foreign_file() -> None:
@@ -270,10 +270,10 @@ def test_a_flag_that_a_rule_names_takes_a_value() -> None:
 def test_what_is_fed_to_a_command_is_a_field() -> None:
     assert shell("mail bob <<< hello").fields["stdin"].strip() == "hello"
     assert shell("mail bob < body.txt").fields["<"] == "body.txt"
-    assert shell("mail bob < body.txt").wants == {"file:<"}
+    assert shell("mail bob < body.txt").host_inputs == {"file:<"}
     judged = shell("curl -F a=@x.bin -d @y.json https://h/p")
     assert (judged.fields["@"], judged.fields["url"]) == ("x.bin\ny.json", "https://h/p")
-    assert "file:@" in judged.wants
+    assert "file:@" in judged.host_inputs
 
 
 @pytest.mark.parametrize(
@@ -293,14 +293,14 @@ def test_what_is_fed_to_a_command_is_a_field() -> None:
 def test_every_file_that_is_sent_is_wanted(command: str, name: str, value: str) -> None:
     judged = shell(command)
     assert judged.fields[name] == value
-    assert f"file:{name}" in judged.wants
+    assert f"file:{name}" in judged.host_inputs
 
 
 def test_only_ingredients_that_are_not_known_already_are_wanted() -> None:
-    assert shell("git push origin main").wants == {"git.commit", "git.refs", "git.url"}
-    assert shell("git push").wants == {"git.commit", "git.refs", "git.remote", "git.upstream", "git.url"}
-    assert shell("ls").wants == frozenset()
-    assert shell("gh pr create --body-file b.md --head x").wants == {"git.branch", "file:--body-file"}
+    assert shell("git push origin main").host_inputs == {"git.commit", "git.refs", "git.url"}
+    assert shell("git push").host_inputs == {"git.commit", "git.refs", "git.remote", "git.upstream", "git.url"}
+    assert shell("ls").host_inputs == frozenset()
+    assert shell("gh pr create --body-file b.md --head x").host_inputs == {"git.branch", "file:--body-file"}
 
 
 @pytest.mark.parametrize(
@@ -319,13 +319,13 @@ def test_only_ingredients_that_are_not_known_already_are_wanted() -> None:
 def test_the_folder_in_which_ingredients_are_looked_for(command: str, folder: str) -> None:
     judged = shell(command)
     assert judged.folder == folder
-    assert bool(judged.wants) == bool(folder)
+    assert bool(judged.host_inputs) == bool(folder)
 
 
 def test_a_shell_may_be_told_its_folder() -> None:
-    judged = judge((), "exec_command", {"cmd": "git push", "workdir": "sub"}, WHERE)
+    judged = classify_call((), "exec_command", {"cmd": "git push", "workdir": "sub"}, WHERE)
     assert (judged.folder, judged.fields["folder"]) == (f"{WORKSPACE}/sub", "sub")
-    assert judge((), "exec_command", {"cmd": "touch x", "workdir": "/etc"}, WHERE).rule.name == "outside.write"
+    assert classify_call((), "exec_command", {"cmd": "touch x", "workdir": "/etc"}, WHERE).rule.name == "outside.write"
 
 
 # --- files
@@ -398,11 +398,11 @@ def test_where_a_command_writes_and_deletes(command: str, rule: str) -> None:
     ],
 )
 def test_where_the_file_tools_write(tool: str, given_: Any, rule: str) -> None:
-    assert judge((), tool, given_, WHERE).rule.name == rule
+    assert classify_call((), tool, given_, WHERE).rule.name == rule
 
 
 def test_a_file_outside_can_be_probed_and_written_again() -> None:
-    judged = judge((), "Write", {"file_path": "/etc/a", "content": "x"}, WHERE)
+    judged = classify_call((), "Write", {"file_path": "/etc/a", "content": "x"}, WHERE)
     assert (judged.rule.probe, judged.rule.replay, judged.rule.decision) == (
         "builtin:file", Replay.IDEMPOTENT, Decision.ASK,
     )  # fmt: skip
@@ -412,7 +412,7 @@ def test_a_file_outside_can_be_probed_and_written_again() -> None:
 
 def test_an_own_rule_for_a_file_tool_speaks_for_every_path() -> None:
     own = Rule("own", "Write", CallClass.LOCAL, layer="user")
-    assert judge((own,), "Write", {"file_path": "/etc/a", "content": "x"}, WHERE).rule is own
+    assert classify_call((own,), "Write", {"file_path": "/etc/a", "content": "x"}, WHERE).rule is own
 
 
 # --- words for people
@@ -486,13 +486,13 @@ JSON = st.recursive(
 @given(st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=30))
 def test_whatever_the_text_there_is_a_judgement(command: str) -> None:
     judged = shell(command)
-    assert policy.named((), judged.rule.name).call_class is judged.rule.call_class
+    assert rule_lookup.find_rule((), judged.rule.name).call_class is judged.rule.call_class
 
 
 @UNHURRIED
 @given(JSON, st.sampled_from(["Bash", "Write", "apply_patch", "tool_call", "str_replace_editor", "x"]))
 def test_whatever_the_input_there_is_a_judgement(given_: Any, tool: str) -> None:
-    assert judge((), tool, given_, WHERE).rule.name
+    assert classify_call((), tool, given_, WHERE).rule.name
 
 
 @pytest.mark.parametrize(
@@ -521,4 +521,4 @@ def test_a_long_command_of_one_thing_is_judged(command: str) -> None:
 
 def test_a_long_line_in_a_patch_is_read_once() -> None:
     patch = PATCH.format("Add File", "a" + " " * 300_000 + "x")
-    assert judge((), "apply_patch", {"input": patch}, WHERE).rule.name == "builtin.apply_patch"
+    assert classify_call((), "apply_patch", {"input": patch}, WHERE).rule.name == "builtin.apply_patch"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from jackline.domain import keys
 from jackline.domain.events import canonical
-from jackline.domain.judging import Where, judge
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass
+from jackline.policy import keys
+from jackline.policy.classify import CallLocation, classify_call
+from jackline.policy.rules import Rule
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
 
@@ -39,11 +39,11 @@ COMMANDS = st.lists(PIECES, max_size=10).map("".join)
 
 
 def normal(value: object) -> Any:
-    return keys.normalise(value, WORKSPACE)
+    return keys.normalize_input(value, WORKSPACE)
 
 
 def key(value: object, rule: Rule = RULE, tool: str = "mail", lineage: str = "run") -> str:
-    return keys.key(SECRET, lineage, rule, tool, normal(value))
+    return keys.build_key(SECRET, lineage, rule, tool, normal(value))
 
 
 def shuffled(value: Any) -> Any:
@@ -70,8 +70,8 @@ def test_the_white_space_of_json_does_not_matter(value: Any) -> None:
 @UNHURRIED
 @given(JSON, st.sampled_from([WORKSPACE, "/", WORKSPACE + "/", "/a//b/./c"]))
 def test_a_normal_form_is_its_own_normal_form(value: Any, workspace: str) -> None:
-    once = keys.normalise(value, workspace)
-    assert keys.normalise(once, workspace) == once
+    once = keys.normalize_input(value, workspace)
+    assert keys.normalize_input(once, workspace) == once
 
 
 @UNHURRIED
@@ -192,17 +192,17 @@ def test_half_a_character_does_not_stop_a_key() -> None:
 
 def test_a_key_depends_on_everything_that_makes_a_call() -> None:
     value = normal({"to": "a@b"})
-    one = keys.key(SECRET, "run", RULE, "mail", value)
+    one = keys.build_key(SECRET, "run", RULE, "mail", value)
     others = [
-        keys.key(b"another", "run", RULE, "mail", value),
-        keys.key(SECRET, "other run", RULE, "mail", value),
-        keys.key(SECRET, "run", Rule("post", "mail", CallClass.EFFECT), "mail", value),
-        keys.key(SECRET, "run", RULE, "mail2", value),
-        keys.key(SECRET, "run", RULE, "mail", normal({"to": "a@c"})),
-        keys.key(SECRET, "run", Rule("mail", "mail", CallClass.EFFECT, key=("to",)), "mail", value),
+        keys.build_key(b"another", "run", RULE, "mail", value),
+        keys.build_key(SECRET, "other run", RULE, "mail", value),
+        keys.build_key(SECRET, "run", Rule("post", "mail", CallClass.EFFECT), "mail", value),
+        keys.build_key(SECRET, "run", RULE, "mail2", value),
+        keys.build_key(SECRET, "run", RULE, "mail", normal({"to": "a@c"})),
+        keys.build_key(SECRET, "run", Rule("mail", "mail", CallClass.EFFECT, key=("to",)), "mail", value),
     ]
     assert len({one, *others}) == 7
-    assert one == keys.key(SECRET, "run", RULE, "mail", normal({"to": "a@b"}))
+    assert one == keys.build_key(SECRET, "run", RULE, "mail", normal({"to": "a@b"}))
 
 
 def test_a_rule_chooses_what_makes_two_calls_the_same() -> None:
@@ -239,21 +239,21 @@ def test_without_the_named_fields_the_whole_input_counts(one: object, other: obj
     ],
 )
 def test_targets(pattern: str, value: object, target: str) -> None:
-    assert keys.target(Rule("r", "t", CallClass.EFFECT, target=pattern), normal(value)) == target
+    assert keys.build_target(Rule("r", "t", CallClass.EFFECT, target=pattern), normal(value)) == target
 
 
 # --- calls as they are judged
 
-WHERE = Where(WORKSPACE, WORKSPACE)
+WHERE = CallLocation(WORKSPACE, WORKSPACE)
 HOST = {"git.commit": "c1", "git.branch": "b", "git.remote": "origin", "git.refs": "refs/heads/b", "git.upstream": "b"}
 TEXTS = st.text(st.characters(codec="ascii", min_codepoint=32, max_codepoint=126), min_size=1, max_size=12)
 
 
 def call_key(given_: object, tool: str = "Bash", host: dict[str, str] | None = None, folder: str = WORKSPACE) -> str:
     """The key as the ledger makes it, with a host that knows everything that is asked."""
-    judged = judge((), tool, given_, WHERE._replace(folder=folder))
-    known = {name: (HOST | (host or {})).get(name, f"digest of {name}") for name in judged.wants}
-    return keys.key(SECRET, "run", judged.rule, tool, normal(given_), {**judged.fields, **known})
+    judged = classify_call((), tool, given_, WHERE._replace(folder=folder))
+    known = {name: (HOST | (host or {})).get(name, f"digest of {name}") for name in judged.host_inputs}
+    return keys.build_key(SECRET, "run", judged.rule, tool, normal(given_), {**judged.fields, **known})
 
 
 def command_key(command: str, host: dict[str, str] | None = None, folder: str = WORKSPACE) -> str:
@@ -395,11 +395,11 @@ FIELDS = {"1": "origin", "2": "", "git.upstream": "main", "--all": True}
 )
 def test_a_target_takes_the_first_that_is_there(pattern: str, target: str) -> None:
     rule = Rule("r", "t", CallClass.EFFECT, target=pattern)
-    assert keys.target(rule, {"to": "bob"}, FIELDS) == target
+    assert keys.build_target(rule, {"to": "bob"}, FIELDS) == target
 
 
 def test_a_key_takes_the_first_that_is_there() -> None:
     rule = Rule("r", "t", CallClass.EFFECT, key=("2|git.upstream",))
-    one = keys.key(SECRET, "run", rule, "t", {}, FIELDS)
-    assert one == keys.key(SECRET, "run", rule, "t", {"x": 1}, {"2": "main"})
-    assert one != keys.key(SECRET, "run", rule, "t", {}, {**FIELDS, "2": "next"})
+    one = keys.build_key(SECRET, "run", rule, "t", {}, FIELDS)
+    assert one == keys.build_key(SECRET, "run", rule, "t", {"x": 1}, {"2": "main"})
+    assert one != keys.build_key(SECRET, "run", rule, "t", {}, {**FIELDS, "2": "next"})

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jackline.domain.secrets.masking import WINDOW, Mask
+from jackline.secrets.masking import WINDOW, SecretMask
 from tests.support.secrets import HARMLESS, NAMED, PEM, PEM_LINES, TELEGRAM, TOKENS
 
 KNOWN = "known-value-of-ours"
 
 
 def masked(data: bytes, *cuts: int, values: tuple[str, ...] = (KNOWN,)) -> bytes:
-    mask = Mask(values)
+    mask = SecretMask(values)
     edges = [0, *sorted(cuts), len(data)]
     return b"".join(mask.feed(data[start:end]) for start, end in pairwise(edges)) + mask.end()
 
@@ -68,7 +68,7 @@ def test_a_known_value_is_covered_in_every_spelling(value: str) -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_private_key_is_covered_line_by_line_as_it_comes(newline: str) -> None:
-    mask = Mask()
+    mask = SecretMask()
     for number, line in enumerate(PEM.splitlines()):
         data = (line + newline).encode()
         covered = mask.feed(data)
@@ -86,14 +86,14 @@ def test_a_private_key_without_an_end_does_not_hide_what_follows() -> None:
 
 
 def test_a_finished_line_never_waits() -> None:
-    mask = Mask()
+    mask = SecretMask()
     assert mask.feed(b"one\ntwo") == b"one\n"
     assert mask.feed(b"\rthree") == b"two\r"
     assert mask.end() == b"three"
 
 
 def test_of_a_long_line_only_a_window_is_held() -> None:
-    mask, given_, got = Mask([KNOWN]), 0, 0
+    mask, given_, got = SecretMask([KNOWN]), 0, 0
     piece = b"x" * 10_000
     for _ in range(100):
         given_ += len(piece)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.meter import Meter
-from jackline.domain.outcome import Heard, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Scope, Usage, UsageMeter
 
 
-def told(scope: Scope, *figures: int, of: str = "") -> Heard:
-    return Heard("usage", usage=Usage(*figures), scope=scope, of=of)
+def told(scope: Scope, *figures: int, of: str = "") -> AgentEvent:
+    return AgentEvent("usage", usage=Usage(*figures), scope=scope, message_id=of)
 
 
-def after(*heard: Heard, before: Usage | None = None) -> Usage:
-    meter = Meter(before or Usage())
+def after(*heard: AgentEvent, before: Usage | None = None) -> Usage:
+    meter = UsageMeter(before or Usage())
     for one in heard:
-        meter.hear(one)
-    return meter.value
+        meter.add(one)
+    return meter.total
 
 
 def test_steps_are_added() -> None:
@@ -36,10 +35,10 @@ def test_a_message_counts_once_even_with_another_in_between() -> None:
 
 def test_the_memory_for_messages_is_bounded() -> None:
     heard = [told(Scope.MESSAGE, 1, 1, of=str(number)) for number in range(1000)]
-    meter = Meter()
+    meter = UsageMeter()
     for one in heard:
-        meter.hear(one)
-    assert meter.value == Usage(1000, 1000)
+        meter.add(one)
+    assert meter.total == Usage(1000, 1000)
     assert len(meter._messages) <= 100
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from jackline.domain import policy
-from jackline.domain.rule import Rule
 from jackline.domain.states import CallClass, Decision, Replay
-from jackline.engine import probing
+from jackline.engine import probes
 from jackline.errors import PolicyError
+from jackline.policy import rule_lookup
+from jackline.policy.rules import Rule
 
 FULL = """
 [[rule]]
@@ -57,7 +57,7 @@ class = "read"
 
 
 def test_a_policy_file_becomes_rules() -> None:
-    rules = policy.from_tables(tomllib.loads(FULL)["rule"], "policy.toml")
+    rules = rule_lookup.parse_rule_tables(tomllib.loads(FULL)["rule"], "policy.toml")
     mail = Rule(
         "mail",
         "send_mail",
@@ -92,12 +92,14 @@ def test_a_policy_file_becomes_rules() -> None:
         deploy,
         Rule("acme.other", "Bash", CallClass.READ, Replay.EXACT, command=("acme", "plan|show"), layer="run"),
     )
-    assert {rule.layer for rule in policy.from_tables(tomllib.loads(FULL)["rule"], "p", layer="user")} == {"user"}
+    assert {rule.layer for rule in rule_lookup.parse_rule_tables(tomllib.loads(FULL)["rule"], "p", layer="user")} == {
+        "user"
+    }
 
 
 def test_rules_that_were_frozen_with_a_run_come_back_equal() -> None:
-    rules = policy.from_tables(tomllib.loads(FULL)["rule"], "policy.toml")
-    for rule in (*rules, *policy.BUILT_IN, policy.UNKNOWN):
+    rules = rule_lookup.parse_rule_tables(tomllib.loads(FULL)["rule"], "policy.toml")
+    for rule in (*rules, *rule_lookup.BUILT_IN_RULES, rule_lookup.UNMATCHED):
         stored = json.loads(json.dumps(rule._asdict()))
         assert Rule.from_dict({**stored, "word of tomorrow": 1}) == rule
 
@@ -156,7 +158,7 @@ GOOD = {"tool": "post", "class": "effect"}
 )
 def test_a_mistake_names_the_file_and_the_rule(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(PolicyError) as raised:
-        policy.from_tables([{"tool": "a", "class": "read"}, {**GOOD, **wrong}], "project/jackline.toml")
+        rule_lookup.parse_rule_tables([{"tool": "a", "class": "read"}, {**GOOD, **wrong}], "project/jackline.toml")
     assert str(raised.value).startswith("project/jackline.toml: rule 2")
     assert said in str(raised.value)
     assert raised.value.exit_code == 2
@@ -165,24 +167,24 @@ def test_a_mistake_names_the_file_and_the_rule(wrong: dict[str, object], said: s
 def test_a_mistake_names_its_line_where_the_lines_are_known() -> None:
     tables = [{"tool": "a", "class": "read"}, {"name": "mail", "tool": "b", "class": "efect"}]
     with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'mail': 'class' is 'efect'; use read, "):
-        policy.from_tables(tables, "policy.toml", lines=[3, 12])
+        rule_lookup.parse_rule_tables(tables, "policy.toml", lines=[3, 12])
     with pytest.raises(PolicyError, match=r"^policy\.toml:12: rule 2 'a': two rules are named 'a'"):
-        policy.from_tables([tables[0], tables[0]], "policy.toml", lines=[3, 12])
+        rule_lookup.parse_rule_tables([tables[0], tables[0]], "policy.toml", lines=[3, 12])
     with pytest.raises(PolicyError, match=r"^policy\.toml: rule 2 'mail': "):
-        policy.from_tables(tables, "policy.toml", lines=[3])
+        rule_lookup.parse_rule_tables(tables, "policy.toml", lines=[3])
 
 
 @pytest.mark.parametrize("missing", ["tool", "class"])
 def test_what_a_rule_must_have(missing: str) -> None:
     table = {word: value for word, value in GOOD.items() if word != missing}
     with pytest.raises(PolicyError, match=f"^p: rule 1.*: missing '{missing}'$"):
-        policy.from_tables([table], "p")
+        rule_lookup.parse_rule_tables([table], "p")
 
 
 @pytest.mark.parametrize("tables", [None, {"tool": "x"}, "x", [1], [GOOD, "x"]])
 def test_what_is_no_list_of_tables_is_refused(tables: object) -> None:
     with pytest.raises(PolicyError, match=r"^p: a policy is a list of \[\[rule\]\] tables$"):
-        policy.from_tables(tables, "p")
+        rule_lookup.parse_rule_tables(tables, "p")
 
 
 @pytest.mark.parametrize("name", ["mail", "unmatched", "builtin.read", "git.push", "others", "read"])
@@ -190,12 +192,12 @@ def test_a_name_belongs_to_one_rule(name: str) -> None:
     """A call remembers its rule by name: two of one name would mix up their probes and counts."""
     tables = [{"name": "mail", "tool": "a", "class": "read"}, {"name": name, "tool": "b", "class": "effect"}]
     with pytest.raises(PolicyError, match=f"two rules are named '{name}'"):
-        policy.from_tables(tables, "p")
+        rule_lookup.parse_rule_tables(tables, "p")
 
 
 @pytest.mark.parametrize("kind", ["read", "local"])
 def test_exact_is_for_reads_and_locals(kind: str) -> None:
-    (rule,) = policy.from_tables([{"tool": "x", "class": kind, "replay": "exact"}], "p")
+    (rule,) = rule_lookup.parse_rule_tables([{"tool": "x", "class": kind, "replay": "exact"}], "p")
     assert rule.replay is Replay.EXACT
 
 
@@ -221,24 +223,24 @@ def test_the_first_own_rule_then_the_built_in_then_unknown(tool: str, name: str)
         Rule("mail.late", "mail_send", CallClass.READ),
         Rule("own.Read", "Read", CallClass.EFFECT),
     )
-    assert policy.match(rules, tool).name == name
+    assert rule_lookup.find_tool_rule(rules, tool).name == name
 
 
 def test_a_star_alone_matches_every_tool() -> None:
     every = Rule("every", "*", CallClass.EFFECT)
-    assert policy.match((every,), "read") is every
+    assert rule_lookup.find_tool_rule((every,), "read") is every
 
 
 def test_a_rule_is_found_again_by_its_name() -> None:
     own = Rule("own", "mail", CallClass.EFFECT)
-    assert policy.named((own,), "own") is own
-    assert policy.named((own,), "builtin.read").call_class is CallClass.READ
-    assert policy.named((own,), "gone") is policy.UNKNOWN
+    assert rule_lookup.find_rule((own,), "own") is own
+    assert rule_lookup.find_rule((own,), "builtin.read").call_class is CallClass.READ
+    assert rule_lookup.find_rule((own,), "gone") is rule_lookup.UNMATCHED
 
 
 def test_what_matches_nothing_is_unknown_and_never_exact() -> None:
-    assert policy.UNKNOWN.call_class is CallClass.UNKNOWN
-    assert policy.UNKNOWN.replay is Replay.ASK
+    assert rule_lookup.UNMATCHED.call_class is CallClass.UNKNOWN
+    assert rule_lookup.UNMATCHED.replay is Replay.ASK
 
 
 # --- layers
@@ -258,7 +260,7 @@ LAYERED = (
     [("mail", "runs"), ("post", "project.first"), ("Read", "users.Read"), ("Grep", "builtin.Grep"), ("x", "unmatched")],
 )
 def test_the_run_before_the_project_before_the_user_before_the_built_in(tool: str, name: str) -> None:
-    assert policy.match(LAYERED, tool).name == name
+    assert rule_lookup.find_tool_rule(LAYERED, tool).name == name
 
 
 def tightening(**words: Any) -> Rule:
@@ -291,30 +293,30 @@ FIRM = Rule("mine", "mail", CallClass.EFFECT, Replay.ASK, Decision.ASK, key=("to
 )
 def test_a_rule_that_only_tightens_loosens_nothing(base: Rule, words: dict[str, Any]) -> None:
     for rules in ((base, tightening(**words)), (tightening(**words), base)):
-        assert policy.match(rules, "mail") is base
+        assert rule_lookup.find_tool_rule(rules, "mail") is base
 
 
 def test_a_rule_that_only_tightens_brings_no_program_and_no_claim_along() -> None:
     rules = (FIRM, tightening(call_class=CallClass.EFFECT, decision=Decision.DENY, hint="no mail"))
-    tight = policy.match(rules, "mail")
+    tight = rule_lookup.find_tool_rule(rules, "mail")
     assert (tight.name, tight.decision, tight.hint) == ("mine + project.rule", Decision.DENY, "no mail")
     assert (tight.key, tight.target, tight.probe) == (FIRM.key, FIRM.target, FIRM.probe)
     assert (tight.nothing_happened, tight.external, tight.tightens) == ((), (), False)
-    assert policy.named(rules, tight.name) == tight
+    assert rule_lookup.find_rule(rules, tight.name) == tight
 
 
 def test_what_was_harmless_is_an_effect_if_a_project_says_so_and_its_key_is_the_whole_input() -> None:
     rules = (tightening(tool="Read", call_class=CallClass.EFFECT, decision=Decision.ASK),)
-    tight = policy.match(rules, "Read")
+    tight = rule_lookup.find_tool_rule(rules, "Read")
     assert (tight.call_class, tight.decision, tight.replay) == (CallClass.EFFECT, Decision.ASK, Replay.ASK)
     assert (tight.key, tight.probe, tight.nothing_happened, tight.external) == ((), "", (), ())
-    assert policy.named(rules, tight.name) == tight
+    assert rule_lookup.find_rule(rules, tight.name) == tight
 
 
 def test_a_smaller_limit_tightens() -> None:
     rules = (FIRM._replace(most=5), tightening(most=2))
-    assert policy.match(rules, "mail").most == 2
-    assert policy.match(rules, "mail").decision is Decision.ASK
+    assert rule_lookup.find_tool_rule(rules, "mail").most == 2
+    assert rule_lookup.find_tool_rule(rules, "mail").decision is Decision.ASK
 
 
 # --- joined names
@@ -327,32 +329,32 @@ def test_rules_that_meet_are_one_that_is_never_laxer() -> None:
     two = Rule(
         "two", "", CallClass.EFFECT, Replay.ASK, Decision.DENY, key=("file:<|1",), nothing_happened=(1,), hint="no"
     )
-    joined = policy.named((one, two), "one + two")
+    joined = rule_lookup.find_rule((one, two), "one + two")
     assert (joined.call_class, joined.decision, joined.hint, joined.most) == (CallClass.EFFECT, Decision.DENY, "no", 3)
     assert (joined.replay, joined.probe, joined.nothing_happened, joined.target) == (Replay.ASK, "", (), "")
     assert joined.key == ("command", "folder", "git.commit", "file:<")
 
 
 def test_a_part_that_is_gone_makes_nothing_look_safe() -> None:
-    joined = policy.named((), "git.push + gone")
+    joined = rule_lookup.find_rule((), "git.push + gone")
     assert joined.call_class is CallClass.EFFECT
     assert (joined.probe, joined.replay) == ("", Replay.ASK)
-    assert policy.named((), "gone + others").call_class is CallClass.UNKNOWN
+    assert rule_lookup.find_rule((), "gone + others").call_class is CallClass.UNKNOWN
 
 
 def test_company_takes_away_what_exit_codes_prove() -> None:
-    assert policy.named((), "gh.pr.create").nothing_happened == (4,)
-    accompanied = policy.named((), "gh.pr.create + read")
+    assert rule_lookup.find_rule((), "gh.pr.create").nothing_happened == (4,)
+    accompanied = rule_lookup.find_rule((), "gh.pr.create + read")
     assert accompanied.nothing_happened == ()
-    assert accompanied.probe == policy.named((), "gh.pr.create").probe
+    assert accompanied.probe == rule_lookup.find_rule((), "gh.pr.create").probe
 
 
 def test_a_misspelt_built_in_probe_is_found_when_the_file_is_read() -> None:
     table = {"tool": "send", "class": "effect", "probe": "builtin:git-pusch"}
     with pytest.raises(PolicyError, match="unknown built-in probe 'builtin:git-pusch'; known probes: file"):
-        policy.from_tables([table], "policy.toml")
+        rule_lookup.parse_rule_tables([table], "policy.toml")
 
 
 def test_the_built_in_probes_are_those_that_the_engine_has() -> None:
-    assert set(probing.PROBES) == policy.PROBES
-    assert policy.BUILT_IN_PROBE == probing.PREFIX
+    assert set(probes.PROBES) == rule_lookup.PROBE_NAMES
+    assert rule_lookup.PROBE_PREFIX == probes.PREFIX

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from jackline.domain.pushing import (
+from jackline.policy.git_push_args import (
     Push,
     Refspec,
-    arguments_of_git,
-    folder_of_git,
-    push_of,
-    push_of_fields,
-    settings_of,
-    without_password,
+    find_git_folder,
+    parse_push,
+    parse_push_fields,
+    parse_push_settings,
+    remove_credentials,
+    skip_git_options,
 )
 
 
@@ -39,22 +39,22 @@ from jackline.domain.pushing import (
     ],
 )
 def test_the_words_of_a_push(words: str, push: Push) -> None:
-    assert push_of(words.split()) == push
+    assert parse_push(words.split()) == push
 
 
 def test_only_a_push_of_git_is_one() -> None:
-    assert push_of_fields({"program": "git", "arguments": ["-C", "sub", "push", "origin", "x"]}) == Push(
+    assert parse_push_fields({"program": "git", "arguments": ["-C", "sub", "push", "origin", "x"]}) == Push(
         "origin", (Refspec("x"),)
     )
-    assert push_of_fields({"program": "git", "arguments": ["tag", "push"]}) is None
-    assert push_of_fields({"program": "gh", "arguments": ["push"]}) is None
-    assert push_of_fields({"program": "git", "arguments": "push"}) is None
-    assert push_of_fields({}) is None
+    assert parse_push_fields({"program": "git", "arguments": ["tag", "push"]}) is None
+    assert parse_push_fields({"program": "gh", "arguments": ["push"]}) is None
+    assert parse_push_fields({"program": "git", "arguments": "push"}) is None
+    assert parse_push_fields({}) is None
 
 
 def test_gits_own_options_are_passed_over() -> None:
-    assert arguments_of_git(["-C", "x", "--no-pager", "-c", "a=b", "push", "-f"]) == ["push", "-f"]
-    assert arguments_of_git(["--version"]) == []
+    assert skip_git_options(["-C", "x", "--no-pager", "-c", "a=b", "push", "-f"]) == ["push", "-f"]
+    assert skip_git_options(["--version"]) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_gits_own_options_are_passed_over() -> None:
     ],
 )
 def test_where_git_works(words: str, folder: str | None) -> None:
-    assert folder_of_git(words.split()) == folder
+    assert find_git_folder(words.split()) == folder
 
 
 def listed(*settings: str) -> str:
@@ -105,7 +105,7 @@ TRACKED = (ORIGIN, "branch.main.remote=origin", "branch.main.merge=refs/heads/ma
     ],
 )
 def test_where_a_push_without_words_goes(settings: tuple[str, ...], remote: str, upstream: str) -> None:
-    found = settings_of(listed(*settings), "main")
+    found = parse_push_settings(listed(*settings), "main")
     assert (found.remote, found.upstream) == (remote, upstream)
     assert not found.several
 
@@ -115,7 +115,7 @@ def test_where_a_push_without_words_goes(settings: tuple[str, ...], remote: str,
     ["push.default=matching", "push.followtags=true", "remote.origin.mirror", "remote.origin.push=refs/heads/*:x/*"],
 )
 def test_settings_that_push_more_than_one_branch(setting: str) -> None:
-    assert settings_of(listed(*TRACKED, setting), "main").several
+    assert parse_push_settings(listed(*TRACKED, setting), "main").several
 
 
 @pytest.mark.parametrize(
@@ -133,4 +133,4 @@ def test_settings_that_push_more_than_one_branch(setting: str) -> None:
     ],
 )
 def test_no_password_in_an_address(address: str, shown: str) -> None:
-    assert without_password(address) == shown
+    assert remove_credentials(address) == shown

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.secrets import REDACTED, Redactor
-from jackline.domain.secrets.masking import Mask
-from jackline.domain.secrets.variables import secret_values
+from jackline.secrets.masking import SecretMask
+from jackline.secrets.redactor import REDACTED, Redactor, find_secret_values
 from tests.support.secrets import HARMLESS, NAMED, PEM, PEM_LINES, TELEGRAM, TOKENS
 
 plain = Redactor()
@@ -123,7 +122,7 @@ def test_variables_with_secret_names_are_known() -> None:
         "PGPASSWORD": "fourth-value-4", "MY_CREDENTIALS": "fifth-value-5",
         "DATABASE_URL": "postgres://ada:sixth-value-6@db/x", "AWS_SECRET_ACCESS_KEY": "/" + "aB3d" * 9 + "abc",
     }  # fmt: skip
-    assert set(secret_values(environ)) == {
+    assert set(find_secret_values(environ)) == {
         "first-value-1", "second-value-2", "third-value-3", "fourth-value-4", "fifth-value-5", "sixth-value-6",
         "/" + "aB3d" * 9 + "abc",
     }  # fmt: skip
@@ -136,7 +135,7 @@ def test_variables_that_hold_no_secret_are_left_alone() -> None:
         "EDITOR": "some-editor", "PUBLIC_KEY": "ssh-ed25519 AAAA", "HOME": "/home/ada", "TOKENIZERS": "false",
         "SECRET_KEY": "[redacted]", "PROXY": "http://proxy.example.org:8080",
     }  # fmt: skip
-    assert secret_values(environ) == ()
+    assert find_secret_values(environ) == ()
 
 
 # --- nested data -------------------------------------------------------------------------------------------
@@ -144,7 +143,7 @@ def test_variables_that_hold_no_secret_are_left_alone() -> None:
 
 def test_values_under_secret_names_are_gone_whatever_they_look_like() -> None:
     data = {"password": "a", "nested": [{"apiKey": "b"}, {"Authorization": "Basic c"}], "set-cookie": "d", "pwd": "/x"}
-    assert plain.value(data) == {
+    assert plain.redact_value(data) == {
         "password": REDACTED,
         "nested": [{"apiKey": REDACTED}, {"Authorization": REDACTED}],
         "set-cookie": REDACTED,
@@ -159,7 +158,7 @@ def test_lists_and_objects_under_a_secret_name_are_looked_into() -> None:
         "credentials": {"user": "ada", "password": "x-y"},
         "token": "$TOKEN",
     }
-    assert plain.value(data) == {
+    assert plain.redact_value(data) == {
         "secret": [REDACTED, {"a": REDACTED, "b": 1}],
         "credentials": {"user": "ada", "password": REDACTED},
         "token": "$TOKEN",
@@ -172,7 +171,7 @@ def test_secrets_on_lines_of_their_own_stay_lines() -> None:
 
 def test_the_word_behind_a_secret_flag_is_gone() -> None:
     argv = ["agent", "--api-key", "abc", "--model", "m", "--token=abcd1234", "--password", "--verbose", "-p", "text"]
-    assert plain.value(argv) == [
+    assert plain.redact_value(argv) == [
         "agent", "--api-key", REDACTED, "--model", "m", f"--token={REDACTED}", "--password", "--verbose", "-p", "text",
     ]  # fmt: skip
 
@@ -189,14 +188,14 @@ def test_the_word_behind_a_secret_flag_is_gone() -> None:
     ],
 )
 def test_what_a_program_s_own_flag_tells_is_gone(argv: list[str], kept: list[str]) -> None:
-    assert plain.value(argv) == kept
-    assert plain.value(tuple(argv)) == kept
+    assert plain.redact_value(argv) == kept
+    assert plain.redact_value(tuple(argv)) == kept
 
 
 def test_a_variable_of_a_list_is_known_by_its_name() -> None:
     told = {"env": [{"name": "DB_PASSWORD", "value": "x y"}, {"name": "DB_HOST", "value": "x y"}, {"value": 3}]}
-    assert plain.value(told)["env"] == [{"name": "DB_PASSWORD", "value": REDACTED}, *told["env"][1:]]
-    assert plain.value({"auth": "YWRhOmh1bnRlcjI=", "oauth": "none"}) == {"auth": REDACTED, "oauth": "none"}
+    assert plain.redact_value(told)["env"] == [{"name": "DB_PASSWORD", "value": REDACTED}, *told["env"][1:]]
+    assert plain.redact_value({"auth": "YWRhOmh1bnRlcjI=", "oauth": "none"}) == {"auth": REDACTED, "oauth": "none"}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +206,7 @@ def test_what_repeats_for_ever_is_read_once(piece: str) -> None:
     """Where each of so many beginnings is followed to the end, this test does not come to its own."""
     text = piece * (400_000 // len(piece))
     assert len(plain.redact(text)) <= 2 * len(text)
-    mask = Mask()
+    mask = SecretMask()
     assert len(mask.feed(text.encode()) + mask.end()) == len(text)
 
 
@@ -219,15 +218,19 @@ def test_a_value_is_gone_to_its_end_however_long_it_is() -> None:
 
 def test_numbers_and_words_of_our_own_stay() -> None:
     data = {"token": 3, "key": ["to"], "tokens_input": 12, "offset": 4096, "ok": True, "none": None, "ratio": 0.5}
-    assert plain.value(data) == data
-    assert plain.json(json.dumps(data)) == json.dumps(data)
-    assert plain.value({"password": 12345678}) == {"password": REDACTED}
+    assert plain.redact_value(data) == data
+    assert plain.redact_json(json.dumps(data)) == json.dumps(data)
+    assert plain.redact_value({"password": 12345678}) == {"password": REDACTED}
 
 
 def test_json_stays_json() -> None:
     text = json.dumps({"command": f"echo {TOKENS['openai']}", "password": 12345678, "secret": "y"})
-    assert json.loads(plain.json(text)) == {"command": f"echo {REDACTED}", "password": REDACTED, "secret": REDACTED}
-    assert plain.json("no json, DB_PASSWORD=hunter22") == f"no json, DB_PASSWORD={REDACTED}"
+    assert json.loads(plain.redact_json(text)) == {
+        "command": f"echo {REDACTED}",
+        "password": REDACTED,
+        "secret": REDACTED,
+    }
+    assert plain.redact_json("no json, DB_PASSWORD=hunter22") == f"no json, DB_PASSWORD={REDACTED}"
 
 
 # --- properties --------------------------------------------------------------------------------------------
@@ -254,7 +257,7 @@ def test_twice_is_as_once(parts: list[str]) -> None:
 
 @given(pieces, st.text(min_size=8, max_size=30).filter(lambda text: text.strip() == text and "[redacted]" not in text))
 def test_a_known_value_never_comes_through(parts: list[str], value: str) -> None:
-    if not secret_values({"X_SECRET": value}):
+    if not find_secret_values({"X_SECRET": value}):
         return
     redacted = Redactor([value]).redact(value.join(["", *parts]))
     assert not [line for line in value.splitlines() if len(line.strip()) >= 8 and line.strip() in redacted]
@@ -262,12 +265,12 @@ def test_a_known_value_never_comes_through(parts: list[str], value: str) -> None
 
 @given(json_values)
 def test_nested_data_keeps_its_shape_and_twice_is_as_once(value: Any) -> None:
-    once = plain.value(value)
-    assert plain.value(once) == once
-    assert json.loads(plain.json(json.dumps(value))) == once
+    once = plain.redact_value(value)
+    assert plain.redact_value(once) == once
+    assert json.loads(plain.redact_json(json.dumps(value))) == once
 
 
 @given(st.text())
 def test_no_text_is_too_strange(text: str) -> None:
     plain.redact(text)
-    plain.json(text)
+    plain.redact_json(text)

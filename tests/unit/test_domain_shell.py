@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from jackline.domain.shell import Command, NotParsed, Redirect, Word, commands
+from jackline.shell import list_commands
+from jackline.shell.model import NotParsed, Redirect, ShellCommand, Word
 
 
 def shown(text: str) -> list[str]:
     """Each command as one line; a word that is not exact stands in guillemets."""
-    return [line(command) for command in commands(text)]
+    return [line(command) for command in list_commands(text)]
 
 
-def line(command: Command) -> str:
+def line(command: ShellCommand) -> str:
     return " ".join(word.text if word.exact else f"«{word.text}»" for word in command.words)
 
 
-def only(text: str) -> Command:
-    (command,) = commands(text)
+def only(text: str) -> ShellCommand:
+    (command,) = list_commands(text)
     return command
 
 
@@ -73,7 +74,7 @@ OPEN += [
 
 @pytest.mark.parametrize("word", OPEN)
 def test_a_word_that_a_shell_still_changes_is_not_exact(word: str) -> None:
-    assert [found.exact for found in commands(f"git {word}")[-1].words] == [True, False]
+    assert [found.exact for found in list_commands(f"git {word}")[-1].words] == [True, False]
 
 
 def test_a_word_that_is_not_exact_is_shown_as_written() -> None:
@@ -192,13 +193,13 @@ DOCUMENTS = [
 def test_the_body_of_a_document_is_no_command_but_what_it_substitutes_is(
     text: str, lines: list[str], stdin: str
 ) -> None:
-    found = commands(text)
+    found = list_commands(text)
     assert [line(command) for command in found] == lines
     assert [command.stdin for command in found if command.words[0].text == "cat"] == [stdin]
 
 
 def test_several_documents_on_a_line_follow_each_other() -> None:
-    found = commands("a <<A; b <<'B'\none\nA\n$(two)\nB\nc")
+    found = list_commands("a <<A; b <<'B'\none\nA\n$(two)\nB\nc")
     assert [(line(command), command.stdin) for command in found] == [("a", "one\n"), ("b", "$(two)\n"), ("c", "")]
 
 
@@ -237,7 +238,7 @@ def test_a_target_that_only_a_shell_knows_is_not_exact() -> None:
     "text", ["> x", "{ a; } > x", "(a) > x", "while a; do b; done > x", "[[ a ]] > x", "bash -c a > x"]
 )
 def test_files_that_no_single_command_opens_are_given_without_words(text: str) -> None:
-    assert commands(text)[0][:2] == ((), (Redirect(">", Word("x")),))
+    assert list_commands(text)[0][:2] == ((), (Redirect(">", Word("x")),))
 
 
 def test_assignments_before_a_command_are_kept_with_it() -> None:
@@ -363,12 +364,12 @@ REFUSED = [
 @pytest.mark.parametrize("text", REFUSED, ids=[text[:30].encode("unicode_escape").decode() for text in REFUSED])
 def test_what_cannot_be_read_with_certainty_is_refused(text: str) -> None:
     with pytest.raises(NotParsed):
-        commands(text)
+        list_commands(text)
 
 
 def test_a_refusal_says_what_is_wrong_and_where() -> None:
     with pytest.raises(NotParsed, match=r"unclosed ' \(at character 7\)"):
-        commands("echo 'abc")
+        list_commands("echo 'abc")
 
 
 @pytest.mark.parametrize("count", [1, 4, 8])

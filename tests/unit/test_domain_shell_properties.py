@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.shell import Command, NotParsed, commands
+from jackline.shell import list_commands
+from jackline.shell.model import NotParsed, ShellCommand
 from tests.shell_texts import FRAGMENTS, text_of
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -56,7 +57,7 @@ def test_quoted_words_come_back_exactly_whatever_stands_around_them(
         shlex.join(words) + (separator if place + 1 < len(calls) else "")
         for place, (words, separator) in enumerate(zip(given_words, separators, strict=False))
     )
-    found = [[word.text for word in command.words] for command in commands(frame.format(joined))]
+    found = [[word.text for word in command.words] for command in list_commands(frame.format(joined))]
     assert [words for words in found if words in given_words] == given_words
 
 
@@ -64,7 +65,7 @@ def test_quoted_words_come_back_exactly_whatever_stands_around_them(
 @given(words=st.lists(LETTERS, min_size=1, max_size=5))
 def test_a_text_inside_of_two_shells_has_the_words_that_were_quoted(words: list[str]) -> None:
     inner = shlex.join(["git", *words])
-    (command,) = commands(shlex.join(["sudo", "bash", "-c", shlex.join(["sh", "-c", inner])]))
+    (command,) = list_commands(shlex.join(["sudo", "bash", "-c", shlex.join(["sh", "-c", inner])]))
     assert [word.text for word in command.words] == ["git", *words]
     assert all(word.exact for word in command.words)
 
@@ -75,7 +76,7 @@ def test_a_text_inside_of_two_shells_has_the_words_that_were_quoted(words: list[
 @example("a" + "\\\n" * 1000)
 def test_any_text_is_read_or_refused_and_nothing_else_is_raised(text: str) -> None:
     try:
-        found = commands(text)
+        found = list_commands(text)
     except NotParsed:
         return
     assert all(command.words or command.redirects for command in found)
@@ -102,7 +103,7 @@ def test_a_long_text_of_one_thing_comes_to_an_end(unit: str) -> None:
     """A reader that goes back would not live to see it."""
     for ending in ("", "a", ")"):
         with suppress(NotParsed):
-            assert commands(unit * (5_000 // len(unit)) + ending) is not None
+            assert list_commands(unit * (5_000 // len(unit)) + ending) is not None
 
 
 @NEEDS_BASH
@@ -143,7 +144,7 @@ def test_bash_makes_the_same_words(data: st.DataObject) -> None:
 
 def _exact_words(text: str) -> list[str] | None:
     try:
-        found = commands(text)
+        found = list_commands(text)
     except NotParsed:
         return None
     if len(found) != 1 or not all(word.exact for word in found[0].words):
@@ -201,7 +202,7 @@ def _records(fields: list[str]) -> list[list[str]]:
     return found
 
 
-def _fits(ran: list[str], command: Command) -> bool:
+def _fits(ran: list[str], command: ShellCommand) -> bool:
     """True when the command may have become what ran: from its first word that is not exact, anything."""
     if command.words and command.words[0].text in ("eval", "trap"):
         return True
@@ -222,7 +223,7 @@ def test_bash_runs_no_command_that_was_not_given(seed: int, tmp_path: Path) -> N
     for _ in range(150):
         text = text_of(chance)
         try:
-            found = commands(text)
+            found = list_commands(text)
         except NotParsed:
             continue
         for words in _ran(text, chance.randrange(1000), tmp_path):

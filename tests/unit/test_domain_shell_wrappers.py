@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from jackline.domain.shell import Command, NotParsed, Word, commands
+from jackline.shell import list_commands
+from jackline.shell.model import NotParsed, ShellCommand, Word
 
 
-def line(command: Command) -> str:
+def line(command: ShellCommand) -> str:
     return " ".join(word.text if word.exact else f"«{word.text}»" for word in command.words)
 
 
 def shown(text: str) -> list[str]:
-    return [line(command) for command in commands(text)]
+    return [line(command) for command in list_commands(text)]
 
 
 PUSHES = {
@@ -114,7 +115,7 @@ CASES = [(wrapper, text) for wrapper, texts in PUSHES.items() for text in texts]
 
 @pytest.mark.parametrize(("wrapper", "text"), CASES, ids=[text for _, text in CASES])
 def test_a_wrapper_is_taken_off_with_its_own_options(wrapper: str, text: str) -> None:
-    (command,) = commands(text)
+    (command,) = list_commands(text)
     assert command.words == (Word("git"), Word("push"))
     assert command.through == (wrapper,)
 
@@ -207,7 +208,7 @@ KEPT = [
 
 @pytest.mark.parametrize("text", KEPT)
 def test_what_wraps_nothing_stays_a_command_of_its_own(text: str) -> None:
-    (command,) = commands(text)
+    (command,) = list_commands(text)
     assert (line(command), command.through) == (text.replace("'", ""), ())
 
 
@@ -233,14 +234,14 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("text", "guess"), UNKNOWN)
 def test_a_text_that_nobody_knows_leaves_its_wrapper_and_what_it_may_run(text: str, guess: str) -> None:
-    wrapper, inner = commands(text)
+    wrapper, inner = list_commands(text)
     assert wrapper.words[0].text in text
     assert line(inner) == guess
 
 
 @pytest.mark.parametrize("text", ['bash -c "alias x=$X"', 'eval "\'$X"', 'bash -c "(( $X"'])
 def test_a_guess_that_cannot_be_read_takes_nothing_away(text: str) -> None:
-    assert [line(command) for command in commands(f"git push; {text}")][:1] == ["git push"]
+    assert [line(command) for command in list_commands(f"git push; {text}")][:1] == ["git push"]
 
 
 JOINED = ["git rebase -x'git push' main", "git rebase --exec='git push' main", "git rebase -x 'git push'"]
@@ -248,7 +249,7 @@ JOINED = ["git rebase -x'git push' main", "git rebase --exec='git push' main", "
 
 @pytest.mark.parametrize("text", JOINED)
 def test_a_rebase_runs_its_command_however_it_is_joined(text: str) -> None:
-    assert [line(command) for command in commands(text)][1:] == ["git push"]
+    assert [line(command) for command in list_commands(text)][1:] == ["git push"]
 
 
 PIPED = ["echo git push | bash -", "printf 'git push' | sh", "runuser -u bob -- git push", "time -o log git push"]
@@ -256,7 +257,7 @@ PIPED = ["echo git push | bash -", "printf 'git push' | sh", "runuser -u bob -- 
 
 @pytest.mark.parametrize("text", PIPED)
 def test_other_ways_to_run_a_command(text: str) -> None:
-    assert line(commands(text)[-1]) == "git push"
+    assert line(list_commands(text)[-1]) == "git push"
 
 
 SETTING = [
@@ -275,7 +276,7 @@ SETTING = [
 
 @pytest.mark.parametrize("text", SETTING)
 def test_a_variable_that_the_shell_sets_stands_before_every_later_command(text: str) -> None:
-    last = commands(text)[-1]
+    last = list_commands(text)[-1]
     assert line(last) == "ls"
     assert [word.text.rstrip(":/x") for word in last.assignments][:1] in (["PATH="], ["PATH+="])
 
@@ -283,8 +284,8 @@ def test_a_variable_that_the_shell_sets_stands_before_every_later_command(text: 
 def test_many_variables_are_refused_and_one_many_times_is_not() -> None:
     """Every command is given all of them: a text of nothing else would fill the memory."""
     with pytest.raises(NotParsed):
-        commands("".join(f"X{number}=1;a;" for number in range(300)))
-    assert len(commands("X=1;a;" * 300)) == 300
+        list_commands("".join(f"X{number}=1;a;" for number in range(300)))
+    assert len(list_commands("X=1;a;" * 300)) == 300
 
 
 UNSURE = [
@@ -300,7 +301,7 @@ UNSURE = [
 
 @pytest.mark.parametrize("text", UNSURE)
 def test_options_that_nobody_knows_leave_both_the_wrapper_and_a_guess(text: str) -> None:
-    wrapper, inner = commands(text)
+    wrapper, inner = list_commands(text)
     assert not wrapper.words[0].exact
     assert line(inner) == "git push"
 
@@ -310,17 +311,17 @@ SHELLS = ["sudo -s", "sudo -i", "doas -s", "chroot /x", "sudo -s <<E\ngit push\n
 
 @pytest.mark.parametrize("text", SHELLS)
 def test_a_wrapper_that_starts_what_is_not_seen_is_not_exact(text: str) -> None:
-    (command,) = commands(text)
+    (command,) = list_commands(text)
     assert not command.words[0].exact
 
 
 def test_what_env_and_sudo_assign_is_kept_with_the_command() -> None:
-    (command,) = commands("A=1 sudo B=2 env C=3 git push")
+    (command,) = list_commands("A=1 sudo B=2 env C=3 git push")
     assert command.assignments == (Word("A=1"), Word("B=2"), Word("C=3"))
 
 
 def test_files_and_input_go_on_to_the_command_behind_a_wrapper() -> None:
-    (command,) = commands("sudo tee x > y <<E\nz\nE\n")
+    (command,) = list_commands("sudo tee x > y <<E\nz\nE\n")
     assert (command.redirects[0].target, command.stdin) == (Word("y"), "z\n")
 
 
@@ -336,10 +337,10 @@ def test_files_and_input_go_on_to_the_command_behind_a_wrapper() -> None:
     ],
 )
 def test_syntax_of_bash_is_not_trusted_to_mean_the_same_to_sh(text: str) -> None:
-    from jackline.domain.shell import NotParsed
+    from jackline.shell.model import NotParsed
 
     with pytest.raises(NotParsed):
-        commands(text)
+        list_commands(text)
 
 
 FOLDERS = [
@@ -418,5 +419,5 @@ FOLDERS = [
 
 @pytest.mark.parametrize(("text", "folder"), FOLDERS, ids=[text for text, _ in FOLDERS])
 def test_a_command_runs_where_a_literal_cd_led_and_nowhere_for_sure_otherwise(text: str, folder: str | None) -> None:
-    found = [command.folder for command in commands(text) if command.words and command.words[0].text == "x"]
+    found = [command.folder for command in list_commands(text) if command.words and command.words[0].text == "x"]
     assert found == [folder]

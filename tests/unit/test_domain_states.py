@@ -7,20 +7,9 @@ from itertools import product
 
 import pytest
 
-from jackline.domain.budget import Limits
+from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.records import Spec
-from jackline.domain.retry import RetryPolicy
-from jackline.domain.rule import Rule
-from jackline.domain.states import (
-    ACTIVE,
-    TERMINAL,
-    CallClass,
-    CallState,
-    Failure,
-    RunState,
-    WaitReason,
-    exit_code,
-)
+from jackline.domain.states import ACTIVE, TERMINAL, CallClass, CallState, Failure, RunState, WaitReason, exit_code
 from jackline.domain.transitions import (
     CALL,
     RUN,
@@ -30,6 +19,7 @@ from jackline.domain.transitions import (
     next_run,
     run_sources,
 )
+from jackline.policy.rules import Rule
 
 EXIT_CODES = {0, 1, 10, 11, 12, 13, 14, 15, 16, 17, 18, 130}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackline.domain.tally import NO_CALLS, Tally, completion
+from jackline.domain.run_totals import NO_CALLS, Tally, completion
 
 
 def test_a_run_without_calls_says_so_in_numbers() -> None:

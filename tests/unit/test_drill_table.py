@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from jackline.app.drill import verdicts
-from jackline.app.drill.verdicts import FAIL, PASS, SKIP, CaseVerdict
-from jackline.cli.output import columns
+from jackline.cli.output import parse_columns
+from jackline.scenarios import verdicts
+from jackline.scenarios.verdicts import FAIL, PASS, SKIP, CaseVerdict
 
 GOOD = CaseVerdict("read-only", PASS, (), 0, 0, 1, 0, 1.234, "/kept/read-only")
 BAD = CaseVerdict("upload-crash", FAIL, ("it happened 2 times", "no receipt"), 1, 2, 1, 0, 2.0, "/kept/upload-crash")
@@ -27,7 +27,7 @@ def test_a_row_says_what_was_counted_and_why_it_failed() -> None:
 
 
 def test_every_row_fits_its_titles() -> None:
-    assert len(columns(verdicts.TABLE_TITLES)) == len(verdicts.build_row(GOOD))
+    assert len(parse_columns(verdicts.TABLE_TITLES)) == len(verdicts.build_row(GOOD))
 
 
 def test_for_programs_a_case_is_one_object_that_names_its_evidence() -> None:

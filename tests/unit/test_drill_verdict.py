@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from jackline.app.drill.cases import CASES, DEMO_CASES, DrillCase, choose_cases
-from jackline.app.drill.verdicts import FAIL, PASS, CaseEvidence, Expectation, judge
 from jackline.errors import UsageError
+from jackline.scenarios.drill_cases import CASES, DEMO_CASES, DrillCase, choose_cases
+from jackline.scenarios.verdicts import FAIL, PASS, CaseEvidence, Expectation, judge_case
 
 BY_NAME = {case.name: case for case in CASES}
 UPLOAD, DRAIN, STREAM = BY_NAME["upload-crash"], BY_NAME["replay-drain"], BY_NAME["kill-while-streaming"]
@@ -29,14 +29,14 @@ def perfect(case: DrillCase) -> CaseEvidence:
 
 
 def reasons(case: DrillCase, **changed: Any) -> tuple[str, ...]:
-    verdict = judge(case, perfect(case)._replace(**changed), 1.0, "/evidence")
+    verdict = judge_case(case, perfect(case)._replace(**changed), 1.0, "/evidence")
     assert verdict.result == (FAIL if verdict.reasons else PASS)
     return verdict.reasons
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_in_which_all_is_well_passes(case: DrillCase) -> None:
-    verdict = judge(case, perfect(case), 1.5, "/evidence")
+    verdict = judge_case(case, perfect(case), 1.5, "/evidence")
     assert (verdict.result, verdict.reasons) == (PASS, ())
     assert (verdict.effects_seen, verdict.effects_expected) == (len(case.effects), len(case.effects))
     assert (verdict.seconds, verdict.evidence) == (1.5, "/evidence")
@@ -44,7 +44,7 @@ def test_a_case_in_which_all_is_well_passes(case: DrillCase) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_of_which_nothing_was_seen_fails(case: DrillCase) -> None:
-    assert judge(case, CaseEvidence(), 0.0, "").result == FAIL
+    assert judge_case(case, CaseEvidence(), 0.0, "").result == FAIL
 
 
 @pytest.mark.parametrize(

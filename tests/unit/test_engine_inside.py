@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jackline.engine.inside import acting, environment, reminder, with_program
-from jackline.engine.settings import Settings
+from jackline.engine.run_env import add_program_to_path, build_actor_env, build_reminder_command, build_run_env
+from jackline.engine.settings import EngineSettings
 
 
 def program(folder: Path, mode: int = 0o755) -> str:
@@ -29,7 +29,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_the_run_and_its_home_are_named(beside: str) -> None:
-    told = environment(Settings("/srv/home", "host"), "run-1", {"PATH": "/bin"})
+    told = build_run_env(EngineSettings("/srv/home", "host"), "run-1", {"PATH": "/bin"})
     assert told == {
         "JACKLINE_RUN": "run-1",
         "JACKLINE_RUN_ID": "run-1",
@@ -39,43 +39,47 @@ def test_the_run_and_its_home_are_named(beside: str) -> None:
 
 
 def test_an_agent_acts_under_its_own_name_unless_we_were_told_one() -> None:
-    assert acting("claude", {}) == acting("claude", {"JACKLINE_ACTOR": ""}) == {"JACKLINE_ACTOR": "claude"}
-    assert acting("claude", {"JACKLINE_ACTOR": "forge"}) == {"JACKLINE_ACTOR": "forge"}
+    assert (
+        build_actor_env("claude", {})
+        == build_actor_env("claude", {"JACKLINE_ACTOR": ""})
+        == {"JACKLINE_ACTOR": "claude"}
+    )
+    assert build_actor_env("claude", {"JACKLINE_ACTOR": "forge"}) == {"JACKLINE_ACTOR": "forge"}
 
 
 def test_a_database_is_named_if_the_settings_hand_one_over(beside: str) -> None:
-    settings = Settings("/srv/home", "host", database="postgresql://db/jackline")
-    assert environment(settings, "r", {"PATH": beside})["JACKLINE_DATABASE"] == "postgresql://db/jackline"
+    settings = EngineSettings("/srv/home", "host", database="postgresql://db/jackline")
+    assert build_run_env(settings, "r", {"PATH": beside})["JACKLINE_DATABASE"] == "postgresql://db/jackline"
 
 
 def test_ours_is_put_at_the_end_so_that_it_hides_nothing(beside: str) -> None:
-    assert with_program("/usr/bin:/bin") == f"/usr/bin:/bin:{beside}"
-    assert with_program("") == beside
+    assert add_program_to_path("/usr/bin:/bin") == f"/usr/bin:/bin:{beside}"
+    assert add_program_to_path("") == beside
 
 
 def test_a_jackline_that_is_found_already_is_left_alone(beside: str, tmp_path: Path) -> None:
     path = f"/bin:{program(tmp_path / 'other')}"
-    assert with_program(path) == path
-    assert beside not in with_program(path)
+    assert add_program_to_path(path) == path
+    assert beside not in add_program_to_path(path)
 
 
 def test_one_that_cannot_be_executed_does_not_count(beside: str, tmp_path: Path) -> None:
     path = f"/bin:{program(tmp_path / 'other', 0o644)}"
-    assert with_program(path) == f"{path}:{beside}"
+    assert add_program_to_path(path) == f"{path}:{beside}"
 
 
 def test_the_script_that_was_started_is_preferred(beside: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = program(tmp_path / "local")
     monkeypatch.setattr(sys, "argv", [os.path.join(started, "jackline"), "run"])
-    assert with_program("/bin") == f"/bin:{started}"
-    assert beside not in with_program("/bin")
+    assert add_program_to_path("/bin") == f"/bin:{started}"
+    assert beside not in add_program_to_path("/bin")
 
 
 def test_without_a_script_the_path_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setattr(sys, "argv", ["-c"])
-    assert with_program("/bin") == "/bin"
+    assert add_program_to_path("/bin") == "/bin"
 
 
 def test_the_reminder_imports_nothing_of_the_workspace() -> None:
-    assert reminder("claude") == (sys.executable, "-P", "-m", "jackline", "case", "hook", "claude")
+    assert build_reminder_command("claude") == (sys.executable, "-P", "-m", "jackline", "case", "hook", "claude")

@@ -6,18 +6,18 @@ from typing import Any, cast
 
 import pytest
 
-from jackline.agents.claude.adapter import ADAPTER as CLAUDE
+from jackline.agents.claude.claude_adapter import ADAPTER as CLAUDE
 from jackline.agents.gemini import ADAPTER as GEMINI
-from jackline.agents.scripted.adapter import ADAPTER as SCRIPTED
+from jackline.agents.scripted.scripted_adapter import ADAPTER as SCRIPTED
 from jackline.domain.adapter import Adapter
-from jackline.domain.budget import Spent
-from jackline.domain.case import Case, CaseQuery, CaseStatus, Problem
 from jackline.domain.changes import Changes
-from jackline.domain.records import Call, Check, Lease, Life, Run, Spec, Turn
-from jackline.domain.signals import StartTurn
+from jackline.domain.limits import Spent
+from jackline.domain.records import Call, Check, Lease, Run, RunStatus, Spec, Turn
+from jackline.domain.run_inputs import StartTurn
 from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
-from jackline.engine.launch import LaunchContext, TurnPlan, plan
-from jackline.store.contract import Store
+from jackline.engine.launch import LaunchContext, TurnPlan, plan_turn
+from jackline.features.cases.case_model import Case, CaseQuery, CaseStatus, Problem
+from jackline.store.store import Store
 from tests.unit.test_engine_replaying import TASK, cut_off, wants
 
 AT = 1_700_000_000_000
@@ -73,9 +73,9 @@ def _case(name: str) -> Case:
 
 def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, **spec: Any) -> TurnPlan:
     whole = Spec("do it", "/home/ada/project", **{"agent": adapter.declaration.name, **spec})
-    run = Run("r", 1, "repository", "r", None, whole, Life(), "me", 1, "", AT, AT)
+    run = Run("r", 1, "repository", "r", None, whole, RunStatus(), "me", 1, "", AT, AT)
     order = StartTurn(number + 1, number, Role.WORK)
-    return plan(cast("Store", known), Lease("r", "me", 1), run, order, adapter, CONTEXT, AT)
+    return plan_turn(cast("Store", known), Lease("r", "me", 1), run, order, adapter, CONTEXT, AT)
 
 
 def ended(number: int, session: str = "s1", agent: str = "claude", **more: Any) -> Turn:
@@ -160,7 +160,7 @@ def test_what_was_cut_off_is_forced_on_who_can_be_held() -> None:
     held = planned(known, 2, SCRIPTED)
     assert len(held.replay) == 1
     assert "Any other call is denied until they are made." in held.turn.prompt
-    assert held.replay.place(wants("other")).waits_for
+    assert held.replay.mark_intent(wants("other")).waits_for
 
 
 def test_who_cannot_be_held_is_only_told_and_what_it_makes_again_is_noted() -> None:
@@ -169,8 +169,8 @@ def test_who_cannot_be_held_is_only_told_and_what_it_makes_again_is_noted() -> N
     assert len(told.replay) == 0
     assert "Make each of them again now" in told.turn.prompt
     assert "refused" not in told.turn.prompt
-    assert told.replay.place(wants("other")).waits_for == ""
-    assert told.replay.place(wants("k")).replaces == "one"
+    assert told.replay.mark_intent(wants("other")).waits_for == ""
+    assert told.replay.mark_intent(wants("k")).replaces == "one"
 
 
 def test_a_task_that_is_finished_is_not_taken_for_the_one_that_was_cut_off() -> None:
@@ -179,8 +179,8 @@ def test_a_task_that_is_finished_is_not_taken_for_the_one_that_was_cut_off() -> 
     known = Known(ended(1, agent="scripted"), forced=(cut_off("two", "k2", TASK),), scripted="s1")
     known.calls = lambda _run: [done]  # type: ignore[method-assign]
     replay = planned(known, 2, SCRIPTED).replay
-    assert replay.place(wants("k1", TASK)).replaces is None
-    assert replay.place(wants("k3", TASK)).replaces == "two"
+    assert replay.mark_intent(wants("k1", TASK)).replaces is None
+    assert replay.mark_intent(wants("k3", TASK)).replaces == "two"
 
 
 def test_what_earlier_turns_of_the_session_were_charged_is_known() -> None:

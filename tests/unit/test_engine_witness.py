@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from jackline.domain.outcome import Heard
-from jackline.domain.signals import Stop
-from jackline.engine.ledger import Ledger, Report
-from jackline.engine.witness import Witness
+from jackline.domain.outcome import AgentEvent
+from jackline.domain.run_inputs import StopReason
+from jackline.engine.call_ledger import CallLedger, CallResult
+from jackline.engine.observed_calls import HookAudit
 
 
 class Book:
@@ -18,7 +18,7 @@ class Book:
     def __init__(self, **names: str) -> None:
         self._names = names
         self.open = set(names.values())
-        self.reports: list[Report] = []
+        self.reports: list[CallResult] = []
         self.not_runs: list[str] = []
 
     def call_of(self, name: str) -> str | None:
@@ -28,7 +28,7 @@ class Book:
         assert why
         self.not_runs.append(call_id)
 
-    def finish_open(self, report: Report) -> None:
+    def finish_open(self, report: CallResult) -> None:
         if report.call_id in self.open:
             self.reports.append(report)
 
@@ -36,11 +36,11 @@ class Book:
 class Scene:
     def __init__(self, **names: str) -> None:
         self.book = Book(**names)
-        self.stops: list[Stop] = []
-        self._witness = Witness(cast("Ledger", self.book), lambda why, _detail: self.stops.append(why))
+        self.stops: list[StopReason] = []
+        self._witness = HookAudit(cast("CallLedger", self.book), lambda why, _detail: self.stops.append(why))
 
     def sees(self, kind: str, **data: object) -> None:
-        self._witness.see(Heard(kind, data=data))
+        self._witness.observe_event(AgentEvent(kind, data=data))
 
 
 def test_a_result_of_a_call_that_asked_is_no_news() -> None:
@@ -54,13 +54,13 @@ def test_a_result_of_a_call_that_asked_is_no_news() -> None:
 def test_a_result_of_a_call_that_never_asked_stops_the_run(*, ok: bool) -> None:
     scene = Scene(t1="c1")
     scene.sees("call.finished", call="t2", ok=ok, output="fine")
-    assert scene.stops == [Stop.UNGATED]
+    assert scene.stops == [StopReason.UNGATED]
 
 
 def test_a_call_without_a_name_never_asked() -> None:
     scene = Scene()
     scene.sees("call.finished", ok=True)
-    assert scene.stops == [Stop.UNGATED]
+    assert scene.stops == [StopReason.UNGATED]
 
 
 def test_a_call_that_did_not_run_need_not_have_asked() -> None:
@@ -74,7 +74,7 @@ def test_a_call_that_could_not_ask_stops_the_run_before_it_ends_as_if_all_were_w
     scene.sees("call.finished", call="t1", ok=False, ran=False, unreached="HTTP 401")
     assert scene.stops == []
     scene.sees("call.finished", call="t2", ok=False, ran=False, unreached="HTTP 401")
-    assert scene.stops == [Stop.UNGATED]
+    assert scene.stops == [StopReason.UNGATED]
 
 
 def test_what_the_agent_held_back_itself_did_not_happen() -> None:
@@ -88,7 +88,7 @@ def test_the_background_ends_where_the_output_says_so() -> None:
     scene.sees("call.finished", call="t1", ok=True, background=True)
     assert scene.book.reports == []
     scene.sees("call.finished", call="t1", ok=False, exit_code=3, output="failed with exit code 3", task=True)
-    assert scene.book.reports == [Report("c1", ok=False, exit_code=3, output="failed with exit code 3")]
+    assert scene.book.reports == [CallResult("c1", ok=False, exit_code=3, output="failed with exit code 3")]
     scene.sees("call.finished", call="t1", ok=True, task=True)
     assert len(scene.book.reports) == 1
 
@@ -118,4 +118,4 @@ def test_the_end_before_a_call_that_waits_ends_the_work() -> None:
     scene.sees("end", ok=True)
     assert scene.stops == []
     scene.sees("end", ok=True, deferred=True)
-    assert scene.stops == [Stop.APPROVAL]
+    assert scene.stops == [StopReason.APPROVAL]

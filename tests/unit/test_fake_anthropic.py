@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.fake.wire import Answer, Tool, ToolCall
-from jackline.fake.wires.anthropic import WIRE
+from jackline.fake_model.wire import FakeAnswer, OfferedTool, ToolCall
+from jackline.fake_model.wires.anthropic_messages import WIRE
 
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}}
 CALLS = (ToolCall("call_1", "Bash", {"command": "ls"}), ToolCall("call_2", "Read", {}))
-FULL = Answer("1", "m", say="two words", thinking="a thought", calls=CALLS, tokens_input=9, tokens_cached=4)
+FULL = FakeAnswer("1", "m", say="two words", thinking="a thought", calls=CALLS, tokens_input=9, tokens_cached=4)
 
 
 def events(pieces: Iterator[bytes]) -> list[dict[str, Any]]:
@@ -78,19 +78,19 @@ def test_a_conversation_is_read() -> None:
             },
         ],
     }
-    asked = WIRE.read("/v1/messages", body)
+    asked = WIRE.parse_request("/v1/messages", body)
     assert asked.text.split("\n") == ["be good", "first", "hm", 'Bash {"command": "ls"}', "a.txt", "b.txt", "last"]
     assert (asked.wire, asked.model, asked.stream, asked.results) == ("anthropic", "m", True, 3)
-    assert asked.tools == (Tool("Bash", SCHEMA), Tool("web_search", {}))
+    assert asked.tools == (OfferedTool("Bash", SCHEMA), OfferedTool("web_search", {}))
 
 
 def test_a_small_request_is_read() -> None:
-    asked = WIRE.read("/v1/messages", {"model": "m", "messages": [{"role": "user", "content": "x"}]})
+    asked = WIRE.parse_request("/v1/messages", {"model": "m", "messages": [{"role": "user", "content": "x"}]})
     assert (asked.text, asked.stream, asked.tools, asked.results) == ("x", False, (), 0)
 
 
 def test_a_whole_answer() -> None:
-    message = WIRE.whole(FULL)
+    message = WIRE.build_response(FULL)
     assert message["content"] == [
         {"type": "thinking", "thinking": "a thought", "signature": message["content"][0]["signature"]},
         {"type": "text", "text": "two words"},
@@ -98,16 +98,16 @@ def test_a_whole_answer() -> None:
         {"type": "tool_use", "id": "toolu_2", "name": "Read", "input": {}},
     ]
     assert (message["id"], message["role"], message["stop_reason"]) == ("msg_1", "assistant", "tool_use")
-    assert WIRE.whole(Answer("1", "m", say="x"))["stop_reason"] == "end_turn"
+    assert WIRE.build_response(FakeAnswer("1", "m", say="x"))["stop_reason"] == "end_turn"
 
 
 def test_cached_tokens_are_counted_apart() -> None:
-    usage = WIRE.whole(FULL)["usage"]
+    usage = WIRE.build_response(FULL)["usage"]
     assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"]) == (5, 4, 7)
 
 
 def test_the_events_of_a_stream_in_their_order() -> None:
-    names = [event["type"] for event in events(WIRE.stream(Answer("1", "m", say="two words")))]
+    names = [event["type"] for event in events(WIRE.stream_response(FakeAnswer("1", "m", say="two words")))]
     deltas = ["content_block_delta"] * 2
     block = ["content_block_start", *deltas, "content_block_stop"]
     assert names == ["message_start", *block, "message_delta", "message_stop"]
@@ -116,7 +116,7 @@ def test_the_events_of_a_stream_in_their_order() -> None:
 @given(st.text(), st.text(), st.sampled_from([(), CALLS[:1], CALLS]))
 def test_a_stream_put_together_is_the_whole_answer(say: str, thinking: str, calls: tuple[ToolCall, ...]) -> None:
     answer = FULL._replace(say=say, thinking=thinking, calls=calls)
-    assert put_together(events(WIRE.stream(answer))) == WIRE.whole(answer)
+    assert put_together(events(WIRE.stream_response(answer))) == WIRE.build_response(answer)
 
 
 @pytest.mark.parametrize(
@@ -132,16 +132,16 @@ def test_a_stream_put_together_is_the_whole_answer(say: str, thinking: str, call
     ],
 )
 def test_an_error_has_the_usual_kind_of_its_status(status: int, kind: str) -> None:
-    assert WIRE.error(status, "words", "") == {"type": "error", "error": {"type": kind, "message": "words"}}
+    assert WIRE.build_error(status, "words", "") == {"type": "error", "error": {"type": kind, "message": "words"}}
 
 
 def test_an_error_may_have_another_kind() -> None:
-    assert WIRE.error(400, "words", "billing_error")["error"]["type"] == "billing_error"
+    assert WIRE.build_error(400, "words", "billing_error")["error"]["type"] == "billing_error"
 
 
 def test_which_requests_are_its_own() -> None:
-    assert WIRE.owns("POST", "/v1/messages")
-    assert not WIRE.owns("GET", "/v1/messages")
-    assert not WIRE.owns("POST", "/v1/messages/count_tokens")
-    assert WIRE.page("POST", "/v1/messages/count_tokens") == {"input_tokens": 11}
-    assert WIRE.page("POST", "/v1/messages") is None
+    assert WIRE.handles("POST", "/v1/messages")
+    assert not WIRE.handles("GET", "/v1/messages")
+    assert not WIRE.handles("POST", "/v1/messages/count_tokens")
+    assert WIRE.build_page("POST", "/v1/messages/count_tokens") == {"input_tokens": 11}
+    assert WIRE.build_page("POST", "/v1/messages") is None

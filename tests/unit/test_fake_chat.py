@@ -9,44 +9,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.fake.wire import Answer, Tool, ToolCall
-from jackline.fake.wires.chat import WIRE
+from jackline.fake_model.wire import FakeAnswer, OfferedTool, ToolCall
+from jackline.fake_model.wires.openai_chat import WIRE
 
 CALLS = (ToolCall("c1", "bash", {"command": "echo hé"}), ToolCall("c2", "write", {"path": "a", "content": "x" * 9}))
 
 
-def answer(**changes: Any) -> Answer:
-    return Answer(**{"id": "a1", "model": "m", **changes})
+def answer(**changes: Any) -> FakeAnswer:
+    return FakeAnswer(**{"id": "a1", "model": "m", **changes})
 
 
-def chunks(one: Answer) -> list[dict[str, Any]]:
-    *events, last = b"".join(WIRE.stream(one)).decode().removesuffix("\n\n").split("\n\n")
+def chunks(one: FakeAnswer) -> list[dict[str, Any]]:
+    *events, last = b"".join(WIRE.stream_response(one)).decode().removesuffix("\n\n").split("\n\n")
     assert last == "data: [DONE]"
     return [json.loads(event.removeprefix("data: ")) for event in events]
 
 
-def deltas(one: Answer, word: str) -> list[Any]:
+def deltas(one: FakeAnswer, word: str) -> list[Any]:
     found = [chunk["choices"][0]["delta"] for chunk in chunks(one) if chunk["choices"]]
     return [delta[word] for delta in found if word in delta]
 
 
 def test_it_owns_completions_wherever_a_client_puts_them() -> None:
-    assert WIRE.owns("POST", "/v1/chat/completions")
-    assert WIRE.owns("POST", "/chat/completions")
-    assert not WIRE.owns("GET", "/v1/chat/completions")
-    assert not WIRE.owns("POST", "/v1/responses")
+    assert WIRE.handles("POST", "/v1/chat/completions")
+    assert WIRE.handles("POST", "/chat/completions")
+    assert not WIRE.handles("GET", "/v1/chat/completions")
+    assert not WIRE.handles("POST", "/v1/responses")
 
 
 def test_the_page_of_models_names_one() -> None:
-    page = WIRE.page("GET", "/v1/models")
+    page = WIRE.build_page("GET", "/v1/models")
     assert page is not None
     assert [model["id"] for model in page["data"]] == ["fake-model"]
-    assert WIRE.page("POST", "/v1/models") is None
-    assert WIRE.page("GET", "/v1beta/models") is None
+    assert WIRE.build_page("POST", "/v1/models") is None
+    assert WIRE.build_page("GET", "/v1beta/models") is None
 
 
 def test_a_request_is_read_with_its_texts_tools_and_results() -> None:
-    asked = WIRE.read("/v1/chat/completions", {
+    asked = WIRE.parse_request("/v1/chat/completions", {
         "model": "m", "stream": True,
         "messages": [
             {"role": "system", "content": "be good"},
@@ -58,11 +58,11 @@ def test_a_request_is_read_with_its_texts_tools_and_results() -> None:
     })  # fmt: skip
     assert asked.text == "be good\none\nout"
     assert (asked.model, asked.stream, asked.results) == ("m", True, 1)
-    assert asked.tools == (Tool("bash", {"type": "object"}),)
+    assert asked.tools == (OfferedTool("bash", {"type": "object"}),)
 
 
 def test_a_request_with_nothing_in_it_is_read_too() -> None:
-    asked = WIRE.read("/v1/chat/completions", {})
+    asked = WIRE.parse_request("/v1/chat/completions", {})
     assert (asked.text, asked.tools, asked.stream, asked.results) == ("", (), False, 0)
 
 
@@ -97,7 +97,7 @@ def test_the_reason_comes_once_and_the_usage_after_it(calls: tuple[ToolCall, ...
 
 
 def test_the_whole_answer_says_the_same_as_the_stream() -> None:
-    whole = WIRE.whole(answer(say="words", thinking="hm", calls=CALLS))
+    whole = WIRE.build_response(answer(say="words", thinking="hm", calls=CALLS))
     (choice,) = whole["choices"]
     assert choice["finish_reason"] == "tool_calls"
     assert (choice["message"]["content"], choice["message"]["reasoning_content"]) == ("words", "hm")
@@ -119,5 +119,5 @@ def test_the_whole_answer_says_the_same_as_the_stream() -> None:
     ],
 )
 def test_errors_have_the_shape_that_clients_read(status: int, kind: str, type_: str, code: str) -> None:
-    error = WIRE.error(status, "no", kind)["error"]
+    error = WIRE.build_error(status, "no", kind)["error"]
     assert error == {"message": "no", "type": type_, "param": None, "code": code}

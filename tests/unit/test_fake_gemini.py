@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jackline.fake.pointing import point
-from jackline.fake.wire import Answer, Tool, ToolCall
-from jackline.fake.wires.gemini import WIRE
+from jackline.fake_model.pointing import point
+from jackline.fake_model.wire import FakeAnswer, OfferedTool, ToolCall
+from jackline.fake_model.wires.gemini_api import WIRE
 
 MODEL = "/v1beta/models/fake-model"
 CALL = ToolCall("call_1", "run_shell_command", {"command": "ls"})
@@ -31,12 +31,12 @@ BODY: dict[str, Any] = {
 }
 
 
-def answer(**more: Any) -> Answer:
-    return Answer(**{"id": "a1", "model": "fake-model", **more})
+def answer(**more: Any) -> FakeAnswer:
+    return FakeAnswer(**{"id": "a1", "model": "fake-model", **more})
 
 
-def events(given: Answer) -> list[dict[str, Any]]:
-    pieces = list(WIRE.stream(given))
+def events(given: FakeAnswer) -> list[dict[str, Any]]:
+    pieces = list(WIRE.stream_response(given))
     assert all(piece.startswith(b"data: ") and piece.endswith(b"\r\n\r\n") for piece in pieces)
     return [json.loads(piece.removeprefix(b"data: ")) for piece in pieces]
 
@@ -58,25 +58,28 @@ def parts_of(event: dict[str, Any]) -> list[dict[str, Any]]:
     ],
 )
 def test_it_owns_the_two_ways_to_ask(method: str, path: str, owned: bool) -> None:
-    assert WIRE.owns(method, path) is owned
+    assert WIRE.handles(method, path) is owned
 
 
 def test_pages() -> None:
-    assert WIRE.page("POST", f"{MODEL}:countTokens") == {"totalTokens": 11}
-    assert WIRE.page("GET", "/v1beta/models") is not None
-    assert WIRE.page("GET", "/v1/models") is None
+    assert WIRE.build_page("POST", f"{MODEL}:countTokens") == {"totalTokens": 11}
+    assert WIRE.build_page("GET", "/v1beta/models") is not None
+    assert WIRE.build_page("GET", "/v1/models") is None
 
 
 def test_a_request_is_read() -> None:
-    asked = WIRE.read(f"{MODEL}:streamGenerateContent", BODY)
+    asked = WIRE.parse_request(f"{MODEL}:streamGenerateContent", BODY)
     assert (asked.wire, asked.model, asked.stream, asked.results) == ("gemini", "fake-model", True, 1)
     assert asked.text == 'be brief\nhello\n{"output": "fünf"}'
-    assert asked.tools == (Tool("run_shell_command", {"type": "object"}), Tool("write_file", {"type": "OBJECT"}))
-    assert WIRE.read(f"{MODEL}:generateContent", {}).stream is False
+    assert asked.tools == (
+        OfferedTool("run_shell_command", {"type": "object"}),
+        OfferedTool("write_file", {"type": "OBJECT"}),
+    )
+    assert WIRE.parse_request(f"{MODEL}:generateContent", {}).stream is False
 
 
 def test_a_whole_answer_has_thoughts_words_and_calls_in_this_order() -> None:
-    whole = WIRE.whole(answer(say="hi", thinking="hm", calls=(CALL,), tokens_cached=3))
+    whole = WIRE.build_response(answer(say="hi", thinking="hm", calls=(CALL,), tokens_cached=3))
     thought, words, call = parts_of(dict(whole))
     assert thought == {"text": "hm", "thought": True}
     assert words == {"text": "hi"}
@@ -109,15 +112,15 @@ def test_only_the_last_piece_of_a_stream_ends_it() -> None:
      (500, "INTERNAL"), (503, "UNAVAILABLE"), (418, "INVALID_ARGUMENT")],
 )  # fmt: skip
 def test_errors_have_the_providers_word(status: int, word: str) -> None:
-    error = WIRE.error(status, "no", "")["error"]
+    error = WIRE.build_error(status, "no", "")["error"]
     assert (error["code"], error["message"], error["status"]) == (status, "no", word)
-    assert WIRE.error(status, "no", "ABORTED")["error"]["status"] == "ABORTED"
+    assert WIRE.build_error(status, "no", "ABORTED")["error"]["status"] == "ABORTED"
 
 
 def test_a_limit_says_when_to_come_back_or_that_it_is_that_of_the_day() -> None:
-    (retry,) = WIRE.error(429, "slow", "")["error"]["details"]
+    (retry,) = WIRE.build_error(429, "slow", "")["error"]["details"]
     assert retry == {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
-    day = WIRE.error(429, "slow", "QUOTA_EXHAUSTED")["error"]
+    day = WIRE.build_error(429, "slow", "QUOTA_EXHAUSTED")["error"]
     assert day["status"] == "RESOURCE_EXHAUSTED"
     assert "PerDay" in day["details"][0]["violations"][0]["quotaId"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jackline.errors import UsageError
-from jackline.fake.pointing import _POINTING, point
+from jackline.fake_model.pointing import _POINTING, point
 
 ADDRESS = "http://127.0.0.1:8123"
 FOLDER = "/isolated/home"

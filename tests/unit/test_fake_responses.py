@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from jackline.fake.wire import Answer, Tool, ToolCall
-from jackline.fake.wires.responses import WIRE
+from jackline.fake_model.wire import FakeAnswer, OfferedTool, ToolCall
+from jackline.fake_model.wires.openai_responses import WIRE
 
-ANSWER = Answer("1a", "some-model", say="some words", tokens_input=30, tokens_output=5, tokens_cached=20)
+ANSWER = FakeAnswer("1a", "some-model", say="some words", tokens_input=30, tokens_output=5, tokens_cached=20)
 CUSTOM = {"type": "object", "properties": {"custom": {"type": "string"}}, "required": ["custom"]}
 
 
-def events(answer: Answer) -> list[dict[str, Any]]:
+def events(answer: FakeAnswer) -> list[dict[str, Any]]:
     """The stream as a client reads it."""
     found = []
-    for block in b"".join(WIRE.stream(answer)).decode().split("\n\n")[:-1]:
+    for block in b"".join(WIRE.stream_response(answer)).decode().split("\n\n")[:-1]:
         kind, data = block.split("\n")
         fields = json.loads(data.removeprefix("data: "))
         assert kind == f"event: {fields['type']}"
@@ -25,11 +25,11 @@ def events(answer: Answer) -> list[dict[str, Any]]:
     return found
 
 
-def deltas(answer: Answer, kind: str) -> str:
+def deltas(answer: FakeAnswer, kind: str) -> str:
     return "".join(event["delta"] for event in events(answer) if event["type"] == kind)
 
 
-def items(answer: Answer) -> list[dict[str, Any]]:
+def items(answer: FakeAnswer) -> list[dict[str, Any]]:
     return [event["item"] for event in events(answer) if event["type"] == "response.output_item.done"]
 
 
@@ -37,14 +37,14 @@ def items(answer: Answer) -> list[dict[str, Any]]:
 
 
 def test_it_answers_where_responses_are_made_and_lists_its_model() -> None:
-    assert WIRE.owns("POST", "/v1/responses")
-    assert WIRE.owns("POST", "/responses")
-    assert not WIRE.owns("GET", "/v1/responses")
-    assert not WIRE.owns("POST", "/v1/chat/completions")
-    page = WIRE.page("GET", "/v1/models")
+    assert WIRE.handles("POST", "/v1/responses")
+    assert WIRE.handles("POST", "/responses")
+    assert not WIRE.handles("GET", "/v1/responses")
+    assert not WIRE.handles("POST", "/v1/chat/completions")
+    page = WIRE.build_page("GET", "/v1/models")
     assert page is not None
     assert [one["id"] for one in page["data"]] == ["fake-model"]
-    assert WIRE.page("POST", "/v1/models") is None
+    assert WIRE.build_page("POST", "/v1/models") is None
 
 
 def test_a_conversation_is_read_from_the_oldest_to_the_newest() -> None:
@@ -62,14 +62,14 @@ def test_a_conversation_is_read_from_the_oldest_to_the_newest() -> None:
             {"role": "assistant", "content": "seventh"},
         ],
     }
-    asked = WIRE.read("/v1/responses", body)
+    asked = WIRE.parse_request("/v1/responses", body)
     assert (asked.wire, asked.model, asked.stream, asked.results) == ("responses", "m", True, 2)
     lines = ["be kind", "first", "second", "third", '{"a": 1}', "fourth", "fifth", "raw words", "sixth", "seventh"]
     assert asked.text.splitlines() == lines
 
 
 def test_a_bare_text_is_a_conversation_too() -> None:
-    asked = WIRE.read("/v1/responses", {"model": "m", "input": "hello"})
+    asked = WIRE.parse_request("/v1/responses", {"model": "m", "input": "hello"})
     assert (asked.text, asked.stream, asked.tools) == ("hello", False, ())
 
 
@@ -79,14 +79,18 @@ def test_tools_are_read_from_the_request_and_from_where_newer_models_have_them()
     patch = {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}}
     inside = {"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]}
     other = {"type": "namespace", "name": "multi_agent", "tools": [{"type": "function", "name": "x", "parameters": {}}]}
-    asked = WIRE.read(
+    asked = WIRE.parse_request(
         "/v1/responses",
         {
             "tools": [function, patch, {"type": "web_search"}, other, "nonsense"],
             "input": [{"type": "additional_tools", "tools": [inside]}, "nonsense"],
         },
     )
-    assert asked.tools == (Tool("exec_command", schema), Tool("apply_patch", CUSTOM), Tool("exec", CUSTOM))
+    assert asked.tools == (
+        OfferedTool("exec_command", schema),
+        OfferedTool("apply_patch", CUSTOM),
+        OfferedTool("exec", CUSTOM),
+    )
 
 
 # --- answering
@@ -95,9 +99,9 @@ def test_tools_are_read_from_the_request_and_from_where_newer_models_have_them()
 def test_the_tools_of_an_mcp_server_are_read_and_called_by_its_namespace() -> None:
     tool = {"type": "function", "name": "poke", "parameters": {"type": "object"}}
     offered = [{"type": "namespace", "name": "mcp__other", "tools": [tool]}]
-    asked = WIRE.read("/v1/responses", {"input": "hi", "tools": offered})
+    asked = WIRE.parse_request("/v1/responses", {"input": "hi", "tools": offered})
     assert [one.name for one in asked.tools] == ["mcp__other__poke"]
-    (item,) = items(Answer("a1", "m", calls=(ToolCall("c1", "mcp__other__poke", {}),)))
+    (item,) = items(FakeAnswer("a1", "m", calls=(ToolCall("c1", "mcp__other__poke", {}),)))
     assert (item["name"], item["namespace"]) == ("poke", "mcp__other")
 
 
@@ -120,7 +124,7 @@ def test_words_come_in_pieces_and_whole_in_their_item() -> None:
     assert deltas(ANSWER, "response.output_text.delta") == "some words"
     (message,) = items(ANSWER)
     assert (message["role"], message["content"][0]["text"]) == ("assistant", "some words")
-    assert sum(b"some words" in piece for piece in WIRE.stream(ANSWER)) == 1
+    assert sum(b"some words" in piece for piece in WIRE.stream_response(ANSWER)) == 1
 
 
 def test_thinking_words_and_calls_come_in_this_order() -> None:
@@ -143,7 +147,7 @@ def test_thinking_words_and_calls_come_in_this_order() -> None:
 
 def test_the_whole_says_the_same_as_the_stream() -> None:
     answer = ANSWER._replace(thinking="a thought", calls=(ToolCall("c1", "exec_command", {"cmd": "ls"}),))
-    whole = WIRE.whole(answer)
+    whole = WIRE.build_response(answer)
     assert whole["status"] == "completed"
     assert whole["output"] == items(answer)
     assert whole["usage"] == events(answer)[-1]["response"]["usage"]
@@ -163,11 +167,11 @@ def test_the_whole_says_the_same_as_the_stream() -> None:
     ],
 )
 def test_an_error_has_the_providers_words(status: int, kind: str, type_: str, code: str | None) -> None:
-    assert WIRE.error(status, "sorry", kind) == {
+    assert WIRE.build_error(status, "sorry", kind) == {
         "error": {"message": "sorry", "type": type_, "param": None, "code": code}
     }
 
 
 def test_a_usage_limit_says_when_it_is_reset() -> None:
-    error = WIRE.error(429, "sorry", "usage_limit_reached@1999999999")["error"]
+    error = WIRE.build_error(429, "sorry", "usage_limit_reached@1999999999")["error"]
     assert (error["type"], error["resets_at"]) == ("usage_limit_reached", 1_999_999_999)

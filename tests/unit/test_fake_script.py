@@ -9,35 +9,35 @@ from typing import Any
 import pytest
 
 from jackline.errors import ScriptError
-from jackline.fake.script import Reply, Script, load
-from jackline.fake.wire import Asked, Tool
+from jackline.fake_model.script import Reply, Script, load_script
+from jackline.fake_model.wire import ModelRequest, OfferedTool
 
-WITH_TOOLS = Asked("anthropic", "m", stream=True, text="hi", tools=(Tool("Bash"),))
+WITH_TOOLS = ModelRequest("anthropic", "m", stream=True, text="hi", tools=(OfferedTool("Bash"),))
 WITHOUT = WITH_TOOLS._replace(tools=())
 
 
 def taken(script: Script, count: int) -> list[str]:
-    return [script.take(WITH_TOOLS).say for _ in range(count)]
+    return [script.next_reply(WITH_TOOLS).say for _ in range(count)]
 
 
 def test_replies_come_in_their_order_then_the_other_one() -> None:
-    script = load('{"replies": [{"say": "a"}, {"say": "b", "times": 2}], "otherwise": {"say": "z"}}')
+    script = load_script('{"replies": [{"say": "a"}, {"say": "b", "times": 2}], "otherwise": {"say": "z"}}')
     assert taken(script, 5) == ["a", "b", "b", "z", "z"]
 
 
 def test_a_script_that_is_used_up_says_ok() -> None:
-    assert load('{"replies": []}').take(WITH_TOOLS) == Reply(say="ok")
+    assert load_script('{"replies": []}').next_reply(WITH_TOOLS) == Reply(say="ok")
 
 
 def test_a_request_without_tools_uses_up_nothing() -> None:
-    script = load('{"replies": [{"status": 500}], "otherwise": {"status": 401}}')
-    assert script.take(WITHOUT) == Reply(say="ok")
-    assert script.take(WITH_TOOLS).status == 500
-    assert script.take(WITHOUT) == Reply(say="ok")
+    script = load_script('{"replies": [{"status": 500}], "otherwise": {"status": 401}}')
+    assert script.next_reply(WITHOUT) == Reply(say="ok")
+    assert script.next_reply(WITH_TOOLS).status == 500
+    assert script.next_reply(WITHOUT) == Reply(say="ok")
 
 
 def test_a_reply_for_no_request_is_left_out() -> None:
-    assert taken(load('{"replies": [{"say": "a", "times": 0}, {"say": "b"}]}'), 1) == ["b"]
+    assert taken(load_script('{"replies": [{"say": "a", "times": 0}, {"say": "b"}]}'), 1) == ["b"]
 
 
 def test_no_reply_is_given_twice_to_requests_at_the_same_time() -> None:
@@ -72,7 +72,7 @@ def test_every_field_can_be_set() -> None:
         "times": 1,
     }
     assert fields.keys() == set(Reply._fields)
-    reply = load(json.dumps({"replies": [fields]})).take(WITH_TOOLS)
+    reply = load_script(json.dumps({"replies": [fields]})).next_reply(WITH_TOOLS)
     assert reply._asdict() == {**fields, "write": ("a.txt", "words"), "calls": ({"tool": "Read"}, {"tool": "Glob"})}
 
 
@@ -89,7 +89,7 @@ def test_every_field_can_be_set() -> None:
 )
 def test_what_is_no_script_is_refused(text: str, words: str) -> None:
     with pytest.raises(ScriptError, match=words):
-        load(text)
+        load_script(text)
 
 
 @pytest.mark.parametrize(
@@ -119,5 +119,5 @@ def test_what_is_no_script_is_refused(text: str, words: str) -> None:
 )
 def test_a_wrong_field_is_named_with_its_reply(name: str, value: Any) -> None:
     with pytest.raises(ScriptError, match=rf"^reply 2 of the model's script.*{name}") as raised:
-        load(json.dumps({"replies": [{}, {name: value}]}))
+        load_script(json.dumps({"replies": [{}, {name: value}]}))
     assert "\n" not in str(raised.value)

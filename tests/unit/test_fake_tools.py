@@ -9,26 +9,26 @@ from typing import Any
 import pytest
 
 from jackline.errors import ScriptError
-from jackline.fake.script import Reply
-from jackline.fake.tools import answer, resolve
-from jackline.fake.wire import Asked, Tool
+from jackline.fake_model.script import Reply
+from jackline.fake_model.tool_resolver import build_answer, resolve_calls
+from jackline.fake_model.wire import ModelRequest, OfferedTool
 
 TEXT = {"type": "string"}
-BASH = Tool("Bash", {"properties": {"command": TEXT, "timeout": {"type": "number"}}, "required": ["command"]})
-READ = Tool("Read", {"properties": {"file_path": TEXT}})
+BASH = OfferedTool("Bash", {"properties": {"command": TEXT, "timeout": {"type": "number"}}, "required": ["command"]})
+READ = OfferedTool("Read", {"properties": {"file_path": TEXT}})
 
 
-def asked(*tools: Tool) -> Asked:
-    return Asked("anthropic", "m", stream=True, text="", tools=tools)
+def asked(*tools: OfferedTool) -> ModelRequest:
+    return ModelRequest("anthropic", "m", stream=True, text="", tools=tools)
 
 
-def only_call(reply: Reply, *tools: Tool) -> tuple[str, Any]:
-    (call,) = resolve(reply, asked(*tools))
+def only_call(reply: Reply, *tools: OfferedTool) -> tuple[str, Any]:
+    (call,) = resolve_calls(reply, asked(*tools))
     return call.tool, dict(call.input)
 
 
-def tool(name: str, required: list[str], **properties: dict[str, Any]) -> Tool:
-    return Tool(name, {"type": "object", "properties": properties, "required": required})
+def tool(name: str, required: list[str], **properties: dict[str, Any]) -> OfferedTool:
+    return OfferedTool(name, {"type": "object", "properties": properties, "required": required})
 
 
 # --- a shell ---------------------------------------------------------------------------------------------------
@@ -49,12 +49,12 @@ def test_the_shell_is_found_among_other_tools() -> None:
             tool("bash", [], command={"anyOf": [{"type": "array"}, {"type": "null"}]}),
             {"command": ["bash", "-lc", "ls"]},
         ),
-        (Tool("local_shell"), {"command": "ls"}),
-        (Tool("execute_command", {"properties": None, "required": None}), {"command": "ls"}),
+        (OfferedTool("local_shell"), {"command": "ls"}),
+        (OfferedTool("execute_command", {"properties": None, "required": None}), {"command": "ls"}),
     ],
-    ids=lambda value: value.name if isinstance(value, Tool) else "",
+    ids=lambda value: value.name if isinstance(value, OfferedTool) else "",
 )
-def test_the_command_stands_where_the_schema_wants_it(offered: Tool, input: dict[str, Any]) -> None:
+def test_the_command_stands_where_the_schema_wants_it(offered: OfferedTool, input: dict[str, Any]) -> None:
     assert only_call(Reply(shell="ls"), offered) == (offered.name, input)
 
 
@@ -91,9 +91,9 @@ def test_what_else_is_required_is_filled_with_something_valid() -> None:
 
 
 @pytest.mark.parametrize(("tools", "words"), [((READ,), "Read"), ((), "no tools at all")])
-def test_without_a_shell_the_error_names_what_there_is(tools: tuple[Tool, ...], words: str) -> None:
+def test_without_a_shell_the_error_names_what_there_is(tools: tuple[OfferedTool, ...], words: str) -> None:
     with pytest.raises(ScriptError, match=words):
-        resolve(Reply(shell="ls"), asked(*tools))
+        resolve_calls(Reply(shell="ls"), asked(*tools))
 
 
 # --- a file ----------------------------------------------------------------------------------------------------
@@ -108,9 +108,9 @@ def test_without_a_shell_the_error_names_what_there_is(tools: tuple[Tool, ...], 
         (tool("create_file", ["path", "note"], path=TEXT, content=TEXT, note={"enum": ["n"]}),
          {"path": "a", "content": "b", "note": "n"}),
     ],
-    ids=lambda value: value.name if isinstance(value, Tool) else "",
+    ids=lambda value: value.name if isinstance(value, OfferedTool) else "",
 )  # fmt: skip
-def test_a_file_is_written_by_the_tool_for_it(offered: Tool, input: dict[str, Any]) -> None:
+def test_a_file_is_written_by_the_tool_for_it(offered: OfferedTool, input: dict[str, Any]) -> None:
     assert only_call(Reply(write=("a", "b")), BASH, offered) == (offered.name, input)
 
 
@@ -134,24 +134,24 @@ def test_an_exact_call_is_not_looked_up() -> None:
 
 def test_exact_calls_stand_in_one_answer_in_their_order() -> None:
     reply = Reply(call={"tool": "Read"}, calls=({"tool": "Task", "input": {"name": "a"}}, {"tool": "Task"}))
-    found = resolve(reply, asked())
+    found = resolve_calls(reply, asked())
     assert [(one.tool, dict(one.input)) for one in found] == [("Read", {}), ("Task", {"name": "a"}), ("Task", {})]
     assert len({one.id for one in found}) == 3
 
 
 def test_several_calls_of_one_reply_have_ids_of_their_own() -> None:
-    calls = resolve(Reply(shell="ls", write=("a", "b"), call={"tool": "Read"}), asked(BASH))
+    calls = resolve_calls(Reply(shell="ls", write=("a", "b"), call={"tool": "Read"}), asked(BASH))
     assert [call.tool for call in calls] == ["Bash", "Bash", "Read"]
     assert len({call.id for call in calls}) == 3
 
 
 def test_words_are_filled_up_to_so_many_bytes() -> None:
-    assert len(answer(Reply(say="é", pad=10_000_000), asked()).say.encode()) == 10_000_000
-    assert answer(Reply(say="longer", pad=3), asked()).say == "longer"
+    assert len(build_answer(Reply(say="é", pad=10_000_000), asked()).say.encode()) == 10_000_000
+    assert build_answer(Reply(say="longer", pad=3), asked()).say == "longer"
 
 
 def test_an_answer_claims_what_the_reply_says() -> None:
-    said = answer(Reply(thinking="hm", tokens_input=5, tokens_output=4, tokens_cached=3), asked())
+    said = build_answer(Reply(thinking="hm", tokens_input=5, tokens_output=4, tokens_cached=3), asked())
     assert (said.model, said.thinking, said.tokens_input, said.tokens_output, said.tokens_cached) == (
         "m",
         "hm",
@@ -159,4 +159,4 @@ def test_an_answer_claims_what_the_reply_says() -> None:
         4,
         3,
     )
-    assert said.id != answer(Reply(), asked()).id
+    assert said.id != build_answer(Reply(), asked()).id

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from jackline.agents import cli_args
 from jackline.agents.gemini import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.meter import Meter
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage, UsageMeter
 from jackline.domain.states import Failure
 from jackline.errors import UsageError
 from tests.support.adapters import Ear, turn_request
@@ -30,11 +29,11 @@ EAR = Ear(ADAPTER)
 hear, outcome_of = EAR.hear, EAR.outcome_of
 
 
-def one(**fields: object) -> tuple[Heard, ...]:
+def one(**fields: object) -> tuple[AgentEvent, ...]:
     return ADAPTER.parse(json.dumps(fields).encode() + b"\n")
 
 
-def failed(message: str, **more: object) -> tuple[Heard, ...]:
+def failed(message: str, **more: object) -> tuple[AgentEvent, ...]:
     return one(type="result", status="error", error={"type": "unknown", "message": message}, stats={}, **more)
 
 
@@ -121,8 +120,8 @@ def test_the_declaration_says_what_the_cli_can() -> None:
     assert not DECLARATION.forks
     assert not DECLARATION.efforts
     assert {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"} <= set(DECLARATION.passes)
-    assert "GOOGLE_CLOUD_ACCESS_TOKEN" not in DECLARATION.seen({"GOOGLE_CLOUD_ACCESS_TOKEN": "t"})
-    assert "GOOGLE_CLOUD_ACCESS_TOKEN" in DECLARATION.seen({"GOOGLE_GENAI_USE_GCA": "true"})
+    assert "GOOGLE_CLOUD_ACCESS_TOKEN" not in DECLARATION.list_visible({"GOOGLE_CLOUD_ACCESS_TOKEN": "t"})
+    assert "GOOGLE_CLOUD_ACCESS_TOKEN" in DECLARATION.list_visible({"GOOGLE_GENAI_USE_GCA": "true"})
 
 
 # --- parse
@@ -138,7 +137,7 @@ def test_a_turn_with_tools() -> None:
 
 def test_the_pieces_of_a_message_say_that_they_are_pieces() -> None:
     assert [one.data for one in hear("tools") if one.kind == "message"] == [{"delta": True}, {"delta": True}]
-    assert one(type="message", role="assistant", content="x") == (Heard("message", "x"),)
+    assert one(type="message", role="assistant", content="x") == (AgentEvent("message", "x"),)
     assert one(type="message", role="user", content="x") == ()
 
 
@@ -156,10 +155,10 @@ def test_a_failed_tool_says_why() -> None:
 
 @pytest.mark.parametrize(("name", "usage"), [("tools", Usage(33, 21, 3)), ("resumed", Usage(11, 7, 0))])
 def test_usage_is_that_of_the_process_also_after_a_resume(name: str, usage: Usage) -> None:
-    meter = Meter(before=Usage(1000, 1000, 1000))
+    meter = UsageMeter(before=Usage(1000, 1000, 1000))
     figures = [one for one in hear(name) if one.usage is not None]
     assert [one.scope for one in figures] == [Scope.TURN]
-    assert meter.hear(figures[0]) == usage
+    assert meter.add(figures[0]) == usage
 
 
 def test_thoughts_count_as_output() -> None:

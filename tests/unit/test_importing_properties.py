@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jackline.app.home import Home, open_home
-from jackline.app.importing import files, values
-from jackline.app.importing.files import Unreadable
-from jackline.app.importing.kinds import Source, Troubles, digits
-from jackline.app.importing.taking import Record, take
+from jackline.features.importers import clean_values, source_files
+from jackline.features.importers.import_records import Source, Troubles, build_digest
+from jackline.features.importers.importer import ImportRecord, import_paths
+from jackline.features.importers.source_files import SourceUnreadable
 from tests.support import predecessors as old
 
 JSON = st.recursive(
@@ -101,12 +101,12 @@ def test_what_is_whole_is_read_beside_any_damage(
     folder = tmp_path_factory.mktemp("read")
     wounded(whole, folder / "old", wounds)
     with pytest.MonkeyPatch.context() as patch, opened(folder, patch) as home:
-        told = list(take(home, [str(folder / "old")], dry_run=True))
+        told = list(import_paths(home, [str(folder / "old")], dry_run=True))
     assert_sound(told)
     shutil.rmtree(folder)
 
 
-def assert_sound(told: list[Record]) -> None:
+def assert_sound(told: list[ImportRecord]) -> None:
     sound = [one for one in told if "/sound/" in one.path]
     assert {one.outcome for one in sound} == {"imported", "noted"}  # a number that was given twice is noted
     assert sorted(one.what for one in sound if one.what) == ["case", "events", *["item"] * 6, *["run"] * 3]
@@ -122,11 +122,11 @@ def test_damage_never_raises_and_never_costs_what_is_whole(
     base = folder / "old"
     wounded(whole, base, wounds)
     with pytest.MonkeyPatch.context() as patch, opened(folder, patch) as home:
-        assert_sound(list(take(home, [str(base)])))
-        assert home.store().check() == []
-        again = list(take(home, [str(base)]))
+        assert_sound(list(import_paths(home, [str(base)])))
+        assert home.store().verify.check_all() == []
+        again = list(import_paths(home, [str(base)]))
         assert {one.outcome for one in again if one.what} <= {"already", "taken"}
-        assert home.store().check() == []
+        assert home.store().verify.check_all() == []
     shutil.rmtree(folder)
 
 
@@ -135,7 +135,7 @@ def test_damage_never_raises_and_never_costs_what_is_whole(
 def test_any_json_in_any_place_is_read_without_a_word_too_much(
     tmp_path_factory: pytest.TempPathFactory, told: object
 ) -> None:
-    from jackline.app.importing import agent_runner, agentpair, notebook
+    from jackline.features.importers import agent_runner, agentpair, notebook
 
     folder = tmp_path_factory.mktemp("any")
     text = json.dumps(told)
@@ -162,22 +162,22 @@ _FIELDS = (
 
 @given(JSON)
 def test_tame_values_can_always_be_stored(told: object) -> None:
-    tame = values.tame(told)
+    tame = clean_values.clean_json(told)
     assert json.loads(json.dumps(tame, allow_nan=False)) == tame
 
 
 @given(st.binary(max_size=200))
 def test_bytes_are_an_object_or_unreadable(data: bytes) -> None:
     try:
-        found = files.object_of(data)
-    except Unreadable:
+        found = source_files.parse_object(data)
+    except SourceUnreadable:
         return
     assert isinstance(found, dict)
 
 
 @given(JSON | st.datetimes().map(str))
 def test_a_time_is_a_time_or_nothing(told: object) -> None:
-    at = values.moment(told)
+    at = clean_values.parse_moment(told)
     assert at is None or 0 <= at <= 253_402_300_799_999
 
 
@@ -205,26 +205,26 @@ def test_a_time_is_a_time_or_nothing(told: object) -> None:
     ],
 )
 def test_times_in_every_spelling(told: object, at: int | None) -> None:
-    assert values.moment(told) == at
+    assert clean_values.parse_moment(told) == at
 
 
 def test_a_nesting_that_would_end_the_stack_is_refused() -> None:
-    with pytest.raises(Unreadable):
-        files.value_of(b"[" * 100_000)
+    with pytest.raises(SourceUnreadable):
+        source_files.parse_value(b"[" * 100_000)
     deep: Any = "x"
     for _ in range(500):
         deep = [deep]
-    assert "nested too deeply" in json.dumps(values.tame(deep))
+    assert "nested too deeply" in json.dumps(clean_values.clean_json(deep))
 
 
 def test_names_of_things_are_the_same_every_time() -> None:
-    assert digits("agentpair", "r/1") == "c190dabf81a8e9ba"  # else the next import would double everything
-    assert digits("a", "b") != digits("ab", "")
+    assert build_digest("agentpair", "r/1") == "c190dabf81a8e9ba"  # else the next import would double everything
+    assert build_digest("a", "b") != build_digest("ab", "")
 
 
 @pytest.mark.parametrize("left", [(), ("-wal",), ("-wal", "-shm")])
 def test_nothing_is_changed_and_nothing_appears_beside_a_database(scratch: Path, left: tuple[str, ...]) -> None:
-    from jackline.app.importing.databases import Asked, reading
+    from jackline.features.importers.databases import RowQuery, open_database
 
     path = old.agent_state(scratch / "live" / "state.sqlite")
     place = scratch / "found"
@@ -239,8 +239,8 @@ def test_nothing_is_changed_and_nothing_appears_beside_a_database(scratch: Path,
     if not left:  # the last one to close it has emptied the log and removed it
         _copied(path, place, left)
     before = {one.name: one.read_bytes() for one in place.iterdir() if not one.name.endswith("-shm")}
-    with reading(str(place / "state.sqlite")) as database:
-        rows = list(database.rows(Asked("events", ("type",)), Troubles()))
+    with open_database(str(place / "state.sqlite")) as database:
+        rows = list(database.rows(RowQuery("events", ("type",)), Troubles()))
         assert ((len(old.EVENTS) + 1, {"type": "in_the_log"}) in rows) == bool(left)
         with pytest.raises(sqlite3.OperationalError):
             database._connection.execute("DELETE FROM events")

@@ -9,12 +9,11 @@ import pytest
 
 from jackline.agents import registry
 from jackline.agents.kilo import ADAPTER, DECLARATION
-from jackline.agents.opencode import Opencode
+from jackline.agents.opencode import OpencodeAdapter
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.meter import Meter
-from jackline.domain.outcome import Exit, Outcome, Usage
+from jackline.domain.outcome import Exit, Outcome, Usage, UsageMeter
 from jackline.domain.states import Failure
-from jackline.engine.settings import passed
+from jackline.engine.settings import select_variables
 from jackline.errors import UsageError
 from tests.support.adapters import Ear, turn_request
 
@@ -31,7 +30,7 @@ def request(**more: Any) -> TurnRequest:
 
 
 def test_the_registry_knows_it() -> None:
-    assert registry.load("kilo") is ADAPTER
+    assert registry.load_adapter("kilo") is ADAPTER
 
 
 def test_what_calls_home_stays_behind_or_tries_for_minutes_is_off() -> None:
@@ -58,11 +57,11 @@ def test_the_sessions_of_its_cloud_are_not_taken_over() -> None:
 
 def test_it_sees_its_own_variables_and_not_those_of_a_kilo_around_it() -> None:
     ours = {"KILO_API_KEY": "k", "KILO_ORG_ID": "o", "KILO_CONFIG_DIR": "c"}
-    assert passed({**ours, "KILO_PROCESS_ROLE": "worker", "KILO_PID": "7"}, DECLARATION.passes) == ours
+    assert select_variables({**ours, "KILO_PROCESS_ROLE": "worker", "KILO_PID": "7"}, DECLARATION.passes) == ours
 
 
 def test_its_launcher_of_npm_stays_so_the_program_behind_it_is_found() -> None:
-    assert isinstance(ADAPTER, Opencode)
+    assert isinstance(ADAPTER, OpencodeAdapter)
     root = "/usr/lib/node_modules/@kilocode"
     found = ADAPTER.native_path(f"{root}/cli/bin/kilo")
     assert found[0] == f"{root}/cli/bin/.kilo"
@@ -72,11 +71,11 @@ def test_its_launcher_of_npm_stays_so_the_program_behind_it_is_found() -> None:
 
 
 def test_calls_tokens_and_the_end_are_heard() -> None:
-    heard, meter = hear("calls"), Meter()
+    heard, meter = hear("calls"), UsageMeter()
     for one in heard:
         if one.usage is not None:
-            meter.hear(one)
-    assert meter.value == Usage(tokens_input=44, tokens_output=28, tokens_cached=4, usd_micros=96)
+            meter.add(one)
+    assert meter.total == Usage(tokens_input=44, tokens_output=28, tokens_cached=4, usd_micros=96)
     assert [one.data.get("exit_code") for one in heard if one.kind == "call.finished"] == [3, None, 0]
     assert not [one for one in heard if one.kind == "raw"]
     assert outcome_of("calls", 0) == outcome_of("resumed", 0) == outcome_of("recovered", 1) == Outcome()

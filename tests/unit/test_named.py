@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jackline import named
-from jackline.domain.records import Life, Spec
+from jackline.domain.records import RunStatus, Spec
 
 BODY = '''
 from __future__ import annotations
@@ -98,7 +98,7 @@ def test_a_class_that_inherits_from_a_record_makes_values_of_its_own() -> None:
 
 
 def test_a_record_survives_pickling() -> None:
-    life = Life(detail="x")
+    life = RunStatus(detail="x")
     assert pickle.loads(pickle.dumps(life)) == life  # noqa: S301 - our own
     assert Spec.from_dict(Spec("p", "/w").to_dict()) == Spec("p", "/w")
 

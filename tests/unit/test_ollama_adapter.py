@@ -19,9 +19,9 @@ from jackline.agents.helpers.workspace_io import HEAD_BYTES, TAIL_BYTES, OutputB
 from jackline.agents.scripted.playback.agent_io import Stop
 from jackline.domain.adapter import TurnRequest
 from jackline.errors import UsageError
-from jackline.fake.pointing import point
-from jackline.fake.wire import Answer, ToolCall
-from jackline.fake.wires.ollama import WIRE
+from jackline.fake_model.pointing import point
+from jackline.fake_model.wire import FakeAnswer, ToolCall
+from jackline.fake_model.wires.ollama_api import WIRE
 
 
 def test_launch() -> None:
@@ -78,13 +78,13 @@ def test_what_ollama_host_means(host: str, address: str) -> None:
     [("", ("127.0.0.1", 11434)), ("[::1]:9000", ("::1", 9000)), ("https://example.org/x", ("example.org", 443))],
 )
 def test_where_its_server_is_looked_for(host: str, place: tuple[str, int]) -> None:
-    assert ollama.Ollama().address({"OLLAMA_HOST": host}) == place
+    assert ollama.OllamaAdapter().address({"OLLAMA_HOST": host}) == place
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:port", "http://[::1", "127.0.0.1:99999"])
 def test_where_no_server_can_be_is_said(host: str) -> None:
     with pytest.raises(UsageError, match="which is not an address"):
-        ollama.Ollama().address({"OLLAMA_HOST": host})
+        ollama.OllamaAdapter().address({"OLLAMA_HOST": host})
 
 
 def test_an_address_that_is_none() -> None:
@@ -173,17 +173,17 @@ def test_the_wire_reads_and_writes() -> None:
         "messages": [{"role": "user", "content": "hi"}, {"role": "tool", "content": "out"}, {"role": "assistant"}],
         "tools": [{"type": "function", "function": {"name": "shell", "parameters": {"type": "object"}}}],
     }
-    asked = WIRE.read("/api/chat", body)
+    asked = WIRE.parse_request("/api/chat", body)
     assert (asked.model, asked.stream, asked.text, asked.results) == ("m", True, "hi\nout", 1)
     assert [(tool.name, tool.schema) for tool in asked.tools] == [("shell", {"type": "object"})]
-    assert not WIRE.read("/api/chat", {"stream": False}).stream
-    whole = WIRE.whole(Answer("i", "m", "said", "thought", (ToolCall("c", "shell", {"command": "ls"}),)))
+    assert not WIRE.parse_request("/api/chat", {"stream": False}).stream
+    whole = WIRE.build_response(FakeAnswer("i", "m", "said", "thought", (ToolCall("c", "shell", {"command": "ls"}),)))
     assert whole["message"]["tool_calls"][0]["function"]["arguments"] == {"command": "ls"}
     assert (whole["done"], whole["prompt_eval_count"], whole["eval_count"]) == (True, 11, 7)
-    assert WIRE.error(404, "gone", "") == {"error": "gone"}
-    assert WIRE.page("GET", "/api/version") is not None
-    assert WIRE.page("POST", "/api/show") is not None
-    assert WIRE.page("GET", "/api/chat") is None
+    assert WIRE.build_error(404, "gone", "") == {"error": "gone"}
+    assert WIRE.build_page("GET", "/api/version") is not None
+    assert WIRE.build_page("POST", "/api/show") is not None
+    assert WIRE.build_page("GET", "/api/chat") is None
 
 
 def test_pointing() -> None:

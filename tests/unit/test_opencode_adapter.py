@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.agents import json_fields, registry
-from jackline.agents.opencode import ADAPTER, DECLARATION, Opencode
+from jackline.agents.opencode import ADAPTER, DECLARATION, OpencodeAdapter
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.meter import Meter
-from jackline.domain.outcome import Exit, Heard, Outcome, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Usage, UsageMeter
 from jackline.domain.states import Failure
-from jackline.engine.settings import passed
+from jackline.engine.settings import select_variables
 from jackline.errors import UsageError
 from tests.support.adapters import Ear, turn_request
 
@@ -48,7 +47,7 @@ def settings(**environ: str) -> dict[str, Any]:
 
 
 def test_the_registry_knows_it() -> None:
-    assert registry.load("opencode") is ADAPTER
+    assert registry.load_adapter("opencode") is ADAPTER
     assert DECLARATION.model_variables == ("OPENCODE_MODEL",)
 
 
@@ -110,22 +109,22 @@ def test_settings_that_are_no_plain_json_are_left_to_it() -> None:
 def test_it_sees_its_own_variables_and_keys_and_nothing_of_another_opencode_around_it() -> None:
     ours = {"OPENCODE_CONFIG_DIR": "c", "OPENROUTER_API_KEY": "k", "OPENCODE_DISABLE_PRUNE": "1"}
     others = {"OPENCODE_PID": "7", "OPENCODE_CLIENT": "desktop", "GITHUB_TOKEN": "t", "SECRET": "s"}
-    assert passed({**ours, **others}, DECLARATION.seen({**ours, **others})) == ours
+    assert select_variables({**ours, **others}, DECLARATION.list_visible({**ours, **others})) == ours
 
 
 @pytest.mark.parametrize("named", ["AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE"])
 def test_of_aws_it_sees_what_was_made_for_a_model_and_never_the_keys_to_the_account(named: str) -> None:
     account = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"), "k")
-    assert passed(account, DECLARATION.seen(account)) == {}
+    assert select_variables(account, DECLARATION.list_visible(account)) == {}
     environ = {**account, named: "n"}
-    assert passed(environ, DECLARATION.seen(environ)) == {"AWS_REGION": "k", named: "n"}
+    assert select_variables(environ, DECLARATION.list_visible(environ)) == {"AWS_REGION": "k", named: "n"}
 
 
 # --- the launcher of npm
 
 
 def test_before_the_program_itself_was_linked_a_launcher_stayed_in_between() -> None:
-    assert isinstance(ADAPTER, Opencode)
+    assert isinstance(ADAPTER, OpencodeAdapter)
     found = ADAPTER.native_path("/usr/lib/node_modules/opencode-ai/bin/opencode")
     assert found[:2] == (
         "/usr/lib/node_modules/opencode-ai/bin/.opencode",
@@ -143,7 +142,7 @@ def test_before_the_program_itself_was_linked_a_launcher_stayed_in_between() -> 
     ],
 )
 def test_the_program_itself_has_no_other_place(path: str) -> None:
-    assert isinstance(ADAPTER, Opencode)
+    assert isinstance(ADAPTER, OpencodeAdapter)
     assert ADAPTER.native_path(path) == ()
 
 
@@ -163,15 +162,15 @@ def test_a_session_with_calls_is_heard_in_full() -> None:
     assert [(one["ok"], one.get("exit_code")) for one in finished] == [(False, 3), (True, None), (True, 0)]
     assert finished[0]["output"] == "hi\n"
     assert [one.kind for one in heard].count("end") == 1
-    assert heard[-1] == Heard("end", "stop", {"ok": True})
+    assert heard[-1] == AgentEvent("end", "stop", {"ok": True})
 
 
 def test_steps_are_added_up_with_what_came_from_the_cache() -> None:
-    meter = Meter()
+    meter = UsageMeter()
     for one in hear("calls"):
         if one.usage is not None:
-            meter.hear(one)
-    assert meter.value == Usage(tokens_input=44, tokens_output=28, tokens_cached=4, usd_micros=96)
+            meter.add(one)
+    assert meter.total == Usage(tokens_input=44, tokens_output=28, tokens_cached=4, usd_micros=96)
 
 
 def test_reasoning_counts_as_output_and_cache_writes_as_input() -> None:

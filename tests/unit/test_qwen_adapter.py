@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from jackline.agents import cli_args
 from jackline.agents.qwen import ADAPTER, DECLARATION
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.meter import Meter
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage, UsageMeter
 from jackline.domain.states import Failure
 from jackline.errors import UsageError
 from tests.support.adapters import Ear, turn_request
@@ -26,11 +25,11 @@ EAR = Ear(ADAPTER)
 hear, outcome_of = EAR.hear, EAR.outcome_of
 
 
-def one(**fields: object) -> tuple[Heard, ...]:
+def one(**fields: object) -> tuple[AgentEvent, ...]:
     return ADAPTER.parse(json.dumps(fields).encode() + b"\n")
 
 
-def failed(message: str) -> tuple[Heard, ...]:
+def failed(message: str) -> tuple[AgentEvent, ...]:
     return one(type="result", subtype="error_during_execution", is_error=True, error={"message": message})
 
 
@@ -138,12 +137,12 @@ def test_the_exit_code_is_the_clis_and_not_one_that_the_command_printed() -> Non
 
 @pytest.mark.parametrize(("name", "usage"), [("tools", Usage(33, 21, 3)), ("resumed", Usage(11, 7, 0))])
 def test_usage_is_added_up_from_the_messages(name: str, usage: Usage) -> None:
-    meter = Meter(before=Usage(1000, 1000, 1000))
+    meter = UsageMeter(before=Usage(1000, 1000, 1000))
     figures = [one for one in hear(name) if one.usage is not None]
     assert {one.scope for one in figures} == {Scope.MESSAGE}
     for figure in figures:
-        meter.hear(figure)
-    assert meter.value == usage
+        meter.add(figure)
+    assert meter.total == usage
 
 
 def test_the_sum_of_the_session_is_not_taken() -> None:
@@ -160,7 +159,7 @@ def test_what_a_subagent_says_is_not_the_agents_message() -> None:
 
 def test_retries_are_told() -> None:
     (heard,) = one(type="system", subtype="retry", data={"reason": "retry", "attempt": 1, "delayMs": 1000})
-    assert heard == Heard("retry", "retry", {"attempt": 1, "delay_ms": 1000, "status": None})
+    assert heard == AgentEvent("retry", "retry", {"attempt": 1, "delay_ms": 1000, "status": None})
 
 
 @given(st.binary(max_size=200))

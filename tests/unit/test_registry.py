@@ -11,33 +11,33 @@ from pathlib import Path
 import pytest
 
 from jackline.agents import json_fields, registry
-from jackline.agents.scripted import adapter as scripted
+from jackline.agents.scripted import scripted_adapter as scripted
 from jackline.agents.toml_agents import TomlAgent, parse_tables
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.outcome import Exit, Heard
+from jackline.domain.outcome import AgentEvent, Exit
 from jackline.domain.states import Failure
 from jackline.errors import AgentUnavailable, ConfigError, UsageError
 
 ADAPTER = """
-from jackline.plugin import Declaration, Launch, event_lines
+from jackline.plugin import Declaration, Launch, classify_by_events, parse_event_line
 
 class Agent:
     declaration = Declaration("{name}", "agent", "advisory", "", chooses_session=True, resumes=True)
     def launch(self, request):
         return Launch(("agent",))
     def parse(self, line):
-        return event_lines.parse(line)
+        return parse_event_line(line)
     def classify(self, exit_, events, tail):
-        return event_lines.classify(exit_, events, tail)
+        return classify_by_events(exit_, events, tail)
 
 ADAPTER = Agent()
 CLASS = Agent
 """
 RAISES = ADAPTER.replace("return Launch", "raise KeyError('a\\nb') or Launch").replace(
-    "return event_lines", "raise OSError or event_lines"
+    "return parse_event", "raise OSError or parse_event"
 )
 CONFUSED = ADAPTER.replace('return Launch(("agent",))', "return 1").replace(
-    "return event_lines", "return 1 or event_lines"
+    "return parse_event", "return 1 or parse_event"
 )
 REQUEST = TurnRequest("r1", 1, 1, "work", "p", "/w", "/f", "/g", "t")
 
@@ -76,46 +76,46 @@ def install(folder: Path, package: str, name: str, place: str) -> None:
 
 
 def test_the_built_in_ones() -> None:
-    assert set(registry.names()) >= {"acp", "command", "ollama", "scripted"}
-    assert list(registry.names()) == sorted(registry.names())
-    assert registry.load("scripted") is scripted.ADAPTER
+    assert set(registry.list_agents()) >= {"acp", "command", "ollama", "scripted"}
+    assert list(registry.list_agents()) == sorted(registry.list_agents())
+    assert registry.load_adapter("scripted") is scripted.ADAPTER
 
 
 @pytest.mark.parametrize("name", sorted(registry.AGENTS))
 def test_each_is_declared_by_its_name(name: str) -> None:
-    assert registry.load(name).declaration.name == name
+    assert registry.load_adapter(name).declaration.name == name
 
 
 def test_unknown_agent_names_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"there is no agent 'scriptd': did you mean scripted\?") as caught:
-        registry.load("scriptd")
+        registry.load_adapter("scriptd")
     assert caught.value.exit_code == 2
     with pytest.raises(UsageError, match=r"'zzz': choose one of: acp, .*command, .*ollama"):
-        registry.load("zzz")
+        registry.load_adapter("zzz")
 
 
 def test_described_ones_are_known_and_suggested() -> None:
     described = parse_tables({"heron": {"command": ["heron"]}})
-    assert "heron" in registry.names(described)
-    assert registry.load("heron", described).declaration.name == "heron"
+    assert "heron" in registry.list_agents(described)
+    assert registry.load_adapter("heron", described).declaration.name == "heron"
     with pytest.raises(UsageError, match=r"did you mean heron\?"):
-        registry.load("herron", described)
+        registry.load_adapter("herron", described)
     with pytest.raises(UsageError, match="there is no agent 'heron'"):
-        registry.load("heron")
+        registry.load_adapter("heron")
 
 
 def test_a_built_in_agent_cannot_be_described_anew() -> None:
     with pytest.raises(ConfigError, match=r"\[agents.ollama\] defines an agent that is built in"):
-        registry.load("ollama", {"ollama": TomlAgent("ollama", ("x",))})
+        registry.load_adapter("ollama", {"ollama": TomlAgent("ollama", ("x",))})
 
 
 def test_an_agent_of_another_package(packages: Path) -> None:
-    assert "good" in registry.names()
-    good = registry.load("good")
+    assert "good" in registry.list_agents()
+    good = registry.load_adapter("good")
     assert good.declaration.name == "good"
     assert good.launch(REQUEST).argv == ("agent",)
-    assert good.parse(b'{"type": "end"}') == (Heard("end"),)
-    assert good.classify(Exit(0), (Heard("end"),), "").failure is None
+    assert good.parse(b'{"type": "end"}') == (AgentEvent("end"),)
+    assert good.classify(Exit(0), (AgentEvent("end"),), "").failure is None
 
 
 @pytest.mark.parametrize(
@@ -132,25 +132,25 @@ def test_an_agent_of_another_package(packages: Path) -> None:
 )
 def test_a_broken_one_gives_one_clear_line(packages: Path, name: str, why: str) -> None:
     with pytest.raises(AgentUnavailable) as caught:
-        registry.load(name)
+        registry.load_adapter(name)
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 13
 
 
 def test_broken_ones_hide_no_other(packages: Path) -> None:
-    broken = registry.broken()
+    broken = registry.find_broken()
     assert set(broken) == {"syntax", "missing", "exits", "empty", "class", "other", "twin"}
-    assert {"good", *registry.AGENTS} <= set(registry.names())
+    assert {"good", *registry.AGENTS} <= set(registry.list_agents())
 
 
 def test_a_name_that_is_built_in_stays_so(packages: Path) -> None:
-    assert type(registry.load("ollama")).__module__ == "jackline.agents.ollama"
+    assert type(registry.load_adapter("ollama")).__module__ == "jackline.agents.ollama"
 
 
 def test_what_a_stranger_raises_stays_within_the_contract(packages: Path) -> None:
     for name, words in (("raises", "launch raised KeyError"), ("confused", "launch returned int, not Launch")):
-        agent = registry.load(name)
+        agent = registry.load_adapter(name)
         with pytest.raises(AgentUnavailable, match=words) as caught:
             agent.launch(REQUEST)
         assert "\n" not in str(caught.value)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.agents import json_fields
-from jackline.agents.scripted import adapter as scripted
+from jackline.agents.scripted import scripted_adapter as scripted
 from jackline.domain.adapter import TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Usage
 from jackline.domain.states import Failure, WaitReason
 
 SCRIPT = '{"version": 1, "steps": [{"say": "hé"}]}'
@@ -30,7 +30,7 @@ def request(**changes: Any) -> TurnRequest:
     return TurnRequest(**{**facts, **changes})
 
 
-def heard(**fields: object) -> Heard:
+def heard(**fields: object) -> AgentEvent:
     (one,) = scripted.ADAPTER.parse(json.dumps(fields).encode() + b"\n")
     return one
 
@@ -84,26 +84,26 @@ def test_declaration() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ({"type": "message", "text": "hello"}, Heard("message", "hello", {"text": "hello"})),
-        ({"type": "thinking", "text": "hm"}, Heard("thinking", "hm", {"text": "hm"})),
-        ({"type": "session", "id": "s1"}, Heard("session", "s1", {"id": "s1"})),
-        ({"type": "end", "reason": "done"}, Heard("end", "done", {"reason": "done"})),
+        ({"type": "message", "text": "hello"}, AgentEvent("message", "hello", {"text": "hello"})),
+        ({"type": "thinking", "text": "hm"}, AgentEvent("thinking", "hm", {"text": "hm"})),
+        ({"type": "session", "id": "s1"}, AgentEvent("session", "s1", {"id": "s1"})),
+        ({"type": "end", "reason": "done"}, AgentEvent("end", "done", {"reason": "done"})),
         (
             {"type": "call.started", "call": "c1", "tool": "send", "input": {"to": "a"}},
-            Heard("call.started", "", {"call": "c1", "tool": "send", "input": {"to": "a"}}),
+            AgentEvent("call.started", "", {"call": "c1", "tool": "send", "input": {"to": "a"}}),
         ),
         (
             {"type": "call.finished", "call": "c1", "ok": False, "exit_code": 3},
-            Heard("call.finished", "", {"call": "c1", "ok": False, "exit_code": 3}),
+            AgentEvent("call.finished", "", {"call": "c1", "ok": False, "exit_code": 3}),
         ),
         (
             {"type": "error", "class": "overloaded", "detail": "busy"},
-            Heard("error", "busy", {"class": "overloaded", "detail": "busy"}),
+            AgentEvent("error", "busy", {"class": "overloaded", "detail": "busy"}),
         ),
-        ({"type": "retry", "text": "in 3 s"}, Heard("retry", "in 3 s", {"text": "in 3 s"})),
+        ({"type": "retry", "text": "in 3 s"}, AgentEvent("retry", "in 3 s", {"text": "in 3 s"})),
     ],
 )
-def test_each_kind_of_line(line: dict[str, object], expected: Heard) -> None:
+def test_each_kind_of_line(line: dict[str, object], expected: AgentEvent) -> None:
     assert heard(**line) == expected
 
 
@@ -174,7 +174,7 @@ def test_no_line_raises(line: bytes) -> None:
 
 # --- classify --------------------------------------------------------------------------------------------
 
-DONE = Heard("end", "done")
+DONE = AgentEvent("end", "done")
 OK = Exit(0)
 
 
@@ -188,27 +188,27 @@ OK = Exit(0)
         (Exit(None, 99), (), Outcome(Failure.CRASHED, "killed by signal 99")),
         (Exit(None), (), Outcome(Failure.CRASHED, "killed by an unknown signal")),
         (Exit(None, lost=True), (), Outcome(Failure.CRASHED, "the process was lost with its warden")),
-        (OK, (Heard("end", "deferred"),), Outcome(waits=WaitReason.APPROVAL)),
+        (OK, (AgentEvent("end", "deferred"),), Outcome(waits=WaitReason.APPROVAL)),
         (
             Exit(1),
-            (Heard("error", "x", {"class": "ungated"}), Heard("limit", "full", {"resets_at": 5000})),
+            (AgentEvent("error", "x", {"class": "ungated"}), AgentEvent("limit", "full", {"resets_at": 5000})),
             Outcome(Failure.LIMIT, "full", resets_at=5000),
         ),
-        (Exit(1), (Heard("limit", "full"),), Outcome(Failure.LIMIT, "full")),
+        (Exit(1), (AgentEvent("limit", "full"),), Outcome(Failure.LIMIT, "full")),
         (
             Exit(None, signal.SIGTERM),
-            (Heard("error", "x", {"class": "ungated"}),),
+            (AgentEvent("error", "x", {"class": "ungated"}),),
             Outcome(Failure.UNGATED, "x"),
         ),
-        (OK, (Heard("error", "x", {"class": "overloaded"}), DONE), Outcome(Failure.OVERLOADED, "x")),
-        (Exit(1), (Heard("error", "x", {"class": "odd"}),), Outcome(Failure.AGENT_ERROR, "x")),
-        (Exit(1), (Heard("error", "x", {"class": ["odd"]}),), Outcome(Failure.AGENT_ERROR, "x")),
+        (OK, (AgentEvent("error", "x", {"class": "overloaded"}), DONE), Outcome(Failure.OVERLOADED, "x")),
+        (Exit(1), (AgentEvent("error", "x", {"class": "odd"}),), Outcome(Failure.AGENT_ERROR, "x")),
+        (Exit(1), (AgentEvent("error", "x", {"class": ["odd"]}),), Outcome(Failure.AGENT_ERROR, "x")),
         (
             Exit(1),
-            (Heard("error", "x", {"session_lost": True}),),
+            (AgentEvent("error", "x", {"session_lost": True}),),
             Outcome(Failure.AGENT_ERROR, "x", session_lost=True),
         ),
     ],
 )
-def test_how_a_turn_ended(exit_: Exit, lines: tuple[Heard, ...], outcome: Outcome) -> None:
+def test_how_a_turn_ended(exit_: Exit, lines: tuple[AgentEvent, ...], outcome: Outcome) -> None:
     assert scripted.ADAPTER.classify(exit_, lines, "") == outcome

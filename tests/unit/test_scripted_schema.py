@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from jackline import errors
 from jackline.agents.scripted import script_format
-from jackline.agents.scripted.adapter import PLAYER
 from jackline.agents.scripted.script_format import validate
+from jackline.agents.scripted.scripted_adapter import PLAYER
 from jackline.domain.states import Failure
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jackline.store import blobs
-from jackline.store.blobs import Text, split_text
+from jackline.store.blobs import StoredText, split_text
 
 CHARACTERS = st.characters(codec="utf-8")
 
@@ -20,7 +20,7 @@ def test_a_text_is_kept_whole_in_one_place_or_the_other(piece: str, times: int) 
     text = piece * times
     kept = split_text(text)
     if len(text.encode()) <= blobs.LARGE:
-        assert kept == Text(text)
+        assert kept == StoredText(text)
         return
     assert kept.whole == text
     assert kept.ref == hashlib.sha256(text.encode()).hexdigest()

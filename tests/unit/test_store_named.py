@@ -11,7 +11,7 @@ import pytest
 
 from jackline.domain.states import CallClass, CallState, Decision, Phase, RunState
 from jackline.store import queries, sqlite_file
-from jackline.store.contract import RunQuery
+from jackline.store.models import RunQuery
 from jackline.store.open import migrate
 from jackline.store.runs import build_listing
 
@@ -19,39 +19,39 @@ BACKENDS = ("sqlite", "postgres")
 
 
 def test_only_these_queries_differ() -> None:
-    assert sorted(queries.overrides("postgres")) == ["has_schema", "size"]
-    assert sorted(queries.overrides("sqlite")) == ["add_event", "has_schema", "size"]
-    assert not set(queries.shared()) & {"has_schema", "size"}
+    assert sorted(queries.load_overrides("postgres")) == ["has_schema", "size"]
+    assert sorted(queries.load_overrides("sqlite")) == ["add_event", "has_schema", "size"]
+    assert not set(queries.load_shared()) & {"has_schema", "size"}
 
 
 def test_no_query_names_a_state() -> None:
     """The transition table decides; SQL compares with what it is handed."""
     words = {*RunState, *CallState, *CallClass, *Decision, *Phase}
-    for name, sql in queries.shared().items():
-        assert not set(re.findall(r"'(\w+)'", queries.expanded(sql))) & words, name
+    for name, sql in queries.load_shared().items():
+        assert not set(re.findall(r"'(\w+)'", queries.expand_query(sql))) & words, name
 
 
 def test_parameters_are_spelled_for_psycopg() -> None:
     sql = "SELECT ':not' , :name, x::text FROM t WHERE a = :a_1 AND b % 2 = :clock_now"
-    spelled = queries.with_percent(sql, {"clock_now": "now()"})
+    spelled = queries.use_percent_parameters(sql, {"clock_now": "now()"})
     assert spelled == "SELECT ':not' , %(name)s, x::text FROM t WHERE a = %(a_1)s AND b %% 2 = now()"
 
 
 def test_records_stand_for_their_columns() -> None:
     text = "-- what\n\n-- name: a\n-- why\nSELECT {checkpoint}\n-- name: b\nX ({:checkpoint}) Y {checkpoint=}\n"
-    found = {name: queries.expanded(sql) for name, sql in queries.parse(text).items()}
+    found = {name: queries.expand_query(sql) for name, sql in queries.parse_queries(text).items()}
     assert found["a"] == "SELECT run_id, step, kind, life, cursor, at"
     assert found["b"].startswith("X (:run_id, :step, :kind, :life, :cursor, :at) Y run_id = excluded.run_id,")
 
 
 def test_every_column_of_text_is_compared_by_its_bytes() -> None:
     script = "CREATE TABLE t (\n    id TEXT NOT NULL,\n    at BIGINT\n);\n-- TEXT\n"
-    assert queries.by_bytes(script) == script.replace("id TEXT", 'id TEXT COLLATE "C"')
+    assert queries.collate_by_bytes(script) == script.replace("id TEXT", 'id TEXT COLLATE "C"')
 
 
 def test_a_trigger_is_one_statement() -> None:
     script = "-- first\nCREATE TABLE a (x);\n\nCREATE TRIGGER t BEFORE UPDATE ON a\nBEGIN\n    SELECT 1;\nEND;\n"
-    first, second = sqlite_file.statements_of(script)
+    first, second = sqlite_file.split_statements(script)
     assert first == "CREATE TABLE a (x);"
     assert second.startswith("CREATE TRIGGER")
     assert second.endswith("END;")
@@ -96,7 +96,7 @@ def test_a_list_reads_one_index_and_never_all_runs(connection: sqlite3.Connectio
 
 @pytest.mark.parametrize("name", ["find_prefix", "find_number", "open_calls", "some_events", "all_receipts"])
 def test_what_is_asked_often_has_an_index(connection: sqlite3.Connection, name: str) -> None:
-    sql = queries.expanded(queries.load("sqlite")[name])
+    sql = queries.expand_query(queries.load_queries("sqlite")[name])
     values = dict.fromkeys(re.findall(r":(\w+)", sql), "x")
     assert "SCAN" not in _plan(connection, sql, dict(values))
 
@@ -117,5 +117,5 @@ def test_the_gate_reads_a_few_calls_however_many_there_are(
     connection: sqlite3.Connection, name: str, index: str
 ) -> None:
     """An index of some rows only is used by a query that asks for such rows in the same words."""
-    sql = queries.expanded(queries.load("sqlite")[name])
+    sql = queries.expand_query(queries.load_queries("sqlite")[name])
     assert index in _plan(connection, sql, dict.fromkeys(re.findall(r":(\w+)", sql), "x"))

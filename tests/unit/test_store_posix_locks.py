@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from jackline.store.contract import RunQuery
+from jackline.store.models import RunQuery
 from jackline.store.open import open_store
 from tests.support.stores import made
 
@@ -30,6 +30,6 @@ def test_a_second_connection_does_not_take_the_lock_of_the_first(tmp_path: Path)
     subprocess.run([sys.executable, "-c", LOOK, path], check=True, timeout=30)
     made(worker, "run-3")
     other = open_store(path, create=False)
-    assert [row.id for row in other.list_runs(RunQuery())] == ["run-3", "run-2", "run-1"]
+    assert [row.id for row in other.runs.list_page(RunQuery())] == ["run-3", "run-2", "run-1"]
     other.close()
     worker.close()

@@ -23,10 +23,11 @@ from jackline.errors import (
     StoreUnavailable,
 )
 from jackline.store import schema
-from jackline.store.contract import RunQuery, Store
+from jackline.store.models import RunQuery
 from jackline.store.open import database_status, migrate, open_store
-from jackline.store.sqlite import translated
-from jackline.store.sqlite_file import network_type
+from jackline.store.sqlite import translate_error
+from jackline.store.sqlite_file import find_network_type
+from jackline.store.store import Store
 from tests.support.stores import begun, by_hand, made
 
 
@@ -81,7 +82,7 @@ def test_a_light_command_imports_nothing_heavy(path: str) -> None:
     _made(path)
     program = (
         "import sys; before = set(sys.modules)\n"
-        "from jackline.store.open import open_store\nfrom jackline.store.contract import RunQuery\n"
+        "from jackline.store.open import open_store\nfrom jackline.store.models import RunQuery\n"
         "store = open_store(sys.argv[1], create=False, read_only=True); store.list_runs(RunQuery())\n"
         "print(' '.join(sorted(set(sys.modules) - before)))"
     )
@@ -182,8 +183,8 @@ def test_a_damaged_page_is_found_and_left_as_it_is(path: str) -> None:
     store = open_store(path, create=False)
     with pytest.raises(StoreCorrupt):
         made(store, "run-2")
-    assert store.run("run-1") is not None
-    assert store.check() != []
+    assert store.runs.get("run-1") is not None
+    assert store.verify.check_all() != []
     store.close()
     assert Path(path).read_bytes() == before
 
@@ -203,7 +204,7 @@ def test_a_full_disk_says_so_and_loses_nothing(path: str) -> None:
         _fill(store, [])
     by_hand(store, "PRAGMA max_page_count = 1000000")
     made(store, "after")
-    assert store.check() == []
+    assert store.verify.check_all() == []
     store.close()
 
 
@@ -220,7 +221,7 @@ def test_a_really_full_disk_says_so_and_loses_nothing(tmp_path: Path) -> None:
         with pytest.raises((StoreFull, StoreUnavailable)):
             _fill(store, kept)
         assert kept
-        assert sorted(row.id for row in store.list_runs(RunQuery(limit=1000))) == sorted(kept)
+        assert sorted(row.id for row in store.runs.list_page(RunQuery(limit=1000))) == sorted(kept)
         store.close()
     finally:
         subprocess.run(["umount", str(folder)], check=True)
@@ -263,7 +264,7 @@ def test_a_database_on_a_still_medium_can_be_read(path: str, monkeypatch: pytest
     _made(path)
     monkeypatch.setattr(os, "access", lambda *_: False)
     reader = open_store(path, create=False, read_only=True)
-    assert reader.list_runs(RunQuery())[0].id == "run-1"
+    assert reader.runs.list_page(RunQuery())[0].id == "run-1"
     reader.close()
     with pytest.raises(StoreReadOnly):
         open_store(path, create=False)
@@ -284,12 +285,12 @@ def test_a_network_file_system_is_recognised(folder: str, kind: str | None) -> N
         "/dev/vda / ext4 rw 0 0\nserver:/x /home/me nfs4 rw 0 0\ntmpfs /home/me2 tmpfs rw 0 0\n"
         "//server/s /mnt/with\\040space cifs rw 0 0\nme@laptop: /mnt/laptop fuse.sshfs rw 0 0\n"
     )
-    assert network_type(folder, mounts) == kind
+    assert find_network_type(folder, mounts) == kind
 
 
 def test_a_home_on_a_network_file_system_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.major", lambda _: 0)
-    monkeypatch.setattr("jackline.store.sqlite_file.network_type", lambda *_: "nfs4")
+    monkeypatch.setattr("jackline.store.sqlite_file.find_network_type", lambda *_: "nfs4")
     with pytest.raises(StoreError, match=r"network file system \(nfs4\), where locks fail"):
         open_store(path, create=True)
 
@@ -313,13 +314,13 @@ def test_each_code_of_sqlite_has_its_error(code: int | None, expected: type[Stor
     error = sqlite3.OperationalError("said")
     if code is not None:
         error.sqlite_errorcode = code
-    assert type(translated(error, "/x")) is expected
+    assert type(translate_error(error, "/x")) is expected
 
 
 def test_a_newer_file_is_refused(path: str) -> None:
     _made(path)
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {schema.latest() + 1}")
+    connection.execute(f"PRAGMA user_version = {schema.get_latest_version() + 1}")
     connection.close()
     for create in (True, False):
         with pytest.raises(SchemaTooNew, match="upgrade jackline"):
@@ -329,7 +330,7 @@ def test_a_newer_file_is_refused(path: str) -> None:
 
 
 def test_an_older_file_is_migrated_by_a_command_that_writes(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "latest", lambda: 1)
+    monkeypatch.setattr(schema, "get_latest_version", lambda: 1)
     open_store(path, create=True).close()
     monkeypatch.undo()
     with pytest.raises(SchemaTooOld, match="has schema 1, this jackline needs"):

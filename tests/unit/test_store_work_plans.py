@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jackline.domain.work import ItemQuery
+from jackline.features.work.item_queries import WORDS, build_listing
+from jackline.features.work.work_item import ItemQuery
 from jackline.store import queries
 from jackline.store.open import migrate
-from jackline.store.work_reading import WORDS, build_listing
 
 SORTED = "USE TEMP B-TREE"
 VALUES = {**WORDS, "kind": "k", "any": 0, "status": "pending", "clock_boot": "b", "clock_now": 1}
@@ -67,14 +67,14 @@ def test_a_page_reads_one_index(connection: sqlite3.Connection, query: ItemQuery
     ],
 )
 def test_the_front_of_the_queue_is_found_by_an_index(connection: sqlite3.Connection, name: str, index: str) -> None:
-    (plan,) = _plan(connection, queries.expanded(queries.load("sqlite")[name]), VALUES)
+    (plan,) = _plan(connection, queries.expand_query(queries.load_queries("sqlite")[name]), VALUES)
     assert index in plan
 
 
 def test_the_unfinished_are_found_by_an_index(connection: sqlite3.Connection) -> None:
     plan = _plan(
         connection,
-        queries.expanded(queries.load("sqlite")["unfinished_items"]),
+        queries.expand_query(queries.load_queries("sqlite")["unfinished_items"]),
         {**VALUES, "older_than": 1, "limit": 1},
     )
     reads = [line for line in plan if " work_items" in line]

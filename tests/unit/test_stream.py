@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.engine.stream import HEAD_LIMIT, Line, LineSplitter, RawFile
+from jackline.engine.streams import HEAD_LIMIT, LineSplitter, OutputLine, TranscriptFile
 from jackline.errors import StoreError, StoreFull
 
 streams = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r", b"\0", b"\xff\xfe", b"long" * 5])).map(b"".join)
 
 
-def feed_all(splitter: LineSplitter, chunks: list[bytes]) -> list[Line]:
+def feed_all(splitter: LineSplitter, chunks: list[bytes]) -> list[OutputLine]:
     return [line for chunk in chunks for line in splitter.feed(chunk)] + splitter.end()
 
 
-def expected(stream: bytes, limit: int) -> list[Line]:
+def expected(stream: bytes, limit: int) -> list[OutputLine]:
     """The same by the plainest means: split all at once, and count."""
     lines, offset = [], 0
     *whole, rest = stream.split(b"\n")
     for data, terminated in [*((data, True) for data in whole), (rest, False)]:
         if data or terminated:
             kept = data if len(data) <= limit else data[: min(limit, HEAD_LIMIT)]
-            lines.append(Line(kept, offset, len(data), len(data) > limit, terminated))
+            lines.append(OutputLine(kept, offset, len(data), len(data) > limit, terminated))
         offset += len(data) + terminated
     return lines
 
@@ -58,14 +58,14 @@ def test_empty_chunks_and_empty_streams_give_nothing() -> None:
 
 def test_a_line_is_given_as_soon_as_its_newline_is_there() -> None:
     splitter = LineSplitter()
-    assert splitter.feed(b"one\ntw") == [Line(b"one", 0, 3, truncated=False, terminated=True)]
-    assert splitter.feed(b"o\n") == [Line(b"two", 4, 3, truncated=False, terminated=True)]
+    assert splitter.feed(b"one\ntw") == [OutputLine(b"one", 0, 3, truncated=False, terminated=True)]
+    assert splitter.feed(b"o\n") == [OutputLine(b"two", 4, 3, truncated=False, terminated=True)]
 
 
 def test_the_end_is_given_once() -> None:
     splitter = LineSplitter()
     splitter.feed(b"torn")
-    assert splitter.end() == [Line(b"torn", 0, 4, truncated=False, terminated=False)]
+    assert splitter.end() == [OutputLine(b"torn", 0, 4, truncated=False, terminated=False)]
     assert splitter.end() == []
 
 
@@ -75,7 +75,7 @@ def test_a_line_over_the_limit_keeps_its_head_and_its_real_length() -> None:
     long, following = feed_all(splitter, chunks)
     assert (long.length, long.truncated, long.terminated) == (3_040_000, True, True)
     assert long.data == (b"h" * 40_000 + b"x" * 100_000)[:HEAD_LIMIT]
-    assert following == Line(b"next", 3_040_001, 4, truncated=False, terminated=True)
+    assert following == OutputLine(b"next", 3_040_001, 4, truncated=False, terminated=True)
 
 
 def test_a_line_at_the_limit_is_whole() -> None:
@@ -99,20 +99,20 @@ def test_memory_is_bounded_by_the_limit_and_one_chunk(newline_every: int | None)
 
 def test_a_raw_file_is_private_and_only_grows(tmp_path: Path) -> None:
     path = str(tmp_path / "turn.stdout")
-    with RawFile(path) as raw:
+    with TranscriptFile(path) as raw:
         assert raw.write(b"one") == 0
         assert raw.write(b"\0\xff\n") == 3
         raw.sync()
         assert raw.size == 6
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    with RawFile(path) as raw:
+    with TranscriptFile(path) as raw:
         assert raw.size == 6
         assert raw.write(b"two") == 6
     assert (tmp_path / "turn.stdout").read_bytes() == b"one\0\xff\ntwo"
 
 
 def test_a_raw_file_may_be_closed_twice(tmp_path: Path) -> None:
-    raw = RawFile(str(tmp_path / "raw"))
+    raw = TranscriptFile(str(tmp_path / "raw"))
     raw.close()
     raw.close()
     with pytest.raises(StoreError, match="Bad file descriptor"):
@@ -120,7 +120,7 @@ def test_a_raw_file_may_be_closed_twice(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_an_error_and_the_size_stays_true() -> None:
-    with RawFile("/dev/full") as raw:
+    with TranscriptFile("/dev/full") as raw:
         with pytest.raises(StoreFull, match="/dev/full"):
             raw.write(b"x")
         assert raw.size == 0

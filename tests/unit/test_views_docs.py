@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from jackline.domain.states import RunState, WaitReason
-from jackline.views import export, manifest, resume
-from jackline.views.manifest import Manifest, manifest_state
-from jackline.views.summary import Summary
-from jackline.views.transcript import EntryType, TranscriptEntry
+from jackline.exports import manifest, resume_page, run_folder
+from jackline.exports.manifest import Manifest, manifest_state
+from jackline.exports.summary import Summary
+from jackline.exports.transcript import EntryType, TranscriptEntry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run-folder.md").read_text()
 FILES = (
-    manifest.FILE, export.TRANSCRIPT, export.METADATA, export.SUMMARY, export.RAW_ALL, export.RAW_STDOUT,
-    resume.FILE,
+    manifest.FILE, run_folder.TRANSCRIPT, run_folder.METADATA, run_folder.SUMMARY, run_folder.RAW_ALL,
+    run_folder.RAW_STDOUT,
+    resume_page.FILE,
 )  # fmt: skip
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jackline.domain.budget import Limits, Spent
-from jackline.domain.records import Life
+from jackline.domain.limits import Limits, Spent
+from jackline.domain.records import RunStatus
+from jackline.domain.run_totals import Tally
 from jackline.domain.states import Failure, Phase, Proof, RunState, WaitReason
-from jackline.domain.tally import Tally
 from jackline.errors import UsageError
-from jackline.views import manifest
-from jackline.views.manifest import Manifest, load_manifest, manifest_state
+from jackline.exports import manifest
+from jackline.exports.manifest import Manifest, load_manifest, manifest_state
 from tests.support.view_records import AT, SPEC, run
 
 ALWAYS = [
@@ -38,7 +38,7 @@ def test_empty_optional_fields_are_left_out_and_the_others_are_not() -> None:
 
 def test_a_failed_run() -> None:
     spent = Spent(wall_ms=4_500, tokens_input=10, tokens_output=5, usd_micros=1_500)
-    life = Life(
+    life = RunStatus(
         RunState.FAILED,
         failure=Failure.TIMEOUT,
         detail="the turn took too long",
@@ -49,7 +49,7 @@ def test_a_failed_run() -> None:
     ended = run(life, finished_at=AT + 9_000)
     sessions = {"claude": "s-1", "codex": "s-2", "qwen": "s-3"}
     tally = Tally(calls=3, tools=2, failed=1, steps=4)
-    found = manifest.fold(ended, "/srv/repository", sessions, tally=tally)
+    found = manifest.build_manifest(ended, "/srv/repository", sessions, tally=tally)
     assert found.to_dict() == {
         "id": 12,
         "repo_path": "/srv/repository",
@@ -95,8 +95,8 @@ def test_a_failed_run() -> None:
 
 
 def test_a_waiting_run_says_for_what_and_until_when() -> None:
-    life = Life(RunState.WAITING, WaitReason.LIMIT, wake_at=10**18, detail="resets 7pm", proof=Proof.REFUTED)
-    found = manifest.fold(run(life), "/r", {})
+    life = RunStatus(RunState.WAITING, WaitReason.LIMIT, wake_at=10**18, detail="resets 7pm", proof=Proof.REFUTED)
+    found = manifest.build_manifest(run(life), "/r", {})
     assert found.error == ""
     assert not found.is_complete
     assert found.metadata["reason"] == "limit"
@@ -106,7 +106,7 @@ def test_a_waiting_run_says_for_what_and_until_when() -> None:
 
 def test_no_limit_of_iterations_is_zero() -> None:
     endless = SPEC._replace(limits=Limits(iterations=None))
-    assert manifest.fold(run(spec=endless), "/r", {}).max_iterations == 0
+    assert manifest.build_manifest(run(spec=endless), "/r", {}).max_iterations == 0
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_states(state: RunState, reason: WaitReason | None, phase: Phase | None,
 
 
 def test_what_was_written_is_read_back_the_same(tmp_path: Path) -> None:
-    written = manifest.fold(run(Life(RunState.SUCCEEDED), finished_at=AT + 1), "/r/é", {"codex": "s"})
+    written = manifest.build_manifest(run(RunStatus(RunState.SUCCEEDED), finished_at=AT + 1), "/r/é", {"codex": "s"})
     (tmp_path / "manifest.json").write_text(written.to_json())
     assert load_manifest(str(tmp_path / "manifest.json")) == written
     assert load_manifest(str(tmp_path)) == written
@@ -190,5 +190,5 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 
 def test_half_a_character_in_a_prompt_still_gives_a_file() -> None:
     broken = SPEC._replace(prompt="a\ud800")
-    text = manifest.fold(run(spec=broken), "/r", {}).to_json()
+    text = manifest.build_manifest(run(spec=broken), "/r", {}).to_json()
     assert json.loads(text.encode())["prompt"] == "a\ud800"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.views import raw
+from jackline.exports import raw
 
 BIG = 50 * 1024 * 1024
 
@@ -29,14 +29,14 @@ def test_turns_are_found_by_number_and_nothing_else_is(tmp_path: Path, turns: Pa
     for name in ("notes.txt", ".0003-work.stdout.tmp", "0003-work.stdout.gz"):
         (turns / name).write_bytes(b"x")
     os.mkfifo(turns / "0004-work.stdout")
-    found = raw.raw_turn_paths(str(tmp_path), "run-1")
+    found = raw.find_raw_turns(str(tmp_path), "run-1")
     assert [(one.number, one.role) for one in found] == [(1, "work"), (2, "review"), (10_000, "work")]
     assert found[1].stderr == str(turns / "0002-review.stderr")
 
 
 def test_a_missing_folder_has_no_turns_and_no_bytes(tmp_path: Path) -> None:
-    assert raw.raw_turn_paths(str(tmp_path), "run-1") == []
-    assert list(raw.chunks(str(tmp_path), "run-1", "all", None)) == []
+    assert raw.find_raw_turns(str(tmp_path), "run-1") == []
+    assert list(raw.read_chunks(str(tmp_path), "run-1", "all", None)) == []
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_bytes_come_in_order_and_without_decoration(tmp_path: Path, turns: Path,
     (turns / "0001-work.stdout").write_bytes(b"o1\0\xff")
     (turns / "0001-work.stderr").write_bytes(b"e1")
     (turns / "0002-work.stdout").write_bytes(b"o2")
-    assert b"".join(raw.chunks(str(tmp_path), "run-1", stream)) == expected
+    assert b"".join(raw.read_chunks(str(tmp_path), "run-1", stream)) == expected
 
 
 def test_a_follower_gets_what_is_added_new_turns_and_the_last_words(tmp_path: Path, turns: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_follower_gets_what_is_added_new_turns_and_the_last_words(tmp_path: Pa
         yield False  # the run is over, and its last words are still read
 
     going = steps()
-    assert list(raw.chunks(str(tmp_path), "run-1", "stdout", lambda: next(going))) == [b"a", b"b", b"c", b"d"]
+    assert list(raw.read_chunks(str(tmp_path), "run-1", "stdout", lambda: next(going))) == [b"a", b"b", b"c", b"d"]
 
 
 def test_a_follower_may_come_before_the_folder(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_follower_may_come_before_the_folder(tmp_path: Path) -> None:
         yield False
 
     going = steps()
-    assert list(raw.chunks(str(tmp_path), "run-1", "stdout", lambda: next(going))) == [b"late"]
+    assert list(raw.read_chunks(str(tmp_path), "run-1", "stdout", lambda: next(going))) == [b"late"]
 
 
 def test_a_follower_sees_a_live_writer_s_bytes_once_each(tmp_path: Path, turns: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_follower_sees_a_live_writer_s_bytes_once_each(tmp_path: Path, turns: 
     writer = threading.Thread(target=write)
     writer.start()
     got = b""
-    for chunk in raw.chunks(str(tmp_path), "run-1", "stdout", lambda: not over.is_set()):
+    for chunk in raw.read_chunks(str(tmp_path), "run-1", "stdout", lambda: not over.is_set()):
         got += chunk
         seen_some.set()
     writer.join()
@@ -122,7 +122,7 @@ def test_fifty_megabytes_are_copied_with_flat_memory(
     tracemalloc.start()
     try:
         with copied.open("wb", buffering=0) as file:
-            raw.copy([str(source), str(end)], file.fileno())
+            raw.copy_files([str(source), str(end)], file.fileno())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -138,7 +138,7 @@ def test_fifty_megabytes_are_read_with_flat_memory(tmp_path: Path, turns: Path) 
     big_file(turns / "0001-work.stdout")
     tracemalloc.start()
     try:
-        size = sum(len(chunk) for chunk in raw.chunks(str(tmp_path), "run-1", "stdout"))
+        size = sum(len(chunk) for chunk in raw.read_chunks(str(tmp_path), "run-1", "stdout"))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -163,7 +163,7 @@ def test_where_the_kernel_stops_half_way_the_rest_is_copied_by_hand(
 
     monkeypatch.setattr(os, "copy_file_range", half, raising=False)
     with target.open("wb", buffering=0) as file:
-        raw.copy([str(source)], file.fileno())
+        raw.copy_files([str(source)], file.fileno())
     assert target.read_bytes() == b"0123456789"
 
 
@@ -175,4 +175,4 @@ def test_a_full_disk_is_not_taken_for_a_missing_feature(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(os, "copy_file_range", full, raising=False)
     with (tmp_path / "target").open("wb") as file, pytest.raises(OSError, match="No space left"):
-        raw.copy([str(tmp_path / "source")], file.fileno())
+        raw.copy_files([str(tmp_path / "source")], file.fileno())

@@ -10,7 +10,14 @@ import pytest
 
 from jackline.domain.records import Call, Receipt
 from jackline.domain.states import CallClass, CallState, Decision
-from jackline.views.receipts import MEANINGS, Ledger, Receipts, fold, to_dict, to_markdown
+from jackline.exports.receipts import (
+    STATUS_MEANINGS,
+    Receipts,
+    RunLedger,
+    build_receipts,
+    receipts_to_json,
+    render_receipts,
+)
 from tests.support.view_records import AT, call
 
 
@@ -19,7 +26,7 @@ def proof(one: Call, external_id: str = "", origin: str = "agent") -> Receipt:
 
 
 def told(*calls: Call, receipts: tuple[Receipt, ...] = ()) -> Receipts:
-    return fold(Ledger("run-1", calls, receipts))
+    return build_receipts(RunLedger("run-1", calls, receipts))
 
 
 DONE = call()
@@ -49,7 +56,7 @@ def test_the_status_is_what_the_evidence_allows(one: Call, receipt: Receipt | No
     (effect,) = found.effects
     assert (effect.status, effect.evidence) == (status, evidence)
     assert effect.original == (one.original if status == "replayed" else None)
-    assert status in MEANINGS
+    assert status in STATUS_MEANINGS
 
 
 def test_what_was_not_made_is_counted_and_not_listed() -> None:
@@ -61,7 +68,7 @@ def test_what_was_not_made_is_counted_and_not_listed() -> None:
         call("read", call_class=CallClass.READ),
     )
     assert (found.effects, found.unknown) == ((), ())
-    text = to_markdown(found)
+    text = render_receipts(found)
     assert "This run has no effects." in text
     assert text.endswith("Not listed: 2 known not to have happened, 1 denied, 1 asked for.\n")
 
@@ -70,25 +77,25 @@ def test_an_unknown_call_that_was_cut_off_stands_apart() -> None:
     cut_off = call("u", call_class=CallClass.UNKNOWN, state=CallState.IN_DOUBT, input='{"command":"./deploy|x"}')
     found = told(cut_off, call("v", call_class=CallClass.UNKNOWN))
     assert (found.effects, found.unknown) == ((), (cut_off,))
-    assert "## Outcome unknown" in to_markdown(found)
-    assert '{"command":"./deploy\\|x"}' in to_markdown(found)
-    assert to_dict(found)["unknown"][0]["call"] == "u"
+    assert "## Outcome unknown" in render_receipts(found)
+    assert '{"command":"./deploy\\|x"}' in render_receipts(found)
+    assert receipts_to_json(found)["unknown"][0]["call"] == "u"
 
 
 def test_a_fork_shows_what_it_inherits_up_to_the_fork() -> None:
     oldest = call("g", run_id="grandparent", step=3)
     later = call("p9", run_id="parent", step=9)
     doubt = call("p1", run_id="parent", step=1, state=CallState.IN_DOUBT)
-    ancestors = [Ledger("parent", [doubt, later], [proof(later)], 5), Ledger("grandparent", [oldest], [], None)]
-    found = fold(Ledger("run-1", [DONE], [proof(DONE)]), ancestors)
+    ancestors = [RunLedger("parent", [doubt, later], [proof(later)], 5), RunLedger("grandparent", [oldest], [], None)]
+    found = build_receipts(RunLedger("run-1", [DONE], [proof(DONE)]), ancestors)
     assert [(one.call.id, one.inherited) for one in found.effects] == [("g", True), ("p1", True), ("call-1", False)]
-    assert "claimed (inherited from grandparent)" in to_markdown(found)
-    assert [one["run"] for one in to_dict(found)["effects"]] == ["grandparent", "parent", "run-1"]
+    assert "claimed (inherited from grandparent)" in render_receipts(found)
+    assert [one["run"] for one in receipts_to_json(found)["effects"]] == ["grandparent", "parent", "run-1"]
 
 
 def test_json_has_whole_keys_and_every_external_id() -> None:
     one = call(key="k" * 64, external='{"pr":"12","url":"https://x/12"}', duration_ms=1_500, finished_at=AT + 9)
-    (effect,) = to_dict(told(one, receipts=(proof(one, "message-7"),)))["effects"]
+    (effect,) = receipts_to_json(told(one, receipts=(proof(one, "message-7"),)))["effects"]
     assert effect == {
         "status": "confirmed",
         "evidence": "external id",
@@ -125,7 +132,7 @@ def test_external_ids_that_cannot_be_read_break_nothing(external: str) -> None:
 def test_the_table_is_aligned_and_every_row_is_one_line() -> None:
     hostile: dict[str, Any] = {"target": "a|b\n# c\x1b[2J" + "x" * 500, "tool": "mail\t|"}
     long = call("second", key="0123456789abcdef", external='{"pr":"12"}', duration_ms=61_000, **hostile)
-    lines = to_markdown(told(DONE, long)).splitlines()
+    lines = render_receipts(told(DONE, long)).splitlines()
     rows = [line for line in lines if line.startswith("|")]
     assert len(rows) == 4
     assert len({len(row) for row in rows}) == 1
@@ -150,6 +157,6 @@ def test_the_table_is_aligned_and_every_row_is_one_line() -> None:
 @pytest.mark.parametrize("where", ["target", "tool", "external"])
 def test_what_an_agent_wrote_is_nothing_but_text(text: str, shown: str, where: str) -> None:
     given = {where: json.dumps({"id": text}) if where == "external" else text}
-    row = to_markdown(told(call(**given))).splitlines()[4]
+    row = render_receipts(told(call(**given))).splitlines()[4]
     assert shown in row
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 11

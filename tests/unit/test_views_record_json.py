@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from jackline.views import record_json
+from jackline.exports import record_json
 
 
 def test_half_a_character_is_still_valid_json_in_utf_8() -> None:

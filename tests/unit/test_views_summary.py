@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.budget import Spent
 from jackline.domain.changes import Changes
-from jackline.domain.records import Attempt, Call, Life, Manner, Turn
+from jackline.domain.limits import Spent
+from jackline.domain.records import AgentOptions, Attempt, Call, RunStatus, Turn
+from jackline.domain.run_totals import Tally
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Proof, RunState, WaitReason
-from jackline.domain.tally import Tally
-from jackline.views import resume, summary
-from jackline.views.summary import Summary, fold, lines
+from jackline.exports import resume_page, summary
+from jackline.exports.summary import Summary, build_summary, render_summary
 from tests.support.view_records import AT, SPEC, call, run, turn
 
 PREDECESSOR = [
@@ -23,26 +23,26 @@ PREDECESSOR = [
     "classified_error",
 ]  # fmt: skip
 HOME = "/home/me/.local/state/jackline"
-WAITING = Life(RunState.WAITING, WaitReason.IN_DOUBT, detail="1 effect in doubt: call-1", attempt=1)
+WAITING = RunStatus(RunState.WAITING, WaitReason.IN_DOUBT, detail="1 effect in doubt: call-1", attempt=1)
 
 
-def told(life: Life) -> Summary:
-    return fold(run(life, started_at=AT))
+def told(life: RunStatus) -> Summary:
+    return build_summary(run(life, started_at=AT))
 
 
-def page(life: Life, *calls: Call, **more: Any) -> str:
-    return resume.page(told(life), calls, HOME, **more)
+def page(life: RunStatus, *calls: Call, **more: Any) -> str:
+    return resume_page.render_resume_page(told(life), calls, HOME, **more)
 
 
 def test_metadata_begins_with_every_field_of_the_predecessor() -> None:
-    assert list(told(Life()).to_dict())[: len(PREDECESSOR)] == PREDECESSOR
+    assert list(told(RunStatus()).to_dict())[: len(PREDECESSOR)] == PREDECESSOR
 
 
 def test_a_run_that_ended_well() -> None:
     spent = Spent(wall_ms=2_000, tokens_input=90, tokens_output=10, usd_micros=1_234_500)
-    life = Life(RunState.SUCCEEDED, proof=Proof.PROVED, attempt=2, iteration=1, spent=spent)
+    life = RunStatus(RunState.SUCCEEDED, proof=Proof.PROVED, attempt=2, iteration=1, spent=spent)
     attempt = Attempt("run-1", 1, "o", "h", "b", 1, None, None, AT, None, None)
-    found = fold(
+    found = build_summary(
         run(life, spec=SPEC._replace(requires_commit=True), started_at=AT + 1_000, finished_at=AT + 4_500),
         turns=[turn(1), turn(2), turn(3, last_message="")],
         attempts=[attempt, attempt],
@@ -84,7 +84,7 @@ def test_a_run_that_ended_well() -> None:
 
 # What a run cost, and which sessions it lost on the way
 
-SILENT = SPEC._replace(manners={"claude": Manner(), "codex": Manner(tells_cost=False)})
+SILENT = SPEC._replace(agent_options={"claude": AgentOptions(), "codex": AgentOptions(tells_cost=False)})
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ SILENT = SPEC._replace(manners={"claude": Manner(), "codex": Manner(tells_cost=F
     ],
 )
 def test_a_cost_that_nobody_tells_is_not_nothing(agents: list[str], told: int, cost: float | None, words: str) -> None:
-    life = Life(RunState.FAILED, spent=Spent(usd_micros=told, tokens_input=9))
+    life = RunStatus(RunState.FAILED, spent=Spent(usd_micros=told, tokens_input=9))
     turns = [turn(number, agent=agent) for number, agent in enumerate(agents, 1)]
-    found = fold(run(life, spec=SILENT), turns=turns)
+    found = build_summary(run(life, spec=SILENT), turns=turns)
     assert found.to_dict()["cost_usd"] == cost
-    assert any(line.split() == ["cost", *words.split()] for line in lines(found))
-    assert f"cost {words}" in resume.page(found, [], "/h")
+    assert any(line.split() == ["cost", *words.split()] for line in render_summary(found))
+    assert f"cost {words}" in resume_page.render_resume_page(found, [], "/h")
 
 
 LOST = turn(1, session="old", failure="agent_error")
@@ -120,42 +120,42 @@ LOST = turn(1, session="old", failure="agent_error")
     ],
 )
 def test_a_session_that_was_lost_has_a_line(second: Turn, lost: bool) -> None:
-    found = fold(run(), turns=[LOST, second])
+    found = build_summary(run(), turns=[LOST, second])
     line = "session old was not known to claude; a fresh one was begun"
     assert found.lost_sessions == ((line,) if lost else ())
-    assert any(line in one for one in lines(found)) is lost
+    assert any(line in one for one in render_summary(found)) is lost
 
 
 def test_an_agent_that_begins_a_session_each_turn_has_lost_none() -> None:
-    assert fold(run(), turns=[turn(1, session="one"), turn(2, session="two")]).lost_sessions == ()
+    assert build_summary(run(), turns=[turn(1, session="one"), turn(2, session="two")]).lost_sessions == ()
 
 
 @pytest.mark.parametrize(
     ("life", "code", "error"),
     [
-        (Life(RunState.QUEUED), None, None),
-        (Life(RunState.RUNNING), None, None),
-        (Life(RunState.FAILED, failure=Failure.TIMEOUT), 11, "timeout"),
-        (Life(RunState.FAILED, failure=Failure.AGENT_ERROR), 1, "agent_error"),
-        (Life(RunState.WAITING, WaitReason.LIMIT), 10, "limit"),
-        (Life(RunState.WAITING, WaitReason.BUDGET), 15, "budget"),
-        (Life(RunState.WAITING, WaitReason.RETRY, failure=Failure.OVERLOADED), 12, "overloaded"),
+        (RunStatus(RunState.QUEUED), None, None),
+        (RunStatus(RunState.RUNNING), None, None),
+        (RunStatus(RunState.FAILED, failure=Failure.TIMEOUT), 11, "timeout"),
+        (RunStatus(RunState.FAILED, failure=Failure.AGENT_ERROR), 1, "agent_error"),
+        (RunStatus(RunState.WAITING, WaitReason.LIMIT), 10, "limit"),
+        (RunStatus(RunState.WAITING, WaitReason.BUDGET), 15, "budget"),
+        (RunStatus(RunState.WAITING, WaitReason.RETRY, failure=Failure.OVERLOADED), 12, "overloaded"),
         (WAITING, 14, None),
-        (Life(RunState.CANCELLED), 17, None),
+        (RunStatus(RunState.CANCELLED), 17, None),
     ],
 )
-def test_exit_code_and_class_of_error(life: Life, code: int | None, error: str | None) -> None:
+def test_exit_code_and_class_of_error(life: RunStatus, code: int | None, error: str | None) -> None:
     found = told(life)
     assert (found.exit_code, found.classified_error) == (code, error)
 
 
 def test_a_run_that_never_started_took_no_time() -> None:
-    assert fold(run()).elapsed_seconds == 0.0
+    assert build_summary(run()).elapsed_seconds == 0.0
 
 
 def test_the_lines_tell_every_fact_and_the_command_that_goes_on() -> None:
-    life = Life(RunState.FAILED, failure=Failure.PROOF, detail="proof failed\n(exit 1)", proof=Proof.REFUTED)
-    text = lines(fold(run(life, started_at=AT), turns=[turn(last_message="I am\n\ndone")]))
+    life = RunStatus(RunState.FAILED, failure=Failure.PROOF, detail="proof failed\n(exit 1)", proof=Proof.REFUTED)
+    text = render_summary(build_summary(run(life, started_at=AT), turns=[turn(last_message="I am\n\ndone")]))
     assert text[0] == "run run-1 (#12) failed (refuted)"
     facts = {line[:15].strip(): line[15:].strip() for line in text[1:] if line.startswith("  ")}
     assert facts["detail"] == "proof failed (exit 1)"
@@ -167,27 +167,27 @@ def test_the_lines_tell_every_fact_and_the_command_that_goes_on() -> None:
 
 
 def test_commits_stand_under_their_number() -> None:
-    text = lines(fold(run(), changes=Changes(("abc one", "def two"))))
+    text = render_summary(build_summary(run(), changes=Changes(("abc one", "def two"))))
     at = next(number for number, line in enumerate(text) if line.startswith("  commits"))
     assert [line.strip() for line in text[at + 1 : at + 3]] == ["abc one", "def two"]
 
 
 def test_nothing_that_an_agent_wrote_steers_the_terminal() -> None:
     hostile = SPEC._replace(task="\x1b]0;title\x07")
-    text = lines(fold(run(spec=hostile), turns=[turn(last_message="\x1b[2J\x00ok")]))
+    text = render_summary(build_summary(run(spec=hostile), turns=[turn(last_message="\x1b[2J\x00ok")]))
     assert not any(ord(letter) < 32 for line in text for letter in line)
 
 
 @pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.CANCELLED, RunState.RUNNING])
 def test_what_cannot_be_resumed_names_no_command(state: RunState) -> None:
-    assert summary.next_step(told(Life(state))) == ""
+    assert summary.format_next_step(told(RunStatus(state))) == ""
 
 
 def test_the_summary_tells_how_the_calls_came_out() -> None:
-    found = fold(run(), tally=Tally(calls=9, tools=5, failed=1, replayed=2, denied=3, steps=1))
+    found = build_summary(run(), tally=Tally(calls=9, tools=5, failed=1, replayed=2, denied=3, steps=1))
     words = "5 tool calls, 1 failed, 2 replayed, 0 abandoned, 3 denied, 1 step"
-    assert any(line.split(maxsplit=1) == ["completion", words] for line in lines(found))
-    assert f"- calls: {words}\n" in resume.page(found, [], "/h")
+    assert any(line.split(maxsplit=1) == ["completion", words] for line in render_summary(found))
+    assert f"- calls: {words}\n" in resume_page.render_resume_page(found, [], "/h")
 
 
 # RESUME.md
@@ -195,16 +195,20 @@ def test_the_summary_tells_how_the_calls_came_out() -> None:
 
 @pytest.mark.parametrize("reason", WaitReason)
 def test_every_wait_has_a_page(reason: WaitReason) -> None:
-    text = page(Life(RunState.WAITING, reason, detail="why"))
+    text = page(RunStatus(RunState.WAITING, reason, detail="why"))
     assert text.startswith(f"# Run run-1 waiting: {reason}\n\n> why\n")
-    assert text.endswith(f"## Continue\n\n    cd {told(Life()).workspace} && jackline resume run-1 --home {HOME}\n")
+    assert text.endswith(
+        f"## Continue\n\n    cd {told(RunStatus()).workspace} && jackline resume run-1 --home {HOME}\n"
+    )
 
 
 def test_the_commands_hold_in_any_shell() -> None:
     """Of another folder, another JACKLINE_HOME; only the database's address is nothing to write down."""
-    life = Life(RunState.WAITING, WaitReason.IN_DOUBT)
+    life = RunStatus(RunState.WAITING, WaitReason.IN_DOUBT)
     found = replace(told(life), workspace="/my work/it's")
-    text = resume.page(found, [call(state=CallState.IN_DOUBT)], "/my home", database="JACKLINE_DATABASE")
+    text = resume_page.render_resume_page(
+        found, [call(state=CallState.IN_DOUBT)], "/my home", database="JACKLINE_DATABASE"
+    )
     assert """\n    cd '/my work/it'"'"'s' && jackline resume run-1 --home '/my home'\n""" in text
     assert "\n    jackline answer run-1 call-1 skip     --home '/my home'  # it did not" in text
     assert "- database: the one that `JACKLINE_DATABASE` named; set it before you continue\n" in text
@@ -216,7 +220,7 @@ def test_the_commands_hold_in_any_shell() -> None:
     [(state, state in {RunState.WAITING, RunState.FAILED}) for state in RunState],
 )
 def test_only_a_run_that_stopped_needs_a_page(state: RunState, wanted: bool) -> None:
-    assert resume.is_wanted(told(Life(state))) is wanted
+    assert resume_page.needs_resume_page(told(RunStatus(state))) is wanted
 
 
 def test_a_call_in_doubt_comes_with_the_exact_commands() -> None:
@@ -234,7 +238,7 @@ def test_a_call_that_was_asked_about_comes_with_the_exact_commands_once() -> Non
     asked = call(state=CallState.DENIED, decision=Decision.ASK, key="k")
     again = asked._replace(id="call-2")
     answered = asked._replace(id="call-3", key="other", answer="allow")
-    text = page(Life(RunState.WAITING, WaitReason.APPROVAL), asked, again, answered)
+    text = page(RunStatus(RunState.WAITING, WaitReason.APPROVAL), asked, again, answered)
     commands = [line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")]
     assert [shlex.split(one)[:5] for one in commands] == [
         ["jackline", "answer", "run-1", "call-2", word] for word in ("allow", "deny")
@@ -242,7 +246,7 @@ def test_a_call_that_was_asked_about_comes_with_the_exact_commands_once() -> Non
 
 
 def test_an_unknown_call_that_was_cut_off_stops_nobody() -> None:
-    assert resume.in_doubt([call(state=CallState.IN_DOUBT, call_class=CallClass.UNKNOWN)]) == []
+    assert resume_page.find_doubtful_calls([call(state=CallState.IN_DOUBT, call_class=CallClass.UNKNOWN)]) == []
 
 
 def test_a_strict_run_asks_about_an_unknown_call_that_was_cut_off() -> None:
@@ -261,8 +265,8 @@ def test_the_page_has_the_packet_that_the_agent_will_get() -> None:
 
 def test_nothing_in_a_page_is_read_as_markdown_or_by_the_terminal() -> None:
     life = WAITING._replace(detail="# not\n## a title\x1b[31m")
-    found = fold(run(life), turns=[turn(last_message="# neither\n- this")])
-    text = resume.page(found, [], "/h")
+    found = build_summary(run(life), turns=[turn(last_message="# neither\n- this")])
+    text = resume_page.render_resume_page(found, [], "/h")
     assert "> # not\n> ## a title\ufffd[31m" in text
     assert "    # neither\n    - this" in text
 

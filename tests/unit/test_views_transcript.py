@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.budget import Spent
-from jackline.domain.records import Check, Life, Turn
+from jackline.domain.limits import Spent
+from jackline.domain.records import Check, RunStatus, Turn
 from jackline.domain.states import RunState
 from jackline.errors import UsageError
-from jackline.views.transcript import EntryType, TranscriptEntry, fold, read_transcript
+from jackline.exports.transcript import EntryType, TranscriptEntry, build_entries, read_transcript
 from tests.support.view_records import AT, events, run, turn
 
 GO_FIELDS = [
@@ -31,8 +31,8 @@ def told(
     *facts: tuple[str, dict[str, Any]], turns: Sequence[Turn] = (turn(),), checks: Sequence[Check] = ()
 ) -> list[TranscriptEntry]:
     """The entries after `start`."""
-    ended = run(Life(RunState.SUCCEEDED), started_at=AT + 10)
-    return list(fold(ended, {one.number: one for one in turns}, checks, events(*facts)))[1:]
+    ended = run(RunStatus(RunState.SUCCEEDED), started_at=AT + 10)
+    return list(build_entries(ended, {one.number: one for one in turns}, checks, events(*facts)))[1:]
 
 
 def kinds(entries: list[TranscriptEntry]) -> list[str]:
@@ -63,7 +63,7 @@ def test_a_whole_run_from_start_to_end() -> None:
         CHECKED,
         SUCCEEDED,
     )
-    entries = list(fold(run(started_at=AT + 10), {1: turn()}, [check()], events(*facts)))
+    entries = list(build_entries(run(started_at=AT + 10), {1: turn()}, [check()], events(*facts)))
     assert kinds(entries) == [
         "start", "state", "message", "message", "iteration", "execute", "message", "result", "signal",
         "execute", "result", "signal", "state", "end",
@@ -219,7 +219,7 @@ def test_the_fold_asks_for_one_event_at_a_time() -> None:
             pulled.append(event.seq)
             yield event
 
-    entries = fold(run(), {}, [], stream())
+    entries = build_entries(run(), {}, [], stream())
     next(entries)
     next(entries)
     assert pulled == [1]

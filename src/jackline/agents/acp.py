@@ -9,10 +9,10 @@ import json
 import sys
 from collections.abc import Sequence
 
-from jackline.agents import event_lines
+from jackline.agents import agent_events
 from jackline.agents.cli_args import encode_prompt, helper_argv, helper_env
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.errors import UsageError
 
 GATE_REASON = "an ACP agent asks only before calls that it considers dangerous, and some agents never ask"
@@ -39,7 +39,7 @@ DECLARATION = Declaration(
 )  # fmt: skip
 
 
-class Acp:
+class AcpAdapter:
     """The agent whose command comes after `--`."""
 
     declaration = DECLARATION
@@ -49,20 +49,20 @@ class Acp:
             raise UsageError("no agent command given; write it after --: `jackline run … --agent acp -- gemini --acp`")
         return launch(request, request.arguments)
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
-        return event_lines.parse(line)
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
+        return agent_events.parse_event_line(line)
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
-        return event_lines.classify(exit_, events, tail)
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
+        return agent_events.classify_by_events(exit_, events, tail)
 
 
-ADAPTER: Adapter = Acp()
+ADAPTER: Adapter = AcpAdapter()
 
 
 def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
     """Launch the client with the agent's command line `words`."""
     env = {**helper_env(request), **_server_env(request)}
-    return Launch(helper_argv(request, "acp", *words), env, stdin=encode_prompt(request))
+    return Launch(argv=helper_argv(request, "acp", *words), env=env, stdin=encode_prompt(request))
 
 
 def _server_env(request: TurnRequest) -> dict[str, str]:

@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from jackline import clock
+from jackline.agents.agent_events import call_finished, call_started, error_event, retry_event, session_events
 from jackline.agents.cli_args import OWN_SESSION, encode_prompt, model_flag, reject_arguments
-from jackline.agents.events import call_finished, call_started, error_event, retry_event, session_events
 from jackline.agents.json_fields import (
     RAW,
     as_count,
@@ -35,7 +35,7 @@ from jackline.agents.outcomes import (
     outcome_of_exit,
 )
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 from jackline.errors import UsageError
 from jackline.named import NamedTuple
@@ -88,7 +88,7 @@ _PLATFORMS = {
 _LAUNCHER = "/@openai/codex/bin/codex.js"
 
 
-class Codex:
+class CodexAdapter:
     """OpenAI's Codex."""
 
     declaration = DECLARATION
@@ -113,10 +113,10 @@ class Codex:
         )  # fmt: skip
         return Launch(argv=argv, stdin=encode_prompt(request))
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse_line(line, lambda fields: _parse_fields(fields, self._now()))
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         return _classify(exit_, events, tail)
 
     def native_path(self, realpath: str) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ class Codex:
         return tuple(f"{folder}/vendor/{triple}/bin/codex" for folder in folders)
 
 
-ADAPTER: Adapter = Codex()
+ADAPTER: Adapter = CodexAdapter()
 
 
 def _server_settings(request: TurnRequest) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ _QUOTED = re.compile(
 )
 
 
-def _parse_fields(fields: dict[str, Any], now: int) -> Iterable[Heard]:
+def _parse_fields(fields: dict[str, Any], now: int) -> Iterable[AgentEvent]:
     """Convert the fields of a line to events; `now`, in milliseconds, dates a reset given as a time of day."""
     match fields.get("type"):
         case "thread.started":
@@ -192,41 +192,41 @@ def _parse_fields(fields: dict[str, Any], now: int) -> Iterable[Heard]:
         case "turn.failed":
             error = classify_error(as_str(as_dict(fields.get("error")).get("message")), now)
             data = {"ok": False, "class": str(error.failure), "resets_at": error.resets_at}
-            return (Heard("end", error.text, data),)
+            return (AgentEvent(kind="end", text=error.text, data=data),)
         case "turn.completed":
-            return (_parse_usage(as_dict(fields.get("usage"))), Heard("end", data={"ok": True}))
+            return (_parse_usage(as_dict(fields.get("usage"))), AgentEvent("end", data={"ok": True}))
     return RAW
 
 
-def _parse_error(text: str, now: int) -> Heard:
+def _parse_error(text: str, now: int) -> AgentEvent:
     """An error line; one that announces a retry is not an error."""
     if found := _RETRY.match(text):
         return retry_event(text, attempt=int(found["attempt"] or 0), status=_find_status(found["reason"] or ""))
     error = classify_error(text, now)
     if error.failure is Failure.LIMIT:
-        return Heard("limit", error.text, {"resets_at": error.resets_at})
+        return AgentEvent(kind="limit", text=error.text, data={"resets_at": error.resets_at})
     return error_event(error.text, error.failure)
 
 
-def _parse_usage(usage: dict[str, Any]) -> Heard:
+def _parse_usage(usage: dict[str, Any]) -> AgentEvent:
     """The figures cover the whole session, and those of a fork include the session that it started from."""
     used = Usage(
         tokens_input=as_count(usage.get("input_tokens")),
         tokens_output=as_count(usage.get("output_tokens")),
         tokens_cached=as_count(usage.get("cached_input_tokens")),
     )
-    return Heard("usage", usage=used, scope=Scope.SESSION)
+    return AgentEvent("usage", usage=used, scope=Scope.SESSION)
 
 
-def _parse_item(stage: str, item: dict[str, Any]) -> tuple[Heard, ...]:
+def _parse_item(stage: str, item: dict[str, Any]) -> tuple[AgentEvent, ...]:
     done = stage == "item.completed"
     match item.get("type"):
         case "agent_message":
-            return (Heard("message", as_str(item.get("text"))),) if done else ()
+            return (AgentEvent(kind="message", text=as_str(item.get("text"))),) if done else ()
         case "reasoning":
-            return (Heard("thinking", as_str(item.get("text"))),) if done else ()
+            return (AgentEvent(kind="thinking", text=as_str(item.get("text"))),) if done else ()
         case "todo_list":  # repeated at the end of the turn
-            return () if done else (Heard("thinking", _format_plan(item)),)
+            return () if done else (AgentEvent(kind="thinking", text=_format_plan(item)),)
         case "error":  # a warning: `turn.failed` reports the error that ends a turn
             return (error_event(as_str(item.get("message")), Failure.AGENT_ERROR, notice=True),)
         case "command_execution" | "file_change" | "mcp_tool_call" | "collab_tool_call" | "web_search":
@@ -234,7 +234,7 @@ def _parse_item(stage: str, item: dict[str, Any]) -> tuple[Heard, ...]:
     return RAW
 
 
-def _parse_call(stage: str, item: dict[str, Any]) -> tuple[Heard, ...]:
+def _parse_call(stage: str, item: dict[str, Any]) -> tuple[AgentEvent, ...]:
     """A call's id belongs to this process: a resumed session counts from the beginning again."""
     match stage:
         case "item.started":
@@ -349,10 +349,12 @@ def classify_error(text: str, now: int) -> ErrorLine:
         or failure_of_text(message, _PATTERNS)
         or Failure.AGENT_ERROR
     )
-    return ErrorLine(failure, message, _find_reset(message, now) if failure is Failure.LIMIT else None)
+    return ErrorLine(
+        failure=failure, text=message, resets_at=_find_reset(message, now) if failure is Failure.LIMIT else None
+    )
 
 
-def _classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+def _classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
     """The end decides; without one the last complaint, and before the session starts the text on stderr."""
     end = last_event(events, "end")
     if end is not None:
@@ -365,9 +367,9 @@ def _classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
     lines = [line for line in tail.splitlines() if _OWN_LINE.match(line)]
     error = lines[-1] if lines and exit_.code else ""
     if last_event(events, "session") is None and _SESSION_LOST.search(error):
-        return Outcome(Failure.AGENT_ERROR, error, session_lost=True)
+        return Outcome(failure=Failure.AGENT_ERROR, detail=error, session_lost=True)
     if _TOO_LARGE in error:
-        return Outcome(Failure.CONTEXT_TOO_LONG, error)
+        return Outcome(failure=Failure.CONTEXT_TOO_LONG, detail=error)
     return outcome_of_exit(exit_, ended=False, tail=error or tail)
 
 

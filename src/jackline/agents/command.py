@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from jackline.agents import event_lines
+from jackline.agents import agent_events
 from jackline.agents.cli_args import encode_prompt, helper_env
 from jackline.agents.json_fields import RAW
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.domain.states import Failure
 from jackline.errors import UsageError
 
@@ -31,7 +31,7 @@ DECLARATION = Declaration(
 _LONGEST_TEXT = 4_000
 
 
-class Command:
+class CommandAdapter:
     """The command line after `--`."""
 
     declaration = DECLARATION
@@ -41,35 +41,35 @@ class Command:
             raise UsageError("no command given; write it after --: `jackline run PROMPT --agent command -- ./agent.sh`")
         return launch(request, request.arguments)
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse(line)
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         return classify(exit_, events, tail)
 
 
-ADAPTER: Adapter = Command()
+ADAPTER: Adapter = CommandAdapter()
 
 
 def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
     """Fill the placeholders of the words; the prompt goes to standard input unless a word has {prompt}."""
     has_prompt = any("{prompt}" in word for word in words)
     stdin = None if has_prompt else encode_prompt(request)
-    return Launch(tuple(_fill_placeholders(word, request) for word in words), helper_env(request), stdin=stdin)
+    return Launch(argv=tuple(_fill_placeholders(word, request) for word in words), env=helper_env(request), stdin=stdin)
 
 
-def parse(line: bytes) -> tuple[Heard, ...]:
+def parse(line: bytes) -> tuple[AgentEvent, ...]:
     """Parse an event line; any other line is a message."""
-    events = event_lines.parse(line)
+    events = agent_events.parse_event_line(line)
     if events is not RAW:
         return events
     text = line.decode("utf-8", "replace").replace("\0", "\ufffd").strip()
-    return (Heard("message", text[:_LONGEST_TEXT]),)
+    return (AgentEvent(kind="message", text=text[:_LONGEST_TEXT]),)
 
 
-def classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+def classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
     """Event lines decide, then the exit code: a plain command prints no terminal event."""
-    outcome = event_lines.classify(exit_, events, tail)
+    outcome = agent_events.classify_by_events(exit_, events, tail)
     return Outcome() if outcome.failure is Failure.NO_TERMINAL_EVENT else outcome
 
 

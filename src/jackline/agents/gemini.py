@@ -11,6 +11,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from jackline.agents.agent_events import call_finished, call_started, error_event, session_events
 from jackline.agents.cli_args import (
     NODE_ENV,
     OWN_SESSION,
@@ -21,7 +22,6 @@ from jackline.agents.cli_args import (
     node_argv,
     reject_arguments,
 )
-from jackline.agents.events import call_finished, call_started, error_event, session_events
 from jackline.agents.json_fields import RAW, as_count, as_dict, as_str, parse_duration_ms, parse_line, parse_object
 from jackline.agents.outcomes import (
     decode_signal,
@@ -32,7 +32,7 @@ from jackline.agents.outcomes import (
     outcome_of_exit,
 )
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ _REJECTED = {
 }
 
 
-class Gemini:
+class GeminiAdapter:
     """Gemini CLI."""
 
     declaration = DECLARATION
@@ -106,20 +106,22 @@ class Gemini:
         stdin = encode_node_prompt(DECLARATION.name, request)
         # It reads this file only where root alone can write, and reports an error about any other at every start.
         if os.geteuid() != 0 or _DEFAULTS_PATH in request.environ:
-            return Launch(argv, env, {}, stdin)
+            return Launch(argv=argv, env=env, files={}, stdin=stdin)
         # The CLI merges the servers of all its files by name.
         servers = {"mcpServers": mcp_servers(request.mcp)} if request.mcp else {}
         fields = {**_DEFAULTS, **servers}
-        return Launch(argv, {**env, _DEFAULTS_PATH: defaults}, {defaults: json.dumps(fields).encode()}, stdin)
+        return Launch(
+            argv=argv, env={**env, _DEFAULTS_PATH: defaults}, files={defaults: json.dumps(fields).encode()}, stdin=stdin
+        )
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse_line(line, _parse_fields)
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         return _classify(exit_, events, tail)
 
 
-ADAPTER: Adapter = Gemini()
+ADAPTER: Adapter = GeminiAdapter()
 
 
 def _arguments(request: TurnRequest) -> Iterator[str]:
@@ -134,7 +136,7 @@ def _arguments(request: TurnRequest) -> Iterator[str]:
 # --- output ----------------------------------------------------------------------------------------------
 
 
-def _parse_fields(fields: dict[str, Any]) -> Iterable[Heard]:
+def _parse_fields(fields: dict[str, Any]) -> Iterable[AgentEvent]:
     match fields.get("type"):
         case "init":
             return session_events(fields.get("session_id"))
@@ -156,26 +158,30 @@ def _parse_fields(fields: dict[str, Any]) -> Iterable[Heard]:
             return RAW
 
 
-def _parse_message(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
+def _parse_message(fields: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
     """A piece of the model's text: `delta` means that the next piece continues it."""
     if fields.get("role") != "assistant":
         return ()  # our own prompt
     data = {"delta": True} if fields.get("delta") is True else {}
-    return (Heard("message", as_str(fields.get("content")), data),)
+    return (AgentEvent(kind="message", text=as_str(fields.get("content")), data=data),)
 
 
-def _parse_result(fields: Mapping[str, Any]) -> Iterator[Heard]:
+def _parse_result(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
     stats = as_dict(fields.get("stats"))
     # The figures cover this process alone, resumed or not. Thinking is part of the total, and of none of its parts.
     total, output = as_count(stats.get("total_tokens")), as_count(stats.get("output_tokens"))
     tokens_input = as_count(stats.get("input_tokens"))
-    usage = Usage(tokens_input, max(output, total - tokens_input), as_count(stats.get("cached")))
-    yield Heard("usage", usage=usage, scope=Scope.TURN)
+    usage = Usage(
+        tokens_input=tokens_input,
+        tokens_output=max(output, total - tokens_input),
+        tokens_cached=as_count(stats.get("cached")),
+    )
+    yield AgentEvent("usage", usage=usage, scope=Scope.TURN)
     is_ok = fields.get("status") == "success"
     message = as_str(as_dict(fields.get("error")).get("message"))
     if message and not is_ok:
         yield _parse_error(message, as_str(fields.get("timestamp")))
-    yield Heard("end", data={"ok": is_ok, "asked": bool(as_dict(stats.get("models")))})
+    yield AgentEvent("end", data={"ok": is_ok, "asked": bool(as_dict(stats.get("models")))})
 
 
 # --- errors ----------------------------------------------------------------------------------------------
@@ -207,7 +213,7 @@ _RETRY_DELAY = re.compile(
 )
 
 
-def _parse_error(message: str, timestamp: str) -> Heard:
+def _parse_error(message: str, timestamp: str) -> AgentEvent:
     """The CLI wraps the provider's message, and sometimes the whole JSON of its error: `[API Error: {…}]`."""
     text = message.removeprefix("[API Error: ")
     error = as_dict((parse_object(text.rpartition("]")[0].encode()) or {}).get("error"))
@@ -217,7 +223,7 @@ def _parse_error(message: str, timestamp: str) -> Heard:
     return error_event(" ".join(text.split()), failure, status=status, resets_at=_find_reset(text, timestamp))
 
 
-def _classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+def _classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
     """The result decides, unless it reports success after the CLI gave up or without asking the model."""
     end = last_event(events, "end")
     if end is None:
@@ -225,7 +231,7 @@ def _classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
     if end.data.get("ok") is not True or any(one.data.get("gave_up") for one in events):
         return _classify_failed_end(exit_, events, tail)
     if end.data.get("asked") is not True:
-        return Outcome(Failure.CONTEXT_TOO_LONG, _MODEL_NOT_ASKED)
+        return Outcome(failure=Failure.CONTEXT_TOO_LONG, detail=_MODEL_NOT_ASKED)
     return outcome_of_exit(exit_, ended=True, tail=find_error_line(tail))
 
 
@@ -240,20 +246,20 @@ def _find_failure(status: int, text: str) -> Failure | None:
     return failure_of_status(status)
 
 
-def _classify_failed_end(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
-    error = last_event(events, "error") or Heard("error", find_error_line(tail))
+def _classify_failed_end(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
+    error = last_event(events, "error") or AgentEvent(kind="error", text=find_error_line(tail))
     status = error.data.get("status") or _STATUSES.get(exit_.code or 0, 0)
     report = _REPORT.search(tail)
     failure = _find_failure(status, error.text) or _ERRORS.get(report[1] if report else "", Failure.AGENT_ERROR)
-    return outcome_of_event(Heard("error", error.text, {**error.data, "class": str(failure)}))
+    return outcome_of_event(AgentEvent(kind="error", text=error.text, data={**error.data, "class": str(failure)}))
 
 
 def _classify_without_result(exit_: Exit, tail: str) -> Outcome:
     text = find_error_line(tail)
     if exit_.code == _AUTHENTICATION_EXIT:
-        return Outcome(Failure.AUTHENTICATION, text)
+        return Outcome(failure=Failure.AUTHENTICATION, detail=text)
     if exit_.code == _INPUT_EXIT and _SESSION_LOST.search(tail):
-        return Outcome(Failure.AGENT_ERROR, text, session_lost=True)
+        return Outcome(failure=Failure.AGENT_ERROR, detail=text, session_lost=True)
     return outcome_of_exit(decode_signal(exit_), ended=False, tail=text)
 
 

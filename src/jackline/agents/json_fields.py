@@ -6,19 +6,20 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.outcome import Heard
+from jackline.domain.outcome import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-RAW = (Heard("raw"),)  # counted, not copied: the transcript has every byte
+
+RAW = (AgentEvent("raw"),)  # counted, not copied: the transcript has every byte
 _LARGEST = 10**15  # a larger number is nonsense, and would not fit a database integer
 _DURATION_PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|d|h|m|s)")
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def parse_line(line: bytes, to_events: Callable[[dict[str, Any]], Iterable[Heard]]) -> tuple[Heard, ...]:
+def parse_line(line: bytes, to_events: Callable[[dict[str, Any]], Iterable[AgentEvent]]) -> tuple[AgentEvent, ...]:
     """Convert a line to events; a blank line has none, and a line without a JSON object is `raw`."""
     if not line.strip():
         return ()

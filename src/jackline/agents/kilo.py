@@ -32,4 +32,6 @@ DECLARATION = Declaration(
     efforts=opencode.EFFORTS,
     mcp=True,
 )
-ADAPTER: Adapter = opencode.Opencode(DECLARATION, "KILO", "@kilocode/cli", "@kilocode/cli", _SWITCHES, _DENIED_TOOLS)
+ADAPTER: Adapter = opencode.OpencodeAdapter(
+    DECLARATION, "KILO", "@kilocode/cli", "@kilocode/cli", _SWITCHES, _DENIED_TOOLS
+)

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jackline.agents.events import call_finished, call_started
+from jackline.agents.agent_events import call_finished, call_started
 from jackline.agents.json_fields import as_dict, as_list, as_str
-from jackline.domain.outcome import Heard
+from jackline.domain.outcome import AgentEvent
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Iterator, Mapping
 
 
-def parse_message(fields: Mapping[str, Any]) -> Iterator[Heard]:
+def parse_message(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
     """The events of an `assistant` line; a subagent's calls count for the turn, its text does not."""
     is_subagent = bool(fields.get("parent_tool_use_id"))
     for block in _list_blocks(fields):
         match block.get("type"):
             case "text" if not is_subagent:
-                yield Heard("message", as_str(block.get("text")))
+                yield AgentEvent(kind="message", text=as_str(block.get("text")))
             case "thinking" if not is_subagent:
-                yield Heard("thinking", as_str(block.get("thinking")))
+                yield AgentEvent(kind="thinking", text=as_str(block.get("thinking")))
             case "tool_use":
                 yield call_started(block.get("id"), block.get("name"), block.get("input"))
 
 
-def parse_results(fields: Mapping[str, Any], exit_code: re.Pattern[str]) -> Iterator[Heard]:
+def parse_results(fields: Mapping[str, Any], exit_code: re.Pattern[str]) -> Iterator[AgentEvent]:
     """The calls that a `user` line finishes; `exit_code` finds the code of a failed command in its output."""
     for block in _list_blocks(fields):
         if block.get("type") == "tool_result":

@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from jackline.agents import event_lines
+from jackline.agents import agent_events
 from jackline.agents.cli_args import encode_prompt, helper_argv, helper_env
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.errors import UsageError
 
 DECLARATION = Declaration(
@@ -28,7 +28,7 @@ DECLARATION = Declaration(
 )
 
 
-class Ollama:
+class OllamaAdapter:
     """A model on an ollama server, with shell and file tools."""
 
     declaration = DECLARATION
@@ -50,11 +50,11 @@ class Ollama:
         except ValueError as error:
             raise UsageError(str(error)) from None
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
-        return event_lines.parse(line)
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
+        return agent_events.parse_event_line(line)
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
-        return event_lines.classify(exit_, events, tail)
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
+        return agent_events.classify_by_events(exit_, events, tail)
 
 
-ADAPTER: Adapter = Ollama()
+ADAPTER: Adapter = OllamaAdapter()

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jackline.agents.agent_events import call_finished, call_started, error_event, session_events
 from jackline.agents.cli_args import encode_prompt, model_flag, reject_arguments
-from jackline.agents.events import call_finished, call_started, error_event, session_events
 from jackline.agents.json_fields import (
     RAW,
     as_count,
@@ -26,7 +26,7 @@ from jackline.agents.json_fields import (
 )
 from jackline.agents.outcomes import failure_of_status, failure_of_text, last_event, outcome_of_event, outcome_of_exit
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Usage
 from jackline.domain.states import Failure
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ DECLARATION = Declaration(
 
 
 @dataclass(frozen=True, slots=True)
-class Opencode:
+class OpencodeAdapter:
     """The program, or a fork of it: they differ in names and in the features to switch off."""
 
     declaration: Declaration
@@ -111,10 +111,10 @@ class Opencode:
             stdin=encode_prompt(request),
         )
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse_line(line, _parse_fields)
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         return _classify(exit_, events, strip_colours(tail))
 
     def native_path(self, realpath: str) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ class Opencode:
         return {name: json.dumps({**theirs, **ours, **({"mcp": servers} if servers else {})})}
 
 
-ADAPTER: Adapter = Opencode(DECLARATION, "OPENCODE", "opencode-ai", "opencode", SWITCHES)
+ADAPTER: Adapter = OpencodeAdapter(DECLARATION, "OPENCODE", "opencode-ai", "opencode", SWITCHES)
 
 
 def _build_arguments(request: TurnRequest) -> tuple[str, ...]:
@@ -175,15 +175,15 @@ def _build_arguments(request: TurnRequest) -> tuple[str, ...]:
 # --- output ----------------------------------------------------------------------------------------------
 
 
-def _parse_fields(fields: dict[str, Any]) -> tuple[Heard, ...]:
+def _parse_fields(fields: dict[str, Any]) -> tuple[AgentEvent, ...]:
     part = as_dict(fields.get("part"))
     match fields.get("type"):
         case "step_start":
             return session_events(fields.get("sessionID"))
         case "text":
-            return (Heard("message", as_str(part.get("text"))),)
+            return (AgentEvent(kind="message", text=as_str(part.get("text"))),)
         case "reasoning":
-            return (Heard("thinking", as_str(part.get("text"))),)
+            return (AgentEvent(kind="thinking", text=as_str(part.get("text"))),)
         case "tool_use":
             return _parse_call(part)
         case "step_finish":
@@ -194,7 +194,7 @@ def _parse_fields(fields: dict[str, Any]) -> tuple[Heard, ...]:
     return RAW
 
 
-def _parse_call(part: dict[str, Any]) -> tuple[Heard, ...]:
+def _parse_call(part: dict[str, Any]) -> tuple[AgentEvent, ...]:
     """A call is reported only after it finished."""
     call, state = part.get("callID"), as_dict(part.get("state"))
     code = as_dict(state.get("metadata")).get("exit")
@@ -204,7 +204,7 @@ def _parse_call(part: dict[str, Any]) -> tuple[Heard, ...]:
     return started, call_finished(call, output, ok=ok, exit_code=code)
 
 
-def _parse_step_end(part: dict[str, Any]) -> tuple[Heard, ...]:
+def _parse_step_end(part: dict[str, Any]) -> tuple[AgentEvent, ...]:
     tokens = as_dict(part.get("tokens"))
     cache = as_dict(tokens.get("cache"))
     cached = as_count(cache.get("read"))
@@ -215,10 +215,10 @@ def _parse_step_end(part: dict[str, Any]) -> tuple[Heard, ...]:
         usd_micros=usd_to_micros(part.get("cost")),
     )
     reason = as_str(part.get("reason"))
-    event = Heard("usage", usage=usage)
+    event = AgentEvent("usage", usage=usage)
     if reason == "tool-calls":
         return (event,)  # another step follows
-    return event, Heard("end", reason, {"ok": reason == "stop"})
+    return event, AgentEvent(kind="end", text=reason, data={"ok": reason == "stop"})
 
 
 # --- errors ----------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ _TEXTS = (
 _SESSION_LOST = re.compile(r"^(Error: )?Session not found$", re.MULTILINE)
 
 
-def _parse_error(error: dict[str, Any], now: int) -> Heard:
+def _parse_error(error: dict[str, Any], now: int) -> AgentEvent:
     """An error event; `now`, in milliseconds, is its timestamp."""
     data = as_dict(error.get("data"))
     name, message = as_str(error.get("name")), as_str(data.get("message"))
@@ -255,17 +255,17 @@ def _parse_error(error: dict[str, Any], now: int) -> Heard:
     return error_event(message or name, failure, status=status, ref=ref, resets_at=resets_at)
 
 
-def _classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+def _classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
     """The last end or error decides: an error before a later step is over."""
     last = last_event(events, "end", "error")
     if last is None and exit_.code and _SESSION_LOST.search(tail):
-        return Outcome(Failure.AGENT_ERROR, "Session not found", session_lost=True)
+        return Outcome(failure=Failure.AGENT_ERROR, detail="Session not found", session_lost=True)
     if last is None or exit_.lost or exit_.signal is not None:
         return outcome_of_exit(exit_, ended=False, tail=tail)
     if last.kind == "error":
         return outcome_of_event(_resolve_log_error(last, tail))
     if last.data.get("ok") is not True:
-        return Outcome(Failure.AGENT_ERROR, f"the model stopped before it was done: {last.text}")
+        return Outcome(failure=Failure.AGENT_ERROR, detail=f"the model stopped before it was done: {last.text}")
     if exit_.code == 1 and last_event(events, "error") is not None:
         return Outcome()  # the exit code reports that error, even if the turn continued and ended well
     return outcome_of_exit(exit_, ended=True, tail=tail)
@@ -283,11 +283,11 @@ def _find_failure(name: str, message: str, status: int, data: Mapping[str, Any])
     return failure_of_text(message, _TEXTS) or Failure.AGENT_ERROR
 
 
-def _resolve_log_error(error: Heard, tail: str) -> Heard:
+def _resolve_log_error(error: AgentEvent, tail: str) -> AgentEvent:
     """Replace an error that only refers to a line of the log with the text of that line."""
     ref = error.data.get("ref")
     found = re.search(rf'\bref={re.escape(ref)} error="([^"]*)"', tail) if ref else None
     if found is None:
         return error
     failure = failure_of_text(found[1], _TEXTS) or Failure.AGENT_ERROR
-    return Heard("error", found[1], {**error.data, "class": str(failure)})
+    return AgentEvent(kind="error", text=found[1], data={**error.data, "class": str(failure)})

@@ -12,7 +12,7 @@ from jackline.domain.states import Failure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jackline.domain.outcome import Heard
+    from jackline.domain.outcome import AgentEvent
 
 _STATUS = {
     400: Failure.AGENT_ERROR,
@@ -39,40 +39,44 @@ def failure_of_text(text: str, patterns: Sequence[tuple[re.Pattern[str], Failure
     return next((failure for pattern, failure in patterns if pattern.search(text)), None)
 
 
-def last_event(events: Sequence[Heard], *kinds: str) -> Heard | None:
+def last_event(events: Sequence[AgentEvent], *kinds: str) -> AgentEvent | None:
     """Find the last event of these kinds."""
     return next((one for one in reversed(events) if one.kind in kinds), None)
 
 
-def outcome_of_complaints(events: Sequence[Heard]) -> Outcome | None:
+def outcome_of_complaints(events: Sequence[AgentEvent]) -> Outcome | None:
     """The outcome of the last limit, else of the last error; None if the agent reported neither."""
     limit, error = last_event(events, "limit"), last_event(events, "error")
     if limit is not None:
-        return Outcome(Failure.LIMIT, limit.text[:_DETAIL], resets_at=limit.data.get("resets_at"))
+        return Outcome(failure=Failure.LIMIT, detail=limit.text[:_DETAIL], resets_at=limit.data.get("resets_at"))
     return None if error is None else outcome_of_event(error)
 
 
-def outcome_of_event(event: Heard) -> Outcome:
+def outcome_of_event(event: AgentEvent) -> Outcome:
     """The outcome of one error, or of one end that failed."""
     name = event.data.get("class")
     failure = next((failure for failure in Failure if failure == name), Failure.AGENT_ERROR)
     lost = event.data.get("session_lost") is True
-    return Outcome(failure, event.text[:_DETAIL], resets_at=event.data.get("resets_at"), session_lost=lost)
+    return Outcome(
+        failure=failure, detail=event.text[:_DETAIL], resets_at=event.data.get("resets_at"), session_lost=lost
+    )
 
 
 def outcome_of_exit(exit_: Exit, *, ended: bool, tail: str = "") -> Outcome:
     """The outcome of the process's exit alone; exit code 0 counts only with a terminal event (`ended`)."""
     if exit_.lost:
-        return Outcome(Failure.CRASHED, "the process was lost with its warden")
+        return Outcome(failure=Failure.CRASHED, detail="the process was lost with its warden")
     if exit_.signal is not None or exit_.code is None:
         known = {int(one): one.name for one in signal.Signals}
         name = known.get(exit_.signal or 0, f"signal {exit_.signal}" if exit_.signal else "an unknown signal")
-        return Outcome(Failure.CRASHED, f"killed by {name}")
+        return Outcome(failure=Failure.CRASHED, detail=f"killed by {name}")
     if exit_.code != 0:
         text = last_line(tail)
-        return Outcome(Failure.AGENT_ERROR, f"exit code {exit_.code}{f': {text}' if text else ''}")
+        return Outcome(failure=Failure.AGENT_ERROR, detail=f"exit code {exit_.code}{f': {text}' if text else ''}")
     if not ended:
-        return Outcome(Failure.NO_TERMINAL_EVENT, "it exited with code 0 without reporting that it was done")
+        return Outcome(
+            failure=Failure.NO_TERMINAL_EVENT, detail="it exited with code 0 without reporting that it was done"
+        )
     return Outcome()
 
 
@@ -82,7 +86,7 @@ def decode_signal(exit_: Exit) -> Exit:
     Codes above that stay: a CLI may exit with the low eight bits of an HTTP status.
     """
     is_signal = exit_.code is not None and _SHELL < exit_.code <= _SHELL + signal.SIGTERM
-    return Exit(None, (exit_.code or 0) - _SHELL) if is_signal else exit_
+    return Exit(code=None, signal=(exit_.code or 0) - _SHELL) if is_signal else exit_
 
 
 def last_line(tail: str) -> str:

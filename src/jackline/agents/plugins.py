@@ -10,7 +10,7 @@ from typing import Any
 
 from jackline.agents.json_fields import RAW
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.domain.states import Failure
 from jackline.errors import AgentUnavailable, JacklineError
 
@@ -24,7 +24,7 @@ def list_names() -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
 
 
-def load(name: str) -> Adapter:
+def load_plugin(name: str) -> Adapter:
     """Load the adapter of that name; AgentUnavailable if it is broken."""
     found = list(entry_points(group=GROUP, name=name))
     packages = sorted({_find_package(point) for point in found})
@@ -59,22 +59,25 @@ class PluginAdapter:
             raise self._build_error(f"launch returned {type(launch).__name__}, not Launch")
         return launch
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         """Parse a line; `raw` if the adapter fails."""
         try:
             events = tuple(self._adapter.parse(line))
         except Exception:  # noqa: BLE001 - see the top of this file
             return RAW
-        return events if all(isinstance(one, Heard) for one in events) else RAW
+        return events if all(isinstance(one, AgentEvent) for one in events) else RAW
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         try:
             outcome: object = self._adapter.classify(exit_, events, tail)
         except Exception as error:  # noqa: BLE001 - see the top of this file
-            return Outcome(Failure.AGENT_ERROR, f"{self._package}: classify raised {_describe(error)}")
+            return Outcome(failure=Failure.AGENT_ERROR, detail=f"{self._package}: classify raised {_describe(error)}")
         if isinstance(outcome, Outcome):
             return outcome
-        return Outcome(Failure.AGENT_ERROR, f"{self._package}: classify returned {type(outcome).__name__}, not Outcome")
+        return Outcome(
+            failure=Failure.AGENT_ERROR,
+            detail=f"{self._package}: classify returned {type(outcome).__name__}, not Outcome",
+        )
 
     def _build_error(self, why: str) -> AgentUnavailable:
         return AgentUnavailable(self.declaration.name, why=f"{self._package}: {why}")

@@ -11,6 +11,7 @@ import os.path
 import re
 from typing import TYPE_CHECKING, Any
 
+from jackline.agents.agent_events import error_event, retry_event, session_events
 from jackline.agents.cli_args import (
     NODE_ENV,
     OWN_SESSION,
@@ -21,7 +22,6 @@ from jackline.agents.cli_args import (
     node_argv,
     reject_arguments,
 )
-from jackline.agents.events import error_event, retry_event, session_events
 from jackline.agents.json_fields import RAW, as_count, as_dict, as_str, parse_line
 from jackline.agents.message_blocks import parse_message, parse_results
 from jackline.agents.outcomes import (
@@ -34,7 +34,7 @@ from jackline.agents.outcomes import (
     outcome_of_exit,
 )
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ _REJECTED = {
 }
 
 
-class Qwen:
+class QwenAdapter:
     """Qwen Code."""
 
     declaration = DECLARATION
@@ -125,14 +125,14 @@ class Qwen:
             stdin=encode_node_prompt(DECLARATION.name, request),
         )
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse_line(line, _parse_fields)
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         return _classify(exit_, events, tail)
 
 
-ADAPTER: Adapter = Qwen()
+ADAPTER: Adapter = QwenAdapter()
 
 
 def _arguments(request: TurnRequest) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _build_files(request: TurnRequest) -> dict[str, tuple[str, bytes]]:
 _EXIT_CODE = re.compile(r"^Exit Code: (\d{1,3})$", re.MULTILINE)
 
 
-def _parse_fields(fields: dict[str, Any]) -> Iterable[Heard]:
+def _parse_fields(fields: dict[str, Any]) -> Iterable[AgentEvent]:
     match fields.get("type"):
         case "system":
             return _parse_system(fields)
@@ -185,7 +185,7 @@ def _parse_fields(fields: dict[str, Any]) -> Iterable[Heard]:
             return RAW
 
 
-def _parse_system(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
+def _parse_system(fields: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
     match fields.get("subtype"):
         case "init":
             return session_events(fields.get("session_id"))
@@ -196,22 +196,22 @@ def _parse_system(fields: Mapping[str, Any]) -> tuple[Heard, ...]:
             return ()
 
 
-def _parse_assistant(fields: Mapping[str, Any]) -> Iterator[Heard]:
+def _parse_assistant(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
     yield from parse_message(fields)
     # The result's sum covers the whole session, so the messages are added up. The input includes cached tokens.
     message = as_dict(fields.get("message"))
     counts = as_dict(message.get("usage"))
     names = ("input_tokens", "output_tokens", "cache_read_input_tokens")
     usage = Usage(*(as_count(counts.get(name)) for name in names))
-    yield Heard("usage", usage=usage, scope=Scope.MESSAGE, of=as_str(message.get("id")))
+    yield AgentEvent("usage", usage=usage, scope=Scope.MESSAGE, message_id=as_str(message.get("id")))
 
 
-def _parse_end(fields: Mapping[str, Any]) -> Iterator[Heard]:
+def _parse_end(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
     is_ok = fields.get("is_error") is False
     if not is_ok:  # the CLI's own error line is all that it reports: `[API Error: 401 …]`
         text = as_str(as_dict(fields.get("error")).get("message")) or "it failed without giving a reason"
         yield error_event(" ".join(text.split()), _find_failure(text))
-    yield Heard("end", data={"ok": is_ok})
+    yield AgentEvent("end", data={"ok": is_ok})
 
 
 # --- errors ----------------------------------------------------------------------------------------------
@@ -235,13 +235,13 @@ _BROKEN = re.compile(
 )  # fmt: skip
 
 
-def _classify(exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+def _classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
     """The last result decides, then the exit, then the CLI's line on stderr. Errors before a good result are over."""
     end, error = last_event(events, "end"), last_event(events, "error")
     if end is not None and end.data.get("ok") is not True:
         return Outcome(Failure.AGENT_ERROR) if error is None else outcome_of_event(error)
     if end is None and _SESSION_LOST.search(tail):
-        return Outcome(Failure.AGENT_ERROR, last_line(tail), session_lost=True)
+        return Outcome(failure=Failure.AGENT_ERROR, detail=last_line(tail), session_lost=True)
     return outcome_of_exit(decode_signal(exit_), ended=end is not None, tail=find_error_line(tail))
 
 

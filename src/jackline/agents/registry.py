@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 AGENTS: dict[str, str] = {
     "acp": "jackline.agents.acp:ADAPTER",
-    "claude": "jackline.agents.claude.adapter:ADAPTER",
+    "claude": "jackline.agents.claude.claude_adapter:ADAPTER",
     "codex": "jackline.agents.codex:ADAPTER",
     "command": "jackline.agents.command:ADAPTER",
     "gemini": "jackline.agents.gemini:ADAPTER",
@@ -26,19 +26,19 @@ AGENTS: dict[str, str] = {
     "ollama": "jackline.agents.ollama:ADAPTER",
     "opencode": "jackline.agents.opencode:ADAPTER",
     "qwen": "jackline.agents.qwen:ADAPTER",
-    "scripted": "jackline.agents.scripted.adapter:ADAPTER",
+    "scripted": "jackline.agents.scripted.scripted_adapter:ADAPTER",
 }
 _NONE: Mapping[str, TomlAgent] = {}
 
 
-def names(toml_agents: Mapping[str, TomlAgent] = _NONE) -> tuple[str, ...]:
+def list_agents(toml_agents: Mapping[str, TomlAgent] = _NONE) -> tuple[str, ...]:
     """List every agent, sorted; a broken one too, because `load` reports its error."""
     from jackline.agents import plugins
 
     return tuple(sorted({*AGENTS, *plugins.list_names(), *toml_agents}))
 
 
-def load(name: str, toml_agents: Mapping[str, TomlAgent] = _NONE) -> Adapter:
+def load_adapter(name: str, toml_agents: Mapping[str, TomlAgent] = _NONE) -> Adapter:
     """Import the adapter of that name."""
     if name in AGENTS:
         if name in toml_agents:
@@ -52,21 +52,21 @@ def load(name: str, toml_agents: Mapping[str, TomlAgent] = _NONE) -> Adapter:
     from jackline.agents import plugins  # reading the installed packages takes longer than most commands
 
     if name in plugins.list_names():
-        return plugins.load(name)
+        return plugins.load_plugin(name)
     from difflib import get_close_matches
 
-    known = names(toml_agents)
+    known = list_agents(toml_agents)
     near = get_close_matches(name, known, n=3)
     question = f" did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(f"there is no agent '{name}':{question} choose one of: {', '.join(known)}")
 
 
-def broken(toml_agents: Mapping[str, TomlAgent] = _NONE) -> dict[str, str]:
+def find_broken(toml_agents: Mapping[str, TomlAgent] = _NONE) -> dict[str, str]:
     """The errors of agents that cannot be loaded, by name."""
     reasons = {}
-    for name in names(toml_agents):
+    for name in list_agents(toml_agents):
         try:
-            load(name, toml_agents)
+            load_adapter(name, toml_agents)
         except (AgentUnavailable, UsageError) as error:
             reasons[name] = str(error)
     return reasons

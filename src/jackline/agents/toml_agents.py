@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from jackline.agents import acp, command, event_lines
+from jackline.agents import acp, agent_events, command
 from jackline.domain import ids
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import Exit, Heard, Outcome
+from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.errors import ConfigError
 
 TEXT, LINES = "text", "lines"
@@ -72,15 +72,15 @@ class _TomlCommandAdapter:
         model = self._agent.model_arguments if request.model else ()
         return command.launch(request, (*words, *model, *request.arguments))
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         if self._reader is not None:
             return self._reader.parse(line)
-        return command.parse(line) if self._agent.format == TEXT else event_lines.parse(line)
+        return command.parse(line) if self._agent.format == TEXT else agent_events.parse_event_line(line)
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         if self._reader is not None:
             return self._reader.classify(exit_, events, tail)
-        classify = command.classify if self._agent.format == TEXT else event_lines.classify
+        classify = command.classify if self._agent.format == TEXT else agent_events.classify_by_events
         return classify(exit_, events, tail)
 
 
@@ -106,11 +106,11 @@ class _TomlAcpAdapter:
             request._replace(binary=sys.executable), words
         )  # request.binary is the agent's, not the client's
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
-        return event_lines.parse(line)
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
+        return agent_events.parse_event_line(line)
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
-        return event_lines.classify(exit_, events, tail)
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
+        return agent_events.classify_by_events(exit_, events, tail)
 
 
 def _resolve_binary(words: Sequence[str], request: TurnRequest) -> tuple[str, ...]:

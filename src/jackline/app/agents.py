@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
     from jackline.app.home import Home
     from jackline.domain.adapter import Adapter, Declaration
-    from jackline.domain.health import Health
+    from jackline.domain.agent_health import AgentHealth
+
 
 _CONNECT_TIMEOUT_S = 0.3
 _PATH_PARTS = 5  # of a program may contain its name: node_modules/@google/gemini-cli/bundle/gemini.js
 
 
-class Found(NamedTuple):
+class AgentProgram(NamedTuple):
     """An agent's program on this machine; `why` is the problem, and empty if it is usable."""
 
     name: str
@@ -34,32 +35,34 @@ class Found(NamedTuple):
     why: str = ""
 
 
-def load(config: Config, name: str) -> Adapter:
+def load_adapter(config: Config, name: str) -> Adapter:
     """Load the adapter of that name."""
     from jackline.agents import registry
 
-    return registry.load(name, described(config))
+    return registry.load_adapter(name, load_toml_agents(config))
 
 
-def names(config: Config) -> tuple[str, ...]:
+def list_agents(config: Config) -> tuple[str, ...]:
     """List every agent, sorted."""
     from jackline.agents import registry
 
-    return registry.names(described(config))
+    return registry.list_agents(load_toml_agents(config))
 
 
-def declared(config: Config, name: str) -> tuple[Declaration, str]:
+def load_declaration(config: Config, name: str) -> tuple[Declaration, str]:
     """An agent's declaration and its adapter's error, if any: a broken adapter must not hide the others."""
     try:
-        return load(config, name).declaration, ""
+        return load_adapter(config, name).declaration, ""
     except (AgentUnavailable, UsageError) as error:
         from jackline.domain.adapter import Declaration
 
         unknown = "its adapter cannot be loaded"
-        return Declaration(name, "", "advisory", unknown, chooses_session=False, resumes=False), str(error)
+        return Declaration(
+            name=name, binary="", gate="advisory", gate_reason=unknown, chooses_session=False, resumes=False
+        ), str(error)
 
 
-def described(config: Config) -> dict[str, TomlAgent]:
+def load_toml_agents(config: Config) -> dict[str, TomlAgent]:
     """The agents that the config defines."""
     if not config.agents:
         return {}
@@ -68,67 +71,67 @@ def described(config: Config) -> dict[str, TomlAgent]:
     return parse_tables(config.agents)
 
 
-def rests(home: Home) -> dict[str, Health]:
+def list_pauses(home: Home) -> dict[str, AgentHealth]:
     """The agents that are paused now, each with the reason and the end."""
     at = clock.wall_ms()
-    return {} if home.is_new else {one.agent: one for one in home.store().health() if one.until > at}
+    return {} if home.is_new else {one.agent: one for one in home.store().records.list_health() if one.until > at}
 
 
-def resting(home: Home) -> dict[str, int]:
+def list_pause_ends(home: Home) -> dict[str, int]:
     """The ends of the pauses, by agent."""
-    return {name: one.until for name, one in rests(home).items()}
+    return {name: one.until for name, one in list_pauses(home).items()}
 
 
-def usable(home_path: str, config: Config, adapter: Adapter) -> str:
+def require_program(home_path: str, config: Config, adapter: Adapter) -> str:
     """The program to start; AgentUnavailable if there is no usable one, or if its gate does not hold."""
-    from jackline.engine.doors import hooks_of
+    from jackline.engine.gate_socket import find_hooks
 
-    found = find(home_path, config, adapter, os.environ)
+    found = find_program(home_path, config, adapter, os.environ)
     if found.why:
         raise AgentUnavailable(found.name, why=found.why)
-    if hooks_of(adapter) is not None:  # without hooks there is no gate to prove, and no module to load for it
+    if find_hooks(adapter) is not None:  # without hooks there is no gate to prove, and no module to load for it
         from jackline.app import canary
 
-        canary.check(home_path, adapter, found)
+        canary.check_gate(home_path, adapter, found)
     return found.binary
 
 
-def locate(config: Config, declaration: Declaration, environ: Mapping[str, str] | None = None) -> Found:
+def locate_program(config: Config, declaration: Declaration, environ: Mapping[str, str] | None = None) -> AgentProgram:
     """Find the program of an agent, its version, and whether it and its server are usable.
 
     A turn does not check its server this way: the turn itself waits longer, and is retried.
     """
-    adapter = load(config, declaration.name)
+    adapter = load_adapter(config, declaration.name)
     environ = os.environ if environ is None else environ
-    found = find(config.text("home"), config, adapter, environ)
+    found = find_program(config.get_text("home"), config, adapter, environ)
     problem = "" if found.why else _check_server(adapter, environ)
-    return Found(declaration.name, why=problem) if problem else found
+    return AgentProgram(declaration.name, why=problem) if problem else found
 
 
-def find(home_path: str, config: Config, adapter: Adapter, environ: Mapping[str, str]) -> Found:
+def find_program(home_path: str, config: Config, adapter: Adapter, environ: Mapping[str, str]) -> AgentProgram:
     """Find the program of an adapter, and check its version."""
     declaration = adapter.declaration
-    path = program(config, adapter, environ)
+    path = find_binary(config, adapter, environ)
     if path is None:
-        return Found(declaration.name, why=_explain_missing(config, declaration))
+        return AgentProgram(declaration.name, why=_explain_missing(config, declaration))
     if not declaration.version_arguments:
-        return Found(declaration.name, path)
-    from jackline.app.versions import is_at_least, version_of
+        return AgentProgram(name=declaration.name, binary=path)
+    from jackline.app.agent_versions import find_version, is_at_least
 
-    answer = version_of(home_path, path, declaration.version_arguments, environ)
+    answer = find_version(home_path, path, declaration.version_arguments, environ)
     if answer.why:
-        return Found(declaration.name, path, why=answer.why)
+        return AgentProgram(name=declaration.name, binary=path, why=answer.why)
     if not is_at_least(answer.version, declaration.minimum):
         minimum = ".".join(map(str, declaration.minimum))
         why = f"{path} is {answer.version}, needs {minimum} or newer{_install_hint(declaration)}"
-        return Found(declaration.name, path, answer.version, why)
-    return Found(declaration.name, path, answer.version)
+        return AgentProgram(name=declaration.name, binary=path, version=answer.version, why=why)
+    return AgentProgram(name=declaration.name, binary=path, version=answer.version)
 
 
-def program(config: Config, adapter: Adapter, environ: Mapping[str, str]) -> str | None:
+def find_binary(config: Config, adapter: Adapter, environ: Mapping[str, str]) -> str | None:
     """The path of its program, if there is one; starts nothing."""
     declaration = adapter.declaration
-    path = which(config.binaries.get(declaration.name, "") or declaration.binary, environ)
+    path = find_executable(config.binaries.get(declaration.name, "") or declaration.binary, environ)
     return path if path is None or not declaration.version_arguments else _resolve_program(adapter, path)
 
 
@@ -151,18 +154,18 @@ def _check_server(adapter: Adapter, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def which(name: str, environ: Mapping[str, str]) -> str | None:
+def find_executable(name: str, environ: Mapping[str, str]) -> str | None:
     """Find the executable of that name: on the PATH, or at that path."""
     name = os.path.expanduser(name)
     if os.sep in name:
-        return os.path.abspath(name) if is_program(name) else None
+        return os.path.abspath(name) if is_executable(name) else None
     folders = (environ.get("PATH") or os.defpath).split(os.pathsep)
     # An empty entry means the current folder, which is the workspace: an agent may have put any file there.
     candidates = (os.path.join(folder, name) for folder in folders if os.path.isabs(folder))
-    return next((path for path in candidates if is_program(path)), None)
+    return next((path for path in candidates if is_executable(path)), None)
 
 
-def is_program(path: str) -> bool:
+def is_executable(path: str) -> bool:
     """Whether this user may execute the file."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
@@ -178,7 +181,7 @@ def _resolve_program(adapter: Adapter, path: str) -> str:
         return path
     native_path = getattr(adapter, "native_path", None)  # most adapters have none
     candidates = () if native_path is None else tuple(native_path(real))
-    return next((one for one in candidates if is_program(one)), real)
+    return next((one for one in candidates if is_executable(one)), real)
 
 
 def _explain_missing(config: Config, declaration: Declaration) -> str:
@@ -190,3 +193,34 @@ def _explain_missing(config: Config, declaration: Declaration) -> str:
 
 def _install_hint(declaration: Declaration) -> str:
     return f": install it with `{declaration.install}`" if declaration.install else ""
+
+
+AUTO = "auto"
+
+
+def choose_agents(home: Home, agent: str, fallback: tuple[str, ...]) -> tuple[str, ...]:
+    """The agent and its fallbacks, without duplicates."""
+    if not agent:
+        raise UsageError(f"no agent given; use --agent NAME ({', '.join(list_agents(home.config))}, or {AUTO})")
+    wanted = _rank_usable(home) if agent == AUTO else (agent,)
+    chosen = tuple(dict.fromkeys((*wanted, *fallback)))
+    for name in chosen:
+        load_adapter(home.config, name)
+    return chosen
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Split a comma-separated list of names."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _rank_usable(home: Home) -> tuple[str, ...]:
+    """The usable agents of the configured ranking; paused ones come last."""
+    ranking = split_names(home.config.get_text("auto"))
+    ready = [
+        name for name in ranking if not locate_program(home.config, load_adapter(home.config, name).declaration).why
+    ]
+    if not ready:
+        raise AgentUnavailable(AUTO, why=f"none of {', '.join(ranking)} is ready; `jackline agents` shows why")
+    paused = list_pause_ends(home)
+    return tuple(sorted(ready, key=lambda name: name in paused))

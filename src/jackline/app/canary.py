@@ -1,7 +1,7 @@
 """Proves that an agent's gate holds, once for each program and its settings; canaries.json stores the result.
 
 It does not cover a project's settings: the adapter's own settings override most of them, and a run detects the others
-(`engine.witness`, `engine.hooking`).
+(`engine.observed_calls`, `engine.hook_handler`).
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import notes, versions
+from jackline.app import agent_versions, state_files
 from jackline.domain.adapter import TurnRequest
-from jackline.engine.doors import hooks_of
+from jackline.engine.gate_socket import find_hooks
 from jackline.errors import JacklineError, Ungated
 
 if TYPE_CHECKING:
-    from jackline.app.agents import Found
+    from jackline.app.agents import AgentProgram
     from jackline.domain.adapter import Adapter, Hooks
 
-CACHE = versions.CANARIES
+CACHE = agent_versions.CANARIES
 
 
-def check(home: str, adapter: Adapter, found: Found) -> None:
+def check_gate(home: str, adapter: Adapter, found: AgentProgram) -> None:
     """Raise Ungated if the program's gate does not hold; an agent without hooks has none to prove."""
-    hooks = hooks_of(adapter)
+    hooks = find_hooks(adapter)
     if hooks is None:
         return
     request = build_request(found.binary, hooks)
     note, key = os.path.join(home, CACHE), _build_key(adapter, request, found)
-    if notes.read(note).get(found.binary, {}).get("key") == key:
+    if state_files.read_entries(note).get(found.binary, {}).get("key") == key:
         return
-    from jackline.app.canary_trial import prove
+    from jackline.app.canary_trial import find_gate_fault
 
-    why = prove(adapter, hooks, request)
+    why = find_gate_fault(adapter, hooks, request)
     if why:
         raise Ungated(found.name, why=f"{found.binary} {why}")
     entry: dict[str, object] = {"key": key, "version": found.version, "at": clock.wall_ms()}
     with suppress(JacklineError):  # without the note, the next run only repeats the trial
-        notes.update(note, lambda others: {**versions.existing(others), found.binary: entry})
+        state_files.update_entries(note, lambda others: {**agent_versions.drop_missing(others), found.binary: entry})
 
 
 def build_request(binary: str, hooks: Hooks) -> TurnRequest:
@@ -55,14 +55,14 @@ def build_request(binary: str, hooks: Hooks) -> TurnRequest:
         gate="",
         token="",
         binary=binary,
-        arguments=hooks.daring,
+        arguments=hooks.canary_args,
     )
 
 
-def _build_key(adapter: Adapter, request: TurnRequest, found: Found) -> str:
+def _build_key(adapter: Adapter, request: TurnRequest, found: AgentProgram) -> str:
     """Identifies the program and everything that it is started with."""
     from hashlib import sha256
 
     launch = adapter.launch(request)
     settings = sha256(repr((launch.argv, sorted(launch.env.items()), sorted(launch.files.items()))).encode())
-    return f"{versions.identity(found.binary)}:{found.version}:{settings.hexdigest()}"
+    return f"{agent_versions.identify_file(found.binary)}:{found.version}:{settings.hexdigest()}"

@@ -13,21 +13,21 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import Decision
-from jackline.engine.command import CommandResult, run_command
-from jackline.engine.http_door import HttpDoor
+from jackline.engine.call_ledger import GateAnswer
+from jackline.engine.command_runner import CommandResult, run_command
+from jackline.engine.gate_http import HttpGate
 from jackline.engine.launch import write_files
-from jackline.engine.ledger import Answer
-from jackline.fake.pointing import point
-from jackline.fake.script import Reply, Script
-from jackline.fake.server import FakeModel
+from jackline.fake_model.pointing import point
+from jackline.fake_model.script import Reply, Script
+from jackline.fake_model.server import FakeModel
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.domain.adapter import Adapter, Hooks, TurnRequest
-    from jackline.engine.ledger import Report, Wish
-    from jackline.fake.wire import Asked
+    from jackline.engine.call_ledger import CallRequest, CallResult
+    from jackline.fake_model.wire import ModelRequest
 
 _TIMEOUT_S = 90.0
 _REASON = "the canary is not to be fed"
@@ -35,7 +35,7 @@ _REQUESTS = 3  # one before each of the two commands, and one with the result of
 _FILES = ("first", "second")
 
 
-def prove(adapter: Adapter, hooks: Hooks, request: TurnRequest) -> str:
+def find_gate_fault(adapter: Adapter, hooks: Hooks, request: TurnRequest) -> str:
     """The fault of the gate, as a phrase that follows the program's name; empty if the gate holds."""
     # A killed program may leave a child that still writes there for a moment.
     with TemporaryDirectory(prefix="jackline-", ignore_cleanup_errors=True) as folder:
@@ -75,16 +75,16 @@ class _DenyingLedger:
     """The ledger of the trial, which denies every call."""
 
     def __init__(self) -> None:
-        self.wishes: list[Wish] = []
+        self.wishes: list[CallRequest] = []
 
-    def prepare(self, wish: Wish) -> Answer:
+    def prepare(self, wish: CallRequest) -> GateAnswer:
         self.wishes.append(wish)
-        return Answer(Decision.DENY, "", _REASON)
+        return GateAnswer(decision=Decision.DENY, call_id="", reason=_REASON)
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: CallResult) -> None:
         """The trial records nothing."""
 
-    def strayed(self, call_id: str, made: object) -> None:
+    def stop_for_other_input(self, call_id: str, made: object) -> None:
         """The trial has no other hooks."""
 
 
@@ -95,8 +95,8 @@ class _ClosingScript(Script):
         super().__init__(commands)
         self._last, self._close_gate = commands[-1], close_gate
 
-    def take(self, asked: Asked) -> Reply:
-        reply = super().take(asked)
+    def next_reply(self, asked: ModelRequest) -> Reply:
+        reply = super().next_reply(asked)
         if reply is self._last:
             self._close_gate()
         return reply
@@ -114,7 +114,7 @@ class _Trial:
     def run(self) -> _TrialResult:
         """Start the program, and observe what it does."""
         ledger, token = _DenyingLedger(), os.urandom(16).hex()
-        door = HttpDoor(ledger, token, self._hooks, on_error=lambda _error: None)
+        door = HttpGate(ledger, token, self._hooks, on_error=lambda _error: None)
         commands = tuple(Reply(shell=f"touch {quote(self._build_path(one))}") for one in _FILES)  # noqa: S604 - the agent's
         door.open()
         with FakeModel(_ClosingScript(commands, door.close)) as model:
@@ -125,7 +125,13 @@ class _Trial:
             texts = [one.text for one in model.asked if one.tools]
         is_asked = any(self._build_path("first") in str(wish.input) for wish in ledger.wishes)
         files = tuple(name for name in _FILES if os.path.exists(self._build_path(name)))
-        return _TrialResult(ended, is_asked, any(_REASON in text for text in texts), len(texts), files)
+        return _TrialResult(
+            ended=ended,
+            is_asked=is_asked,
+            is_explained=any(_REASON in text for text in texts),
+            requests=len(texts),
+            files=files,
+        )
 
     def _run_agent(self, model: str, gate: str, token: str) -> CommandResult:
         request = self._request._replace(workspace=self._workspace, folder=self._own, gate=gate, token=token)

@@ -10,20 +10,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from jackline.app import places
-from jackline.app.keys import BY_NAME, KEYS, loosens, nearest, shown, typed
+from jackline.app import paths
+from jackline.app.setting_keys import KEYS, KEYS_BY_NAME, format_setting, is_looser, parse_setting, suggest_nearest
 from jackline.errors import ConfigError, UsageError
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from jackline.app.keys import Setting
+    from jackline.app.setting_keys import Setting
 
 USER_FILE = "config.toml"
 _FILE_LIMIT = 1_000_000
 # The program of these agents comes from their arguments: choosing the agent is one step from choosing the program.
-NAMED_BY_WORDS = frozenset({"command", "acp"})
+AGENTS_NAMED_BY_ARGUMENTS = frozenset({"command", "acp"})
 
 
 class Config(NamedTuple):
@@ -36,15 +36,15 @@ class Config(NamedTuple):
     problem: str = ""  # why the project's file was ignored; no work is started then
     held: tuple[str, ...] = ()  # settings of an untrusted project that were not applied
 
-    def text(self, name: str) -> str:
+    def get_text(self, name: str) -> str:
         """A setting as text."""
         return str(self.values[name])
 
-    def whole(self, name: str) -> int:
+    def get_int(self, name: str) -> int:
         """A setting as a whole number."""
         return int(self.values[name])
 
-    def number(self, name: str) -> float:
+    def get_float(self, name: str) -> float:
         """A setting as a number."""
         return float(self.values[name])
 
@@ -60,11 +60,11 @@ class _Layers:
         self.held: list[str] = []
 
     def set(self, name: str, value: object, where: str) -> None:
-        self.values[name] = typed(name, value, where)
+        self.values[name] = parse_setting(name, value, where)
         self.sources[name] = where
 
 
-def load(
+def load_config(
     environ: Mapping[str, str],
     folder: str,
     flags: Mapping[str, Setting | None] | None = None,
@@ -74,12 +74,12 @@ def load(
     """Read every layer, the project's only if requested; the later one wins. An invalid value names its source."""
     layers, problem = _Layers(), ""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
-    path = user_file(environ)
+    path = find_user_file(environ)
     _apply_tables(_read_toml(path), path, layers)
     home = _find_home(environ, given, layers)
     if project:
-        layers, problem = _apply_project(places.project_file(folder), layers, home)
-    for name in BY_NAME:
+        layers, problem = _apply_project(paths.find_project_file(folder), layers, home)
+    for name in KEYS_BY_NAME:
         variable = f"JACKLINE_{name.upper()}"
         if environ.get(variable):
             layers.set(name, environ[variable], variable)
@@ -87,27 +87,34 @@ def load(
         layers.set(name, value, f"--{name.replace('_', '-')}")
     layers.values["home"] = home
     binaries = _find_binaries(environ, layers)
-    return Config(layers.values, layers.sources, binaries, layers.agents, problem, tuple(layers.held))
+    return Config(
+        values=layers.values,
+        sources=layers.sources,
+        binaries=binaries,
+        agents=layers.agents,
+        problem=problem,
+        held=tuple(layers.held),
+    )
 
 
-def beneath_flags(config: Config, layers: Iterable[tuple[str, Mapping[str, Setting]]]) -> Config:
+def add_run_settings(config: Config, layers: Iterable[tuple[str, Mapping[str, Setting]]]) -> Config:
     """Add the settings of a task and a job file: they win over everything except flags, the later over the earlier."""
     values, sources = dict(config.values), dict(config.sources)
     for where, named in layers:
         for name in (one for one in named if not config.sources[one].startswith("--")):
-            values[name], sources[name] = typed(name, named[name], where), where
+            values[name], sources[name] = parse_setting(name, named[name], where), where
     return config._replace(values=values, sources=sources)
 
 
-def user_file(environ: Mapping[str, str]) -> str:
+def find_user_file(environ: Mapping[str, str]) -> str:
     """The path of the user's own settings."""
-    return os.path.join(places.config_folder(environ), USER_FILE)
+    return os.path.join(paths.find_config_folder(environ), USER_FILE)
 
 
 def _find_home(environ: Mapping[str, str], flags: Mapping[str, Setting], layers: _Layers) -> str:
     """Find the home before the project's file is read: the home records whether that file is trusted."""
     named = flags.get("home") or environ.get("JACKLINE_HOME") or layers.values["home"]
-    return os.path.abspath(os.path.expanduser(str(named or places.state_folder(environ))))
+    return os.path.abspath(os.path.expanduser(str(named or paths.find_state_folder(environ))))
 
 
 def _find_binaries(environ: Mapping[str, str], layers: _Layers) -> dict[str, str]:
@@ -126,11 +133,13 @@ def _apply_tables(tables: Mapping[str, Any], path: str, layers: _Layers) -> None
     for name, value in tables.items():
         if name == "agents":
             _apply_agents(value, path, layers)
-        elif name in BY_NAME:
+        elif name in KEYS_BY_NAME:
             layers.set(name, value, path)
         else:
-            known = (*BY_NAME, "agents")
-            raise ConfigError(f"{path}: unknown setting '{name}':{nearest(name, known)} known are {', '.join(known)}")
+            known = (*KEYS_BY_NAME, "agents")
+            raise ConfigError(
+                f"{path}: unknown setting '{name}':{suggest_nearest(name, known)} known are {', '.join(known)}"
+            )
 
 
 def _apply_project(path: str, layers: _Layers, home: str) -> tuple[_Layers, str]:
@@ -148,7 +157,7 @@ def _apply_project(path: str, layers: _Layers, home: str) -> tuple[_Layers, str]
 def _apply_project_tables(tables: dict[str, Any], path: str, layers: _Layers, home: str) -> None:
     from jackline.app.trust import is_trusted
 
-    own = next((name for name in tables if name in BY_NAME and not BY_NAME[name].project), None)
+    own = next((name for name in tables if name in KEYS_BY_NAME and not KEYS_BY_NAME[name].project), None)
     if own is not None:
         raise ConfigError(f"{path}: a project may not set '{own}'; put it into your own {USER_FILE}")
     if not is_trusted(home, os.path.dirname(path)):
@@ -161,18 +170,19 @@ def _drop_untrusted(tables: dict[str, Any], path: str, layers: _Layers) -> dict[
     _refuse_programs(tables, path)
     kept = {}
     for name, value in tables.items():
-        if name in BY_NAME and BY_NAME[name].program:
+        if name in KEYS_BY_NAME and KEYS_BY_NAME[name].program:
             layers.held.append(f"{path}: {name} names a program, and this project is not trusted (`jackline trust`)")
-        elif name in BY_NAME and loosens(name, typed(name, value, path), layers.values[name]):
-            layers.held.append(held(path, name, value, layers.values[name]))
+        elif name in KEYS_BY_NAME and is_looser(name, parse_setting(name, value, path), layers.values[name]):
+            layers.held.append(format_held_limit(path, name, value, layers.values[name]))
         else:
             kept[name] = value
     return kept
 
 
-def held(path: str, name: str, value: Setting, holds: Setting) -> str:
+def format_held_limit(path: str, name: str, value: Setting, holds: Setting) -> str:
     """The message about a limit that was not raised."""
-    return f"{path}: {name} stays {shown(holds)}, not {shown(value)}: this project is not trusted (`jackline trust`)"
+    kept, asked = format_setting(holds), format_setting(value)
+    return f"{path}: {name} stays {kept}, not {asked}: this project is not trusted (`jackline trust`)"
 
 
 def _refuse_programs(tables: Mapping[str, object], path: str) -> None:
@@ -181,14 +191,14 @@ def _refuse_programs(tables: Mapping[str, object], path: str) -> None:
         raise ConfigError(f"{path}: [agents] chooses the programs to start, {hint}")
     for name in ("agent", "fallback", "auto"):
         names = {one.strip() for one in str(tables.get(name, "")).split(",")}
-        if names & NAMED_BY_WORDS:
+        if names & AGENTS_NAMED_BY_ARGUMENTS:
             raise ConfigError(f"{path}: {name} names an agent that starts any program, {hint}")
 
 
 def _apply_agents(value: object, path: str, layers: _Layers) -> None:
-    from jackline.app.agent_tables import checked
+    from jackline.app.agent_settings import check_tables
 
-    for name, table in checked(value, path).items():
+    for name, table in check_tables(value, path).items():
         layers.agents.setdefault(name, {}).update(table)
         layers.sources.update({f"agents.{name}.{key}": path for key in table})
 
@@ -198,10 +208,10 @@ def _read_toml(path: str) -> dict[str, Any]:
         return {}
     import tomllib
 
-    from jackline.app.texts import regular_text
+    from jackline.app.text_files import read_regular_text
 
     try:
-        return tomllib.loads(regular_text(path, _FILE_LIMIT).replace("\r\n", "\n"))
+        return tomllib.loads(read_regular_text(path, _FILE_LIMIT).replace("\r\n", "\n"))
     except UsageError as error:
         raise ConfigError(error) from None
     except ValueError as error:

@@ -7,10 +7,10 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from jackline.app.places import LOG
+from jackline.app.paths import LOG_FILE
 
 if TYPE_CHECKING:
-    from jackline.domain.secrets import Redactor
+    from jackline.secrets.redactor import Redactor
 
 _LOG_BYTES, _OLD_LOGS = 2_000_000, 3
 
@@ -23,25 +23,24 @@ class _RedactingFormatter(logging.Formatter):
 
     @cached_property
     def _redactor(self) -> Redactor:
-        from jackline.domain.secrets import Redactor
-        from jackline.domain.secrets.variables import secret_values
+        from jackline.secrets.redactor import Redactor, find_secret_values
 
-        return Redactor(secret_values(os.environ))
+        return Redactor(find_secret_values(os.environ))
 
 
-def note_unexpected(home: str, error: Exception) -> str:
+def log_unexpected(home: str, error: Exception) -> str:
     """Log an unexpected error of jackline itself with its traceback; returns the path of the log."""
-    start(home)
+    start_log(home)
     logging.getLogger("jackline").error("unexpected", exc_info=error)
-    return os.path.join(home, LOG)
+    return os.path.join(home, LOG_FILE)
 
 
-def start(home: str) -> None:
+def start_log(home: str) -> None:
     """Log to the home from now on; calling it again changes nothing."""
     logger = logging.getLogger("jackline")
     if logger.handlers:
         return
-    path = os.path.join(home, LOG)
+    path = os.path.join(home, LOG_FILE)
     _rotate(path)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     handler = logging.FileHandler(path, delay=True)

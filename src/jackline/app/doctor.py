@@ -26,7 +26,7 @@ _YEAR_2026_MS = 1_767_225_600_000
 
 
 @stored_as("part state found fix")
-class Finding(NamedTuple):
+class DoctorFinding(NamedTuple):
     """The state of one part, and how to fix it."""
 
     part: str
@@ -35,9 +35,9 @@ class Finding(NamedTuple):
     fix: str = ""
 
 
-def examine(home: Home) -> Iterator[Finding]:
+def check_installation(home: Home) -> Iterator[DoctorFinding]:
     """Check everything, the quick parts first."""
-    yield Finding("python", OK, f"{sys.version.split()[0]} ({sys.executable})")
+    yield DoctorFinding(part="python", state=OK, found=f"{sys.version.split()[0]} ({sys.executable})")
     yield _check_sqlite()
     yield _check_git()
     yield _check_tmux()
@@ -52,65 +52,85 @@ def examine(home: Home) -> Iterator[Finding]:
     yield from _check_agents(home)
 
 
-def _check_sqlite() -> Finding:
+def _check_sqlite() -> DoctorFinding:
     import sqlite3
 
-    return Finding("sqlite", OK, sqlite3.sqlite_version)
+    return DoctorFinding(part="sqlite", state=OK, found=sqlite3.sqlite_version)
 
 
-def _check_git() -> Finding:
-    from jackline.app.versions import is_at_least
+def _check_git() -> DoctorFinding:
+    from jackline.app.agent_versions import is_at_least
 
     version, why = _find_program("git", "--version")
     if why:
-        return Finding("git", WARN, why, "install git: without it jackline sees no commits of agents")
+        return DoctorFinding(
+            part="git", state=WARN, found=why, fix="install git: without it jackline sees no commits of agents"
+        )
     if not is_at_least(version, _GIT_VERSION):
-        return Finding("git", WARN, version, f"install git {'.'.join(map(str, _GIT_VERSION))} or newer")
-    return Finding("git", OK, version)
+        return DoctorFinding(
+            part="git", state=WARN, found=version, fix=f"install git {'.'.join(map(str, _GIT_VERSION))} or newer"
+        )
+    return DoctorFinding(part="git", state=OK, found=version)
 
 
-def _check_tmux() -> Finding:
+def _check_tmux() -> DoctorFinding:
     version, why = _find_program("tmux", "-V")
     # jackline does not need it: a warning would make people install it for nothing.
-    return Finding("tmux", OK, why or version)
+    return DoctorFinding(part="tmux", state=OK, found=why or version)
 
 
 def _find_program(name: str, *arguments: str) -> tuple[str, str]:
     """The version of a program on the PATH, or the reason why it has none."""
-    from jackline.app.agents import which
-    from jackline.app.versions import ask
+    from jackline.app.agent_versions import ask_version
+    from jackline.app.agents import find_executable
 
-    path = which(name, os.environ)
-    return ask(path, arguments, os.environ) if path else ("", "not installed")
+    path = find_executable(name, os.environ)
+    return ask_version(path, arguments, os.environ) if path else ("", "not installed")
 
 
-def _check_folder(home: Home) -> Finding:
+def _check_folder(home: Home) -> DoctorFinding:
     try:
         status = os.stat(home.path)
     except FileNotFoundError:
         return _check_missing_folder(home.path)
     except OSError as error:
-        return Finding("home", FAIL, f"{home.path}: {error.strerror}", "name another one with --home or JACKLINE_HOME")
+        return DoctorFinding(
+            part="home",
+            state=FAIL,
+            found=f"{home.path}: {error.strerror}",
+            fix="name another one with --home or JACKLINE_HOME",
+        )
     if not stat.S_ISDIR(status.st_mode) or not os.access(home.path, os.W_OK | os.X_OK):
-        return Finding("home", FAIL, f"{home.path} cannot be written", "make it a folder that you can write to")
+        return DoctorFinding(
+            part="home",
+            state=FAIL,
+            found=f"{home.path} cannot be written",
+            fix="make it a folder that you can write to",
+        )
     if status.st_uid != os.geteuid():
-        return Finding("home", WARN, f"{home.path} belongs to another user", "give each user their own home")
+        return DoctorFinding(
+            part="home", state=WARN, found=f"{home.path} belongs to another user", fix="give each user their own home"
+        )
     if status.st_mode & 0o077:
-        return Finding("home", WARN, f"{home.path} can be read by others", f"chmod 700 {home.path}")
-    return Finding("home", OK, home.path)
+        return DoctorFinding(
+            part="home", state=WARN, found=f"{home.path} can be read by others", fix=f"chmod 700 {home.path}"
+        )
+    return DoctorFinding(part="home", state=OK, found=home.path)
 
 
-def _check_missing_folder(path: str) -> Finding:
+def _check_missing_folder(path: str) -> DoctorFinding:
     parent = os.path.dirname(path)
     while not os.path.lexists(parent):
         parent = os.path.dirname(parent)
     if os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
-        return Finding("home", OK, f"{path} (does not exist yet: the first run creates it)")
+        return DoctorFinding(part="home", state=OK, found=f"{path} (does not exist yet: the first run creates it)")
     fix = "name another one with --home or JACKLINE_HOME"
-    return Finding("home", FAIL, f"{path} cannot be created: {parent} cannot be written", fix)
+    return DoctorFinding(
+        part="home", state=FAIL, found=f"{path} cannot be created: {parent} cannot be written", fix=fix
+    )
 
 
-def _check_disk(home: Home) -> Finding:
+def _check_disk(home: Home) -> DoctorFinding:
     folder = home.path
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -119,44 +139,59 @@ def _check_disk(home: Home) -> Finding:
     text = f"{free // _MEGABYTE} MB free in {folder}"
     fix = "free some space: a full disk stops every run (nothing is lost)"
     if free < _MINIMUM_DISK or (found.f_files and not found.f_favail):
-        return Finding("disk", FAIL, text, fix)
-    return Finding("disk", OK if free >= _GOOD_DISK else WARN, text, "" if free >= _GOOD_DISK else fix)
+        return DoctorFinding(part="disk", state=FAIL, found=text, fix=fix)
+    return DoctorFinding(
+        part="disk", state=OK if free >= _GOOD_DISK else WARN, found=text, fix="" if free >= _GOOD_DISK else fix
+    )
 
 
-def _check_database(home: Home) -> Finding:
-    from jackline.app import upkeep
+def _check_database(home: Home) -> DoctorFinding:
+    from jackline.app import maintenance
 
     try:
         if home.is_new:
-            return Finding("database", OK, f"{home.database} (does not exist yet)")
-        status = upkeep.status(home)
+            return DoctorFinding(part="database", state=OK, found=f"{home.database} (does not exist yet)")
+        status = maintenance.read_status(home)
         where = f"{status.backend}, schema {status.schema} of {status.known_schema}, {status.place}"
         if status.pending:
-            return Finding("database", FAIL, where, "jackline db migrate")
+            return DoctorFinding(part="database", state=FAIL, found=where, fix="jackline db migrate")
         store = home.store()
         if status.size is None or status.size > _QUICK_CHECK or "://" in home.database:
-            return Finding("database", OK, f"{where} (opens; `jackline db check` checks it for damage)")
-        problems = store.check()
+            return DoctorFinding(
+                part="database", state=OK, found=f"{where} (opens; `jackline db check` checks it for damage)"
+            )
+        problems = store.verify.check_all()
     except JacklineError as error:
-        return Finding("database", FAIL, str(error), "run `jackline db status` and follow its advice")
+        return DoctorFinding(
+            part="database", state=FAIL, found=str(error), fix="run `jackline db status` and follow its advice"
+        )
     if problems:
-        return Finding("database", FAIL, f"{where}: {problems[0]}", "run `jackline db check`, then restore a backup")
-    return Finding("database", OK, where)
+        return DoctorFinding(
+            part="database",
+            state=FAIL,
+            found=f"{where}: {problems[0]}",
+            fix="run `jackline db check`, then restore a backup",
+        )
+    return DoctorFinding(part="database", state=OK, found=where)
 
 
-def _check_clock(home: Home) -> Finding:
+def _check_clock(home: Home) -> DoctorFinding:
     now = clock.wall_ms()
     fix = "set the clock, or let the system do it (timedatectl set-ntp true)"
     if now < _YEAR_2026_MS or clock.boot_ms() > now:
-        return Finding("clock", FAIL, "the clock is set before 2026", fix)
+        return DoctorFinding(part="clock", state=FAIL, found="the clock is set before 2026", fix=fix)
     newest = _find_newest_run(home)
     if newest > now:
-        return Finding("clock", WARN, f"the newest run is {(newest - now) // 1000} s in the future", fix)
-    return Finding("clock", OK, f"{format_iso(now, 'seconds')}, up for {clock.boot_ms() // 60_000} minutes")
+        return DoctorFinding(
+            part="clock", state=WARN, found=f"the newest run is {(newest - now) // 1000} s in the future", fix=fix
+        )
+    return DoctorFinding(
+        part="clock", state=OK, found=f"{format_iso(now, 'seconds')}, up for {clock.boot_ms() // 60_000} minutes"
+    )
 
 
 def _find_newest_run(home: Home) -> int:
-    from jackline.store.contract import RunQuery
+    from jackline.store.models import RunQuery
 
     try:
         rows = home.list_runs(RunQuery(limit=1))
@@ -165,7 +200,7 @@ def _find_newest_run(home: Home) -> int:
     return rows[0].created_at if rows else 0
 
 
-def _check_timezone() -> Finding:
+def _check_timezone() -> DoctorFinding:
     import time
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -175,54 +210,68 @@ def _check_timezone() -> Finding:
             ZoneInfo(named)
     except (ZoneInfoNotFoundError, ValueError):
         fix = "fix TZ, or unset it; times are shown as UTC until then"
-        return Finding("timezone", WARN, f"TZ={named} is not a known time zone", fix)
-    return Finding("timezone", OK, f"{time.strftime('%Z')} ({time.strftime('%z')})")
+        return DoctorFinding(part="timezone", state=WARN, found=f"TZ={named} is not a known time zone", fix=fix)
+    return DoctorFinding(part="timezone", state=OK, found=f"{time.strftime('%Z')} ({time.strftime('%z')})")
 
 
-def _check_variables() -> Iterator[Finding]:
-    from jackline.app.variables import mistyped
+def _check_variables() -> Iterator[DoctorFinding]:
+    from jackline.app.setting_keys import find_mistyped_variables
 
-    for name, near in mistyped(os.environ):
-        yield Finding("environment", WARN, f"{name} is not a setting of jackline", f"did you mean {near}?")
+    for name, near in find_mistyped_variables(os.environ):
+        yield DoctorFinding(
+            part="environment", state=WARN, found=f"{name} is not a setting of jackline", fix=f"did you mean {near}?"
+        )
 
 
-def _check_project(home: Home) -> Iterator[Finding]:
+def _check_project(home: Home) -> Iterator[DoctorFinding]:
     """Report only problems: most folders have no project file."""
     if home.config.problem:
-        yield Finding("project", FAIL, home.config.problem, "until then `run` and `resume` refuse to work here")
+        yield DoctorFinding(
+            part="project",
+            state=FAIL,
+            found=home.config.problem,
+            fix="until then `run` and `resume` refuse to work here",
+        )
     for line in home.config.held:
-        yield Finding("project", WARN, line, "read its files, then `jackline trust`")
+        yield DoctorFinding(part="project", state=WARN, found=line, fix="read its files, then `jackline trust`")
 
 
-def _check_policy(home: Home) -> Iterator[Finding]:
+def _check_policy(home: Home) -> Iterator[DoctorFinding]:
     """Report only problems, as for the project."""
-    from jackline.app import policies
+    from jackline.app import policy_files
 
-    found = policies.load(os.environ, home.path, os.getcwd())
+    found = policy_files.load_layers(os.environ, home.path, os.getcwd())
     for problem in found.problems:
-        yield Finding("policy", FAIL, problem, "until then `run` refuses to work here")
+        yield DoctorFinding(part="policy", state=FAIL, found=problem, fix="until then `run` refuses to work here")
     for note in found.notes:
-        yield Finding("policy", WARN, note, "read it, then `jackline trust`")
+        yield DoctorFinding(part="policy", state=WARN, found=note, fix="read it, then `jackline trust`")
 
 
-def _check_agents(home: Home) -> Iterator[Finding]:
+def _check_agents(home: Home) -> Iterator[DoctorFinding]:
     from jackline.app import agents
 
-    wanted = home.config.text("agent")
+    wanted = home.config.get_text("agent")
     absent, usable = [], 0
-    for name in agents.names(home.config):
-        declaration, broken = agents.declared(home.config, name)
+    for name in agents.list_agents(home.config):
+        declaration, broken = agents.load_declaration(home.config, name)
         if broken:
-            yield Finding(f"agent {name}", WARN, broken, "fix or remove it")
+            yield DoctorFinding(part=f"agent {name}", state=WARN, found=broken, fix="fix or remove it")
             continue
-        found = agents.locate(home.config, declaration)
+        found = agents.locate_program(home.config, declaration)
         usable += bool(found.version) and not found.why
         if found.why and not found.binary and name != wanted:
             absent.append(name)
         elif found.why:
-            yield Finding(f"agent {name}", FAIL if name == wanted else WARN, found.why, "jackline agents")
+            yield DoctorFinding(
+                part=f"agent {name}", state=FAIL if name == wanted else WARN, found=found.why, fix="jackline agents"
+            )
         elif found.version:
-            yield Finding(f"agent {name}", OK, f"{found.version} ({found.binary})")
+            yield DoctorFinding(part=f"agent {name}", state=OK, found=f"{found.version} ({found.binary})")
     if absent:
         text = f"not installed: {', '.join(absent)}"
-        yield Finding("agents", OK if usable else WARN, text, "" if usable else "install one: see `jackline agents`")
+        yield DoctorFinding(
+            part="agents",
+            state=OK if usable else WARN,
+            found=text,
+            fix="" if usable else "install one: see `jackline agents`",
+        )

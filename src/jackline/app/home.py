@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Self
 
 from jackline import extensions
 from jackline.app import config as config_module
-from jackline.app import places
-from jackline.app.texts import named
+from jackline.app import paths
+from jackline.app.text_files import shorten_name
 from jackline.domain.states import ACTIVE
 from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, SchemaMissing, StoreError, UsageError
-from jackline.store.contract import RunQuery
+from jackline.store.models import RunQuery
 from jackline.store.open import open_store
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
     from jackline.app.request import Request
     from jackline.domain.records import Call, Repository, Run
-    from jackline.domain.secrets import Redactor
-    from jackline.store.contract import RunRow, Store
-    from jackline.views.manifest import Manifest
-    from jackline.views.transcript import TranscriptEntry
+    from jackline.exports.manifest import Manifest
+    from jackline.exports.transcript import TranscriptEntry
+    from jackline.secrets.redactor import Redactor
+    from jackline.store.models import RunSummary
+    from jackline.store.store import Store
 
     OnStart = Callable[[Callable[[], None]], None]
 
@@ -38,7 +39,7 @@ _PAGE = 500
 def open_home(path: str | None = None, environ: Mapping[str, str] | None = None) -> Home:
     """Open the home at `path`, or the configured one."""
     environ = os.environ if environ is None else environ
-    return Home(config_module.load(environ, os.getcwd(), {"home": path}))
+    return Home(config_module.load_config(environ, os.getcwd(), {"home": path}))
 
 
 class Home:
@@ -47,9 +48,9 @@ class Home:
     def __init__(self, config: Config) -> None:
         """Open nothing yet."""
         self.config = config
-        self.path = config.text("home")
+        self.path = config.get_text("home")
         self.warnings: list[str] = []  # for the person, about things that did not stop the work
-        self.board: Callable[[], None] | None = None  # a long-lived process is notified of changes through this
+        self.on_change: Callable[[], None] | None = None  # a long-lived process is notified of changes through this
         self._store: Store | None = None
 
     def __enter__(self) -> Self:
@@ -69,7 +70,7 @@ class Home:
     @property
     def database(self) -> str:
         """The address of the store."""
-        return places.database(self.path, self.config.text("database"))
+        return paths.find_database(self.path, self.config.get_text("database"))
 
     @property
     def is_new(self) -> bool:
@@ -90,7 +91,7 @@ class Home:
             if self.is_new and not create:
                 raise NoHome(self.path)
             if create:  # reading creates nothing
-                self.make()
+                self.create()
             try:
                 self._store = open_store(self.database, create=create, redactor=make_redactor)
             except SchemaMissing:
@@ -100,7 +101,7 @@ class Home:
                 raise NoHome(self.path) from None
         return self._store
 
-    def make(self) -> None:
+    def create(self) -> None:
         """Create the home's folder if it does not exist."""
         try:
             for folder in (self.path, os.path.join(self.path, "runs")):  # the mode applies to the last folder only
@@ -108,12 +109,12 @@ class Home:
         except OSError as error:
             raise UsageError(f"{self.path} cannot be a home ({error.strerror}): name another one with --home") from None
 
-    def refuse_problem(self) -> None:
+    def refuse_broken_project(self) -> None:
         """ConfigError if the project's file cannot be used: no work is started while it is ignored."""
         if self.config.problem:
             raise ConfigError(self.config.problem)
 
-    def again(self) -> Home:
+    def reopen(self) -> Home:
         """Open the same home again: for a thread that needs its own connection."""
         return Home(self.config)
 
@@ -121,8 +122,8 @@ class Home:
 
     def notify_change(self) -> None:
         """Update what shows this home, after a write; in a process that lives long, a moment later."""
-        if self.board is not None:
-            self.board()
+        if self.on_change is not None:
+            self.on_change()
         else:
             extensions.call_hook("home_changed", self)
 
@@ -135,16 +136,16 @@ class Home:
     def find(self, text: str) -> Run:
         """A run by id, unique prefix of an id, or number in the current repository."""
         run_id = self.find_id(text)  # before the store is opened: a new home has no store
-        run = self.store().run(run_id)
+        run = self.store().runs.get(run_id)
         if run is None:
             raise NotFound(text, what="run", hint="jackline list --all-repos")
         return run
 
     def find_id(self, text: str) -> str:
         """The id of a run, found in the same way, even if the rest of its record cannot be read."""
-        rows = [] if self.is_new else self.store().matching_runs(text, self._repository_id())
+        rows = [] if self.is_new else self.store().runs.find_matching(text, self._repository_id())
         if not rows:
-            raise NotFound(named(text), what="run", hint="jackline list --all-repos")
+            raise NotFound(shorten_name(text), what="run", hint="jackline list --all-repos")
         if len(rows) > 1:
             some = ", ".join(row.id for row in rows[:3])
             raise Ambiguous(text, what="run", count=len(rows), some=some)
@@ -152,9 +153,11 @@ class Home:
 
     def find_call(self, run: Run, text: str) -> Call:
         """A call of a run by a unique prefix, or by the end of its id."""
-        calls = [call for call in self.store().calls(run.id) if call.id.startswith(text) or call.id.endswith(text)]
+        calls = [
+            call for call in self.store().calls.list_all(run.id) if call.id.startswith(text) or call.id.endswith(text)
+        ]
         if not calls:
-            raise NotFound(named(text), what="call", hint=f"jackline show {run.id}")
+            raise NotFound(shorten_name(text), what="call", hint=f"jackline show {run.id}")
         if len(calls) > 1:
             raise Ambiguous(text, what="call", count=len(calls), some=", ".join(call.id for call in calls[:3]))
         return calls[0]
@@ -162,15 +165,15 @@ class Home:
     def find_by_session(self, session: str) -> Run | None:
         """The run that owns an agent's session."""
         rows = self.list_runs(RunQuery(session=session, limit=1))
-        return self.store().run(rows[0].id) if rows else None
+        return self.store().runs.get(rows[0].id) if rows else None
 
-    def list_runs(self, query: RunQuery) -> list[RunRow]:
+    def list_runs(self, query: RunQuery) -> list[RunSummary]:
         """Runs, newest first."""
-        return [] if self.is_new else self.store().list_runs(query)
+        return [] if self.is_new else self.store().runs.list_page(query)
 
-    def list_active(self) -> list[RunRow]:
+    def list_active(self) -> list[RunSummary]:
         """Every run that has not ended, in all repositories."""
-        found: list[RunRow] = []
+        found: list[RunSummary] = []
         before = None
         while page := self.list_runs(RunQuery(states=tuple(sorted(ACTIVE)), before=before, limit=_PAGE)):
             found += page
@@ -179,54 +182,56 @@ class Home:
 
     def list_repositories(self) -> list[Repository]:
         """Every repository with runs here."""
-        return [] if self.is_new else self.store().repositories()
+        return [] if self.is_new else self.store().runs.list_repositories()
 
     def _repository_id(self) -> str:
-        from jackline.domain.repository import repository_id
+        from jackline.domain.ids import repository_id
 
-        return repository_id(places.repository_of(os.getcwd()))
+        return repository_id(paths.find_repository(os.getcwd()))
 
     # doing
 
     def start(self, request: Request) -> Run:
         """Create the run, ready to be worked on; the same run id and request return the same run."""
-        from jackline.app import secrecy
-        from jackline.app.preflight import refuse_taken, refuse_unready
+        from jackline.app import preflight
+        from jackline.app.preflight import refuse_taken_session, refuse_unready_workspace
         from jackline.app.request import new_run
 
-        self.refuse_problem()
+        self.refuse_broken_project()
         new, at = new_run(request, self)
-        if self.is_new or self.store().run(new.id) is None:  # a run that has started may have changed its workspace
-            refuse_unready(request, new.spec.workspace)
-            refuse_taken(self, new.spec)
-        run, _ = self.store(create=True).create_run(new, at)
-        self.warnings += secrecy.notes(new.spec, run.spec)
+        if (
+            self.is_new or self.store().runs.get(new.id) is None
+        ):  # a run that has started may have changed its workspace
+            refuse_unready_workspace(request, new.spec.workspace)
+            refuse_taken_session(self, new.spec)
+        run, _ = self.store(create=True).runs.create(new, at)
+        self.warnings += preflight.describe_redactions(new.spec, run.spec)
         self.notify_change()
         return run
 
     def work(self, run: Run, on_start: OnStart = lambda _interrupt: None) -> Run:
         """Work on a run until it ends, or waits for more than a short time."""
-        from jackline.app.worker import work
+        from jackline.app.worker import work_on_run
 
-        self.refuse_problem()
-        return work(self, run, on_start)
+        self.refuse_broken_project()
+        return work_on_run(self, run, on_start)
 
     def cancel(self, run: Run) -> Run:
         """Request the end of a run; a run whose supervisor is dead ends here."""
-        from jackline.app.worker import cancel
+        from jackline.app.worker import cancel_run
 
-        return cancel(self, run)
+        return cancel_run(self, run)
 
     def answer(self, run: Run, call: Call, verdict: str) -> tuple[Call, Run]:
         """Record a person's answer about a call that is in doubt or needs approval."""
-        from jackline.app.inside_run import refuse_inside_run
+        from jackline.app.identity import refuse_inside_run
         from jackline.clock import wall_ms
 
         verdicts = ("happened", "did-not", "retry", "skip", "allow", "deny")
         if verdict not in verdicts:
             raise UsageError(f"unknown answer '{verdict}': use one of {', '.join(verdicts)}")
         refuse_inside_run("answer")
-        answered = self.store(create=True).answer(run.id, call.id, verdict, wall_ms())
+        answered = self.store(create=True).approvals.answer(run.id, call.id, verdict, wall_ms())
         self.notify_change()
         return answered
 
@@ -238,32 +243,31 @@ class Home:
 
     def load_manifest(self, run: Run) -> Manifest:
         """The run as one record, in the shape of agentpair's manifest."""
-        from jackline.views.manifest import manifest_of
+        from jackline.exports.manifest import load_run_manifest
 
-        return manifest_of(self.store(), run)
+        return load_run_manifest(self.store(), run)
 
     def read_transcript(self, run: Run) -> list[TranscriptEntry]:
         """The run as a list of transcript entries."""
-        from jackline.views.transcript import entries_of
+        from jackline.exports.transcript import load_entries
 
-        return list(entries_of(self.store(), run))
+        return list(load_entries(self.store(), run))
 
     def is_archived(self, run: Run) -> bool:
         """Whether events of the run were archived: files exported now would be incomplete."""
-        first = self.store().events(run.id, limit=1)
+        first = self.store().records.list_events(run.id, limit=1)
         return run.event_seq > 0 and (not first or first[0].seq > 1)
 
     def export(self, run: Run) -> str:
         """Write every file of the run's folder again; returns the folder."""
-        from jackline.views.export import export
+        from jackline.exports.run_folder import export_run
 
         named = self.config.sources["database"]
-        return export(self.store(), run, self.path, named if named.startswith("JACKLINE_") else "")
+        return export_run(self.store(), run, self.path, named if named.startswith("JACKLINE_") else "")
 
 
 def make_redactor() -> Redactor:
     """A redactor that knows the values of this process's secret variables."""
-    from jackline.domain.secrets import Redactor
-    from jackline.domain.secrets.variables import secret_values
+    from jackline.secrets.redactor import Redactor, find_secret_values
 
-    return Redactor(secret_values(os.environ))
+    return Redactor(find_secret_values(os.environ))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple, stored_as
-from jackline.store.contract import RunQuery
+from jackline.store.models import RunQuery
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -58,7 +58,7 @@ class RuleUse(NamedTuple):
 
 
 @stored_as("runs calls tools rules programs unread default")
-class Audit(NamedTuple):
+class PolicyAudit(NamedTuple):
     """All counts, most frequent first."""
 
     runs: int
@@ -70,15 +70,15 @@ class Audit(NamedTuple):
     default: tuple[tuple[str, int], ...]  # unmatched calls, by decision
 
 
-def audit(home: Home, since: int | None = None) -> Audit:
+def audit_policy(home: Home, since: int | None = None) -> PolicyAudit:
     """Count the calls of all runs since then."""
     count = _AuditCounter()
     before = None
     while page := home.list_runs(RunQuery(since=since, before=before, limit=PAGE)):
         for row in page:
-            run = home.store().run(row.id)
+            run = home.store().runs.get(row.id)
             if run is not None:
-                count.add_run(run, home.store().calls(run.id))
+                count.add_run(run, home.store().calls.list_all(run.id))
         before = (page[-1].created_at, page[-1].id)
     return count.build_audit()
 
@@ -116,7 +116,15 @@ class _ToolCounter:
 
     def build_use(self, name: str) -> ToolUse:
         fields = tuple(FieldUse(one, len(values)) for one, values in sorted(self.fields.items()))
-        return ToolUse(name, self.calls, self.unknown, len(self.inputs), self.repeated, fields, self.example)
+        return ToolUse(
+            tool=name,
+            calls=self.calls,
+            unknown=self.unknown,
+            inputs=len(self.inputs),
+            repeated=self.repeated,
+            fields=fields,
+            example=self.example,
+        )
 
 
 class _AuditCounter:
@@ -140,20 +148,20 @@ class _AuditCounter:
         for (tool, _), times in Counter((call.tool, call.key) for call in calls).items():
             self._find_tool(tool).repeated += times > 1
 
-    def build_audit(self) -> Audit:
+    def build_audit(self) -> PolicyAudit:
         tools = sorted((one.build_use(name) for name, one in self._tools.items()), key=_rank_by_calls)
         rules = []
         for name, decisions in self._rules.items():
             counts = [decisions[one] for one in (Decision.ALLOW, Decision.ASK, Decision.DENY, Decision.STORED)]
             rules.append(RuleUse(name, sum(counts), *counts))
-        return Audit(
-            self.runs,
-            self.calls,
-            tuple(tools),
-            tuple(sorted(rules, key=_rank_by_calls)),
-            tuple(self._programs.most_common()),
-            self.unread,
-            tuple(self._default.most_common()),
+        return PolicyAudit(
+            runs=self.runs,
+            calls=self.calls,
+            tools=tuple(tools),
+            rules=tuple(sorted(rules, key=_rank_by_calls)),
+            programs=tuple(self._programs.most_common()),
+            unread=self.unread,
+            default=tuple(self._default.most_common()),
         )
 
     def _find_tool(self, name: str) -> _ToolCounter:
@@ -188,14 +196,16 @@ def _parse_fields(text: str) -> dict[str, object]:
 
 def _find_unknown_programs(run: Run, call: Call) -> list[str] | None:
     """Return the unmatched programs of a shell call; None if it cannot be parsed."""
-    from jackline.domain import builtin, policy
-    from jackline.domain.builtin.tools import SHELLS
-    from jackline.domain.judging import Where, judge
+    from jackline.policy import builtin, rule_lookup
+    from jackline.policy.builtin.agent_tools import SHELL_TOOLS
+    from jackline.policy.classify import CallLocation, classify_call
 
-    if call.tool not in SHELLS:
+    if call.tool not in SHELL_TOOLS:
         return []
     folder = run.spec.workspace
-    judged = judge(run.spec.rules, call.tool, _parse_fields(call.input), Where(folder, folder))
+    judged = classify_call(run.spec.rules, call.tool, _parse_fields(call.input), CallLocation(folder, folder))
     if not judged.matches or any(match.rule == builtin.UNPARSED.name for match in judged.matches):
         return None
-    return [match.words.split()[0] for match in judged.matches if match.rule == policy.UNKNOWN.name and match.words]
+    return [
+        match.words.split()[0] for match in judged.matches if match.rule == rule_lookup.UNMATCHED.name and match.words
+    ]

@@ -7,30 +7,29 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import agents, places, policies
-from jackline.app.choose import AUTO, choose, listed
-from jackline.app.config import beneath_flags
-from jackline.app.manner import manner_of, refuse_as_word
-from jackline.app.secrecy import refuse_secret_proof
-from jackline.app.texts import named
+from jackline.app import agents, paths, policy_files
+from jackline.app.agent_settings import build_options, reject_flag_like
+from jackline.app.agents import AUTO, choose_agents, split_names
+from jackline.app.config import add_run_settings
+from jackline.app.preflight import reject_secret_proof
+from jackline.app.text_files import shorten_name
 from jackline.domain import ids
-from jackline.domain.budget import Limits
 from jackline.domain.events import NOTHING, canonical
-from jackline.domain.records import Manner, Spec
-from jackline.domain.retry import RetryPolicy
+from jackline.domain.limits import Limits, RetryPolicy
+from jackline.domain.records import AgentOptions, Spec
 from jackline.domain.task import MODES
-from jackline.engine.settings import fresh_id
+from jackline.engine.settings import new_id
 from jackline.errors import UsageError
 from jackline.named import NamedTuple
-from jackline.store.contract import NewRun
+from jackline.store.models import NewRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from jackline.app.config import Config
     from jackline.app.home import Home
-    from jackline.app.keys import Setting
-    from jackline.domain.rule import Rule
+    from jackline.app.setting_keys import Setting
+    from jackline.policy.rules import Rule
 
 _LONGEST_PROMPT = 4 * 1024 * 1024
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
@@ -47,7 +46,7 @@ class Request(NamedTuple):
     proof: str = ""
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, str] = NOTHING
-    manner: Manner = Manner()
+    manner: AgentOptions = AgentOptions()
     fallback: tuple[str, ...] = ()
     session: str = ""
     mode: str = ""  # empty: job
@@ -64,13 +63,13 @@ def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
     """The run to be created, and when."""
     at = clock.wall_ms()
     spec = spec_of(request, home)
-    run_id = request.run_id or fresh_id()
+    run_id = request.run_id or new_id()
     if not ids.is_chosen(run_id):
-        raise UsageError(f"'{named(run_id)}' cannot be a run's id: {_NAMES}")
+        raise UsageError(f"'{shorten_name(run_id)}' cannot be a run's id: {_NAMES}")
     asked = _requested_spec(spec, request, home.config)
     new = NewRun(
         id=run_id,
-        repository=places.repository_of(spec.workspace),
+        repository=paths.find_repository(spec.workspace),
         spec=spec,
         request=_digest(asked.changes()),
         old_request=_digest(asked.to_dict()),
@@ -80,8 +79,8 @@ def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
 
 def _requested_spec(spec: Spec, request: Request, config: Config) -> Spec:
     """Return the spec as it was requested: with `auto`, which agents are ready may differ the next time."""
-    if (request.agent or config.text("agent")) == AUTO:
-        return spec._replace(agent=AUTO, fallback=_fallback(request, config), manners={})
+    if (request.agent or config.get_text("agent")) == AUTO:
+        return spec._replace(agent=AUTO, fallback=_fallback(request, config), agent_options={})
     return spec
 
 
@@ -91,9 +90,9 @@ def _digest(values: Mapping[str, object]) -> str:
 
 def spec_of(request: Request, home: Home) -> Spec:
     """What is asked, with every default made explicit."""
-    config = beneath_flags(home.config, request.settings)
+    config = add_run_settings(home.config, request.settings)
     _refuse_unfit(request)
-    agent, *fallback = choose(home, request.agent or config.text("agent"), _fallback(request, config))
+    agent, *fallback = choose_agents(home, request.agent or config.get_text("agent"), _fallback(request, config))
     workspace = _workspace(request)
     rules = _rules(request, workspace, home)
     return Spec(
@@ -106,42 +105,42 @@ def spec_of(request: Request, home: Home) -> Spec:
         idle_timeout_ms=_ms(config, "idle_seconds"),
         grace_ms=_ms(config, "grace_seconds"),
         limits=_limits(config),
-        retry=RetryPolicy(config.whole("retries"), _ms(config, "retry_seconds")),
+        retry=RetryPolicy(most=config.get_int("retries"), base_ms=_ms(config, "retry_seconds")),
         rules=rules,
         options=dict(request.options),
         fallback=tuple(fallback),
-        manners=_manners(request, config, (agent, *fallback)),
+        agent_options=_manners(request, config, (agent, *fallback)),
         session=request.session,
         ungated=request.ungated,
         mode=request.mode or MODES[0],
         requires_commit=request.requires_commit,
         job=request.job,
-        strict=config.text("strict") == "true",
+        strict=config.get_text("strict") == "true",
         approval_timeout_ms=_ms(config, "approval_timeout"),
-        approval_answer=config.text("approval_answer"),
-        allowed=policies.agreed(request.allow, rules),
+        approval_answer=config.get_text("approval_answer"),
+        allowed=policy_files.check_allowed_rules(request.allow, rules),
     )
 
 
 def _rules(request: Request, workspace: str, home: Home) -> tuple[Rule, ...]:
     """Those of every layer, as they are now; what a person should know of them goes to the home's warnings."""
-    found = policies.load(os.environ, home.path, workspace)
+    found = policy_files.load_layers(os.environ, home.path, workspace)
     home.warnings += found.notes
-    return policies.combined(request.rules, found)
+    return policy_files.merge_layers(request.rules, found)
 
 
 def _fallback(request: Request, config: Config) -> tuple[str, ...]:
-    return request.fallback or listed(config.text("fallback"))
+    return request.fallback or split_names(config.get_text("fallback"))
 
 
-def _manners(request: Request, config: Config, chosen: Sequence[str]) -> dict[str, Manner]:
+def _manners(request: Request, config: Config, chosen: Sequence[str]) -> dict[str, AgentOptions]:
     """A model that a flag names is the first agent's: the others would not know it."""
     found = {}
     for name in chosen:
-        asked = request.manner if name == chosen[0] else Manner()
-        declaration = agents.load(config, name).declaration
+        asked = request.manner if name == chosen[0] else AgentOptions()
+        declaration = agents.load_adapter(config, name).declaration
         _refuse_without_script(name, request)
-        manner = manner_of(declaration, asked, os.environ, config.agents.get(name, {}))
+        manner = build_options(declaration, asked, os.environ, config.agents.get(name, {}))
         found[name] = manner._replace(tells_cost=declaration.cost)
     return found
 
@@ -160,11 +159,11 @@ def _workspace(request: Request) -> str:
 
 def _refuse_unfit(request: Request) -> None:
     if not ids.is_chosen(request.task):  # it becomes a folder's name
-        raise UsageError(f"'{named(request.task)}' cannot be a task's name: {_NAMES}")
+        raise UsageError(f"'{shorten_name(request.task)}' cannot be a task's name: {_NAMES}")
     if len(request.prompt) > _LONGEST_PROMPT:
         raise UsageError(f"the prompt is longer than {_LONGEST_PROMPT} characters: put it into a file")
-    refuse_as_word("the session", request.session)
-    refuse_secret_proof(request.proof)
+    reject_flag_like("the session", request.session)
+    reject_secret_proof(request.proof)
     for name, text in (("prompt", request.prompt), ("proof", request.proof)):
         _refuse_unwritable(name, text)
 
@@ -182,13 +181,13 @@ def _refuse_unwritable(name: str, text: str) -> None:
 def _limits(config: Config) -> Limits:
     return Limits(
         wall_ms=_ms(config, "max_seconds") or None,
-        iterations=config.whole("max_iterations") or None,
-        steps=config.whole("max_steps") or None,
-        calls=config.whole("max_calls") or None,
-        tokens=config.whole("max_tokens") or None,
-        usd_micros=round(config.number("max_usd") * 1_000_000) or None,
+        iterations=config.get_int("max_iterations") or None,
+        steps=config.get_int("max_steps") or None,
+        calls=config.get_int("max_calls") or None,
+        tokens=config.get_int("max_tokens") or None,
+        usd_micros=round(config.get_float("max_usd") * 1_000_000) or None,
     )
 
 
 def _ms(config: Config, name: str) -> int:
-    return round(config.number(name) * 1000)
+    return round(config.get_float(name) * 1000)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import places
-from jackline.app.keys import KEYS, nearest
-from jackline.app.texts import named, regular_text
+from jackline.app import paths
+from jackline.app.setting_keys import KEYS, suggest_nearest
+from jackline.app.text_files import read_regular_text, shorten_name
 from jackline.domain import ids
 from jackline.domain.task import BUILT_IN as SHIPPED
 from jackline.domain.task import PROJECT, USER, parse
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from jackline.domain.task import Task
 
 PROJECT_FOLDER = os.path.join(".agents", "tasks")
-BUILT_IN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tasks")
+BUILT_IN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tasks")
 _SUFFIX = ".md"
 _FILE_LIMIT = 1024 * 1024
 # A task may set what a project may: the same people write both.
-SETTINGS = tuple(key.name for key in KEYS if key.project and (key.choices or not isinstance(key.default, str)))
+TASK_SETTINGS = tuple(key.name for key in KEYS if key.project and (key.choices or not isinstance(key.default, str)))
 
 
-class Listed(NamedTuple):
+class ListedTask(NamedTuple):
     """An available task, or an invalid task file."""
 
     name: str
@@ -37,19 +37,19 @@ class Listed(NamedTuple):
     problem: str = ""
 
 
-def find(name: str, folder: str, environ: Mapping[str, str]) -> Task:
+def find_task(name: str, folder: str, environ: Mapping[str, str]) -> Task:
     """Find a task by name; the project's own comes before the user's, which comes before the built-in one."""
     origin, path = next(_find_files(name, folder, environ), ("", ""))
     if path:
         return _read_task(name, origin, path)
     known = dict.fromkeys(one for _, place in _list_folders(folder, environ) for one in _list_names(place))
     raise UsageError(
-        f"no task is called '{named(name)}':{nearest(name, known)} "
+        f"no task is called '{shorten_name(name)}':{suggest_nearest(name, known)} "
         "`jackline tasks list` lists them, `jackline tasks new` creates one"
     )
 
 
-def hidden_by(task: Task, folder: str, environ: Mapping[str, str]) -> str:
+def find_hidden_file(task: Task, folder: str, environ: Mapping[str, str]) -> str:
     """The user's or built-in file that a project's task of the same name hides, if there is one."""
     others = (path for origin, path in _find_files(task.name, folder, environ) if origin != PROJECT)
     return next(others, "") if task.origin == PROJECT else ""
@@ -63,9 +63,9 @@ def _find_files(name: str, folder: str, environ: Mapping[str, str]) -> Iterator[
             yield origin, path
 
 
-def every(folder: str, environ: Mapping[str, str]) -> list[Listed]:
+def list_tasks(folder: str, environ: Mapping[str, str]) -> list[ListedTask]:
     """List all tasks by name, each from its first location; an invalid one with the reason."""
-    found: dict[str, Listed] = {}
+    found: dict[str, ListedTask] = {}
     for origin, place in _list_folders(folder, environ):
         for name in _list_names(place):
             if name not in found:
@@ -73,15 +73,17 @@ def every(folder: str, environ: Mapping[str, str]) -> list[Listed]:
     return [found[name] for name in sorted(found)]
 
 
-def new(name: str, description: str, folder: str) -> str:
+def create_task(name: str, description: str, folder: str) -> str:
     """Write a template into the project and return its path; an existing task is not touched."""
     if not ids.is_chosen(name):
-        raise UsageError(f"'{named(name)}' cannot be a task's name: use up to 64 letters, digits, '.', '_' and '-'")
+        raise UsageError(
+            f"'{shorten_name(name)}' cannot be a task's name: use up to 64 letters, digits, '.', '_' and '-'"
+        )
     import json
 
-    root = places.repository_of(folder)
+    root = paths.find_repository(folder)
     path = os.path.join(root, PROJECT_FOLDER, name + _SUFFIX)
-    places.refuse_links(root, path)
+    paths.refuse_links(root, path)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "x", encoding="utf-8") as file:
@@ -108,14 +110,14 @@ You work in {workspace}. Describe here what to do, and how to tell that it is do
 
 
 def _list_folders(folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    here, root = os.path.realpath(folder), places.repository_of(folder)
+    here, root = os.path.realpath(folder), paths.find_repository(folder)
     while True:  # outside a repository only the folder itself counts
         yield PROJECT, os.path.join(here, PROJECT_FOLDER)
         if here == root:
             break
         here = os.path.dirname(here)
-    yield USER, os.path.join(places.config_folder(environ), "tasks")
-    yield SHIPPED, BUILT_IN
+    yield USER, os.path.join(paths.find_config_folder(environ), "tasks")
+    yield SHIPPED, BUILT_IN_FOLDER
 
 
 def _list_names(place: str) -> list[str]:
@@ -126,16 +128,16 @@ def _list_names(place: str) -> list[str]:
     return [name[: -len(_SUFFIX)] for name in files if name.endswith(_SUFFIX) and ids.is_chosen(name[: -len(_SUFFIX)])]
 
 
-def _read_listed(name: str, origin: str, path: str) -> Listed:
+def _read_listed(name: str, origin: str, path: str) -> ListedTask:
     try:
-        return Listed(name, origin, path, _read_task(name, origin, path))
+        return ListedTask(name=name, origin=origin, path=path, task=_read_task(name, origin, path))
     except UsageError as error:
-        return Listed(name, origin, path, None, str(error))
+        return ListedTask(name=name, origin=origin, path=path, task=None, problem=str(error))
 
 
 def _read_task(name: str, origin: str, path: str) -> Task:
     if origin == PROJECT:
         folder = path.removesuffix(os.path.join(os.sep, PROJECT_FOLDER, name + _SUFFIX)) or os.sep
-        if not os.path.realpath(path).startswith(os.path.join(places.repository_of(folder), "")):
+        if not os.path.realpath(path).startswith(os.path.join(paths.find_repository(folder), "")):
             raise UsageError(f"{path} leads out of the project by a link: put the task itself there")
-    return parse(name, regular_text(path, _FILE_LIMIT), path, SETTINGS)._replace(origin=origin)
+    return parse(name, read_regular_text(path, _FILE_LIMIT), path, TASK_SETTINGS)._replace(origin=origin)

@@ -10,22 +10,31 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import notes, places
-from jackline.app.places import PROJECT_FILE, project_file
+from jackline.app import paths, state_files
+from jackline.app.config import AGENTS_NAMED_BY_ARGUMENTS, format_held_limit
+from jackline.app.paths import PROJECT_FILE, find_project_file
+from jackline.app.setting_keys import is_looser, parse_setting
+from jackline.domain.task import PROJECT
 from jackline.errors import Refused, UsageError
 from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TRUST = "trust.json"
-FOLDER = ".agents"  # the project's tasks and policy
+    from jackline.app.config import Config
+    from jackline.app.job_file import Job
+    from jackline.app.request import Request
+    from jackline.domain.task import Task
+
+
+TRUST_FILE = "trust.json"
+AGENTS_FOLDER = ".agents"  # the project's tasks and policy
 _LEFT_OUT = "runs"  # output of runs, not instructions
 _CHUNK = 1 << 20
 
 
 @stored_as("folder files trusted changed at")
-class Standing(NamedTuple):
+class TrustStatus(NamedTuple):
     """The trust status of a project."""
 
     folder: str
@@ -37,63 +46,69 @@ class Standing(NamedTuple):
 
 def is_trusted(home: str, folder: str) -> bool:
     """Check whether the user trusts the current files of the project around a folder."""
-    known = notes.read(os.path.join(home, TRUST)).get(project_of(folder))
+    known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(find_project(folder))
     if known is None:
         return False
     try:
-        return known.get("digest") == _hash_files(project_of(folder))
+        return known.get("digest") == _hash_files(find_project(folder))
     except (OSError, Refused):
         return False
 
 
-def covers(home: str, path: str) -> bool:
+def is_file_trusted(home: str, path: str) -> bool:
     """Check whether trust covers this file in .agents; only files of the trusted project itself are covered."""
-    folder = folder_of(path)
-    return project_of(folder) == folder and is_trusted(home, folder)
+    folder = find_agents_parent(path)
+    return find_project(folder) == folder and is_trusted(home, folder)
 
 
-def folder_of(path: str) -> str:
+def find_agents_parent(path: str) -> str:
     """Return the parent folder of the `.agents` folder that contains a file."""
-    while os.path.basename(path) != FOLDER and path != os.path.dirname(path):
+    while os.path.basename(path) != AGENTS_FOLDER and path != os.path.dirname(path):
         path = os.path.dirname(path)
     return os.path.dirname(path)
 
 
-def standing(home: str, folder: str) -> Standing:
+def read_trust_status(home: str, folder: str) -> TrustStatus:
     """Return the trust status of the project around a folder."""
-    project = project_of(folder)
-    known = notes.read(os.path.join(home, TRUST)).get(project)
+    project = find_project(folder)
+    known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(project)
     trusted = is_trusted(home, project)
     at = known.get("at") if known else None
     files = tuple(os.path.relpath(path, project) for path in _list_files(project))
-    return Standing(project, files, trusted, known is not None and not trusted, at if isinstance(at, int) else None)
+    return TrustStatus(
+        folder=project,
+        files=files,
+        trusted=trusted,
+        changed=known is not None and not trusted,
+        at=at if isinstance(at, int) else None,
+    )
 
 
-def trust(home: str, folder: str) -> None:
+def trust_project(home: str, folder: str) -> None:
     """Record that the user trusts the current files."""
-    project = project_of(folder)
+    project = find_project(folder)
     if next(_list_files(project), None) is None:
-        raise UsageError(f"nothing to trust: {project} has no jackline.toml and no files in {FOLDER}/")
+        raise UsageError(f"nothing to trust: {project} has no jackline.toml and no files in {AGENTS_FOLDER}/")
     try:
         entry: dict[str, object] = {"digest": _hash_files(project), "at": clock.wall_ms()}
     except OSError as error:
         raise UsageError(f"cannot read {error.filename}: {error.strerror}") from None
-    notes.update(os.path.join(home, TRUST), lambda known: {**known, project: entry})
+    state_files.update_entries(os.path.join(home, TRUST_FILE), lambda known: {**known, project: entry})
 
 
-def revoke(home: str, folder: str) -> bool:
+def revoke_trust(home: str, folder: str) -> bool:
     """Revoke trust; return False if the project was not trusted."""
-    project, path = project_of(folder), os.path.join(home, TRUST)
-    if project not in notes.read(path):
+    project, path = find_project(folder), os.path.join(home, TRUST_FILE)
+    if project not in state_files.read_entries(path):
         return False
-    notes.update(path, lambda known: {name: entry for name, entry in known.items() if name != project})
+    state_files.update_entries(path, lambda known: {name: entry for name, entry in known.items() if name != project})
     return True
 
 
-def project_of(folder: str) -> str:
+def find_project(folder: str) -> str:
     """Return the project folder: that of jackline.toml, else the root of the repository, else this folder."""
-    settings = project_file(os.path.realpath(folder))
-    return os.path.dirname(settings) if os.path.exists(settings) else places.repository_of(folder)
+    settings = find_project_file(os.path.realpath(folder))
+    return os.path.dirname(settings) if os.path.exists(settings) else paths.find_repository(folder)
 
 
 def _list_files(project: str) -> Iterator[str]:
@@ -101,7 +116,7 @@ def _list_files(project: str) -> Iterator[str]:
     settings = os.path.join(project, PROJECT_FILE)
     if os.path.lexists(settings):
         yield settings
-    root = os.path.join(project, FOLDER)
+    root = os.path.join(project, AGENTS_FOLDER)
     for folder, folders, names in os.walk(root):
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         if links:
@@ -127,3 +142,41 @@ def _hash_content(path: str) -> bytes:
         while chunk := file.read(_CHUNK):
             one.update(chunk)
     return one.digest()
+
+
+class RestrictedTask(NamedTuple):
+    """A restricted task, and notes about the removed settings."""
+
+    task: Task
+    notes: tuple[str, ...] = ()
+
+
+def restrict_task(task: Task, typed_words: Request, job: Job, config: Config) -> RestrictedTask:
+    """Restrict a task; raise Refused if it runs a program that only the project asked for."""
+    if task.origin != PROJECT or is_file_trusted(config.get_text("home"), task.source):
+        return RestrictedTask(task)
+    if task.proof and not (typed_words.proof or job.proof):
+        raise Refused(f"{task.source} is not trusted, but its proof runs a command: {_describe_fix(task)}")
+    agent = () if typed_words.agent or job.agent else (task.agent,)
+    fallback = () if typed_words.fallback or job.fallback else task.fallback
+    for name in (*agent, *fallback):
+        if name in AGENTS_NAMED_BY_ARGUMENTS:
+            raise Refused(f"{task.source} is not trusted, but '{name}' can run any program: {_describe_fix(task)}")
+    kept, notes = {}, []
+    for name, value in task.settings.items():
+        holds = config.values[name]
+        if is_looser(name, parse_setting(name, value, task.source), holds):
+            if not config.sources[name].startswith("--"):  # a flag overrides the task anyway
+                notes.append(format_held_limit(task.source, name, value, holds))
+        else:
+            kept[name] = value
+    if task.allow:
+        notes.append(f"{task.source}: ignoring allow = {', '.join(task.allow)}: {_describe_fix(task)}")
+    return RestrictedTask(task._replace(settings=kept, allow=()), tuple(notes))
+
+
+def _describe_fix(task: Task) -> str:
+    folder = find_agents_parent(task.source)
+    if find_project(folder) != folder:
+        return f"`jackline trust` does not cover it there; move it to .agents/tasks of {find_project(folder)}"
+    return "review it, then run `jackline trust`"

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline import extensions
-from jackline.app import notes, places, trust, versions
-from jackline.app.agents_cache import cache_parts, folder_of_cache
-from jackline.app.config import user_file
+from jackline.app import agent_versions, paths, state_files, trust
+from jackline.app.agent_versions import find_cache_folder, list_cache_files
+from jackline.app.config import find_user_file
 from jackline.domain import ids
 from jackline.domain.states import RunState
 from jackline.errors import JacklineError, Refused, StoreError
@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from jackline.app.home import Home
-    from jackline.store.contract import Store
+    from jackline.store.store import Store
 
-_PLAIN_FILES = (places.LOG, *(f"{places.LOG}.{number}" for number in (1, 2, 3)))
-_NOTE_FIELDS = {trust.TRUST: "digest", versions.CACHE: "version", versions.CANARIES: "version"}  # a field of each entry
+_PLAIN_FILES = (paths.LOG_FILE, *(f"{paths.LOG_FILE}.{number}" for number in (1, 2, 3)))
+_NOTE_FIELDS = {
+    trust.TRUST_FILE: "digest",
+    agent_versions.CACHE: "version",
+    agent_versions.CANARIES: "version",
+}  # a field of each entry
 _EMPTY_NOTE_BYTES = 4
 _DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".gate")
 _READ_LIMIT = 1_000_000
 
 
-class Leftover(NamedTuple):
+class UninstallItem(NamedTuple):
     """A file of jackline's, or a folder with the parts of it that are jackline's."""
 
     path: str
@@ -46,19 +50,23 @@ class NotRemoved(JacklineError):
     """{detail} cannot be removed ({why}): fix that and try again, or remove it by hand"""  # noqa: D400 - it is the message
 
 
-def find_leftovers(home: Home, environ: Mapping[str, str]) -> list[Leftover]:
+def find_leftovers(home: Home, environ: Mapping[str, str]) -> list[UninstallItem]:
     """Find everything that an uninstall would remove now."""
     _refuse_unreadable(home)
     found = [(path, what, tuple(parts)) for path, what, parts in _scan(home, environ)]
     home.close()  # closing the last connection removes the files beside the database
     existing = [(path, what, tuple(filter(os.path.lexists, parts))) for path, what, parts in found]
-    return [Leftover(path, what, sum(map(_measure_size, parts)), parts) for path, what, parts in existing if parts]
+    return [
+        UninstallItem(path=path, what=what, size=sum(map(_measure_size, parts)), parts=parts)
+        for path, what, parts in existing
+        if parts
+    ]
 
 
 def refuse_while_running(home: Home) -> None:
     """Refuse to remove anything while a run is alive: one that is locked, or that this home's own database knows."""
-    from jackline.engine.locks import is_dead
-    from jackline.store.contract import RunQuery
+    from jackline.engine.owner_lock import is_owner_dead
+    from jackline.store.models import RunQuery
 
     _refuse_unreadable(home)
     running: list[str] = []
@@ -68,13 +76,13 @@ def refuse_while_running(home: Home) -> None:
     for folder in _list_folder(os.path.join(home.path, "runs")):
         for name in map(os.path.basename, _list_folder(folder)):
             owner = name.removeprefix("owner-").removesuffix(".lock")
-            if name == f"owner-{owner}.lock" and not is_dead(folder, owner):
+            if name == f"owner-{owner}.lock" and not is_owner_dead(folder, owner):
                 running.append(os.path.basename(folder))
     if running:
         raise Refused(f"run {running[0]} is running: end it with `jackline cancel {running[0]}`, then try again")
 
 
-def remove_leftovers(home: Home, leftovers: Iterable[Leftover], environ: Mapping[str, str]) -> list[str]:
+def remove_leftovers(home: Home, leftovers: Iterable[UninstallItem], environ: Mapping[str, str]) -> list[str]:
     """Remove them, and the folders that are empty then; returns the paths that stay because they are not jackline's."""
     for leftover in leftovers:
         for part in leftover.parts:
@@ -85,8 +93,14 @@ def remove_leftovers(home: Home, leftovers: Iterable[Leftover], environ: Mapping
                     os.rmdir(folder)
                     folder = os.path.dirname(folder)
     own_folders = [os.path.join(home.path, name) for name in _RECOGNISERS]
-    settings_folder = os.path.dirname(user_file(environ))
-    for folder in (*own_folders, home.path, settings_folder, folder_of_cache(environ), places.cache_folder(environ)):
+    settings_folder = os.path.dirname(find_user_file(environ))
+    for folder in (
+        *own_folders,
+        home.path,
+        settings_folder,
+        find_cache_folder(environ),
+        paths.find_cache_folder(environ),
+    ):
         with suppress(OSError):  # not empty, or never created
             os.rmdir(folder)
     foreign = [home.database] if "://" not in home.database and os.path.lexists(home.database) else []
@@ -101,15 +115,15 @@ def remove_leftovers(home: Home, leftovers: Iterable[Leftover], environ: Mapping
 
 def _scan(home: Home, environ: Mapping[str, str]) -> Iterator[tuple[str, str, Iterable[str]]]:
     """Each place, what it is, and which parts of it are jackline's."""
-    path, default = home.database, os.path.join(home.path, places.DATABASE)
+    path, default = home.database, os.path.join(home.path, paths.DATABASE_FILE)
     if _has_database(home) or (path == default and (not os.path.lexists(path) or _measure_size(path) == 0)):
         yield path, "database", filter(os.path.isfile, (path + suffix for suffix in _DATABASE_SUFFIXES))
     # A home that is also the user's HOME, the current folder or a repository keeps every file with a common name.
     shared = {os.path.realpath(folder) for folder in ("/", environ.get("HOME") or "/", os.getcwd())}
     if os.path.realpath(home.path) not in shared and not os.path.exists(os.path.join(home.path, ".git")):
         yield from _scan_home(home)
-    yield user_file(environ), "settings", (user_file(environ),)
-    yield folder_of_cache(environ), "agents", cache_parts(folder_of_cache(environ))
+    yield find_user_file(environ), "settings", (find_user_file(environ),)
+    yield find_cache_folder(environ), "agents", list_cache_files(find_cache_folder(environ))
 
 
 def _scan_home(home: Home) -> Iterator[tuple[str, str, Iterable[str]]]:
@@ -148,7 +162,7 @@ def _has_run(home: Home, run_id: str) -> bool:
     except (ValueError, RecursionError):
         summary = None
     is_summary = isinstance(summary, dict) and summary.get("run_id") == run_id
-    return is_summary or _is_stored(home, lambda store: store.run(run_id))
+    return is_summary or _is_stored(home, lambda store: store.runs.get(run_id))
 
 
 def _is_run(home: Home, path: str) -> bool:
@@ -166,7 +180,7 @@ def _is_link_to_run(_home: Home, path: str) -> bool:
 
 
 def _is_note(path: str) -> bool:
-    entries, field = notes.read(path).values(), _NOTE_FIELDS[os.path.basename(path)]
+    entries, field = state_files.read_entries(path).values(), _NOTE_FIELDS[os.path.basename(path)]
     return all(field in entry for entry in entries) if entries else os.path.getsize(path) <= _EMPTY_NOTE_BYTES
 
 

@@ -6,8 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, cast
 
-from jackline import faults
-from jackline.cli.output import Output, standard
+from jackline import crash_points
+from jackline.cli.output import Output, open_output
 from jackline.errors import JacklineError, UsageError
 from jackline.formatting import make_printable
 from jackline.version import __version__
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from jackline.app.home import Home
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
 
-    class Command(Protocol):
+    class CommandModule(Protocol):
         """The interface of a command's module."""
 
-        def configure(self, parser: Parser) -> None:
+        def configure(self, parser: CommandParser) -> None:
             """Add the command's arguments."""
 
         def execute(self, args: Namespace, home: Home, out: Output) -> int:
@@ -51,14 +51,17 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "receipts": ("jackline.cli.commands.receipts", "list the effects of a run, with the evidence for each"),
         "verify": ("jackline.cli.commands.verify", "check that a run's records have not been tampered with"),
         "export": ("jackline.cli.commands.export", "write the files of a run's folder again"),
-        "dashboard": ("jackline.cli.commands.dashboard", "write dashboard.md again: active runs, failures, spending"),
-        "retro": ("jackline.cli.commands.retro", "report on a week of runs and propose improvements"),
+        "dashboard": (
+            "jackline.features.reports.dashboard_command",
+            "write dashboard.md again: active runs, failures, spending",
+        ),
+        "retro": ("jackline.features.reports.retro_command", "report on a week of runs and propose improvements"),
     },
     "Use from inside an agent": {
-        "work": ("jackline.cli.commands.work", "enqueue, claim and resolve items of a durable work queue"),
-        "events": ("jackline.cli.commands.events", "append to the journal, and read or follow it"),
-        "case": ("jackline.cli.commands.case", "keep the notebook of an investigation"),
-        "mcp": ("jackline.cli.commands.mcp", "serve work, events and cases as an MCP server"),
+        "work": ("jackline.features.work.work_commands", "enqueue, claim and resolve items of a durable work queue"),
+        "events": ("jackline.features.journal.journal_commands", "append to the journal, and read or follow it"),
+        "case": ("jackline.features.cases.case_commands", "keep the notebook of an investigation"),
+        "mcp": ("jackline.features.mcp.mcp_command", "serve work, events and cases as an MCP server"),
     },
     "Set up": {
         "init": ("jackline.cli.commands.init", "set up a project"),
@@ -67,9 +70,12 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "policy": ("jackline.cli.commands.policy", "show, check, explain and audit the rules of the gate"),
         "config": ("jackline.cli.commands.config", "show each setting and where it comes from"),
         "trust": ("jackline.cli.commands.trust", "let this project's files choose programs, until they change"),
-        "scaffold": ("jackline.cli.commands.scaffold", "create a home with persona files for a long-lived agent"),
+        "scaffold": (
+            "jackline.features.instances.scaffold_command",
+            "create a home with persona files for a long-lived agent",
+        ),
         "import": (
-            "jackline.cli.commands.import_",
+            "jackline.features.importers.import_command",
             "import the data of older tools, such as agent-state and agentpair",
         ),
         "completion": ("jackline.cli.commands.completion", "print a completion script for bash, zsh or fish"),
@@ -79,7 +85,7 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "uninstall": ("jackline.cli.commands.uninstall", "list the files of jackline on this machine, or remove them"),
     },
     "Try it out": {
-        "demo": ("jackline.cli.demo", "watch an agent being killed in the middle of an effect, and resumed"),
+        "demo": ("jackline.cli.commands.demo", "watch an agent being killed in the middle of an effect, and resumed"),
         "drill": ("jackline.cli.commands.drill", "kill agents and supervisors in every known way, and check recovery"),
     },
 }
@@ -89,7 +95,7 @@ COMMANDS = {name: command for group in COMMAND_GROUPS.values() for name, command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    out = standard(json="--json" in words, colour="--no-color" not in words)
+    out = open_output(json="--json" in words, colour="--no-color" not in words)
     home: Home | None = None
     try:
         _check_environment()
@@ -104,24 +110,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         with home:
             # A project file that cannot be used stops only the commands that start work.
             if home.config.problem and name not in _REPORT_CONFIG_THEMSELVES:
-                out.note(f"jackline: {home.config.problem}; this file is ignored")
+                out.print_note(f"jackline: {home.config.problem}; this file is ignored")
             code = command.execute(args, home, out)
             for warning in home.warnings:
-                out.note(f"jackline: {make_printable(warning)}")
+                out.print_note(f"jackline: {make_printable(warning)}")
             return code
     except JacklineError as error:
-        return out.fail(str(error), error.exit_code)
+        return out.print_error(str(error), error.exit_code)
     except KeyboardInterrupt:
-        return out.fail("interrupted", EXIT_INTERRUPTED)
+        return out.print_error("interrupted", EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001
         # The only broad except: for a bug in jackline the user gets one line that names the log with the traceback.
-        return out.fail(_log_unexpected(error, home), EXIT_UNEXPECTED)
+        return out.print_error(_log_unexpected(error, home), EXIT_UNEXPECTED)
 
 
 def _check_environment() -> None:
     if os.name == "nt":
         raise UsageError("jackline runs on Linux and macOS, not on Windows: use it inside WSL")
-    point = faults.unknown()
+    point = crash_points.unknown()
     if point is not None:
         raise UsageError(f"JACKLINE_CRASH_AT: unknown crash point '{point}'; see docs/crash-points.md")
 
@@ -136,15 +142,15 @@ def _split_command(words: list[str]) -> tuple[str, list[str]]:
 
 def _execute_without_command(name: str, rest: list[str], out: Output) -> int:
     if "--version" in rest and not name:
-        out.line(f"jackline {__version__}")
+        out.print_line(f"jackline {__version__}")
         return 0
     if not name and {"-h", "--help"} & set(rest):
-        out.line(_format_help())
+        out.print_line(_format_help())
         return 0
     if name:
-        from jackline.app.texts import named
+        from jackline.app.text_files import shorten_name
 
-        raise UsageError(f"unknown command '{named(name)}';{_suggest(name, COMMANDS)} see `jackline --help`")
+        raise UsageError(f"unknown command '{shorten_name(name)}';{_suggest(name, COMMANDS)} see `jackline --help`")
     if rest and rest[0] not in GLOBAL_FLAGS:
         near = _suggest(rest[0], (*GLOBAL_FLAGS, "--help", "--version"))
         raise UsageError(f"unknown flag {rest[0]};{near} see `jackline --help`")
@@ -152,9 +158,9 @@ def _execute_without_command(name: str, rest: list[str], out: Output) -> int:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    from jackline.app.keys import nearest
+    from jackline.app.setting_keys import suggest_nearest
 
-    return nearest(name, known)
+    return suggest_nearest(name, known)
 
 
 def _format_help() -> str:
@@ -169,36 +175,36 @@ def _format_help() -> str:
 
 def _parse_args(name: str, rest: list[str], out: Output) -> Namespace | None:
     """Return the parsed arguments, or None if help was printed instead."""
-    from jackline.cli.parser import Parser, Shown
+    from jackline.cli.parser import CommandParser, HelpPrinted
 
-    parser = Parser(prog=f"jackline {name}", description=COMMANDS[name][1], out=out)
+    parser = CommandParser(prog=f"jackline {name}", description=COMMANDS[name][1], out=out)
     _load_command(name).configure(parser)
     try:
-        args = parser.read(rest)
-    except Shown:
+        args = parser.parse_words(rest)
+    except HelpPrinted:
         return None
-    out.follow(args, [name, *rest])
+    out.apply_flags(args, [name, *rest])
     return args
 
 
-def _load_command(name: str) -> Command:
+def _load_command(name: str) -> CommandModule:
     from importlib import import_module
 
-    return cast("Command", import_module(COMMANDS[name][0]))
+    return cast("CommandModule", import_module(COMMANDS[name][0]))
 
 
 def _open_home(args: Namespace, *, project: bool) -> Home:
     """Open the home, with the settings given by flags: the `dest` of such a flag is the name of the setting."""
     from jackline.app import config
     from jackline.app.home import Home
-    from jackline.app.keys import KEYS
+    from jackline.app.setting_keys import KEYS
 
     try:
         folder = os.getcwd()
     except OSError as error:
         raise UsageError(f"the current directory cannot be used ({error.strerror}): change to another one") from None
     flags = {key.name: getattr(args, key.name, None) for key in KEYS}
-    return Home(config.load(os.environ, folder, flags, project=project))
+    return Home(config.load_config(os.environ, folder, flags, project=project))
 
 
 def _log_unexpected(error: Exception, home: Home | None) -> str:
@@ -209,6 +215,6 @@ def _log_unexpected(error: Exception, home: Home | None) -> str:
 
     try:
         os.makedirs(home.path, mode=0o700, exist_ok=True)
-        return f"{message}; see {diagnostics.note_unexpected(home.path, error)}"
+        return f"{message}; see {diagnostics.log_unexpected(home.path, error)}"
     except OSError as second:
         return f"{message} (and the log cannot be written: {second.strerror})"

@@ -41,9 +41,12 @@ class Column(NamedTuple):
     state: bool = False
 
 
-def columns(titles: str) -> tuple[Column, ...]:
+def parse_columns(titles: str) -> tuple[Column, ...]:
     """Parse columns from titles: `>` marks a right-aligned one, `~` the flexible one, `*` one with states."""
-    return tuple(Column(title.rstrip(">~*"), ">" in title, "~" in title, "*" in title) for title in titles.split())
+    return tuple(
+        Column(title=title.rstrip(">~*"), right=">" in title, flexible="~" in title, state="*" in title)
+        for title in titles.split()
+    )
 
 
 class Printer:
@@ -51,17 +54,17 @@ class Printer:
 
     def __init__(self, stream: IO[str] | None) -> None:
         self._stream = stream
-        self.gone = stream is None
-        self.terminal = stream is not None and stream.isatty()
+        self.is_closed = stream is None
+        self.is_terminal = stream is not None and stream.isatty()
 
     def write(self, text: str) -> None:
         """Write text and flush."""
-        if self._stream is not None and not self.gone:
+        if self._stream is not None and not self.is_closed:
             self._write_safely(self._stream, lambda stream: stream.write(text))
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes unchanged."""
-        if self._stream is not None and not self.gone:
+        if self._stream is not None and not self.is_closed:
             self._write_safely(self._stream, lambda stream: _write_all(stream.fileno(), data))
 
     def _write_safely(self, stream: IO[str], write: Callable[[IO[str]], object]) -> None:
@@ -69,7 +72,7 @@ class Printer:
             write(stream)
             stream.flush()
         except OSError as error:
-            self.gone = True
+            self.is_closed = True
             # Python flushes again at exit, and would print an error.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
@@ -82,13 +85,13 @@ class Output:
     """The standard output and standard error of one command."""
 
     def __init__(self, out: Printer, errors: Printer, *, json: bool, colour: bool) -> None:
-        self.out, self.errors = out, errors
+        self.stdout, self.stderr = out, errors
         self.json = json
         self._colour = colour
         self._home: str | None = None
         self.typed: tuple[str, ...] = ()  # the words of the current command
 
-    def follow(self, args: Namespace, typed: Sequence[str]) -> None:
+    def apply_flags(self, args: Namespace, typed: Sequence[str]) -> None:
         """Apply the global flags."""
         self.json = args.json
         self._colour = self._colour and not args.no_color
@@ -97,58 +100,58 @@ class Output:
 
     # printing
 
-    def line(self, text: str = "") -> None:
+    def print_line(self, text: str = "") -> None:
         """Print text and a newline."""
-        self.out.write(text + "\n")
+        self.stdout.write(text + "\n")
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         """Print a line for people to stderr; nothing with --json."""
         if not self.json:
-            self.errors.write(text + "\n")
+            self.stderr.write(text + "\n")
 
-    def json_line(self, value: object) -> None:
+    def print_json(self, value: object) -> None:
         """Print one JSON value on one line."""
-        self.out.write(json_module.dumps(value, ensure_ascii=False) + "\n")
+        self.stdout.write(json_module.dumps(value, ensure_ascii=False) + "\n")
 
-    def json_lines(self, values: Iterable[object]) -> None:
+    def print_json_lines(self, values: Iterable[object]) -> None:
         """Print newline-delimited JSON."""
-        self.out.write("".join(json_module.dumps(value, ensure_ascii=False) + "\n" for value in values))
+        self.stdout.write("".join(json_module.dumps(value, ensure_ascii=False) + "\n" for value in values))
 
-    def fail(self, message: str, code: int) -> int:
+    def print_error(self, message: str, code: int) -> int:
         """Print an error as one line, with --json also as an object, and return the exit code."""
         message = make_printable(message)
         if self.json:
-            self.json_line({"error": message, "exit_code": code})
-        self.errors.write(f"jackline: {message}\n")
+            self.print_json({"error": message, "exit_code": code})
+        self.stderr.write(f"jackline: {message}\n")
         return code
 
     # formatting
 
-    def paint(self, text: str, style: str | None) -> str:
+    def colorize(self, text: str, style: str | None) -> str:
         """Add color on a terminal."""
-        if not (style and self._colour and self.out.terminal):
+        if not (style and self._colour and self.stdout.is_terminal):
             return text
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
 
-    def state(self, text: str) -> str:
+    def colorize_state(self, text: str) -> str:
         """Add the color of a state."""
-        return self.paint(text, STATE_STYLES.get(text.partition(":")[0].strip()))
+        return self.colorize(text, STATE_STYLES.get(text.partition(":")[0].strip()))
 
-    def command(self, *words: str) -> str:
+    def format_command(self, *words: str) -> str:
         """Return a jackline command that can be pasted into a shell, with --home if it was given."""
         from shlex import join
 
         return join(("jackline", *words, *(("--home", self._home) if self._home else ())))
 
-    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    def print_table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Print a table: aligned and with titles on a terminal, else complete and separated by tabs."""
         cells = [[make_printable(cell) for cell in row] for row in rows]
-        if not self.out.terminal:
-            self.out.write("".join("\t".join(row) + "\n" for row in cells))
+        if not self.stdout.is_terminal:
+            self.stdout.write("".join("\t".join(row) + "\n" for row in cells))
             return
-        widths = _fit_widths(columns, cells, self.width())
+        widths = _fit_widths(columns, cells, self.terminal_width())
         titles = self._format_row(columns, widths, [column.title for column in columns], title=True)
-        self.line("\n".join((titles, *(self._format_row(columns, widths, row) for row in cells))))
+        self.print_line("\n".join((titles, *(self._format_row(columns, widths, row) for row in cells))))
 
     def _format_row(
         self, columns: Sequence[Column], widths: Sequence[int], row: Sequence[str], *, title: bool = False
@@ -157,12 +160,12 @@ class Output:
         for column, room, cell in zip(columns, widths, row, strict=True):
             text = shorten_text(cell, room)
             gap = " " * (room - measure_width(text))
-            text = self.state(text) if column.state and not title else text
+            text = self.colorize_state(text) if column.state and not title else text
             shown.append(gap + text if column.right else text + gap)
         line = "  ".join(shown).rstrip()
-        return self.paint(line, "bold") if title else line
+        return self.colorize(line, "bold") if title else line
 
-    def width(self, stream: int = 1) -> int:
+    def terminal_width(self, stream: int = 1) -> int:
         """Return the width of the terminal in columns."""
         columns = os.environ.get("COLUMNS", "")
         if columns.isdigit() and int(columns):
@@ -179,7 +182,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def standard(*, json: bool, colour: bool) -> Output:
+def open_output(*, json: bool, colour: bool) -> Output:
     """Open the streams of this process; characters that their encoding lacks are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):

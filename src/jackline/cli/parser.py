@@ -7,25 +7,25 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from jackline.app.keys import KEYS, nearest, shown
+from jackline.app.setting_keys import KEYS, format_setting, suggest_nearest
 from jackline.cli.output import Output
 from jackline.errors import UsageError
 
 _MAX_HELP_WIDTH = 110
 _MAX_NUMBER = 1_000_000
-RUN = "a run: its id, the beginning of its id, or its number, such as #12"
+RUN_HELP = "a run: its id, the beginning of its id, or its number, such as #12"
 
 
-class Shown(Exception):
+class HelpPrinted(Exception):
     """Raised after printing help: the command ends without doing anything."""
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Raises errors of jackline's error tree instead of ending the process."""
 
     def __init__(self, *, out: Output, **options: Any) -> None:  # noqa: ANN401 - argparse's own
         # An explicit width: argparse would import shutil to find one.
-        options["formatter_class"] = partial(argparse.HelpFormatter, width=min(out.width(), _MAX_HELP_WIDTH))
+        options["formatter_class"] = partial(argparse.HelpFormatter, width=min(out.terminal_width(), _MAX_HELP_WIDTH))
         super().__init__(allow_abbrev=False, **options)
         self.out = out
         self.takes_arguments = False  # whether the words after `--` are passed on to another program
@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
         group.add_argument("--json", action="store_true", default=unset, help="print JSON")
         group.add_argument("--no-color", action="store_true", default=unset, help="print no colors, as with NO_COLOR")
 
-    def read(self, words: Sequence[str]) -> argparse.Namespace:
+    def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
         """Parse the words of a command; the result always has the global options."""
         arguments: Sequence[str] = []
         if self.takes_arguments and "--" in words:
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
             f"--{name.replace('_', '-')}",
             dest=name,
             metavar=None if choices else metavar,
-            help=key.help if key.default == "" else f"{key.help} (default {shown(key.default)})",
+            help=key.help if key.default == "" else f"{key.help} (default {format_setting(key.default)})",
             choices=choices,
         )
 
@@ -67,15 +67,21 @@ class Parser(argparse.ArgumentParser):
         unknown = message.partition("unrecognized arguments: ")[2].split()
         if flags := [word.partition("=")[0] for word in unknown if word.startswith("-")]:
             # The flags of subcommands too: argparse reports their unknown flags here.
-            return nearest(flags[0], {flag for action in iterate_actions(self) for flag in action.option_strings})
+            return suggest_nearest(
+                flags[0], {flag for action in iterate_actions(self) for flag in action.option_strings}
+            )
         wrong, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
-        return nearest(wrong.strip("'"), [word.strip("'") for word in choices.rstrip(")").split(", ")]) if wrong else ""
+        return (
+            suggest_nearest(wrong.strip("'"), [word.strip("'") for word in choices.rstrip(")").split(", ")])
+            if wrong
+            else ""
+        )
 
     def exit(self, _status: int = 0, _message: str | None = None) -> NoReturn:
-        raise Shown
+        raise HelpPrinted
 
     def print_help(self, _file: object = None) -> None:
-        self.out.line(self.format_help().rstrip("\n"))
+        self.out.print_line(self.format_help().rstrip("\n"))
 
 
 def iterate_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -87,7 +93,7 @@ def iterate_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action
                 yield from iterate_actions(subparser)
 
 
-def whole_number(text: str) -> int:
+def parse_count(text: str) -> int:
     """Parse a whole number from 1 to a million: a `type` for argparse."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MAX_NUMBER:
         message = f"'{text}' is not a whole number from 1 to {_MAX_NUMBER}"

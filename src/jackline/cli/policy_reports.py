@@ -9,48 +9,48 @@ from typing import TYPE_CHECKING, Any
 from jackline.app import policy_audit
 from jackline.app.policy_audit import MOST_VALUES
 from jackline.cli.commands.list import parse_since
-from jackline.domain import keys
-from jackline.domain.judging import Where, judge
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import UsageError
 from jackline.formatting import make_printable, pluralize
 from jackline.named import stored_dict
+from jackline.policy import keys
+from jackline.policy.classify import CallLocation, classify_call
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Sequence
 
     from jackline.app.home import Home
-    from jackline.app.policy_audit import Audit
+    from jackline.app.policy_audit import PolicyAudit
     from jackline.cli.output import Output
-    from jackline.domain.judging import Judgement
-    from jackline.domain.rule import Rule
+    from jackline.policy.classify import Classification
+    from jackline.policy.rules import Rule
 
-SHELL = "Bash"
+DEFAULT_TOOL = "Bash"
 
 
 def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[str, ...], out: Output) -> int:
     """Run `policy explain`; it runs no call and stores nothing."""
     tool, given = _parse_call(args)
     folder = os.path.realpath(os.getcwd())
-    judged = judge(rules, tool, given, Where(folder, folder))
+    judged = classify_call(rules, tool, given, CallLocation(folder, folder))
     if (
         args.input is None and args.command is None
     ):  # the question is about the tool in general, so a missing input is valid
         judged = judged._replace(mistake="")
     record = _build_record(tool, given, judged, folder)
     if out.json:
-        out.json_line({**record, "problems": list(problems)})
+        out.print_json({**record, "problems": list(problems)})
         return 0
     for problem in problems:
-        out.note(f"jackline: {problem}")
+        out.print_note(f"jackline: {problem}")
     _print_record(record, judged, out)
     return 0
 
 
 def _parse_call(args: Namespace) -> tuple[str, Any]:
     if args.command is not None:
-        return args.tool or SHELL, {"command": args.command}
+        return args.tool or DEFAULT_TOOL, {"command": args.command}
     if not args.tool:
         raise UsageError("no tool given; use `jackline policy explain TOOL --input JSON` or --command 'git push'")
     if args.input is None:
@@ -61,11 +61,11 @@ def _parse_call(args: Namespace) -> tuple[str, Any]:
         raise UsageError(f"--input is not valid JSON: {error}") from None
 
 
-def _build_record(tool: str, given: object, judged: Judgement, folder: str) -> dict[str, Any]:
+def _build_record(tool: str, given: object, judged: Classification, folder: str) -> dict[str, Any]:
     rule = judged.rule
     # Fields that only the host knows are shown by name.
-    fields = {**{name: f"<{name}>" for name in judged.wants}, **judged.fields}
-    target = keys.target(rule, keys.normalise(given, folder), fields)
+    fields = {**{name: f"<{name}>" for name in judged.host_inputs}, **judged.fields}
+    target = keys.build_target(rule, keys.normalize_input(given, folder), fields)
     return {
         "tool": tool,
         "rule": rule.name,
@@ -80,7 +80,7 @@ def _build_record(tool: str, given: object, judged: Judgement, folder: str) -> d
         "probe": rule.probe,
         "replay": str(rule.replay),
         "max": rule.most,
-        "host": sorted(judged.wants),
+        "host": sorted(judged.host_inputs),
         "hint": rule.hint,
         "after_a_crash": _describe_crash(rule),
     }
@@ -107,7 +107,7 @@ def _describe_crash(rule: Rule) -> str:
             return f"it is in doubt: {fallback}"
 
 
-def _print_record(record: dict[str, Any], judged: Judgement, out: Output) -> None:
+def _print_record(record: dict[str, Any], judged: Classification, out: Output) -> None:
     facts = {
         "tool": record["tool"],
         "mistake": record["mistake"] and f"{record['mistake']}; the call is denied",
@@ -125,9 +125,9 @@ def _print_record(record: dict[str, Any], judged: Judgement, out: Output) -> Non
     }
     for name, text in facts.items():
         if text:
-            out.line(f"{name:<9} {make_printable(text)}")
+            out.print_line(f"{name:<9} {make_printable(text)}")
     for match in judged.matches:
-        out.line(f"{'command':<9} {make_printable(match.words)}: {match.rule}, {make_printable(match.why)}")
+        out.print_line(f"{'command':<9} {make_printable(match.words)}: {match.rule}, {make_printable(match.why)}")
 
 
 _LONGEST_CELL = 80
@@ -135,7 +135,7 @@ _LONGEST_CELL = 80
 
 def print_audit(args: Namespace, home: Home, out: Output) -> int:
     """Run `policy audit`."""
-    found = policy_audit.audit(home, parse_since(args.since) if args.since else None)
+    found = policy_audit.audit_policy(home, parse_since(args.since) if args.since else None)
     if out.json or args.format == "json":
         tools = [{**stored_dict(tool), "fields": {one.name: one.values for one in tool.fields}} for tool in found.tools]
         record = {
@@ -145,13 +145,13 @@ def print_audit(args: Namespace, home: Home, out: Output) -> int:
             "programs": dict(found.programs),
             "default": dict(found.default),
         }
-        out.json_line(record)
+        out.print_json(record)
     else:
-        out.line("\n".join(_render_page(found)).rstrip())
+        out.print_line("\n".join(_render_page(found)).rstrip())
     return 0
 
 
-def _render_page(found: Audit) -> Iterator[str]:
+def _render_page(found: PolicyAudit) -> Iterator[str]:
     yield "# Policy audit"
     yield ""
     yield f"{pluralize(found.runs, 'run')}, {pluralize(found.calls, 'call')}."

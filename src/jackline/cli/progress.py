@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self
 
-from jackline.cli.events import data_of, describe, is_notable
+from jackline.cli.event_text import describe_event, is_notable, load_event_data
 from jackline.domain.states import Phase
 from jackline.errors import JacklineError
 from jackline.formatting import format_count, format_elapsed, format_usd, shorten_text
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.domain.events import Event
     from jackline.domain.records import Run
-    from jackline.store.contract import Store
+    from jackline.store.store import Store
 
 _REFRESH_SECONDS = 0.2
 _PAGE = 1000
@@ -32,7 +32,7 @@ _PHASES = {
 _ERASE = "\r\x1b[2K"
 
 
-class Picture(NamedTuple):
+class ProgressState(NamedTuple):
     """The contents of the live line, computed from the run's events."""
 
     seq: int
@@ -41,17 +41,17 @@ class Picture(NamedTuple):
     phase: str = "starting"
     last: str = ""
 
-    def after(self, event: Event) -> Picture:
+    def apply_event(self, event: Event) -> ProgressState:
         """Return the state after one more event."""
         state = self._replace(seq=event.seq, phase=_PHASES.get(event.kind, self.phase))
         if event.kind == "agent.usage":
-            data = data_of(event)
+            data = load_event_data(event)
             tokens = int(data.get("tokens_input", 0)) + int(data.get("tokens_output", 0))
             cost = int(data.get("usd_micros", 0))
             return state._replace(tokens=self.tokens + tokens, usd_micros=self.usd_micros + cost)
-        return state._replace(last=describe(event)) if is_notable(event) else state
+        return state._replace(last=describe_event(event)) if is_notable(event) else state
 
-    def line(self, elapsed_ms: int) -> str:
+    def format_progress(self, elapsed_ms: int) -> str:
         """Return the line: phase, elapsed time, tokens, cost, last event."""
         parts = [self.phase, format_elapsed(elapsed_ms)]
         parts += [f"{format_count(self.tokens)} tokens"]
@@ -64,8 +64,8 @@ class Progress:
 
     def __init__(self, home: Home, run: Run, out: Output) -> None:
         self._home, self._run, self._out = home, run, out
-        spent = run.life.spent
-        self._state = Picture(run.event_seq, spent.tokens, spent.usd_micros)
+        spent = run.status.spent
+        self._state = ProgressState(seq=run.event_seq, tokens=spent.tokens, usd_micros=spent.usd_micros)
         self._ended = threading.Event()
         self._started = time.monotonic()
         self._thread = threading.Thread(target=self._follow_run, name="progress", daemon=True)
@@ -82,7 +82,7 @@ class Progress:
 
     def _follow_run(self) -> None:
         try:
-            with self._home.again() as home:
+            with self._home.reopen() as home:
                 store = home.store()
                 while not self._ended.wait(_REFRESH_SECONDS):
                     self._show_news(store)
@@ -93,15 +93,15 @@ class Progress:
             self._draw_line("")
 
     def _show_news(self, store: Store) -> None:
-        while events := store.events(self._run.id, self._state.seq, _PAGE):
+        while events := store.records.list_events(self._run.id, self._state.seq, _PAGE):
             for event in events:
-                self._state = self._state.after(event)
-                if is_notable(event) and not self._out.errors.terminal:
-                    self._out.note(describe(event))
+                self._state = self._state.apply_event(event)
+                if is_notable(event) and not self._out.stderr.is_terminal:
+                    self._out.print_note(describe_event(event))
         elapsed = round((time.monotonic() - self._started) * 1000)
-        self._draw_line(self._state.line(elapsed))
+        self._draw_line(self._state.format_progress(elapsed))
 
     def _draw_line(self, text: str) -> None:
-        if self._out.errors.terminal:
-            room = self._out.width(2) - 1
-            self._out.errors.write(_ERASE + shorten_text(text, room))
+        if self._out.stderr.is_terminal:
+            room = self._out.terminal_width(2) - 1
+            self._out.stderr.write(_ERASE + shorten_text(text, room))

@@ -15,7 +15,7 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.domain.outcome import Exit, Heard, Outcome
+    from jackline.domain.outcome import AgentEvent, Exit, Outcome
     from jackline.domain.states import Decision
 
 _OFF = frozenset({"", "0", "false", "no", "off"})
@@ -47,7 +47,7 @@ class Declaration(NamedTuple):
     mcp: bool = False  # it accepts an MCP server for one turn, besides the user's own
     mcp_reason: str = ""  # why it cannot, or when it gets none
 
-    def seen(self, environ: Mapping[str, str]) -> tuple[str, ...]:
+    def list_visible(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """The variables of `environ` that it may see; a condition that is 0 or false counts as not set."""
         more = (names for one, names in self.passes_if.items() if environ.get(one, "").lower() not in _OFF)
         return (*self.passes, *(name for names in more for name in names))
@@ -108,27 +108,27 @@ class Adapter(Protocol):
         """Build the command line, environment and files of a turn."""
         ...
 
-    def parse(self, line: bytes) -> tuple[Heard, ...]:
+    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         """Convert a line of output to events; an unreadable line is `raw`, never an exception."""
         ...
 
-    def classify(self, exit_: Exit, events: tuple[Heard, ...], tail: str) -> Outcome:
+    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         """Classify the end of a turn: by end, error, limit and session events, then the exit, then stderr's tail."""
         ...
 
 
-class Asked(NamedTuple):
+class ToolRequested(NamedTuple):
     """An agent's hook asks before a call."""
 
     tool: str
     input: object
     agent_call: str  # the agent's own id for the call
     folder: str = ""  # its working directory
-    helper: str = ""  # the subagent that asks, by the agent's own id for it
-    launches: bool = False  # the call would start a subagent
+    subagent: str = ""  # the subagent that asks, by the agent's own id for it
+    starts_subagent: bool = False  # the call would start a subagent
 
 
-class Told(NamedTuple):
+class ToolFinished(NamedTuple):
     """An agent's hook reports the end of a call."""
 
     agent_call: str
@@ -137,11 +137,11 @@ class Told(NamedTuple):
     output: str = ""
     duration_ms: int | None = None
     is_over: bool = True  # False: it continues in the background, and its outcome is unknown
-    helper: str = ""  # the subagent that the call started
+    subagent: str = ""  # the subagent that the call started
     input: object = None  # the input that it really ran with, if the agent reports it
 
 
-class Helper(NamedTuple):
+class SubagentEvent(NamedTuple):
     """An agent's hook reports the start or the end of a subagent."""
 
     name: str
@@ -153,28 +153,28 @@ class Hooks(Protocol):
     """Converts the JSON of an agent's hooks. Pure; an adapter that asks the gate over http has one."""
 
     @property
-    def daring(self) -> tuple[str, ...]:
+    def canary_args(self) -> tuple[str, ...]:
         """Arguments that let a shell command run without asking, so that a canary detects hooks that do not work."""
         ...
 
-    def read(self, fields: Mapping[str, Any]) -> Asked | Told | Helper | None:
+    def parse(self, fields: Mapping[str, Any]) -> ToolRequested | ToolFinished | SubagentEvent | None:
         """Parse a hook; None if it does not concern the gate. ValueError if it is invalid."""
         ...
 
-    def answer(self, asked: Asked, decision: Decision, reason: str, output: str) -> dict[str, Any]:
+    def build_answer(self, asked: ToolRequested, decision: Decision, reason: str, output: str) -> dict[str, Any]:
         """Build the gate's answer; `ask` makes the agent exit before the call, to be resumed with it."""
         ...
 
-    def meant(self, asked: Asked, decision: Decision) -> object:
+    def approved_input(self, asked: ToolRequested, decision: Decision) -> object:
         """The input that the answer allows to run; None if nothing may run."""
         ...
 
-    def stored(self, asked: Asked, output: str) -> dict[str, Any]:
+    def replay_result(self, asked: ToolRequested, output: str) -> dict[str, Any]:
         """Build the answer after the no-op that replaces a call with a stored result."""
         ...
 
 
-class Moment(StrEnum):
+class CompactionMoment(StrEnum):
     """When an agent runs the reminder."""
 
     BEFORE = "before"  # its context is about to be compacted
@@ -189,10 +189,10 @@ class Compaction(Protocol):
         """The limit for the restored text."""
         ...
 
-    def moment(self, fields: Mapping[str, Any]) -> Moment | None:
+    def parse_moment(self, fields: Mapping[str, Any]) -> CompactionMoment | None:
         """Parse a hook; None if it does not concern the reminder."""
         ...
 
-    def said(self, moment: Moment, text: str) -> str:
+    def render_reminder(self, moment: CompactionMoment, text: str) -> str:
         """Build the reminder's output, so that the agent reads the text."""
         ...

@@ -45,7 +45,7 @@ class Changes(NamedTuple):
 UNCHANGED = Changes()
 
 
-class Entry(NamedTuple):
+class ReflogEntry(NamedTuple):
     """One move of a ref, with the commit that it moved to."""
 
     ref: str
@@ -79,23 +79,23 @@ def marking(run_id: str) -> dict[str, str]:
     return {VARIABLE: action(run_id)}
 
 
-def entries(text: str) -> list[Entry]:
+def entries(text: str) -> list[ReflogEntry]:
     """The entries of a reflog listing in ENTRY_FORMAT with NULs between them; what is not whole is passed over."""
     found = (_entry(record) for record in text.split("\0"))
     return [entry for entry in found if entry is not None]
 
 
-def _entry(record: str) -> Entry | None:
+def _entry(record: str) -> ReflogEntry | None:
     parts = record.split("\n", _ENTRY_LINES)
     selector = _SELECTOR.fullmatch(parts[0])
     if selector is None or len(parts) <= _ENTRY_LINES or not parts[6].isdigit():
         return None
     _, told, email, commit, parents, committer, committed_at, message = parts
     place = (selector[1], int(selector[2]))
-    return Entry(*place, told, email, commit, len(parents.split()), committer, int(committed_at), message)
+    return ReflogEntry(*place, told, email, commit, len(parents.split()), committer, int(committed_at), message)
 
 
-def made_by(run_id: str, found: Iterable[Entry]) -> dict[str, str]:
+def made_by(run_id: str, found: Iterable[ReflogEntry]) -> dict[str, str]:
     """The commits that the run made, by id, oldest first, each with its subject."""
     mine = [entry for entry in found if is_made(run_id, entry)]
     # Every reflog comes newest first, and is exact within one second, too; HEAD's has nearly everything.
@@ -104,7 +104,7 @@ def made_by(run_id: str, found: Iterable[Entry]) -> dict[str, str]:
     return {entry.commit: entry.subject[:_SUBJECT] for entry in ordered}
 
 
-def is_made(run_id: str, entry: Entry) -> bool:
+def is_made(run_id: str, entry: ReflogEntry) -> bool:
     """Whether this move of a ref was the making of the commit, by a process of this run."""
     told = re.fullmatch(rf"{re.escape(action(run_id))}(?: \((\w+)\))?:(.*)", entry.told)
     if told is None:

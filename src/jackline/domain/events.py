@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 GENESIS = ""
 NOTHING: Mapping[str, Any] = MappingProxyType({})  # a default that nobody can fill by mistake
@@ -67,7 +69,7 @@ def place(fact: Fact, stream: str, seq: int, at: int, actor: str, previous: str)
     """Give a fact its place after `previous`."""
     data = canonical(dict(fact.data))
     digest = chain(previous, stream, seq, at, fact.kind, actor, data)
-    return Event(stream, seq, at, fact.kind, actor, data, digest)
+    return Event(stream=stream, seq=seq, at=at, kind=fact.kind, actor=actor, data=data, hash=digest)
 
 
 def broken_at(events: list[Event], previous: str = GENESIS, after: int = 0) -> int | None:
@@ -78,3 +80,22 @@ def broken_at(events: list[Event], previous: str = GENESIS, after: int = 0) -> i
             return expected
         previous = event.hash
     return None
+
+
+DEEPEST = 100  # values in values: whoever reads it with a recursive parser must get to its end
+
+
+def find_json_problem(value: object) -> str:
+    """What is wrong with it, to be read after its name; empty if nothing is."""
+    level = [value]
+    for _ in range(DEEPEST):
+        if any(isinstance(one, float) and not isfinite(one) for one in level):
+            return "has a number that is too large, or none"
+        level = [inner for one in level for inner in _inside(one)]
+    return f"is nested more than {DEEPEST} deep" if level else ""
+
+
+def _inside(value: object) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []

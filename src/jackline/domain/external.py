@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from jackline.domain.pushing import without_password
+from jackline.policy.git_push_args import remove_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from jackline.domain.rule import Rule
+    from jackline.policy.rules import Rule
 
 _END = 65_536
 _LINE = 4_096  # a pattern that is slow on long lines must not stop the gate
@@ -78,4 +78,4 @@ def _values(wanted: re.Pattern[str], line: str) -> Iterator[str]:
         if "://" not in value:
             yield value.strip()
         elif not _OFFERED.search(value):
-            yield without_password(value.rstrip(".,;:!?)]}"))
+            yield remove_credentials(value.rstrip(".,;:!?)]}"))

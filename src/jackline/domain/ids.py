@@ -5,6 +5,7 @@ An id is 26 characters of Crockford's base 32 in lower case: 48 bits of millisec
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -28,3 +29,8 @@ def as_number(text: str) -> int | None:
     """The short number in `#12` or `12`, else None."""
     found = re.fullmatch(_NUMBER, text)
     return int(found[1]) if found else None
+
+
+def repository_id(path: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of the path."""
+    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -53,7 +53,7 @@ class Scope(StrEnum):
     SESSION = "session"  # everything since the session began, earlier turns included
 
 
-class Heard(NamedTuple):
+class AgentEvent(NamedTuple):
     """One event of an agent's output, in the vocabulary that all agents share.
 
     kind: message, thinking, call.started, call.finished, usage, session, limit, retry, compacted,
@@ -65,4 +65,66 @@ class Heard(NamedTuple):
     data: Mapping[str, Any] = NOTHING
     usage: Usage | None = None
     scope: Scope = Scope.STEP
-    of: str = ""
+    message_id: str = ""
+
+
+_FIELDS = ("tokens_input", "tokens_output", "tokens_cached", "usd_micros")
+_NOTHING = Usage()
+_MOST_MESSAGES = 100
+
+
+class UsageMeter:
+    """The usage of one turn. `before` is the usage that earlier turns of the same session were charged."""
+
+    def __init__(self, before: Usage = _NOTHING) -> None:
+        """Start at zero."""
+        self._before = before
+        self._steps = _NOTHING
+        self._messages: dict[str, Usage] = {}
+        self._total = _NOTHING  # of the turn, if the agent reports it
+
+    def add(self, event: AgentEvent) -> Usage:
+        """Add one figure; returns the turn's usage so far."""
+        usage = event.usage or _NOTHING
+        match event.scope:
+            case Scope.STEP:
+                self._steps = add_usage(self._steps, usage)
+            case Scope.MESSAGE:
+                self._add_message(usage, event.message_id)
+            case Scope.TURN:
+                self._total = _merge(usage, self._total)
+            case Scope.SESSION:
+                self._total = _merge(_clamp(subtract_usage(usage, self._before)), self._total)
+        return self.total
+
+    @property
+    def total(self) -> Usage:
+        """The turn's usage: its own total if the agent reported one, else the sum of its steps."""
+        return _merge(self._total, self._steps)
+
+    def _add_message(self, usage: Usage, of: str) -> None:
+        previous = self._messages.pop(of, _NOTHING) if of else _NOTHING
+        self._messages[of] = _merge(usage, previous)
+        self._steps = add_usage(self._steps, subtract_usage(self._messages[of], previous))
+        if len(self._messages) > _MOST_MESSAGES:  # the oldest is not repeated any more
+            del self._messages[next(iter(self._messages))]
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """The sum of both."""
+    return Usage(*(getattr(one, name) + getattr(other, name) for name in _FIELDS))
+
+
+def subtract_usage(one: Usage, other: Usage) -> Usage:
+    """The difference, which may be negative."""
+    return Usage(*(getattr(one, name) - getattr(other, name) for name in _FIELDS))
+
+
+def _clamp(usage: Usage) -> Usage:
+    """No less than zero: a session that was lost and restarted counts from zero."""
+    return Usage(*(max(0, getattr(usage, name)) for name in _FIELDS))
+
+
+def _merge(usage: Usage, otherwise: Usage) -> Usage:
+    """Figure by figure: a 0 means that it was not reported."""
+    return Usage(*(getattr(usage, name) or getattr(otherwise, name) for name in _FIELDS))

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.budget import Limits, Spent
 from jackline.domain.events import NOTHING
-from jackline.domain.retry import RetryPolicy
-from jackline.domain.rule import Rule
+from jackline.domain.limits import Limits, RetryPolicy, Spent
 from jackline.domain.states import (
     CallClass,
     CallState,
@@ -23,13 +21,14 @@ from jackline.domain.states import (
     WaitReason,
 )
 from jackline.named import NamedTuple, split_stored, stored_as, stored_changes, stored_dict
+from jackline.policy.rules import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @stored_as("model effort arguments passes tells_cost")
-class Manner(NamedTuple):
+class AgentOptions(NamedTuple):
     """How one agent is to be run; what is empty is left to the CLI's own default."""
 
     model: str = ""
@@ -61,7 +60,7 @@ class Spec(NamedTuple):
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, str] = NOTHING
     fallback: tuple[str, ...] = ()  # who takes over, in this order, when the agent cannot go on
-    manners: Mapping[str, Manner] = NOTHING
+    agent_options: Mapping[str, AgentOptions] = NOTHING
     session: str = ""  # of the agent, made by hand before the run
     requires_commit: bool = False
     job: str = ""  # the text of the job file that asked for it
@@ -92,7 +91,7 @@ class Spec(NamedTuple):
             "retry": stored_dict(self.retry),
             "rules": [stored_dict(rule) for rule in self.rules],
             "options": dict(self.options),
-            "manners": {agent: stored_dict(manner) for agent, manner in self.manners.items()},
+            "manners": {agent: stored_dict(manner) for agent, manner in self.agent_options.items()},
         }
 
     def changes(self) -> dict[str, Any]:
@@ -102,7 +101,7 @@ class Spec(NamedTuple):
             "retry": stored_changes(self.retry),
             "rules": [stored_changes(rule) for rule in self.rules],
             "options": dict(self.options),
-            "manners": {agent: stored_changes(manner) for agent, manner in self.manners.items()},
+            "manners": {agent: stored_changes(manner) for agent, manner in self.agent_options.items()},
         }
         plain = {name: value for name, value in stored_changes(self).items() if name not in nested}
         return plain | {name: value for name, value in nested.items() if value}
@@ -127,15 +126,15 @@ class Spec(NamedTuple):
             rules=tuple(Rule.from_dict(rule) for rule in rules),
             fallback=tuple(spec.fallback),
             allowed=tuple(spec.allowed),
-            manners={
-                name: _build_manner(known_values(Manner, f"manners.{name}", one)) for name, one in manners.items()
+            agent_options={
+                name: _build_manner(known_values(AgentOptions, f"manners.{name}", one)) for name, one in manners.items()
             },
         )
         return spec._replace(unknown=tuple(unknown))
 
 
-def _build_manner(values: dict[str, Any]) -> Manner:
-    manner = Manner(**values)
+def _build_manner(values: dict[str, Any]) -> AgentOptions:
+    manner = AgentOptions(**values)
     return manner._replace(arguments=tuple(manner.arguments), passes=tuple(manner.passes))
 
 
@@ -143,7 +142,7 @@ def _build_manner(values: dict[str, Any]) -> Manner:
     "state reason wake_at phase goal failure detail proof attempt step turn iteration retries cancel_requested "
     "spent agent"
 )
-class Life(NamedTuple):
+class RunStatus(NamedTuple):
     """The part of a run that the heart changes; `goal` is where recovery leads back to after a crash."""
 
     state: RunState = RunState.QUEUED
@@ -177,7 +176,7 @@ class Run(NamedTuple):
     lineage: str
     parent: str | None
     spec: Spec
-    life: Life
+    status: RunStatus
     owner: str | None
     event_seq: int
     chain_head: str
@@ -190,7 +189,7 @@ class Run(NamedTuple):
     @property
     def agent(self) -> str:
         """Who works on it now."""
-        return self.life.agent or self.spec.agent
+        return self.status.agent or self.spec.agent
 
 
 class Repository(NamedTuple):
@@ -354,6 +353,6 @@ class Checkpoint(NamedTuple):
     run_id: str
     step: int
     kind: str
-    life: str
+    status: str
     cursor: str
     at: int

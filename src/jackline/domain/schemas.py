@@ -27,7 +27,7 @@ class Field(NamedTuple):
 
 
 def _optional(kind: str, *names: str) -> tuple[Field, ...]:
-    return tuple(Field((name,), kind, required=False) for name in names)
+    return tuple(Field(names=(name,), kind=kind, required=False) for name in names)
 
 
 _FILE = Field(("file_path", "filePath", "absolute_path", "path"), hint="name the file", filled=True)
@@ -50,7 +50,10 @@ _TOOLS: Mapping[str, tuple[Field, ...]] = {
     "Read": (_CLAUDE_FILE, *_SLICE),
     "Write": (_CLAUDE_FILE, _CONTENT),
     "Edit": (_CLAUDE_FILE, _OLD, _NEW, *_optional("switch", "replace_all")),
-    "MultiEdit": (_CLAUDE_FILE, Field(("edits",), "list", "give the edits, each with old_string and new_string")),
+    "MultiEdit": (
+        _CLAUDE_FILE,
+        Field(names=("edits",), kind="list", hint="give the edits, each with old_string and new_string"),
+    ),
     "NotebookEdit": (Field(("notebook_path",), hint="name the notebook", filled=True), Field(("new_source",))),
     "Glob": (_PATTERN, *_optional("text", "path")),
     "Grep": (_PATTERN, *_optional("text", "path", "glob")),
@@ -58,7 +61,7 @@ _TOOLS: Mapping[str, tuple[Field, ...]] = {
     "WebSearch": (_QUERY,),
     "Task": (_PROMPT, *_optional("text", "description", "subagent_type")),
     "Agent": (_PROMPT, *_optional("text", "description", "subagent_type")),
-    "TodoWrite": (Field(("todos",), "list", "give the whole list"),),
+    "TodoWrite": (Field(names=("todos",), kind="list", hint="give the whole list"),),
     # codex
     "exec_command": (_COMMAND._replace(names=("cmd", "command"), kind="command"), *_optional("text", "workdir")),
     "shell_command": (_COMMAND._replace(kind="command"), *_optional("text", "workdir")),
@@ -71,7 +74,7 @@ _TOOLS: Mapping[str, tuple[Field, ...]] = {
     "grep_search": (_PATTERN,),
     "google_web_search": (_QUERY,),
     # opencode, kilo
-    "todowrite": (Field(("todos",), "list", "give the whole list"),),
+    "todowrite": (Field(names=("todos",), kind="list", hint="give the whole list"),),
     "webfetch": (_URL,),
 }
 # Words that many agents share, each with fields of its own: only what is given is judged, nothing is missed.

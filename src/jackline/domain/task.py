@@ -17,6 +17,8 @@ from jackline.named import NamedTuple, stored_as
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+
+if TYPE_CHECKING:
     Setting = int | float | str
 
 FENCE = "---"
@@ -92,7 +94,9 @@ def parse(name: str, text: str, source: str, settings: Sequence[str] = ()) -> Ta
     if texts.get("mode", MODES[0]) not in MODES:
         raise UsageError(f"{source}: mode must be {' or '.join(MODES)}, not '{texts['mode']}'")
     agents = {**texts, **_agents(lists, texts, source)}
-    return Task(name, prompt.strip(), source, settings=numbers, variables=variables, **{**agents, **switches})
+    return Task(
+        name=name, prompt=prompt.strip(), source=source, settings=numbers, variables=variables, **{**agents, **switches}
+    )
 
 
 def fill(task: Task, given: Mapping[str, str], known: Mapping[str, str]) -> str:
@@ -129,7 +133,7 @@ def _words(lines: list[str], source: str) -> Iterator[_Word]:
         if found is None:
             hint = "a list is written [a, b]" if line.lstrip().startswith("- ") else "write `key: value`, not indented"
             raise UsageError(f"{where}: '{line.strip()[:60]}' cannot be read: {hint}")
-        yield _Word(found[1], (found[2] or "").strip(), where)
+        yield _Word(name=found[1], value=(found[2] or "").strip(), where=where)
 
 
 def _refuse(word: _Word, known: Sequence[str], seen: set[str]) -> None:
@@ -194,3 +198,11 @@ def _agents(lists: Mapping[str, tuple[str, ...]], texts: Mapping[str, str], sour
         raise UsageError(f"{source}: say either 'agents', or 'agent' and 'fallback'")
     agents = lists["agents"]
     return {**rest, "agent": agents[0] if agents else "", "fallback": agents[1:]}
+
+
+JSON, TOML = "json", "toml"
+
+
+def language(text: str) -> str:
+    """The language that a job is written in, which is also how its file's name ends: no TOML begins with a brace."""
+    return JSON if text.lstrip("\ufeff \t\r\n").startswith("{") else TOML

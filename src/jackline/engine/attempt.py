@@ -8,35 +8,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from jackline.domain.events import canonical
-from jackline.domain.heart import State, Step, step
 from jackline.domain.notices import notice_of
 from jackline.domain.records import Checkpoint
-from jackline.domain.signals import Claimed, RunCheck, StartTurn
+from jackline.domain.run_inputs import Claimed, RunCheck, StartTurn
+from jackline.domain.run_machine import MachineState, StepResult, step
 from jackline.domain.states import WaitReason
 from jackline.errors import CancelWanted
 from jackline.named import NamedTuple
-from jackline.store.contract import Change
+from jackline.store.models import RunChange
 
 if TYPE_CHECKING:
+    from jackline.domain.agent_health import AgentHealth
     from jackline.domain.changes import Changes
-    from jackline.domain.health import Health
     from jackline.domain.records import Check, Lease, Run, Turn
-    from jackline.domain.signals import Command, Input
-    from jackline.store.contract import Store
+    from jackline.domain.run_inputs import MachineInput, RunCommand
+    from jackline.store.store import Store
 
 
-class Signal(NamedTuple):
+class RunInput(NamedTuple):
     """An input of the run machine, with the records to store in the same transaction."""
 
-    input: Input
+    input: MachineInput
     turn: Turn | None = None
     check: Check | None = None
     session: tuple[str, str] | None = None
-    health: Health | None = None
+    health: AgentHealth | None = None
     changes: Changes | None = None
 
 
-class World(Protocol):
+class Runtime(Protocol):
     """Everything outside the run machine and the store: processes, clocks, sockets; or a simulation of them."""
 
     def now(self) -> int:
@@ -47,44 +47,44 @@ class World(Protocol):
         """A fresh id."""
         ...
 
-    def carry_out(self, command: Command, run: Run) -> None:
+    def execute(self, command: RunCommand, run: Run) -> None:
         """Start a command; its result comes as a later input."""
         ...
 
-    def hear(self) -> Signal:
+    def next_input(self) -> RunInput:
         """Wait for the next input."""
         ...
 
-    def settle(self) -> None:
+    def account_time(self) -> None:
         """Account for the time spent, just before the attempt ends."""
         ...
 
 
-def work(store: Store, lease: Lease, run: Run, world: World) -> Run:
+def run_attempt(store: Store, lease: Lease, run: Run, world: Runtime) -> Run:
     """Work on a claimed run until it ends or waits; return it in that state."""
-    state = State(run.id, run.spec, run.life)
-    signal = Signal(Claimed(world.now()))
+    state = MachineState(run_id=run.id, spec=run.spec, life=run.status)
+    signal = RunInput(Claimed(world.now()))
     while True:
         decided = step(state, signal.input)
         if decided.ended:
-            world.settle()
+            world.account_time()
         if decided.facts:
             try:
-                run = store.write(lease, _build_change(decided, signal, world))
+                run = store.leases.write_change(lease, _build_change(decided, signal, world))
             except CancelWanted:  # requested meanwhile: decide again with it
                 state = state._replace(life=state.life._replace(cancel_requested=True))
                 continue
         if decided.ended:
             return run
         for command in decided.commands:
-            world.carry_out(command, run)
-        state = decided.state._replace(life=run.life)
-        signal = world.hear()
+            world.execute(command, run)
+        state = decided.state._replace(life=run.status)
+        signal = world.next_input()
 
 
-def _build_change(decided: Step, signal: Signal, world: World) -> Change:
+def _build_change(decided: StepResult, signal: RunInput, world: Runtime) -> RunChange:
     at = world.now()
-    return Change(
+    return RunChange(
         at=at,
         facts=decided.facts,
         life=decided.state.life,
@@ -98,7 +98,7 @@ def _build_change(decided: Step, signal: Signal, world: World) -> Change:
     )
 
 
-def _build_checkpoint(decided: Step, at: int) -> Checkpoint | None:
+def _build_checkpoint(decided: StepResult, at: int) -> Checkpoint | None:
     """A checkpoint at each boundary between steps, and at the end of the attempt."""
     boundary = any(isinstance(command, StartTurn | RunCheck) for command in decided.commands)
     if not boundary and not decided.ended:
@@ -107,4 +107,4 @@ def _build_checkpoint(decided: Step, at: int) -> Checkpoint | None:
     kind = "interrupt" if life.reason is WaitReason.PAUSED else "boundary"
     cursor = canonical({"turn": life.turn, "iteration": life.iteration, "goal": life.goal})
     whole = canonical(life.to_dict())
-    return Checkpoint(decided.state.run_id, life.step, kind, whole, cursor, at)
+    return Checkpoint(run_id=decided.state.run_id, step=life.step, kind=kind, status=whole, cursor=cursor, at=at)

@@ -10,28 +10,27 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from jackline import faults
-from jackline.domain.secrets.masking import Mask
-from jackline.domain.signals import PROOF, CheckEnded, PendingCheck
+from jackline import crash_points
+from jackline.domain.run_inputs import PROOF, CheckEnded, PendingCheck
 from jackline.domain.states import Failure
 from jackline.engine import threads
-from jackline.engine.attempt import Signal
+from jackline.engine.attempt import RunInput
 from jackline.named import NamedTuple
+from jackline.secrets.masking import SecretMask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from jackline.domain.outcome import Exit
     from jackline.domain.records import Check, Run
-    from jackline.engine.child import Child
-    from jackline.engine.process import Warden
-    from jackline.store.contract import Store
+    from jackline.engine.process import Child, Warden
+    from jackline.store.store import Store
 
 _TAIL = 16_384
 
 # In the order in which a run has to pass them.
 HOST_CHECKS = {
-    "learnings": "jackline.engine.review:LEARNINGS",
+    "learnings": "jackline.features.cases.learning_check:LEARNING_CHECK",
     PROOF: "jackline.engine.check:PROOF_CHECK",
 }
 
@@ -56,7 +55,7 @@ class HostCheck(NamedTuple):
     resume_section: Callable[[Store, str], tuple[str, Sequence[str]]] | None = None
 
 
-PROOF_CHECK = HostCheck(Failure.PROOF, lambda _store, run: run.spec.proof)
+PROOF_CHECK = HostCheck(failure=Failure.PROOF, find_command=lambda _store, run: run.spec.proof)
 
 
 def load_check(name: str) -> HostCheck:
@@ -69,7 +68,9 @@ def load_check(name: str) -> HostCheck:
 def find_pending_checks(store: Store, run: Run) -> tuple[PendingCheck, ...]:
     """The checks that the run has to pass before its proof, which the run machine plans from the spec."""
     checks = ((name, load_check(name)) for name in HOST_CHECKS if name != PROOF)
-    pending = (PendingCheck(name, check.find_command(store, run), check.failure) for name, check in checks)
+    pending = (
+        PendingCheck(name=name, command=check.find_command(store, run), failure=check.failure) for name, check in checks
+    )
     return tuple(check for check in pending if check.command)
 
 
@@ -79,10 +80,10 @@ def find_resume_sections(store: Store, run_id: str) -> list[tuple[str, Sequence[
     return [check.resume_section(store, run_id) for check in checks if check.resume_section is not None]
 
 
-def build_check_ended(check: Check, result: CheckResult, at: int) -> Signal:
+def build_check_ended(check: Check, result: CheckResult, at: int) -> RunInput:
     """The input that ends a check, with its record."""
     record = check._replace(ended_at=at, exit_code=result.exit_code, output=result.output)
-    return Signal(CheckEnded(at, result.exit_code, result.detail), check=record)
+    return RunInput(CheckEnded(at=at, exit_code=result.exit_code, detail=result.detail), check=record)
 
 
 class CheckJob:
@@ -93,19 +94,19 @@ class CheckJob:
         name: str,
         check: Check,
         now: Callable[[], int],
-        post: Callable[[Signal | BaseException], None],
+        post: Callable[[RunInput | BaseException], None],
         secrets: Iterable[str] = (),
     ) -> None:
         """Prepare a check that is stored already. `secrets` are masked in its output."""
         self._name, self._check, self._now, self._post = name, check, now, post
-        self._masks = {source: Mask(secrets) for source in ("stdout", "stderr")}
+        self._masks = {source: SecretMask(secrets) for source in ("stdout", "stderr")}
         self._tail = b""
         self.child: Child | None = None
 
     def start(self, warden: Warden, env: dict[str, str], workspace: str) -> None:
         """Run the command with the shell, as a person would type it."""
         self.child = warden.spawn(("/bin/sh", "-c", self._check.command), env, workspace, stdin=None)
-        threads.start("check", partial(self._watch, self.child), self._post)
+        threads.start_thread("check", partial(self._watch, self.child), self._post)
 
     def _watch(self, child: Child) -> None:
         while not child.drained:
@@ -122,9 +123,9 @@ class CheckJob:
         self._tail = (self._tail + masked)[-_TAIL:]
 
     def _report(self, exit_: Exit | None) -> None:
-        faults.reach("check.finished")
+        crash_points.crash_point("check.finished")
         code = exit_.code if exit_ else None
         at = self._now()
         check = self._check._replace(ended_at=at, exit_code=code, output=self._tail.decode("utf-8", "replace"))
         detail = f"{self._name} failed ({f'exit {code}' if code is not None else 'killed'}): {check.command}"
-        self._post(Signal(CheckEnded(at, code, "" if code == 0 else detail), check=check))
+        self._post(RunInput(CheckEnded(at=at, exit_code=code, detail="" if code == 0 else detail), check=check))

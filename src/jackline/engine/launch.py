@@ -9,38 +9,44 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.domain.adapter import McpServer, TurnRequest
-from jackline.domain.budget import Spent
 from jackline.domain.events import Fact
-from jackline.domain.meter import plus
-from jackline.domain.outcome import Usage
-from jackline.domain.packet import packet, prompt_of, refusal
-from jackline.domain.records import Manner, Turn
+from jackline.domain.limits import Spent
+from jackline.domain.outcome import Usage, add_usage
+from jackline.domain.records import AgentOptions, Turn
+from jackline.domain.resume_prompt import build_resume_prompt, build_turn_prompt, find_failed_check
 from jackline.domain.states import DEFERRED, CallState, Replay
-from jackline.engine import inside, marked_git, marks
+from jackline.engine import git, run_env
 from jackline.engine.check import find_resume_sections
 from jackline.engine.process import SpawnFailed, WardenLost
-from jackline.engine.replaying import Queue
-from jackline.engine.settings import fresh_session, passed
+from jackline.engine.replay import ReplayQueue
+from jackline.engine.settings import new_session_id, select_variables
 from jackline.engine.turn import TurnJob
 from jackline.errors import AgentUnavailable, UsageError
 from jackline.named import NamedTuple
-from jackline.store.contract import Change
+from jackline.store.models import RunChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from jackline.domain.adapter import Adapter, Launch
     from jackline.domain.records import Lease, Run, Spec
-    from jackline.domain.signals import StartTurn
-    from jackline.engine.doors import Doors
+    from jackline.domain.run_inputs import StartTurn
+    from jackline.engine.gate_socket import GateServers
     from jackline.engine.process import Warden
-    from jackline.engine.settings import Settings
+    from jackline.engine.settings import EngineSettings
     from jackline.engine.turn import TurnServices
-    from jackline.store.contract import Store
+    from jackline.store.store import Store
 
 _LONGEST_ARGUMENT = 200
 _NOTHING_SPENT = Spent()
-_SERVER_SEES = (*inside.NAMES, inside.DATABASE, inside.ACTOR, marks.NAME, marks.ATTEMPT, "XDG_CONFIG_HOME")
+_SERVER_SEES = (
+    *run_env.NAMES,
+    run_env.DATABASE,
+    run_env.ACTOR,
+    run_env.TAG_VARIABLE,
+    run_env.ATTEMPT_VARIABLE,
+    "XDG_CONFIG_HOME",
+)
 
 
 class LaunchContext(NamedTuple):
@@ -62,7 +68,7 @@ class TurnPlan(NamedTuple):
     request: TurnRequest
     before: Usage  # already charged to earlier turns of the same session
     since: int  # the first turn of its session
-    replay: Queue  # calls to make again before anything else
+    replay: ReplayQueue  # calls to make again before anything else
     facts: tuple[Fact, ...] = ()  # stored with the turn
 
 
@@ -72,8 +78,8 @@ class TurnLauncher:
     def __init__(
         self,
         services: TurnServices,
-        settings: Settings,
-        doors: Doors,
+        settings: EngineSettings,
+        doors: GateServers,
         *,
         agents: Callable[[str], Adapter],
         token: str,
@@ -88,28 +94,36 @@ class TurnLauncher:
         """Plan the turn and store it. AgentUnavailable if the agent cannot be used."""
         services, adapter = self._services, self._load_adapter(run.agent)
         at = services.now()
-        planned = plan(services.store, services.lease, run, order, adapter, self._build_context(adapter), at)
+        planned = plan_turn(services.store, services.lease, run, order, adapter, self._build_context(adapter), at)
         turn, launch = planned.turn, build_launch(adapter, planned.request)
         data = {
             "turn": turn.number,
             "agent": turn.agent,
-            "argv": shorten_argv(services.store.redactor.value(launch.argv)),
+            "argv": shorten_argv(services.store.redactor.redact_value(launch.argv)),
             "resumes": planned.request.resume,
         }
         facts = (*planned.facts, Fact("turn.launched", data))
         session = (turn.agent, turn.session) if turn.session else None
-        run = services.store.write(services.lease, Change(services.now(), facts, turn=turn, session=session))
-        services.ledger.place, services.ledger.since_turn = (order.turn, order.step), planned.since
+        run = services.store.leases.write_change(
+            services.lease, RunChange(at=services.now(), facts=facts, turn=turn, session=session)
+        )
+        services.ledger.current_step, services.ledger.since_turn = (order.turn, order.step), planned.since
         services.ledger.replay = planned.replay
         job = TurnJob(services, run, adapter, planned, self._folder)
-        return PreparedTurn(run, job, launch, planned.request.environ)
+        return PreparedTurn(run=run, job=job, launch=launch, environ=planned.request.environ)
 
     def start(self, prepared: PreparedTurn, ready_warden: Callable[[], Warden]) -> None:
         """Write the agent's files and spawn it. SpawnFailed or WardenLost if nothing was started."""
         run, job, launch = prepared.run, prepared.job, prepared.launch
         write_files(launch.files)
-        attribution = marked_git.environment(self._folder, run.id, self._env)
-        env = {**self._env, **inside.acting(job.agent, os.environ), **attribution, **prepared.environ, **launch.env}
+        attribution = git.build_commit_env(self._folder, run.id, self._env)
+        env = {
+            **self._env,
+            **run_env.build_actor_env(job.agent, os.environ),
+            **attribution,
+            **prepared.environ,
+            **launch.env,
+        }
         try:
             job.start(ready_warden(), launch, env, run.spec.workspace)
         except (SpawnFailed, WardenLost):
@@ -123,10 +137,10 @@ class TurnLauncher:
             raise AgentUnavailable(agent, why=error) from None
 
     def _build_context(self, adapter: Adapter) -> LaunchContext:
-        env = {**self._env, **inside.acting(adapter.declaration.name, os.environ)}
+        env = {**self._env, **run_env.build_actor_env(adapter.declaration.name, os.environ)}
         return LaunchContext(
             folder=os.path.join(self._folder, "agent"),
-            gate=self._doors.address(adapter),
+            gate=self._doors.get_address(adapter),
             token=self._token,
             binary=self._settings.find_binary(adapter),
             environ=os.environ,
@@ -144,36 +158,49 @@ class PreparedTurn(NamedTuple):
     environ: Mapping[str, str]  # the variables that the agent declares
 
 
-def plan(
+def plan_turn(
     store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapter, context: LaunchContext, at: int
 ) -> TurnPlan:
     """Plan the next turn of the run, in its agent's session if it has one."""
     agent = adapter.declaration.name
-    session, resumes = _choose_session(store.sessions(run.id), run.spec, adapter)
-    turns = store.turns(run.id)
+    session, resumes = _choose_session(store.records.get_sessions(run.id), run.spec, adapter)
+    turns = store.records.list_turns(run.id)
     own = [turn for turn in turns if turn.agent == agent]
     shared = [turn for turn in own if resumes and turn.session == session]
-    calls, forced = store.calls(run.id), [store.whole(call) for call in store.forced(run.id)]
+    calls, forced = (
+        store.calls.list_all(run.id),
+        [store.blobs.load_call(call) for call in store.calls.list_forced(run.id)],
+    )
     held = adapter.declaration.gate == "enforced"
-    resume_prompt = packet(
+    resume_prompt = build_resume_prompt(
         calls,
-        store.receipts(run.id),
-        store.changes(run.id).commits,
+        store.calls.list_receipts(run.id),
+        store.records.get_changes(run.id).commits,
         forced,
         held=held,
-        refused=refusal(store.checks(run.id), turns) if turns else None,
+        refused=find_failed_check(store.records.list_checks(run.id), turns) if turns else None,
         sections=find_resume_sections(store, run.id) if turns else (),
     )
     prompt = _build_prompt(run.spec, order.turn, turns, resume_prompt, session if resumes else None, agent)
-    turn = Turn(run.id, order.turn, order.step, lease.token, order.role, agent, session, prompt, at)
+    turn = Turn(
+        run_id=run.id,
+        number=order.turn,
+        step=order.step,
+        attempt=lease.token,
+        role=order.role,
+        agent=agent,
+        session=session,
+        prompt=prompt,
+        started_at=at,
+    )
     # An agent that starts over asks for finished tasks, too; those were not cut off.
     finished = {call.key for call in calls if call.replay is Replay.RELAUNCH and call.state is CallState.DONE}
     return TurnPlan(
-        turn,
-        build_request(run.spec, turn, adapter, context, resumes=resumes, first=not own, spent=run.life.spent),
-        _sum_usage(shared),
+        turn=turn,
+        request=build_request(run.spec, turn, adapter, context, resumes=resumes, first=not own, spent=run.status.spent),
+        before=_sum_usage(shared),
         since=shared[0].number if shared else order.turn,
-        replay=Queue(forced, frozenset(finished), holds=held),
+        replay=ReplayQueue(forced, frozenset(finished), holds=held),
         facts=build_warnings(adapter, context) if not own else (),
     )
 
@@ -189,7 +216,7 @@ def build_request(
     spent: Spent = _NOTHING_SPENT,
 ) -> TurnRequest:
     """Collect everything that the launch of the turn may depend on."""
-    manner, usd_limit = spec.manners.get(turn.agent, Manner()), spec.limits.usd_micros
+    manner, usd_limit = spec.agent_options.get(turn.agent, AgentOptions()), spec.limits.usd_micros
     return TurnRequest(
         run_id=turn.run_id,
         attempt=turn.attempt,
@@ -207,11 +234,11 @@ def build_request(
         model=manner.model,
         effort=manner.effort,
         arguments=manner.arguments,
-        environ=passed(context.environ, (*adapter.declaration.seen(context.environ), *manner.passes)),
+        environ=select_variables(context.environ, (*adapter.declaration.list_visible(context.environ), *manner.passes)),
         options=spec.options,
         usd_micros_left=None if usd_limit is None else max(usd_limit - spent.usd_micros, 1),
         mcp=context.mcp if adapter.declaration.mcp else None,
-        reminder=inside.reminder(turn.agent) if adapter.declaration.compacts else (),
+        reminder=run_env.build_reminder_command(turn.agent) if adapter.declaration.compacts else (),
     )
 
 
@@ -225,7 +252,7 @@ def build_launch(adapter: Adapter, request: TurnRequest) -> Launch:
 
 def build_mcp_server(argv: tuple[str, ...], env: Mapping[str, str]) -> McpServer | None:
     """Jackline's own server, with the variables that it needs from an agent's environment."""
-    return McpServer(argv, {name: env[name] for name in _SERVER_SEES if name in env}) if argv else None
+    return McpServer(argv=argv, env={name: env[name] for name in _SERVER_SEES if name in env}) if argv else None
 
 
 def build_warnings(adapter: Adapter, context: LaunchContext) -> tuple[Fact, ...]:
@@ -264,7 +291,7 @@ def _build_prompt(
     knows = session is not None and any(
         (turn.agent, turn.session) == (agent, session) and turn.stdout_bytes for turn in turns
     )
-    return prompt_of(1 if first and session is not None else number, task, resume_prompt, resumes=knows)
+    return build_turn_prompt(1 if first and session is not None else number, task, resume_prompt, resumes=knows)
 
 
 def _is_deferred(turns: Sequence[Turn], agent: str, session: str) -> bool:
@@ -281,7 +308,15 @@ def _sum_usage(turns: Sequence[Turn]) -> Usage:
     total = Usage()
     for turn in turns:
         spent = turn.spent
-        total = plus(total, Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros))
+        total = add_usage(
+            total,
+            Usage(
+                tokens_input=spent.tokens_input,
+                tokens_output=spent.tokens_output,
+                tokens_cached=spent.tokens_cached,
+                usd_micros=spent.usd_micros,
+            ),
+        )
     return total
 
 
@@ -292,4 +327,4 @@ def _choose_session(known: Mapping[str, str], spec: Spec, adapter: Adapter) -> t
     old = known.get(declaration.name, adopted)
     if old and declaration.resumes:
         return old, True
-    return (fresh_session() if declaration.chooses_session else None), False
+    return (new_session_id() if declaration.chooses_session else None), False

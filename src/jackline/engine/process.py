@@ -7,22 +7,166 @@ none of them outlives a supervisor that is killed or frozen.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Self
+from contextlib import suppress
+from typing import Protocol, Self
 
 from jackline.domain.outcome import Exit
-from jackline.engine import leftovers, warden
-from jackline.engine.child import Child, Watch
-from jackline.engine.descriptors import close, memory_file, pipe
+from jackline.engine import orphans as orphans_module
+from jackline.engine import warden
 from jackline.engine.warden import wire
-from jackline.engine.warden.tree import PATIENCE_MS
+from jackline.engine.warden.process_tree import PATIENCE_MS
 from jackline.errors import JacklineError
+from jackline.named import NamedTuple
+
+_ROOM = 1024 * 1024  # the Linux default maximum for users
+
+
+def create_memory_file(data: bytes) -> int:
+    """Return an anonymous file with the data, which a program can read at any time."""
+    if sys.platform == "linux":
+        fd = os.memfd_create("jackline")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def create_pipe(opened: list[int]) -> tuple[int, int]:
+    """Return a large pipe: some CLIs exit before all of their output is read."""
+    ends = os.pipe()
+    opened.extend(ends)
+    if sys.platform == "linux":
+        with suppress(OSError):  # the user's limit for large pipes is reached
+            fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _ROOM)
+    return ends
+
+
+def close_all(*fds: int) -> None:
+    for fd in fds:
+        if fd >= 0:
+            os.close(fd)
+
+
+def wait_until_readable(fds: Sequence[int], timeout_s: float | None) -> list[int]:
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return [fd for fd, _ in poll.poll(None if timeout_s is None else max(0.0, timeout_s) * 1000)]
+
+
+CHUNK_BYTES = 1 << 18
+
+
+class Chunk(NamedTuple):
+    """Bytes that a child wrote."""
+
+    source: str  # stdout or stderr
+    data: bytes
+
+
+class OrderSender(Protocol):
+    """Sends orders to the warden."""
+
+    def send_order(self, kind: str, **facts: int) -> None:
+        """Send an order; do nothing if the warden is dead."""
+
+
+class ChildState:
+    """The state of one child, set by the listener thread; events are set once, after the fields."""
+
+    def __init__(self, id: int) -> None:
+        self.id = id
+        self.answered = threading.Event()
+        self.ended = threading.Event()
+        self.pid = 0
+        self.start_ticks: int | None = None
+        self.failure: JacklineError | None = None
+        self.exit: Exit | None = None
+        self.exit_fd, self._bell = os.pipe()
+
+    def end(self, ending: Exit) -> None:
+        self.exit = ending
+        os.close(self._bell)  # first: a thread woken below may rely on this descriptor being closed
+        self.answered.set()
+        self.ended.set()
+
+
+class Child:
+    """A process started by the warden, with the read ends of its output pipes."""
+
+    def __init__(self, owner: OrderSender, watch: ChildState, stdout: int, stderr: int) -> None:
+        self._owner, self._watch = owner, watch
+        self.stdout, self.stderr = stdout, stderr
+        self._open = {stdout: "stdout", stderr: "stderr"}
+
+    @property
+    def pid(self) -> int:
+        return self._watch.pid
+
+    @property
+    def start_ticks(self) -> int | None:
+        """With the pid it identifies the process until the next boot."""
+        return self._watch.start_ticks
+
+    @property
+    def exit_fd(self) -> int:
+        """A descriptor that becomes readable when the child has ended."""
+        return self._watch.exit_fd
+
+    @property
+    def drained(self) -> bool:
+        """True when there is nothing more to read."""
+        return not self._open
+
+    def read(self, timeout_s: float | None = None) -> list[Chunk]:
+        """Wait for output; an empty list means timeout, or that the child is drained."""
+        chunks: list[Chunk] = []
+        while self._open and not chunks:
+            ready = wait_until_readable([*self._open, self.exit_fd], timeout_s)
+            if not ready:
+                break
+            chunks = [self._read_chunk(fd) for fd in ready if fd in self._open]
+            if not chunks:  # ended and drained: a pipe that is still open belongs to another process
+                self._open.clear()
+            chunks = [chunk for chunk in chunks if chunk.data]
+        return chunks
+
+    def _read_chunk(self, fd: int) -> Chunk:
+        data = os.read(fd, CHUNK_BYTES)
+        return Chunk(self._open[fd] if data else self._open.pop(fd), data)
+
+    def stop(self, grace_ms: int) -> None:
+        """Send SIGTERM to the whole tree, and SIGKILL after the grace period."""
+        self._owner.send_order("stop", id=self._watch.id, grace_ms=grace_ms)
+
+    def kill(self) -> None:
+        self._owner.send_order("kill", id=self._watch.id)
+
+    def wait(self, timeout_s: float | None = None) -> Exit | None:
+        self._watch.ended.wait(timeout_s)
+        return self._watch.exit
+
+    def close(self) -> None:
+        """Close the descriptors; the process is not touched."""
+        self._open.clear()
+        close_all(self.stdout, self.stderr, self._watch.exit_fd)
+        self.stdout = self.stderr = self._watch.exit_fd = -1
+
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(warden.__file__)), "__main__.py")
 _SEND_TIMEOUT_S = 30.0
@@ -59,7 +203,7 @@ class Warden:
         self._process, self._control, self._words = process, control, words
         self._marker: dict[str, str] = {}
         self._lock = threading.Lock()  # guards the next three attributes
-        self._watches: dict[int, Watch] = {}
+        self._watches: dict[int, ChildState] = {}
         self._recorded: list[tuple[int, int]] = []
         self._is_closing = False
         self._is_gone = threading.Event()
@@ -75,7 +219,7 @@ class Warden:
         the warden is lost, all processes with the marker are killed, and the next attempt may be running.
         """
         ours, theirs = socket.socketpair()
-        words = memory_file(b"")
+        words = create_memory_file(b"")
         kept = [theirs.fileno()] + ([] if lock_fd is None else [lock_fd])
         numbers = [theirs.fileno(), -1 if lock_fd is None else lock_fd, deadline_ms]
         command = [sys.executable, "-I", "-S", "-X", "utf8", _PROGRAM, *map(str, numbers)]
@@ -92,7 +236,7 @@ class Warden:
             )
         except OSError as error:
             ours.close()
-            close(words)
+            close_all(words)
             raise _build_failure("the warden", error) from error
         finally:
             theirs.close()
@@ -115,13 +259,13 @@ class Warden:
         """Start a program as the leader of a new session; `stdin` None is /dev/null."""
         fds: list[int] = []
         try:
-            source = os.open(os.devnull, os.O_RDONLY) if stdin is None else memory_file(stdin)
+            source = os.open(os.devnull, os.O_RDONLY) if stdin is None else create_memory_file(stdin)
             fds.append(source)
-            stdout, out = pipe(fds)
-            stderr, err = pipe(fds)
+            stdout, out = create_pipe(fds)
+            stderr, err = create_pipe(fds)
             watch = self._register()
         except (OSError, WardenLost) as error:
-            close(*fds)
+            close_all(*fds)
             raise _build_failure(argv[0], error) from error
         child = Child(self, watch, stdout, stderr)
         try:
@@ -131,10 +275,12 @@ class Warden:
             child.close()
             raise
         finally:
-            close(source, out, err)
+            close_all(source, out, err)
         return child
 
-    def _order_spawn(self, watch: Watch, argv: Sequence[str], env: Mapping[str, str], cwd: str, fds: list[int]) -> None:
+    def _order_spawn(
+        self, watch: ChildState, argv: Sequence[str], env: Mapping[str, str], cwd: str, fds: list[int]
+    ) -> None:
         order = {
             "type": "spawn",
             "id": watch.id,
@@ -148,16 +294,16 @@ class Warden:
         if watch.failure is not None:
             raise watch.failure
         if not watch.pid:
-            raise WardenLost(self.last_words())
+            raise WardenLost(self.read_last_words())
 
     def renew(self, deadline_ms: int) -> None:
         self._send({"type": "renew", "deadline_ms": deadline_ms})
 
     def sweep(self) -> None:
         """Try again to kill the processes below the warden that belong to no living child."""
-        self.tell("sweep", id=0)
+        self.send_order("sweep", id=0)
 
-    def tell(self, kind: str, **facts: int) -> None:
+    def send_order(self, kind: str, **facts: int) -> None:
         """Send an order; do nothing if the warden is dead, because then no process is left."""
         try:
             self._send({"type": kind, **facts})
@@ -168,15 +314,15 @@ class Warden:
         """Kill all processes below the warden, and the warden; return when they are dead."""
         with self._lock:
             self._is_closing = True
-        self.tell("quit")
+        self.send_order("quit")
         if not self._is_gone.wait(_CLOSE_TIMEOUT_S):
             self._process.kill()
         self._listener.join()
         self._control.close()
-        close(self._words)
+        close_all(self._words)
         self._words = -1
 
-    def last_words(self) -> str:
+    def read_last_words(self) -> str:
         """The last line that the warden wrote before it died."""
         lines = os.pread(self._words, 65536, 0).split(b"\n") if self._words >= 0 else []
         texts = [line.decode(errors="replace") for line in lines if line.strip()]
@@ -188,16 +334,16 @@ class Warden:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _register(self) -> Watch:
+    def _register(self) -> ChildState:
         with self._lock:
             if self._is_gone.is_set() or self._is_closing:
-                raise WardenLost(self.last_words())
+                raise WardenLost(self.read_last_words())
             self._next_id += 1
-            watch = self._watches[self._next_id] = Watch(self._next_id)
+            watch = self._watches[self._next_id] = ChildState(self._next_id)
             return watch
 
     def _send(self, message: Mapping[str, object], fds: Sequence[int] = ()) -> None:
-        frame = wire.pack(message)
+        frame = wire.pack_message(message)
         try:
             with self._send_lock:
                 if fds:
@@ -238,11 +384,11 @@ class Warden:
                 watch.answered.set()
             case "spawn_failed":
                 watch.failure = SpawnFailed(str(message["text"]), message["errno"] or 0)
-                self._end(watch, Exit(None, None, leftovers=0, lost=False))
+                self._end(watch, Exit(code=None, signal=None, leftovers=0, lost=False))
             case "exited":
                 self._end(watch, _parse_exit(message))
 
-    def _end(self, watch: Watch, ending: Exit) -> None:
+    def _end(self, watch: ChildState, ending: Exit) -> None:
         with self._lock:
             del self._watches[watch.id]
         watch.end(ending)
@@ -263,18 +409,18 @@ class Warden:
 
     def _end_leftovers(self) -> Exit:
         if self._is_closing and self._process.returncode == wire.EXIT_QUIT:
-            return Exit(None, signal.SIGKILL, leftovers=0, lost=False)
+            return Exit(code=None, signal=signal.SIGKILL, leftovers=0, lost=False)
         try:
-            killed = leftovers.end(self._marker, recorded=self._recorded)
-        except leftovers.LeftoversRemain as remain:
-            return Exit(None, None, leftovers=0, lost=True, survivors=remain.detail.count(",") + 1)
-        return Exit(None, None, leftovers=killed, lost=True)
+            killed = orphans_module.kill_orphans(self._marker, recorded=self._recorded)
+        except orphans_module.OrphansRemain as remain:
+            return Exit(code=None, signal=None, leftovers=0, lost=True, survivors=remain.detail.count(",") + 1)
+        return Exit(code=None, signal=None, leftovers=killed, lost=True)
 
 
 def _parse_exit(message: Mapping[str, int | None]) -> Exit:
     return Exit(
-        message["code"],
-        message["signal"],
+        code=message["code"],
+        signal=message["signal"],
         leftovers=message["leftovers"] or 0,
         lost=bool(message.get("lost")),
         survivors=message["survivors"] or 0,

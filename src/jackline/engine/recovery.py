@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.domain.gate import is_a_persons
+from jackline.domain.call_gate import needs_person
 from jackline.domain.outcome import Usage
 from jackline.domain.states import CallClass, CallState, ReasonCode
-from jackline.engine import leftovers
-from jackline.store.contract import Settlement
+from jackline.engine import orphans
+from jackline.store.models import Settlement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from jackline.domain.records import Call, Lease, Spec, Turn
-    from jackline.engine.probe import Prober
-    from jackline.store.contract import Store
+    from jackline.engine.probes.prober import Prober
+    from jackline.store.store import Store
 
 
 _MOST_CUT_OFF = 3  # a call that interrupts the agent this often is left to a person
@@ -36,45 +36,50 @@ def settle_open_calls(
     `gave_up`: the turn timed out; nothing crashed.
     """
     doubts = []
-    for call in store.open_calls(lease.run_id):
+    for call in store.calls.list_open(lease.run_id):
         settled = _settle_interrupted(store, lease, call, now(), gave_up=gave_up)
         if settled.state is CallState.IN_DOUBT and settled.call_class is CallClass.EFFECT:
             settled = _probe_call(store, lease, settled, prober, now())
-        if is_a_persons(settled, strict=strict):
+        if needs_person(settled, strict=strict):
             doubts.append(settled)
     return doubts
 
 
-def asked(store: Store, lease: Lease, spec: Spec, at: int) -> list[Call]:
+def list_waiting_calls(store: Store, lease: Lease, spec: Spec, at: int) -> list[Call]:
     """The calls that wait for approval, after applying the default answer to those that timed out."""
     if spec.approval_timeout_ms:
-        store.expire_asked(lease, at, spec.approval_answer, at - spec.approval_timeout_ms)
-    return store.asked(lease.run_id)
+        store.approvals.expire(lease, at, spec.approval_answer, at - spec.approval_timeout_ms)
+    return store.calls.list_asked(lease.run_id)
 
 
-def end_leftovers(store: Store, lease: Lease, mark: Mapping[str, str], host: str) -> int:
+def kill_orphaned_processes(store: Store, lease: Lease, mark: Mapping[str, str], host: str) -> int:
     """Kill every process that earlier attempts left on this host; return their number."""
     recorded = [
         (one.warden_pid, one.warden_started)
-        for one in store.attempts(lease.run_id)
+        for one in store.records.list_attempts(lease.run_id)
         if one.token < lease.token and (one.host, one.boot) == (host, clock.boot_id())
         if one.warden_pid is not None and one.warden_started is not None
     ]
-    return leftovers.end(mark, recorded=recorded)
+    return orphans.kill_orphans(mark, recorded=recorded)
 
 
-def cut_off(store: Store, run_id: str) -> Turn | None:
+def find_interrupted_turn(store: Store, run_id: str) -> Turn | None:
     """The last turn, if its end was not stored. Only the last one can be interrupted."""
-    turns = store.turns(run_id)
+    turns = store.records.list_turns(run_id)
     return turns[-1] if turns and turns[-1].ended_at is None else None
 
 
-def uncharged(turn: Turn | None) -> Usage | None:
+def find_uncharged_usage(turn: Turn | None) -> Usage | None:
     """The usage of an interrupted turn, which was not charged because usage is charged at the end of a turn."""
     if turn is None:
         return None
     spent = turn.spent
-    return Usage(spent.tokens_input, spent.tokens_output, spent.tokens_cached, spent.usd_micros)
+    return Usage(
+        tokens_input=spent.tokens_input,
+        tokens_output=spent.tokens_output,
+        tokens_cached=spent.tokens_cached,
+        usd_micros=spent.usd_micros,
+    )
 
 
 def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool) -> Call:
@@ -85,13 +90,15 @@ def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave
     if call.call_class in {CallClass.READ, CallClass.LOCAL}:
         if gave_up:
             change, reason, code = "abandon", "gave up: the turn's time ran out", ReasonCode.GAVE_UP
-        elif (times := store.cut_off_times(lease.run_id, call.key) + 1) >= _MOST_CUT_OFF:
+        elif (times := store.calls.count_cut_off(lease.run_id, call.key) + 1) >= _MOST_CUT_OFF:
             change, reason = "doubt", f"cut off {times} times"
         else:
             change = "abandon"
-    return store.settle(lease, Settlement(call.id, change, at, origin="recovery", reason=reason, reason_code=code))
+    return store.ledger.settle(
+        lease, Settlement(call_id=call.id, change=change, at=at, origin="recovery", reason=reason, reason_code=code)
+    )
 
 
 def _probe_call(store: Store, lease: Lease, call: Call, prober: Prober, at: int) -> Call:
-    settlement = prober.judge(call, at)
-    return call if settlement is None else store.settle(lease, settlement)
+    settlement = prober.probe_call(call, at)
+    return call if settlement is None else store.ledger.settle(lease, settlement)

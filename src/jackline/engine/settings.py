@@ -22,7 +22,7 @@ _INHERITED = (
 )  # fmt: skip
 
 
-class Settings(NamedTuple):
+class EngineSettings(NamedTuple):
     """The settings of one engine on one host."""
 
     home: str
@@ -36,17 +36,17 @@ class Settings(NamedTuple):
     server_missing: str = ""  # why there is none, if a person should know
     find_binary: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # raises AgentUnavailable
 
-    def folder(self, run_id: str) -> str:
+    def build_folder(self, run_id: str) -> str:
         """The folder of a run."""
         return os.path.join(self.home, "runs", run_id)
 
 
-def fresh_id() -> str:
+def new_id() -> str:
     """Return a new id: time-ordered and unique across processes."""
     return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
 
 
-def fresh_session() -> str:
+def new_session_id() -> str:
     """Return a new session id: a random UUID, which the CLIs require."""
     random = bytearray(os.urandom(16))
     random[6] = random[6] & 0x0F | 0x40
@@ -55,18 +55,18 @@ def fresh_session() -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def passed(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+def select_variables(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Select the named variables; a name that ends in `*` selects a prefix."""
     exact = frozenset(names)
     prefixes = tuple(name[:-1] for name in exact if name.endswith("*"))
     return {name: value for name, value in environ.items() if name in exact or name.startswith(prefixes)}
 
 
-def agreed(environ: Mapping[str, str], spec: Spec) -> dict[str, str]:
+def select_agreed_variables(environ: Mapping[str, str], spec: Spec) -> dict[str, str]:
     """Select the variables that a person lets the run's agents see; probes need the same credentials."""
-    return passed(environ, [name for manner in spec.manners.values() for name in manner.passes])
+    return select_variables(environ, [name for manner in spec.agent_options.values() for name in manner.passes])
 
 
-def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+def select_inherited_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Select the variables that every child process gets: an allow-list, so that no credential leaks by accident."""
     return {name: value for name, value in environ.items() if name in _INHERITED or name.startswith("LC_")}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.domain.records import Owner
-from jackline.domain.signals import Stop
+from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import RunState
-from jackline.engine import locks
-from jackline.engine.attempt import work
-from jackline.engine.settings import fresh_id
-from jackline.engine.world import LiveWorld
+from jackline.engine import owner_lock
+from jackline.engine.attempt import run_attempt
+from jackline.engine.runtime import LiveRuntime
+from jackline.engine.settings import new_id
 from jackline.errors import JacklineError, disk_error
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from jackline.domain.adapter import Adapter
     from jackline.domain.records import Attempt, Lease, Run
-    from jackline.engine.settings import Settings
-    from jackline.store.contract import Store
+    from jackline.engine.settings import EngineSettings
+    from jackline.store.store import Store
 
 _WARDEN_TIME_S = 10.0
 log = logging.getLogger("jackline.engine")
@@ -32,26 +32,26 @@ def supervise(
     store: Store,
     run: Run,
     agents: Callable[[str], Adapter],
-    settings: Settings,
+    settings: EngineSettings,
     on_start: Callable[[Callable[[], None]], None] = lambda _interrupt: None,
 ) -> Run:
     """Make one attempt at the run; `on_start` receives the function that interrupts it."""
-    folder = settings.folder(run.id)
-    owner = Owner(fresh_id(), settings.host, clock.boot_id(), os.getpid())
+    folder = settings.build_folder(run.id)
+    owner = Owner(name=new_id(), host=settings.host, boot=clock.boot_id(), pid=os.getpid())
     try:
-        lock = locks.hold(folder, owner.name)
+        lock = owner_lock.acquire_lock(folder, owner.name)
     except OSError as error:
         raise disk_error(error, folder) from error
     try:
         lease, claimed = _claim(store, run, settings, owner)
     except JacklineError:
-        locks.release(folder, owner.name, lock)
+        owner_lock.release_lock(folder, owner.name, lock)
         raise
     log.info("run %s: attempt %d begins", run.id, lease.token)
-    world = LiveWorld(store, lease, claimed, agents, settings, lock)
+    world = LiveRuntime(store, lease, claimed, agents, settings, lock)
     try:
-        on_start(lambda: world.stop(Stop.INTERRUPT, "interrupted"))
-        ended = work(store, lease, claimed, world)
+        on_start(lambda: world.stop(StopReason.INTERRUPT, "interrupted"))
+        ended = run_attempt(store, lease, claimed, world)
     except BaseException as error:
         log.warning("run %s: attempt %d breaks off: %r", run.id, lease.token, error)
         # The run is still ours in the store. The unlocked lock file stays: it shows the next process that we are dead.
@@ -59,38 +59,38 @@ def supervise(
         os.close(lock)
         raise
     world.close()
-    locks.release(folder, owner.name, lock)
-    life = ended.life
+    owner_lock.release_lock(folder, owner.name, lock)
+    life = ended.status
     log.info("run %s: attempt %d ends: %s %s", run.id, lease.token, life.state, life.reason or life.failure or "")
     return ended
 
 
-def _claim(store: Store, run: Run, settings: Settings, owner: Owner) -> tuple[Lease, Run]:
-    dead = dead_attempt(store, run, settings)
-    lease, claimed = store.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead)
+def _claim(store: Store, run: Run, settings: EngineSettings, owner: Owner) -> tuple[Lease, Run]:
+    dead = find_dead_attempt(store, run, settings)
+    lease, claimed = store.leases.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead)
     if run.owner:
-        locks.forget(settings.folder(run.id), run.owner)
+        owner_lock.remove_lock(settings.build_folder(run.id), run.owner)
     return lease, claimed
 
 
-def dead_attempt(store: Store, run: Run, settings: Settings) -> int | None:
+def find_dead_attempt(store: Store, run: Run, settings: EngineSettings) -> int | None:
     """The token of the attempt that holds the run, if this host can tell that all its processes are dead."""
-    if run.life.state is not RunState.RUNNING:
+    if run.status.state is not RunState.RUNNING:
         return None
-    holder = next((one for one in store.attempts(run.id) if one.token == run.life.attempt), None)
+    holder = next((one for one in store.records.list_attempts(run.id) if one.token == run.status.attempt), None)
     if holder is None or holder.host != settings.host:
         return None
-    return holder.token if _is_dead(holder, settings.folder(run.id)) else None
+    return holder.token if _is_dead(holder, settings.build_folder(run.id)) else None
 
 
 def _is_dead(holder: Attempt, folder: str) -> bool:
     """Check the lock first, which a reboot frees, too: two machines may have the same name but not the same boot id."""
-    if locks.is_dead(folder, holder.owner):
+    if owner_lock.is_owner_dead(folder, holder.owner):
         return True
     if holder.boot != clock.boot_id() or _is_alive(holder.pid):
         return False
     # The supervisor is dead but its lock is held: its warden is still killing processes.
-    return locks.wait_dead(folder, holder.owner, _WARDEN_TIME_S)
+    return owner_lock.wait_until_dead(folder, holder.owner, _WARDEN_TIME_S)
 
 
 def _is_alive(pid: int) -> bool:

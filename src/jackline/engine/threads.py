@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def start(name: str, work: Callable[[], None], post: Callable[[BaseException], None]) -> threading.Thread:
+def start_thread(name: str, work: Callable[[], None], post: Callable[[BaseException], None]) -> threading.Thread:
     """Run `work` in a new thread; `post` receives whatever it raises."""
     thread = threading.Thread(target=_run_and_post, args=(work, post), name=name, daemon=True)
     thread.start()

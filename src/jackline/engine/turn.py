@@ -6,40 +6,36 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jackline import faults
+from jackline import crash_points
 from jackline.clock import boot_ms
-from jackline.domain.budget import Spent, exhausted
+from jackline.domain.agent_health import build_health, find_resting_agents
 from jackline.domain.events import Fact
-from jackline.domain.health import health_of, resting
-from jackline.domain.meter import Meter, minus
-from jackline.domain.outcome import Outcome
-from jackline.domain.signals import Stop, TurnEnded
+from jackline.domain.limits import Spent, find_exhausted_limit
+from jackline.domain.outcome import Outcome, UsageMeter, subtract_usage
+from jackline.domain.run_inputs import StopReason, TurnEnded
 from jackline.domain.states import DEFERRED, Failure
 from jackline.engine import threads
-from jackline.engine.attempt import Signal
+from jackline.engine.attempt import RunInput
 from jackline.engine.check import find_pending_checks
-from jackline.engine.doors import hooks_of
-from jackline.engine.masked import MaskedFile
-from jackline.engine.onlooker import Onlooker
-from jackline.engine.stream import LineSplitter
-from jackline.engine.witness import Witness
+from jackline.engine.gate_socket import find_hooks
+from jackline.engine.observed_calls import CallObserver, HookAudit
+from jackline.engine.streams import LineSplitter, RedactedFile
 from jackline.errors import SessionTaken
 from jackline.named import NamedTuple
-from jackline.store.contract import Change
+from jackline.store.models import RunChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.domain.adapter import Adapter, Launch
     from jackline.domain.changes import Changes
-    from jackline.domain.outcome import Exit, Heard, Usage
+    from jackline.domain.outcome import AgentEvent, Exit, Usage
     from jackline.domain.records import Lease, Run, Turn
-    from jackline.engine.child import Child, Chunk
+    from jackline.engine.call_ledger import CallLedger
     from jackline.engine.launch import TurnPlan
-    from jackline.engine.ledger import Ledger
-    from jackline.engine.process import Warden
-    from jackline.engine.stream import Line
-    from jackline.store.contract import Store
+    from jackline.engine.process import Child, Chunk, Warden
+    from jackline.engine.streams import OutputLine
+    from jackline.store.store import Store
 
 _FLUSH_S = 0.25
 _BATCH = 100
@@ -49,7 +45,7 @@ _SHORT = 200
 _DECISIVE = frozenset({"end", "error", "limit", "session"})  # kinds that say how a turn ended; stored at once
 _MOST_DECISIVE = 100  # the last ones matter; an agent that repeats itself must not fill our memory
 _TAIL_BYTES = 8_192  # of stderr, where a CLI writes why it ends
-_LOST = Outcome(Failure.CRASHED, "the agent's end was not seen")
+_LOST = Outcome(failure=Failure.CRASHED, detail="the agent's end was not seen")
 
 
 class TurnServices(NamedTuple):
@@ -57,10 +53,10 @@ class TurnServices(NamedTuple):
 
     store: Store
     lease: Lease
-    ledger: Ledger
+    ledger: CallLedger
     now: Callable[[], int]
-    post: Callable[[Signal | BaseException], None]
-    stop: Callable[[Stop, str], None]
+    post: Callable[[RunInput | BaseException], None]
+    stop: Callable[[StopReason, str], None]
     survey: Callable[[], Changes | None]  # the run's changes in its repository; None: git could not tell
 
 
@@ -77,18 +73,18 @@ class TurnJob:
         base = os.path.join(folder, "turns", f"{turn.number:04d}-{turn.role}")
         os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
         self._redactor = services.store.redactor
-        self._raw = {name: MaskedFile(f"{base}.{name}", self._redactor.values) for name in ("stdout", "stderr")}
+        self._raw = {name: RedactedFile(f"{base}.{name}", self._redactor.values) for name in ("stdout", "stderr")}
         self._splitter = LineSplitter()
         self._facts: list[Fact] = []
         self._fact_count = 0
-        self._decisive: list[Heard] = []
+        self._decisive: list[AgentEvent] = []
         self._tail = b""
-        self._meter = Meter(plan.before)
-        self._observer: Onlooker | Witness | None = None  # an agent at the socket reports its calls by our ids
-        if hooks_of(adapter) is not None:
-            self._observer = Witness(services.ledger, services.stop)
+        self._meter = UsageMeter(plan.before)
+        self._observer: CallObserver | HookAudit | None = None  # an agent at the socket reports its calls by our ids
+        if find_hooks(adapter) is not None:
+            self._observer = HookAudit(services.ledger, services.stop)
         elif adapter.declaration.gate != "enforced":
-            self._observer = Onlooker(services.ledger)
+            self._observer = CallObserver(services.ledger)
         self._raw_lines = 0
         self._in_pieces = False
         self._owns_session = True
@@ -103,11 +99,11 @@ class TurnJob:
 
     def start(self, warden: Warden, launch: Launch, env: dict[str, str], workspace: str) -> None:
         """Spawn the agent and begin to read its output."""
-        faults.reach("turn.spawning")
+        crash_points.crash_point("turn.spawning")
         self.child = warden.spawn(launch.argv, env, workspace, stdin=launch.stdin)
-        faults.reach("turn.spawned")
+        crash_points.crash_point("turn.spawned")
         self.last_output = boot_ms()
-        threads.start("turn", partial(self._watch, self.child), self._services.post)
+        threads.start_thread("turn", partial(self._watch, self.child), self._services.post)
 
     def give_up(self) -> None:
         """Close the files of a turn that was not started, or has ended."""
@@ -121,7 +117,7 @@ class TurnJob:
             self._read_output(child)
             exit_ = child.wait()
             self.over = True
-            faults.reach("turn.exited")
+            crash_points.crash_point("turn.exited")
             self._services.post(self._build_end(exit_))
         finally:
             child.close()
@@ -150,7 +146,7 @@ class TurnJob:
     def _keep_tail(self, masked: bytes) -> None:
         self._tail = (self._tail + masked)[-_TAIL_BYTES:]
 
-    def _take_lines(self, lines: list[Line]) -> None:
+    def _take_lines(self, lines: list[OutputLine]) -> None:
         for line in lines:
             if line.truncated:
                 self._raw_lines += 1
@@ -164,18 +160,18 @@ class TurnJob:
                     self._process_event(event)
                     self._store_event(event, line.offset)
 
-    def _process_event(self, event: Heard) -> None:
+    def _process_event(self, event: AgentEvent) -> None:
         if event.kind in _DECISIVE:
             self._decisive = [*self._decisive, event][-_MOST_DECISIVE:]
         self._keep_message(event)
         if event.kind == "session":
             self._take_session(event.text)
         if self._observer is not None:
-            self._observer.see(event)
-        elif event.kind == "call.started" and not self._services.ledger.knows(str(event.data.get("call", ""))):
-            self._services.stop(Stop.UNGATED, f"{event.data.get('tool')} ran without asking the gate")
+            self._observer.observe_event(event)
+        elif event.kind == "call.started" and not self._services.ledger.has_allowed(str(event.data.get("call", ""))):
+            self._services.stop(StopReason.UNGATED, f"{event.data.get('tool')} ran without asking the gate")
 
-    def _keep_message(self, event: Heard) -> None:
+    def _keep_message(self, event: AgentEvent) -> None:
         """Keep the last message; some agents print it in pieces, one line after the other."""
         is_piece = event.kind == "message" and event.data.get("delta") is True
         if event.kind == "message":
@@ -191,26 +187,26 @@ class TurnJob:
         """End an agent that silently begins another session than the one to resume: it does not know the task."""
         if self._resumed is not None and session != self._resumed:
             self._other_session = session
-            self._meter = Meter()  # the totals of the other session are not those of this one
+            self._meter = UsageMeter()  # the totals of the other session are not those of this one
             if self.child is not None:
                 self.child.kill()
             return
         self._turn = self._turn._replace(session=session)
 
-    def _charge(self, event: Heard) -> Heard:
+    def _charge(self, event: AgentEvent) -> AgentEvent:
         """Charge reported usage; the event is stored with the difference to the last report."""
-        before = self._meter.value
-        used = self._meter.hear(event)
+        before = self._meter.total
+        used = self._meter.add(event)
         # Steps and iterations are counted when they begin: only reported usage can run out in the middle.
         limits = self._run.spec.limits._replace(wall_ms=None, iterations=None, steps=None, calls=None)
-        spent = exhausted(limits, self._run.life.spent.plus(**_build_amounts(used)))
+        spent = find_exhausted_limit(limits, self._run.status.spent.plus(**_build_amounts(used)))
         if spent:
-            self._services.stop(Stop.BUDGET, f"budget spent: {spent}")
-        return event._replace(usage=minus(used, before))
+            self._services.stop(StopReason.BUDGET, f"budget spent: {spent}")
+        return event._replace(usage=subtract_usage(used, before))
 
     # records
 
-    def _store_event(self, event: Heard, offset: int) -> None:
+    def _store_event(self, event: AgentEvent, offset: int) -> None:
         self._fact_count += 1
         full = self._fact_count > _MOST_FACTS
         if not full:
@@ -225,12 +221,14 @@ class TurnJob:
         if not facts and not always:
             return
         services = self._services
-        change = Change(services.now(), facts, turn=self._build_turn(), session=self._find_session(), actor="agent")
+        change = RunChange(
+            at=services.now(), facts=facts, turn=self._build_turn(), session=self._find_session(), actor="agent"
+        )
         try:
-            services.store.write(services.lease, change)
+            services.store.leases.write_change(services.lease, change)
         except SessionTaken:  # an agent that numbers its sessions from one: another run owns this one
             self._owns_session = False
-            services.store.write(services.lease, change._replace(session=None))
+            services.store.leases.write_change(services.lease, change._replace(session=None))
 
     def _find_session(self) -> tuple[str, str] | None:
         return (self._turn.agent, self._turn.session) if self._turn.session and self._owns_session else None
@@ -240,12 +238,12 @@ class TurnJob:
             raw_lines=self._raw_lines,
             stdout_bytes=self._raw["stdout"].size,
             stderr_bytes=self._raw["stderr"].size,
-            spent=Spent(**_build_amounts(self._meter.value)),
+            spent=Spent(**_build_amounts(self._meter.total)),
         )
 
     # the end
 
-    def _build_end(self, exit_: Exit | None) -> Signal:
+    def _build_end(self, exit_: Exit | None) -> RunInput:
         services, store = self._services, self._services.store
         changes = services.survey()
         outcome = self._require_commit(self._classify_exit(exit_), changes)
@@ -256,35 +254,37 @@ class TurnJob:
             failure=outcome.failure,
             detail=DEFERRED if outcome.deferred else outcome.detail,
         )
-        health = health_of(turn.agent, outcome, at)
-        others = [one for one in store.health() if one.agent != turn.agent]
+        health = build_health(turn.agent, outcome, at)
+        others = [one for one in store.records.list_health() if one.agent != turn.agent]
         ended = TurnEnded(
-            at,
-            outcome,
-            self._meter.value,
-            open_calls=len(store.open_calls(self._run.id)),
-            resting=resting([*others, health] if health else others, at),
+            at=at,
+            outcome=outcome,
+            usage=self._meter.total,
+            open_calls=len(store.calls.list_open(self._run.id)),
+            resting=find_resting_agents([*others, health] if health else others, at),
             forced=len(services.ledger.replay),
             checks=find_pending_checks(store, self._run) if _ended_well(outcome) else (),
         )
         session = (turn.agent, "") if outcome.session_lost else self._find_session()
-        return Signal(ended, turn=turn, session=session, health=health, changes=changes)
+        return RunInput(ended, turn=turn, session=session, health=health, changes=changes)
 
     def _require_commit(self, outcome: Outcome, changes: Changes | None) -> Outcome:
         if not _ended_well(outcome) or not self._run.spec.requires_commit:
             return outcome
         if changes is None:
-            return Outcome(Failure.NO_COMMIT, "git could not tell whether this run has made a commit")
+            return Outcome(failure=Failure.NO_COMMIT, detail="git could not tell whether this run has made a commit")
         if changes.commits:
             return outcome
-        return Outcome(Failure.NO_COMMIT, "the agent reports that it is done, but this run has made no commit")
+        return Outcome(
+            failure=Failure.NO_COMMIT, detail="the agent reports that it is done, but this run has made no commit"
+        )
 
     def _classify_exit(self, exit_: Exit | None) -> Outcome:
         if exit_ is None:
             return _LOST
         if self._other_session:
             detail = f"it began session {self._other_session} instead of {self._resumed}"
-            return Outcome(Failure.AGENT_ERROR, detail, session_lost=True)
+            return Outcome(failure=Failure.AGENT_ERROR, detail=detail, session_lost=True)
         tail = self._tail.decode("utf-8", "replace")
         outcome = self._adapter.classify(exit_, tuple(self._decisive), tail)
         # Only a session that was asked for can be lost; otherwise one fresh session would follow another forever.
@@ -304,7 +304,7 @@ def _build_amounts(usage: Usage) -> dict[str, int]:
     }
 
 
-def _build_fact(event: Heard, offset: int) -> Fact:
+def _build_fact(event: AgentEvent, offset: int) -> Fact:
     """An event that points to the details: the ledger has a call's input and output, the transcript every byte."""
     data = {
         name: value

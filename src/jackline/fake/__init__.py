@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jackline.fake.pointing import point
-    from jackline.fake.script import Reply, Script
-    from jackline.fake.script import load as load_script
-    from jackline.fake.server import FakeModel
+    from jackline.fake_model.pointing import point
+    from jackline.fake_model.script import Reply, Script, load_script
+    from jackline.fake_model.server import FakeModel
 
 __all__ = ["FakeModel", "Reply", "Script", "load_script", "point"]
 
@@ -20,23 +19,23 @@ def __getattr__(name: str) -> object:
     """Import on first use: a program that only needs the script must not load the server."""
     match name:
         case "FakeModel":
-            from jackline.fake.server import FakeModel
+            from jackline.fake_model.server import FakeModel
 
             return FakeModel
         case "Reply":
-            from jackline.fake.script import Reply
+            from jackline.fake_model.script import Reply
 
             return Reply
         case "Script":
-            from jackline.fake.script import Script
+            from jackline.fake_model.script import Script
 
             return Script
         case "load_script":
-            from jackline.fake.script import load
+            from jackline.fake_model.script import load_script
 
-            return load
+            return load_script
         case "point":
-            from jackline.fake.pointing import point
+            from jackline.fake_model.pointing import point
 
             return point
     raise AttributeError(f"module 'jackline.fake' has no attribute '{name}'")

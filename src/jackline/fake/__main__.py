@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from jackline.fake.program import main
+from jackline.fake_model.program import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from jackline.domain.states import TERMINAL
 from jackline.errors import Refused
 from jackline.store import schema
-from jackline.store.base import Base
-from jackline.store.contract import Status
 from jackline.store.driver import Statements, clean
+from jackline.store.models import DatabaseStatus
+from jackline.store.parts import StorePart
 
 if TYPE_CHECKING:
     from jackline.store.driver import Driver
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 _TERMINAL_WORDS = {str(state): str(state) for state in TERMINAL}
 
 
-class Admin(Base):
+class Admin(StorePart):
     """The part of the store for administration."""
 
-    def get_status(self) -> Status:
+    def get_status(self) -> DatabaseStatus:
         """Schema and size."""
         return read_status(self._driver)
 
@@ -46,26 +46,26 @@ class Admin(Base):
 
         def drop(statements: Statements) -> int:
             run = self._locked(statements, run_id)
-            if run.life.state not in TERMINAL or run.chain_head != head:
+            if run.status.state not in TERMINAL or run.chain_head != head:
                 raise Refused(f"run {run_id} has moved on since it was archived: archive it again")
-            statements.run("mark_archived", {"id": run_id, "state": str(run.life.state), "head": head, "at": at})
+            statements.run("mark_archived", {"id": run_id, "state": str(run.status.state), "head": head, "at": at})
             return statements.run("drop_events", {"stream": run_id})
 
         return self._driver.write(drop)
 
 
-def read_status(driver: Driver) -> Status:
+def read_status(driver: Driver) -> DatabaseStatus:
     """The status of a database, whatever its schema."""
     version = driver.version()
-    counts = driver.read(lambda one: one.all("count_rows", {})) if version >= schema.latest() else []
-    return Status(
-        driver.backend,
-        driver.place,
-        version,
-        schema.latest(),
-        schema.pending(driver),
-        dict(counts),
-        driver.size() if version else None,
+    counts = driver.read(lambda one: one.all("count_rows", {})) if version >= schema.get_latest_version() else []
+    return DatabaseStatus(
+        backend=driver.backend,
+        place=driver.place,
+        schema=version,
+        known_schema=schema.get_latest_version(),
+        pending=schema.list_pending(driver),
+        counts=dict(counts),
+        size=driver.size() if version else None,
     )
 
 

@@ -6,8 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from jackline.named import NamedTuple
-from jackline.store.base import Base
 from jackline.store.driver import clean
+from jackline.store.parts import StorePart
 
 if TYPE_CHECKING:
     from jackline.domain.records import Call
@@ -20,7 +20,7 @@ _NOTE = 128  # room for the line that tells how much was left out
 _ALWAYS_SMALL = LARGE // 4  # characters; none takes more than four bytes
 
 
-class Text(NamedTuple):
+class StoredText(NamedTuple):
     """A text as the ledger stores it; a small one is stored in its row only."""
 
     shown: str
@@ -28,7 +28,7 @@ class Text(NamedTuple):
     whole: str = ""
 
 
-class Blobs(Base):
+class Blobs(StorePart):
     """The part of the store that reads large texts."""
 
     def get(self, run_id: str, digest: str) -> str | None:
@@ -51,16 +51,16 @@ class Blobs(Base):
         )
 
 
-def split_text(text: str) -> Text:
+def split_text(text: str) -> StoredText:
     """How a storable text is stored. The middle of an enormous one is cut out, with a note."""
     if len(text) <= _ALWAYS_SMALL:
-        return Text(text)
+        return StoredText(text)
     data = text.encode()
     if len(data) <= LARGE:
-        return Text(text)
+        return StoredText(text)
     if len(data) > MOST:
         data = _cut_middle(data)
-    return Text(cut_beginning(data), hashlib.sha256(data).hexdigest(), data.decode())
+    return StoredText(shown=cut_beginning(data), ref=hashlib.sha256(data).hexdigest(), whole=data.decode())
 
 
 def cut_beginning(data: bytes) -> str:
@@ -68,7 +68,7 @@ def cut_beginning(data: bytes) -> str:
     return data[:SHOWN].decode("utf-8", "ignore")
 
 
-def write_blob(statements: Statements, run_id: str, text: Text) -> None:
+def write_blob(statements: Statements, run_id: str, text: StoredText) -> None:
     """Store a large text, unless the run has it already."""
     if text.ref is not None:
         statements.run("add_content", {"run_id": run_id, "digest": text.ref, "content": text.whole})

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.combining import JOINED
-from jackline.domain.gate import History, Limit
+from jackline.domain.call_gate import History, RuleLimit
 from jackline.domain.records import Receipt
 from jackline.domain.states import CallClass, CallState, Decision, Replay
+from jackline.policy.rules import NAME_SEPARATOR
 from jackline.store import rows
 from jackline.store.driver import clean
 
 if TYPE_CHECKING:
-    from jackline.domain.gate import Intent
+    from jackline.domain.call_gate import Intent
     from jackline.domain.records import Call, Lease
-    from jackline.domain.rule import Rule
-    from jackline.store.base import Head
+    from jackline.policy.rules import Rule
     from jackline.store.driver import Statements
+    from jackline.store.parts import RunHead
 
 _FIRST = 1  # the token of a run's first attempt
 _MOST = 20  # calls of one key or one target that are read: a loop of ten thousand must not slow the gate
@@ -35,13 +35,21 @@ _WORDS = {
 
 
 def read_history(
-    statements: Statements, lease: Lease, intent: Intent, head: Head, most_calls: int | None
+    statements: Statements, lease: Lease, intent: Intent, head: RunHead, most_calls: int | None
 ) -> tuple[History, int]:
     """The history of an intent, and the number of its calls by key with this one; 0 if they are not counted."""
     rule = intent.rule
     of_rule = 0 if rule.most is None else _count_of_rule(statements, lease, intent, rule.most)
     if rule.call_class in _REPEATS_FREELY and not _needs_history(rule):
-        return History(lease.token, None, (), (), head.calls, of_rule, most_calls), 0
+        return History(
+            attempt=lease.token,
+            receipt=None,
+            same_key=(),
+            same_target=(),
+            calls=head.calls,
+            of_rule=of_rule,
+            most_calls=most_calls,
+        ), 0
     # A build that runs all day is not read back twenty times, with its output.
     only_newest = rule.call_class is CallClass.UNKNOWN and not (_needs_history(rule) or intent.waits_for)
     most = _NEWEST if only_newest else _MOST
@@ -76,14 +84,14 @@ def _read_receipt(statements: Statements, values: dict[str, object]) -> Receipt 
 
 def _read_same_key(statements: Statements, values: dict[str, object]) -> tuple[Call, ...]:
     """Newest first."""
-    calls = [rows.to_call(row) for row in statements.all("calls_of_key", values)]
+    calls = [rows.parse_call(row) for row in statements.all("calls_of_key", values)]
     if not any(call.state is CallState.IN_DOUBT for call in calls):
         return tuple(calls)
     # Only then does it matter whether the agent was told already to look first.
     denial = statements.one("last_denial", values)
     if denial is None:
         return tuple(calls)
-    return tuple(sorted([*calls, rows.to_call(denial)], key=lambda call: call.occurrence, reverse=True))
+    return tuple(sorted([*calls, rows.parse_call(denial)], key=lambda call: call.occurrence, reverse=True))
 
 
 def _read_same_target(statements: Statements, lease: Lease, intent: Intent) -> tuple[Call, ...]:
@@ -92,17 +100,21 @@ def _read_same_target(statements: Statements, lease: Lease, intent: Intent) -> t
         return ()
     place = {"key": intent.key, "target": clean(intent.target), "attempt": lease.token, "since": intent.since_turn}
     values = {**_WORDS, "run_id": lease.run_id, **place}
-    return tuple(rows.to_call(row) for row in statements.all("same_target", values))
+    return tuple(rows.parse_call(row) for row in statements.all("same_target", values))
 
 
 def _count_of_rule(statements: Statements, lease: Lease, intent: Intent, most: int) -> int:
     """Only a rule with a limit is counted, and never beyond it; as if all had the same limit, the smallest."""
-    limits = intent.limits or (Limit(intent.rule.name, most),)
+    limits = intent.limits or (RuleLimit(rule=intent.rule.name, most=most),)
     return max(most + _count_allowed(statements, lease, one) + one.times - 1 - one.most for one in limits)
 
 
-def _count_allowed(statements: Statements, lease: Lease, limit: Limit) -> int:
-    words = {"part": clean(f"{JOINED}{limit.rule}{JOINED}"), "allow": str(Decision.ALLOW), "void": str(CallState.VOID)}
+def _count_allowed(statements: Statements, lease: Lease, limit: RuleLimit) -> int:
+    words = {
+        "part": clean(f"{NAME_SEPARATOR}{limit.rule}{NAME_SEPARATOR}"),
+        "allow": str(Decision.ALLOW),
+        "void": str(CallState.VOID),
+    }
     row = statements.one("count_of_rule", {"run_id": lease.run_id, **words, "most": limit.most})
     return 0 if row is None else int(row[0])
 
@@ -119,9 +131,9 @@ def _add_inherited(statements: Statements, run_id: str, intent: Intent, known: H
         elif receipt is not None:
             after = after or receipt
         row = statements.one("unsettled_of_key", values)
-        unsettled = unsettled or (None if row is None else rows.to_call(row))
+        unsettled = unsettled or (None if row is None else rows.parse_call(row))
         if intent.target:
-            touched += [rows.to_call(row) for row in statements.all("touched_target", values)]
+            touched += [rows.parse_call(row) for row in statements.all("touched_target", values)]
     target = (*known.same_target, *touched)
     return known._replace(receipt=before, after_fork=after, unsettled=unsettled, same_target=target)
 

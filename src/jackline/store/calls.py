@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jackline.domain.records import Call, Receipt
+from jackline.domain.run_totals import Tally
 from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
-from jackline.domain.tally import Tally
 from jackline.store import rows
-from jackline.store.base import Base
 from jackline.store.driver import Row, Statements, clean
+from jackline.store.parts import StorePart
 
 WORDS: dict[str, object] = {
     **{str(one): str(one) for one in CallState},
@@ -19,7 +19,7 @@ WORDS: dict[str, object] = {
 }
 
 
-class Calls(Base):
+class Calls(StorePart):
     """The part of the store that reads tool calls."""
 
     def list_open(self, run_id: str, newest: int | None = None) -> list[Call]:
@@ -41,7 +41,7 @@ class Calls(Base):
     def get(self, run_id: str, call_id: str) -> Call | None:
         """One call of a run."""
         row = self._one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
-        return None if row is None else rows.to_call(row)
+        return None if row is None else rows.parse_call(row)
 
     def count_cut_off(self, run_id: str, key: str) -> int:
         """How often a recovery found a call of this key without an outcome."""
@@ -65,4 +65,4 @@ class Calls(Base):
             oldest = statements.one("nth_newest_call", {**values, "others": newest - 1}) if newest else None
             return statements.all(name, values if oldest is None else {**values, "since": oldest[0]})
 
-        return [rows.to_call(row) for row in self._driver.read(read)]
+        return [rows.parse_call(row) for row in self._driver.read(read)]

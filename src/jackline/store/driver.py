@@ -15,7 +15,7 @@ Clock = Callable[[], tuple[str, int]]
 _UNSTORABLE = "[\x00\ud800-\udfff]"
 
 
-class Again(Exception):
+class RetryTransaction(Exception):
     """Rolls the transaction back and runs it again, because another process won a race."""
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event, Fact, canonical, place
 from jackline.errors import NoItem
-from jackline.store.base import Base, write_event
-from jackline.store.contract import JOURNAL
-from jackline.store.driver import Again, Statements, clean
+from jackline.store.driver import RetryTransaction, Statements, clean
+from jackline.store.models import JOURNAL
+from jackline.store.parts import StorePart, write_event
 from jackline.store.rows import columns
 
 if TYPE_CHECKING:
-    from jackline.store.contract import TimelineQuery
+    from jackline.store.models import TimelineQuery
 
 _ITEM_STREAM = "work:"  # and the item's id
 
@@ -28,12 +28,12 @@ _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz
 _ESCAPED = str.maketrans({"!": "!!", "%": "!%", "_": "!_"})
 
 
-class Journal(Base):
+class Journal(StorePart):
     """The part of the store that appends events and reads the timeline."""
 
     def append(self, fact: Fact, at: int, actor: str, item_id: str | None = None) -> Event:
         """Write an event at the end of the journal, or of a work item's stream."""
-        redacted = Fact(clean(fact.kind), self.redactor.value(dict(fact.data)))
+        redacted = Fact(clean(fact.kind), self.redactor.redact_value(dict(fact.data)))
         actor = self.redactor.redact(clean(actor))
         if item_id is None:
             return self._driver.write(lambda one: _append_to_journal(one, redacted, at, actor))
@@ -68,7 +68,7 @@ def _write_at_end(statements: Statements, query: str, row_id: str, event: Event)
     write_event(statements, event)
     end = {"event_seq": event.seq, "chain_head": event.hash}
     if statements.run(query, {"id": row_id, "after": event.seq - 1, "at": event.at, **end}) == 0:
-        raise Again  # the row was changed since we read it
+        raise RetryTransaction  # the row was changed since we read it
     return event
 
 

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from jackline.domain.budget import Spent
+from jackline.crash_points import crash_point
 from jackline.domain.events import Fact
-from jackline.domain.records import Lease, Life, Owner, Run
+from jackline.domain.limits import Spent
+from jackline.domain.records import Lease, Owner, Run, RunStatus
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Refused, SessionTaken
-from jackline.faults import reach
 from jackline.formatting import format_date
-from jackline.store import redacting, rows
-from jackline.store.base import RUNNING, Base, add_notice, append, chain_of, fenced_head, lease_values
-from jackline.store.contract import Change
+from jackline.store import redaction, rows
 from jackline.store.driver import Statements, clean
+from jackline.store.models import RunChange
+from jackline.store.parts import (
+    RUNNING,
+    StorePart,
+    add_notice,
+    append_events,
+    build_lease_values,
+    get_chain_end,
+    lock_fenced_head,
+)
 from jackline.store.record_digests import cover, digest_run, digest_step_records
 
 _STEP_KINDS = {
@@ -29,13 +37,13 @@ _AFTER_RUNNING = frozenset(after for (before, _), after in RUN.items() if before
 _LOST = "lost"  # the outcome of an attempt that ended without reporting one
 
 
-class Leases(Base):
+class Leases(StorePart):
     """The part of the store that workers write through."""
 
     def claim(self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None) -> tuple[Lease, Run]:
         """Take the run as a new attempt; Busy if it is running, unless its lease ran out or its attempt is `dead`."""
         claimed = self._driver.write(lambda one: self._claim(one, run_id, owner, lease_ms, at, dead))
-        reach("run.claimed")
+        crash_point("run.claimed")
         return claimed
 
     def _claim(
@@ -44,12 +52,12 @@ class Leases(Base):
         run = self._locked(statements, run_id)
         clock = statements.clock()
         _refuse_claim(statements, run, {"id": run_id, **clock}, dead)
-        lease = Lease(run_id, clean(owner.name), run.life.attempt + 1)
+        lease = Lease(run_id=run_id, owner=clean(owner.name), token=run.status.attempt + 1)
         end = {"run_id": run_id, "at": at, "outcome": _LOST}
         statements.run("end_attempts", end)
         statements.run("end_steps", end)
         facts = cover((_build_claimed(run, owner),), digest_run(_claim_run(run)))
-        chain = append(statements, run_id, chain_of(run), facts, at, "engine")
+        chain = append_events(statements, run_id, get_chain_end(run), facts, at, "engine")
         statements.run("take_lease", {**clock, **_build_claim_values(run, lease, lease_ms, at), **chain._asdict()})
         statements.run("add_attempt", _build_attempt_values(owner, lease, at))
         return lease, self._found(statements, run_id)
@@ -58,7 +66,7 @@ class Leases(Base):
         """Extend the lease and add `wall_ms` to the time spent; True if a cancel was requested, Fenced if lost."""
 
         def move(statements: Statements) -> bool:
-            values = {**lease_values(lease), **statements.clock(), "lease_ms": lease_ms, "wall_ms": wall_ms}
+            values = {**build_lease_values(lease), **statements.clock(), "lease_ms": lease_ms, "wall_ms": wall_ms}
             row = statements.one("renew_lease", values)
             if row is None:
                 raise Fenced(lease.run_id)
@@ -75,64 +83,64 @@ class Leases(Base):
         """Record the attempt's warden, so that a later attempt can end it."""
 
         def note(statements: Statements) -> None:
-            fenced_head(statements, lease)
+            lock_fenced_head(statements, lease)
             values = {"run_id": lease.run_id, "token": lease.token, "pid": pid, "started": started}
             statements.run("set_warden", values)
 
         self._driver.write(note)
 
-    def write_change(self, lease: Lease, change: Change) -> Run:
+    def write_change(self, lease: Lease, change: RunChange) -> Run:
         """The fenced write of a worker; returns the run as it is now.
 
         Cancel requests, calls and wall time are changed by others and never overwritten by `change.life`. A notice
         without a chain head gets the head of this write. A run whose end was requested meanwhile cannot wait:
         CancelWanted, and nothing is written.
         """
-        clean_change = redacting.change(self.redactor, change)
+        clean_change = redaction.redact_change(self.redactor, change)
         run = self._driver.write(lambda statements: self._write(statements, lease, clean_change))
-        reach("advance.committed")
+        crash_point("advance.committed")
         return run
 
-    def _write(self, statements: Statements, lease: Lease, change: Change) -> Run:
+    def _write(self, statements: Statements, lease: Lease, change: RunChange) -> Run:
         row = statements.one("lock_run", {"id": clean(lease.run_id)})
         if row is None:
             raise Fenced(lease.run_id)
-        run = rows.to_run(row, self._store.load_spec(statements, lease.run_id))
-        if run.owner != lease.owner or run.life.attempt != lease.token or run.life.state is not RunState.RUNNING:
+        run = rows.parse_run(row, self._store.load_spec(statements, lease.run_id))
+        if run.owner != lease.owner or run.status.attempt != lease.token or run.status.state is not RunState.RUNNING:
             raise Fenced(lease.run_id)
-        life = run.life if change.life is None else _merge_life(run.id, run.life, change.life)
+        life = run.status if change.life is None else _merge_life(run.id, run.status, change.life)
         finished_at = change.at if life.state in TERMINAL else None
-        after = run._replace(life=life, updated_at=change.at, finished_at=finished_at)
+        after = run._replace(status=life, updated_at=change.at, finished_at=finished_at)
         facts = cover(change.facts, _digest_rows(run, after, change))
-        chain = append(statements, run.id, chain_of(run), facts, change.at, clean(change.actor))
+        chain = append_events(statements, run.id, get_chain_end(run), facts, change.at, clean(change.actor))
         after = after._replace(event_seq=chain.event_seq, chain_head=chain.chain_head)
         _put_records(statements, after, change)
         _advance(statements, run, after, lease, change)
-        reach("advance.begun")
+        crash_point("advance.begun")
         return after if life.state is RunState.RUNNING else after._replace(owner=None)
 
 
-def _digest_rows(before: Run, after: Run, change: Change) -> dict[str, str]:
+def _digest_rows(before: Run, after: Run, change: RunChange) -> dict[str, str]:
     """The digests of the rows that the change writes; of the run's row only if a covered column may have changed."""
     records = dict(digest_step_records(change))
     state = attrgetter("state", "reason", "wake_at", "failure", "proof")
-    if state(before.life) != state(after.life) or any(fact.kind.startswith("run.") for fact in change.facts):
-        life = after.life
+    if state(before.status) != state(after.status) or any(fact.kind.startswith("run.") for fact in change.facts):
+        life = after.status
         if life.state is RunState.RUNNING:  # `advance_run` leaves these columns as they are
-            life = life._replace(reason=before.life.reason, wake_at=before.life.wake_at)
-        records |= digest_run(after._replace(life=life))
+            life = life._replace(reason=before.status.reason, wake_at=before.status.wake_at)
+        records |= digest_run(after._replace(status=life))
     return records
 
 
 def _claim_run(run: Run) -> Run:
     """The run as `take_lease` leaves it, as far as its digest covers it."""
-    state, attempt = next_run(run.life.state, "claim"), run.life.attempt + 1
-    life = run.life._replace(state=state, reason=None, wake_at=None, failure=None, attempt=attempt)
-    return run._replace(life=life, finished_at=None)
+    state, attempt = next_run(run.status.state, "claim"), run.status.attempt + 1
+    life = run.status._replace(state=state, reason=None, wake_at=None, failure=None, attempt=attempt)
+    return run._replace(status=life, finished_at=None)
 
 
 def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], dead: int | None) -> None:
-    state = run.life.state
+    state = run.status.state
     if run.spec.imported:
         raise Refused(f"run {run.id} was imported from {run.spec.imported}: it is kept to be read; start another run")
     if run.spec.unknown:
@@ -140,7 +148,7 @@ def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], d
         raise Refused(f"run {run.id} was created by a newer jackline and has settings unknown to this one: {names}")
     if state not in run_sources("claim"):
         raise Refused(f"run {run.id} is {state}; nothing reopens it: fork it")
-    if state is not RunState.RUNNING or dead == run.life.attempt:
+    if state is not RunState.RUNNING or dead == run.status.attempt:
         return
     over = statements.one("lease_over", values)
     if not (over and over[0]):
@@ -148,31 +156,31 @@ def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], d
 
 
 def _build_claimed(run: Run, owner: Owner) -> Fact:
-    takeover = run.life.state is RunState.RUNNING
-    data = {"token": run.life.attempt + 1, "owner": owner.name, "host": owner.host, "takeover": takeover}
+    takeover = run.status.state is RunState.RUNNING
+    data = {"token": run.status.attempt + 1, "owner": owner.name, "host": owner.host, "takeover": takeover}
     return Fact("run.claimed", data)
 
 
 def _build_claim_values(run: Run, lease: Lease, lease_ms: int, at: int) -> dict[str, object]:
     # Resuming a failed run withdraws its cancel request.
-    reopened = run.life.state is RunState.FAILED
+    reopened = run.status.state is RunState.FAILED
     return {
         "id": run.id,
-        "state": str(run.life.state),
-        "before": run.life.attempt,
-        "to": str(next_run(run.life.state, "claim")),
+        "state": str(run.status.state),
+        "before": run.status.attempt,
+        "to": str(next_run(run.status.state, "claim")),
         "phase": str(Phase.RECOVERING),
         "token": lease.token,
         "owner": lease.owner,
         "lease_ms": lease_ms,
-        "cancel_requested": int(run.life.cancel_requested and not reopened),
+        "cancel_requested": int(run.status.cancel_requested and not reopened),
         "at": at,
     }
 
 
 def _build_attempt_values(owner: Owner, lease: Lease, at: int) -> dict[str, object]:
     return {
-        **rows.plain(owner),
+        **rows.build_parameters(owner),
         "run_id": lease.run_id,
         "token": lease.token,
         "owner": lease.owner,
@@ -184,20 +192,20 @@ def _build_attempt_values(owner: Owner, lease: Lease, at: int) -> dict[str, obje
     }
 
 
-def _put_records(statements: Statements, run: Run, change: Change) -> None:
+def _put_records(statements: Statements, run: Run, change: RunChange) -> None:
     if change.turn is not None:
         statements.run("put_turn", rows.turn_values(change.turn))
     if change.check is not None:
-        statements.run("put_check", rows.plain(change.check))
+        statements.run("put_check", rows.build_parameters(change.check))
     if change.session is not None:
         agent, session = change.session
         values = {"run_id": run.id, "agent": clean(agent), "session": clean(session), "at": change.at}
         _take_session(statements, values)
         statements.run("put_session", values)
     if change.health is not None:
-        statements.run("put_health", rows.plain(change.health))
+        statements.run("put_health", rows.build_parameters(change.health))
     if change.checkpoint is not None:
-        statements.run("put_checkpoint", rows.plain(change.checkpoint))
+        statements.run("put_checkpoint", rows.build_parameters(change.checkpoint))
     if change.notice is not None:
         add_notice(statements, change.notice, run.chain_head)
     if change.changes is not None:
@@ -211,13 +219,13 @@ def _take_session(statements: Statements, values: dict[str, object]) -> None:
         raise SessionTaken(values["session"], owner=owner)
 
 
-def _advance(statements: Statements, before: Run, after: Run, lease: Lease, change: Change) -> None:
+def _advance(statements: Statements, before: Run, after: Run, lease: Lease, change: RunChange) -> None:
     """Write the new life; columns that others change meanwhile (cancel requests, calls, wall time) stay."""
-    life = after.life
+    life = after.status
     is_ended = life.state is not RunState.RUNNING
     values = {
-        **lease_values(lease),
-        **rows.life_values(life),
+        **build_lease_values(lease),
+        **rows.status_values(life),
         "event_seq": after.event_seq,
         "chain_head": after.chain_head,
         "finished_at": after.finished_at,
@@ -227,14 +235,14 @@ def _advance(statements: Statements, before: Run, after: Run, lease: Lease, chan
         raise Fenced(lease.run_id)
     # `after` may already name the agent that takes over.
     agent = change.turn.agent if change.turn is not None else before.agent
-    charge_spending(statements, agent, change.at, life.spent, before.life.spent)
+    charge_spending(statements, agent, change.at, life.spent, before.status.spent)
     _write_step(statements, before, life, change)
     if is_ended:
         outcome = str(life.reason or life.state)
         statements.run("end_attempts", {"run_id": after.id, "at": change.at, "outcome": outcome})
 
 
-def _merge_life(run_id: str, before: Life, wanted: Life) -> Life:
+def _merge_life(run_id: str, before: RunStatus, wanted: RunStatus) -> RunStatus:
     if wanted.state not in _AFTER_RUNNING:
         raise Refused(f"a running run cannot become {wanted.state}")
     if before.cancel_requested and wanted.state is RunState.WAITING:
@@ -249,9 +257,9 @@ def _merge_life(run_id: str, before: Life, wanted: Life) -> Life:
     )
 
 
-def _write_step(statements: Statements, run: Run, life: Life, change: Change) -> None:
+def _write_step(statements: Statements, run: Run, life: RunStatus, change: RunChange) -> None:
     """A step ends when the next one begins or the attempt ends."""
-    grown = life.step > run.life.step
+    grown = life.step > run.status.step
     if grown or life.state is not RunState.RUNNING:
         values = {"run_id": run.id, "at": change.at, "outcome": _find_step_outcome(life, change)}
         statements.run("end_steps", values)
@@ -261,7 +269,7 @@ def _write_step(statements: Statements, run: Run, life: Life, change: Change) ->
         statements.run("add_step", {**place, "kind": kind, "at": change.at})
 
 
-def _find_step_outcome(life: Life, change: Change) -> str:
+def _find_step_outcome(life: RunStatus, change: RunChange) -> str:
     if change.turn is not None and change.turn.failure:
         return str(change.turn.failure)
     if change.check is not None and change.check.exit_code:

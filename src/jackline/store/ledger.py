@@ -1,24 +1,24 @@
-"""Writes of the ledger: intents before the answer, outcomes with their receipts. `domain.gate` decides, not this."""
+"""Writes of the ledger: intents before the answer, outcomes with their receipts. `domain.call_gate` decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
 
+from jackline.crash_points import crash_point
+from jackline.domain.call_gate import Admission, History, Intent
 from jackline.domain.events import Fact
 from jackline.domain.events import place as place_event
-from jackline.domain.gate import Admission, History, Intent
 from jackline.domain.records import Call, Lease, Receipt
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.domain.transitions import TransitionRefused, next_call
 from jackline.errors import NotFound, Refused
-from jackline.faults import reach
 from jackline.named import stored_dict
-from jackline.store import blobs, call_history, ledger_events, redacting, rows
-from jackline.store.base import Base, Head, fenced_head, lease_values, write_event
-from jackline.store.blobs import Text
-from jackline.store.contract import Settlement
-from jackline.store.driver import Again, Statements, clean
+from jackline.store import blobs, call_history, ledger_events, redaction, rows
+from jackline.store.blobs import StoredText
+from jackline.store.driver import RetryTransaction, Statements, clean
+from jackline.store.models import Settlement
+from jackline.store.parts import RunHead, StorePart, build_lease_values, lock_fenced_head, write_event
 from jackline.store.write_cache import WriteCache
 
 _ADMITTED = {
@@ -34,7 +34,7 @@ _CLOSED = frozenset({Decision.DENY, Decision.STORED})
 Decide = Callable[[Intent, History], Admission]
 
 
-class Ledger(Base):
+class LedgerStore(StorePart):
     """The part of the store that gates write through."""
 
     @cached_property
@@ -50,11 +50,11 @@ class Ledger(Base):
         rule asks a person or its replay is `relaunch`: its history has no earlier calls, and its occurrence is 0.
         A stored result is returned whole, as a receipt also if it is that of a finished call that is not an effect.
         """
-        clean_intent = redacting.intent(self.redactor, intent)
+        clean_intent = redaction.redact_intent(self.redactor, intent)
         head, call, admission, receipt = self._driver.write(
             lambda one: self._admit(one, lease, clean_intent, decide, place, at)
         )
-        reach("call.intent.committed")
+        crash_point("call.intent.committed")
         self._cache.put_head(lease, head)
         if call.state is CallState.PREPARED:
             self._cache.put_call(call)
@@ -68,8 +68,8 @@ class Ledger(Base):
         decide: Decide,
         place: tuple[int, int],
         at: int,
-    ) -> tuple[Head, Call, Admission, Receipt | None]:
-        head = self._cache.get_head(lease) or fenced_head(statements, lease)
+    ) -> tuple[RunHead, Call, Admission, Receipt | None]:
+        head = self._cache.get_head(lease) or lock_fenced_head(statements, lease)
         most = self._store.load_spec(statements, lease.run_id).limits.calls
         known, occurrence = call_history.read_history(statements, lease, intent, head, most)
         admission = decide(intent, known)
@@ -80,23 +80,23 @@ class Ledger(Base):
         if statements.run("add_call", {**rows.call_values(call), "number": moved.calls}) == 0:
             raise Refused(f"call {intent.call_id} is in the ledger already")
         blobs.write_blob(statements, lease.run_id, text)
-        reach("call.intent.begun")
+        crash_point("call.intent.begun")
         return moved, call, admission, _find_stored_result(statements, lease, known, admission)
 
     def settle(self, lease: Lease, settlement: Settlement) -> Call:
         """Write an outcome; an effect that succeeded or happened gets its receipt in the same transaction."""
-        redacted = redacting.settlement(self.redactor, settlement)
+        redacted = redaction.redact_settlement(self.redactor, settlement)
         head, call = self._driver.write(lambda statements: self._settle(statements, lease, redacted))
-        reach("call.outcome.committed")
+        crash_point("call.outcome.committed")
         self._cache.put_head(lease, head)
         if settlement.origin != "agent":
-            reach("call.judged")
+            crash_point("call.judged")
         return call
 
-    def _settle(self, statements: Statements, lease: Lease, settlement: Settlement) -> tuple[Head, Call]:
-        head = self._cache.get_head(lease) or fenced_head(statements, lease)
+    def _settle(self, statements: Statements, lease: Lease, settlement: Settlement) -> tuple[RunHead, Call]:
+        head = self._cache.get_head(lease) or lock_fenced_head(statements, lease)
         before = self._cache.take_call(lease, settlement.call_id)
-        before = before or known_call(statements, lease.run_id, settlement.call_id)
+        before = before or read_call(statements, lease.run_id, settlement.call_id)
         text = blobs.split_text(clean(settlement.output))
         call = _apply_settlement(before, settlement, text)
         external, origin = clean(settlement.external_id), clean(settlement.origin)
@@ -109,21 +109,21 @@ class Ledger(Base):
             == 0
         ):
             self._cache.drop_run(lease.run_id)
-            raise Again
+            raise RetryTransaction
         blobs.write_blob(statements, lease.run_id, text)
-        reach("call.outcome.begun")
+        crash_point("call.outcome.begun")
         return moved, call
 
     def _move_head(
-        self, statements: Statements, lease: Lease, head: Head, fact: Fact, at: int, actor: str, *, calls: int
-    ) -> Head:
+        self, statements: Statements, lease: Lease, head: RunHead, fact: Fact, at: int, actor: str, *, calls: int
+    ) -> RunHead:
         """Write the event and move the run's head, if it has not moved since and the lease is still ours.
 
         The head first: on PostgreSQL two gates of one run meet at its row, and the second one finds it changed.
         """
         event = place_event(fact, lease.run_id, head.event_seq + 1, at, actor, head.chain_head)
         values = {
-            **lease_values(lease),
+            **build_lease_values(lease),
             "after": head.event_seq,
             "event_seq": event.seq,
             "chain_head": event.hash,
@@ -132,18 +132,18 @@ class Ledger(Base):
         }
         if statements.run("move_head", values) == 0:
             self._cache.drop_run(lease.run_id)
-            fenced_head(statements, lease)
-            raise Again
+            lock_fenced_head(statements, lease)
+            raise RetryTransaction
         write_event(statements, event)
         return head._replace(event_seq=event.seq, chain_head=event.hash, calls=calls)
 
 
-def known_call(statements: Statements, run_id: str, call_id: str) -> Call:
+def read_call(statements: Statements, run_id: str, call_id: str) -> Call:
     """The call of this run; NotFound if there is none."""
     row = statements.one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
     if row is None:
         raise NotFound(call_id, what="call", hint=f"jackline show {run_id}")
-    return rows.to_call(row)
+    return rows.parse_call(row)
 
 
 def next_state(call_id: str, state: CallState, change: str) -> CallState:
@@ -156,7 +156,17 @@ def next_state(call_id: str, state: CallState, change: str) -> CallState:
 
 def write_receipt(statements: Statements, call: Call, external_id: str, origin: str, at: int) -> Receipt | bool:
     """The receipt of an effect; False if its key has one already, which the event then tells."""
-    receipt = Receipt(call.id, call.run_id, call.key, call.target, call.rule, call.output, external_id, origin, at)
+    receipt = Receipt(
+        call_id=call.id,
+        run_id=call.run_id,
+        key=call.key,
+        target=call.target,
+        rule=call.rule,
+        output=call.output,
+        external_id=external_id,
+        origin=origin,
+        at=at,
+    )
     return receipt if statements.run("add_receipt", stored_dict(receipt)) else False
 
 
@@ -179,10 +189,10 @@ def build_outcome(call: Call, before: CallState, *, cut_off: bool = False) -> di
     }
 
 
-def _apply_settlement(call: Call, settlement: Settlement, text: Text) -> Call:
+def _apply_settlement(call: Call, settlement: Settlement, text: StoredText) -> Call:
     """The call after its settlement; columns that the settlement does not name stay as the agent reported them."""
     state = next_state(call.id, call.state, settlement.change)
-    kept = text if text.shown else Text(call.output, call.output_ref)
+    kept = text if text.shown else StoredText(shown=call.output, ref=call.output_ref)
     return call._replace(
         state=state,
         output=kept.shown,
@@ -211,15 +221,31 @@ def _find_stored_result(statements: Statements, lease: Lease, known: History, ad
     row = statements.one("get_call", {"run_id": place[0], "id": place[1]})
     if row is None:
         return receipt
-    call = rows.to_call(row)
+    call = rows.parse_call(row)
     output = blobs.read_whole(statements, call.run_id, call.output, call.output_ref)
     if receipt is not None:
         return receipt if call.output_ref is None else receipt._replace(output=output)
-    return Receipt(call.id, call.run_id, call.key, call.target, call.rule, output, "", "agent", call.prepared_at)
+    return Receipt(
+        call_id=call.id,
+        run_id=call.run_id,
+        key=call.key,
+        target=call.target,
+        rule=call.rule,
+        output=output,
+        external_id="",
+        origin="agent",
+        at=call.prepared_at,
+    )
 
 
 def _build_call(
-    lease: Lease, intent: Intent, admission: Admission, place: tuple[int, int], occurrence: int, at: int, text: Text
+    lease: Lease,
+    intent: Intent,
+    admission: Admission,
+    place: tuple[int, int],
+    occurrence: int,
+    at: int,
+    text: StoredText,
 ) -> Call:
     """A new call, with storable text."""
     rule, decision = intent.rule, admission.decision

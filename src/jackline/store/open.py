@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from jackline.errors import StoreError
 from jackline.store import schema
 from jackline.store.driver import Clock, Driver
-from jackline.store.sql_store import SqlStore
+from jackline.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jackline.domain.secrets import Redactor
-    from jackline.store.contract import Status, Store
+    from jackline.secrets.redactor import Redactor
+    from jackline.store.models import DatabaseStatus
 
 _ADDRESSES = ("postgresql://", "postgres://")
 
@@ -33,14 +33,14 @@ def open_store(
     """
     driver = _driver(database, create=create and not read_only, read_only=read_only, clock=lease_clock)
     try:
-        if create and not read_only and driver.backend == "sqlite" and driver.version() != schema.latest():
+        if create and not read_only and driver.backend == "sqlite" and driver.version() != schema.get_latest_version():
             schema.migrate(driver, _now())
-        schema.ensure(driver)
+        schema.refuse_unusable(driver)
     except BaseException:
         driver.close()
         raise
     make_redactor = redactor if redactor is None or callable(redactor) else lambda: redactor
-    return cast("Store", SqlStore(driver, make_redactor))
+    return Store(driver, make_redactor)
 
 
 def migrate(database: str) -> list[str]:
@@ -52,7 +52,7 @@ def migrate(database: str) -> list[str]:
         driver.close()
 
 
-def database_status(database: str) -> Status:
+def database_status(database: str) -> DatabaseStatus:
     """The status of a database, even if this jackline cannot work with its schema."""
     from jackline.store.admin import read_status
 

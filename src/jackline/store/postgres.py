@@ -10,15 +10,53 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
+from psycopg import conninfo
 from psycopg import errors as sql_errors
 
 from jackline.errors import Refused, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from jackline.store import queries
-from jackline.store.driver import Again, Clock, Row, Statements, T, Values
-from jackline.store.postgres_address import Address
+from jackline.store.driver import Clock, RetryTransaction, Row, Statements, T, Values
+
+_HIDDEN = "***"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of a database."""
+
+    parts: dict[str, Any]
+    shown: str
+    secrets: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, address: str) -> Address:
+        """Parse a `postgresql://` address; the error does not repeat an invalid one, which may hold a password."""
+        try:
+            parts: dict[str, Any] = conninfo.conninfo_to_dict(address)
+        except psycopg.ProgrammingError as error:
+            hint = "the database's address cannot be read: write postgresql://user:password@host:5432/name"
+            raise StoreError(hint) from error
+        secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
+        return cls(parts, _hide_password(parts), (*secrets, *(quote(secret, safe="") for secret in secrets)))
+
+    def without_password(self, text: str) -> str:
+        """The text, safe to show."""
+        for secret in self.secrets:
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+
+def _hide_password(parts: dict[str, Any]) -> str:
+    user = f"{parts['user']}@" if parts.get("user") else ""
+    host = quote(str(parts.get("host") or parts.get("hostaddr") or ""), safe="[]:,.")
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''}"
+
 
 OUTAGE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.1
@@ -91,7 +129,7 @@ class PostgresDriver:
         self._clock = clock
         self._outage = outage
         self._expressions = {} if clock else _DATABASE_CLOCK
-        self._sql = queries.Spelled(queries.load(self.backend), self._convert_query)
+        self._sql = queries.ConvertedQueries(queries.load_queries(self.backend), self._convert_query)
         self._lock = threading.RLock()
         self._event: Values | None = None  # the last one that the current transaction has written
         try:
@@ -178,7 +216,7 @@ class PostgresDriver:
                     if self._connection.closed:
                         self._connection = self._connect()
                     return action()
-                except Again:
+                except RetryTransaction:
                     continue
                 except _RACES as error:
                     if not backoff.pause():
@@ -238,7 +276,7 @@ class PostgresDriver:
             )
             if _read_version(self) >= version:
                 return False
-            self._connection.execute(queries.by_bytes(script).encode())
+            self._connection.execute(queries.collate_by_bytes(script).encode())
             work(self)
             return True
 
@@ -262,7 +300,7 @@ class PostgresDriver:
 
     def _convert_query(self, name: str, sql: str) -> Any:  # noqa: ANN401 - psycopg wants a literal, which a file is not
         locked = sql + _LOCKS.get(name[:5], "")
-        return queries.with_percent(locked, self._expressions)
+        return queries.use_percent_parameters(locked, self._expressions)
 
     def _translate(self, error: psycopg.Error) -> StoreError:
         """The error of jackline for an error of PostgreSQL; never with the password."""

@@ -19,7 +19,7 @@ _COLUMNS = re.compile(r"\{(:?)(\w+)(=?)\}")
 _PARAMETER = re.compile(r"'[^']*'|::|:([a-z_][a-z0-9_]*)")
 
 
-class Spelled(dict[str, T], Generic[T]):
+class ConvertedQueries(dict[str, T], Generic[T]):
     """The queries in a driver's parameter style, each converted on first use: a command needs few of them."""
 
     def __init__(self, queries: Mapping[str, str], convert: Callable[[str, str], T]) -> None:
@@ -28,26 +28,26 @@ class Spelled(dict[str, T], Generic[T]):
         self._queries, self._convert = queries, convert
 
     def __missing__(self, name: str) -> T:
-        converted = self[name] = self._convert(name, expanded(self._queries[name]))
+        converted = self[name] = self._convert(name, expand_query(self._queries[name]))
         return converted
 
 
-def load(backend: str) -> dict[str, str]:
+def load_queries(backend: str) -> dict[str, str]:
     """Every query by name, before `expanded`; the backend's own replace the shared ones."""
-    return shared() | overrides(backend)
+    return load_shared() | load_overrides(backend)
 
 
-def shared() -> dict[str, str]:
+def load_shared() -> dict[str, str]:
     """The queries of both backends."""
     return _load_folder(FOLDER)
 
 
-def overrides(backend: str) -> dict[str, str]:
+def load_overrides(backend: str) -> dict[str, str]:
     """The queries of one backend."""
     return _load_folder(os.path.join(FOLDER, backend))
 
 
-def with_percent(sql: str, expressions: dict[str, str]) -> str:
+def use_percent_parameters(sql: str, expressions: dict[str, str]) -> str:
     """The query with psycopg's parameter style; parameters in `expressions` become SQL expressions."""
 
     def replace(found: re.Match[str]) -> str:
@@ -59,7 +59,7 @@ def with_percent(sql: str, expressions: dict[str, str]) -> str:
     return _PARAMETER.sub(replace, sql.replace("%", "%%"))
 
 
-def with_marks(sql: str) -> tuple[str, tuple[str, ...]]:
+def use_question_marks(sql: str) -> tuple[str, tuple[str, ...]]:
     """The query with a question mark for each parameter, and their names in order; SQLite binds these faster."""
     names: list[str] = []
 
@@ -72,7 +72,7 @@ def with_marks(sql: str) -> tuple[str, tuple[str, ...]]:
     return _PARAMETER.sub(replace, sql), tuple(names)
 
 
-def by_bytes(script: str) -> str:
+def collate_by_bytes(script: str) -> str:
     """A migration for PostgreSQL, in which text is compared by its bytes, as in SQLite."""
     return re.sub(r"^( +\w+ TEXT)\b", r'\1 COLLATE "C"', script, flags=re.MULTILINE)
 
@@ -82,17 +82,17 @@ def _load_folder(path: str) -> dict[str, str]:
     for name in sorted(os.listdir(path)):
         if name.endswith(".sql"):
             with open(os.path.join(path, name), encoding="utf-8") as file:
-                queries |= parse(file.read())
+                queries |= parse_queries(file.read())
     return queries
 
 
-def parse(text: str) -> dict[str, str]:
+def parse_queries(text: str) -> dict[str, str]:
     """The queries of one file."""
     _, *pieces = _NAME.split(text)
     return dict(zip(pieces[::2], pieces[1::2], strict=True))
 
 
-def expanded(sql: str) -> str:
+def expand_query(sql: str) -> str:
     """The query without comments, with the columns of the records that it names."""
     return _COLUMNS.sub(_expand_columns, _COMMENT.sub("", sql)).strip()
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from jackline.domain.records import Call, Receipt, Run
-    from jackline.store.contract import Change
+    from jackline.store.models import RunChange
 
 RECORDS = "records"  # the key in an event's data
 RUN = "run"
@@ -59,7 +59,7 @@ def digest_row(values: Mapping[str, Any], columns: Iterable[str]) -> str:
 
 def digest_run(run: Run) -> dict[str, str]:
     """The digest of a run's row as it is after the write."""
-    life = run.life
+    life = run.status
     state = (str(life.state), rows.word(life.reason), life.wake_at, rows.word(life.failure), str(life.proof))
     names = (run.id, run.number, run.repository, run.lineage, run.parent, run.forked_at)
     return {RUN: digest_text(canonical([*names, *state, life.attempt, run.finished_at]))}
@@ -105,12 +105,12 @@ def cover(facts: tuple[Fact, ...], records: Mapping[str, str]) -> tuple[Fact, ..
     return (*before, Fact(last.kind, {**last.data, RECORDS: dict(records)}))
 
 
-def digest_step_records(change: Change) -> Iterator[tuple[str, str]]:
+def digest_step_records(change: RunChange) -> Iterator[tuple[str, str]]:
     """The digests of a change's turn, check and checkpoint, if they are final."""
     written = (
         ("turn", change.turn and rows.turn_values(change.turn)),
-        ("check", change.check and rows.plain(change.check)),
-        ("checkpoint", change.checkpoint and rows.plain(change.checkpoint)),
+        ("check", change.check and rows.build_parameters(change.check)),
+        ("checkpoint", change.checkpoint and rows.build_parameters(change.checkpoint)),
     )
     for record, values in written:
         if values is not None and is_final(values):

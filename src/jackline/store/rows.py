@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.budget import Spent
 from jackline.domain.events import Event
-from jackline.domain.records import Attempt, Call, Check, Checkpoint, Life, Notice, Receipt, Run, Spec, Turn
+from jackline.domain.limits import Spent
+from jackline.domain.records import Attempt, Call, Check, Checkpoint, Notice, Receipt, Run, RunStatus, Spec, Turn
 from jackline.domain.states import (
     DEFERRED,
     CallClass,
@@ -118,7 +118,7 @@ def word(value: str | None) -> str | None:
     return None if value is None else str(value)
 
 
-def plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any of the records
+def build_parameters(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any of the records
     """Return a record's fields as parameters by stored name, with storable text."""
     values = {}
     for name, value in stored_dict(record).items():
@@ -129,14 +129,14 @@ def plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any of the records
 
 def turn_values(turn: Turn) -> dict[str, Any]:
     """A turn as parameters."""
-    values = plain(turn)
+    values = build_parameters(turn)
     del values["spent"]
     return values | stored_dict(turn.spent)
 
 
 def run_values(run: Run, request: str) -> dict[str, Any]:
     """A new run as parameters."""
-    life = run.life
+    life = run.status
     return {
         "id": run.id,
         "number": run.number,
@@ -151,7 +151,7 @@ def run_values(run: Run, request: str) -> dict[str, Any]:
         "started_at": run.started_at,
         "finished_at": run.finished_at,
         "forked_at": run.forked_at,
-        **life_values(life),
+        **status_values(life),
         **stored_dict(life.spent),
         "state": str(life.state),
         "token": life.attempt,
@@ -163,7 +163,7 @@ def run_values(run: Run, request: str) -> dict[str, Any]:
     }
 
 
-def life_values(life: Life) -> dict[str, Any]:
+def status_values(life: RunStatus) -> dict[str, Any]:
     """What a worker may change of a run; cancel requests, calls and wall time belong to others."""
     spent = life.spent
     return {
@@ -189,17 +189,17 @@ def life_values(life: Life) -> dict[str, Any]:
     }
 
 
-def spec_text(spec: Spec) -> str:
+def dump_spec(spec: Spec) -> str:
     """A spec as JSON in plain ASCII, so that no character of a prompt is lost to either database."""
     return json.dumps(spec.to_dict(), separators=(",", ":"))
 
 
-def to_spec(text: str) -> Spec:
+def parse_spec(text: str) -> Spec:
     """A spec from its JSON."""
     return Spec.from_dict(json.loads(text))
 
 
-def to_run(row: Row, spec: Spec) -> Run:
+def parse_run(row: Row, spec: Spec) -> Run:
     """A run from the columns of `{run}`."""
     run_id, number, repository, lineage, parent = row[: len(_RUN)]
     owner, event_seq, chain_head, created_at, updated_at, started_at, finished_at, forked_at = row[_REST_AT:]
@@ -210,7 +210,7 @@ def to_run(row: Row, spec: Spec) -> Run:
         lineage=lineage,
         parent=parent,
         spec=spec,
-        life=to_life(row),
+        status=parse_status(row),
         owner=owner,
         event_seq=event_seq,
         chain_head=chain_head,
@@ -222,13 +222,13 @@ def to_run(row: Row, spec: Spec) -> Run:
     )
 
 
-def to_life(row: Row) -> Life:
+def parse_status(row: Row) -> RunStatus:
     """The part of a run that the heart changes, from the columns of `{run}`."""
     (
         state, reason, wake_at, phase, goal, failure, detail, proof, token, step, turn, iteration, retries,
         cancel_requested, agent,
     ) = row[len(_RUN) : _SPENT_AT]  # fmt: skip
-    return Life(
+    return RunStatus(
         state=RunState(state),
         reason=WaitReason(reason) if reason else None,
         wake_at=wake_at,
@@ -256,7 +256,7 @@ def call_values(call: Call) -> dict[str, Any]:
     return values
 
 
-def to_call(row: Row) -> Call:
+def parse_call(row: Row) -> Call:
     """A call from the columns of `{call}`."""
     kinds = (_CLASSES[row[7]], _REPLAYS[row[8]], _DECISIONS[row[9]])
     values = [*row[:7], *kinds, *row[10:15], _STATES[row[15]], *row[16:]]
@@ -268,14 +268,14 @@ def changes_values(run_id: str, changes: Changes, at: int) -> dict[str, Any]:
     return {**stored_dict(changes), "commits": json.dumps(changes.commits), "run_id": run_id, "at": at}
 
 
-def to_changes(row: Row) -> Changes:
+def parse_changes(row: Row) -> Changes:
     """What a run changed from the columns of `{changes}`."""
     from jackline.domain.changes import Changes
 
     return Changes(tuple(json.loads(row[0])), *row[1:])
 
 
-def to_turn(row: Row) -> Turn:
+def parse_turn(row: Row) -> Turn:
     """A turn from the columns of `{turn}`."""
     values = [*row[: len(_TURN)], Spent(*row[len(_TURN) :])]
     turn = Turn(*values)

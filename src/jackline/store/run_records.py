@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from jackline.domain.events import Event
 from jackline.domain.records import Attempt, Check, Checkpoint, Notice, Turn
 from jackline.store import rows
-from jackline.store.base import Base
 from jackline.store.driver import clean
+from jackline.store.parts import StorePart
 
 if TYPE_CHECKING:
+    from jackline.domain.agent_health import AgentHealth
     from jackline.domain.changes import Changes
-    from jackline.domain.health import Health
 
 
-class RunRecords(Base):
+class RunRecords(StorePart):
     """The part of the store that reads the records of runs."""
 
     def list_events(self, stream: str, after: int = 0, limit: int = 1000) -> list[Event]:
@@ -25,7 +25,7 @@ class RunRecords(Base):
 
     def list_turns(self, run_id: str) -> list[Turn]:
         """The turns of a run."""
-        return [rows.to_turn(row) for row in self._all("all_turns", {"run_id": clean(run_id)})]
+        return [rows.parse_turn(row) for row in self._all("all_turns", {"run_id": clean(run_id)})]
 
     def list_attempts(self, run_id: str) -> list[Attempt]:
         """The attempts of a run."""
@@ -39,18 +39,18 @@ class RunRecords(Base):
         """The provider's session of each agent of the run."""
         return dict(self._all("all_sessions", {"run_id": clean(run_id)}))
 
-    def list_health(self) -> list[Health]:
+    def list_health(self) -> list[AgentHealth]:
         """The health of each agent after its last turn, in whichever run."""
-        from jackline.domain.health import Health
+        from jackline.domain.agent_health import AgentHealth
 
-        return [Health(*row) for row in self._all("all_health", {})]
+        return [AgentHealth(*row) for row in self._all("all_health", {})]
 
     def get_changes(self, run_id: str) -> Changes:
         """The known changes of the run in its repository."""
         from jackline.domain.changes import Changes
 
         row = self._one("changes_of_run", {"run_id": clean(run_id)})
-        return rows.to_changes(row) if row else Changes()
+        return rows.parse_changes(row) if row else Changes()
 
     def list_checkpoints(self, run_id: str) -> list[Checkpoint]:
         """The checkpoints of a run."""

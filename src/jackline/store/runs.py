@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.crash_points import crash_point
 from jackline.domain.events import GENESIS, Fact
-from jackline.domain.ids import as_number
-from jackline.domain.records import Life, Repository, Run
-from jackline.domain.repository import repository_id
+from jackline.domain.ids import as_number, repository_id
+from jackline.domain.records import Repository, Run, RunStatus
 from jackline.domain.states import TERMINAL, CallClass, CallState, RunState
 from jackline.domain.transitions import next_call, next_run
 from jackline.errors import Conflict, Refused
-from jackline.faults import reach
 from jackline.store import rows
-from jackline.store.base import Base, add_notice, append, chain_of
-from jackline.store.contract import RunRow
-from jackline.store.driver import Again, Row, Statements, clean
+from jackline.store.driver import RetryTransaction, Row, Statements, clean
+from jackline.store.models import RunSummary
+from jackline.store.parts import StorePart, add_notice, append_events, get_chain_end
 
 if TYPE_CHECKING:
     from jackline.domain.records import Call, Notice
-    from jackline.store.contract import NewRun, RunQuery
+    from jackline.store.models import NewRun, RunQuery
 
 _LAST = "\U0010ffff"  # sorts after every other character, byte by byte
 _REPEATS_FREELY = frozenset({CallClass.READ, CallClass.LOCAL})
 
 
-class Runs(Base):
+class RunStore(StorePart):
     """The part of the store that creates runs, finds them, and ends those without a worker."""
 
     def create(self, new: NewRun, at: int) -> tuple[Run, bool]:
         """The run and whether it is new; Conflict if another request has the id, NotFound if the parent is unknown."""
-        from jackline.store import redacting
+        from jackline.store import redaction
 
-        redacted = redacting.new_run(self.redactor, new)
+        redacted = redaction.redact_new_run(self.redactor, new)
         created = self._driver.write(lambda statements: self._create(statements, redacted, at))
-        reach("run.created")
+        crash_point("run.created")
         return created
 
     def _create(self, statements: Statements, new: NewRun, at: int) -> tuple[Run, bool]:
@@ -46,10 +45,10 @@ class Runs(Base):
         lineage = new.id if new.parent is None else self._found(statements, new.parent).lineage
         run = _build_run(statements, new, lineage, at)
         if statements.run("add_run", rows.run_values(run, new.request)) == 0:
-            raise Again  # another process created the same id since we looked
-        spec = rows.spec_text(new.spec)
+            raise RetryTransaction  # another process created the same id since we looked
+        spec = rows.dump_spec(new.spec)
         statements.run("add_spec", {"run_id": run.id, "spec": spec})
-        chain = append(statements, run.id, chain_of(run), (_build_created(run, spec),), at, "engine")
+        chain = append_events(statements, run.id, get_chain_end(run), (_build_created(run, spec),), at, "engine")
         statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
         self._store.cache_spec(run.id, new.spec)
         return run._replace(event_seq=chain.event_seq, chain_head=chain.chain_head), True
@@ -66,24 +65,24 @@ class Runs(Base):
         from jackline.store.record_digests import cover, digest_run
 
         run = self._locked(statements, run_id)
-        state = after = run.life.state
+        state = after = run.status.state
         if state in TERMINAL:
             raise Refused(f"run {run_id} is {state} already: there is nothing to cancel")
         if state is RunState.RUNNING:  # only its worker may end it
-            if run.life.cancel_requested:
+            if run.status.cancel_requested:
                 return run
             query = "request_cancel"
             facts: tuple[Fact, ...] = (Fact("cancel.requested"),)
         else:
             query, after = "cancel_idle_run", next_run(state, "cancel")
-            life = run.life._replace(state=after, reason=None, wake_at=None)
+            life = run.status._replace(state=after, reason=None, wake_at=None)
             ended = Fact(f"run.{after}", {"by": "request"})
             settled = _settle_open_calls(statements, run_id, at)
-            facts = cover((*settled, ended), digest_run(run._replace(life=life, finished_at=at)))
-        chain = append(statements, run_id, chain_of(run), facts, at, "person")
+            facts = cover((*settled, ended), digest_run(run._replace(status=life, finished_at=at)))
+        chain = append_events(statements, run_id, get_chain_end(run), facts, at, "person")
         statements.run(query, {"id": run_id, "state": str(state), "to": str(after), "at": at, **chain._asdict()})
         run = self._found(statements, run_id)
-        notice = notice_of(notice_id, run_id, run.spec, run.life, at)
+        notice = notice_of(notice_id, run_id, run.spec, run.status, at)
         if notice is not None:
             add_notice(statements, _mention_open_effects(statements, notice), run.chain_head)
         return run
@@ -97,10 +96,10 @@ class Runs(Base):
 
         return self._driver.read(read)
 
-    def find_matching(self, text: str, repository: str | None, limit: int = 10) -> list[RunRow]:
+    def find_matching(self, text: str, repository: str | None, limit: int = 10) -> list[RunSummary]:
         """Runs whose id is `text`; else whose number (`#12`) it is in the repository; else whose id begins so.
 
-        `repository` is the id of one (`domain.repository`); without it no number is looked for.
+        `repository` is the id of one (`domain.ids`); without it no number is looked for.
         """
         wanted, number = clean(text), as_number(clean(text))
 
@@ -112,12 +111,12 @@ class Runs(Base):
                 found = statements.all("find_prefix", {"low": wanted, "high": wanted + _LAST, "limit": limit})
             return found
 
-        return [RunRow(*row) for row in self._driver.read(read)]
+        return [RunSummary(*row) for row in self._driver.read(read)]
 
-    def list_page(self, query: RunQuery) -> list[RunRow]:
+    def list_page(self, query: RunQuery) -> list[RunSummary]:
         """Newest first; the cost does not grow with the number of runs."""
         sql, values = build_listing(query)
-        return [RunRow(*row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
+        return [RunSummary(*row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
 
     def list_repositories(self) -> list[Repository]:
         """Every repository in which a run was created."""
@@ -135,7 +134,7 @@ def _build_run(statements: Statements, new: NewRun, lineage: str, at: int) -> Ru
     number = (statements.one("take_number", {"id": repository}) or (0,))[0]
     forked_at = None if new.parent is None else new.forked_at
     names = (new.id, number, repository, lineage, new.parent)
-    return Run(*names, new.spec, Life(agent=new.spec.agent), None, 0, GENESIS, at, at, forked_at=forked_at)
+    return Run(*names, new.spec, RunStatus(agent=new.spec.agent), None, 0, GENESIS, at, at, forked_at=forked_at)
 
 
 def _build_created(run: Run, spec: str) -> Fact:
@@ -153,7 +152,7 @@ def _build_created(run: Run, spec: str) -> Fact:
 def _read_open_calls(statements: Statements, run_id: str) -> list[Call]:
     from jackline.store.calls import WORDS
 
-    return [rows.to_call(row) for row in statements.all("open_calls", {**WORDS, "run_id": run_id})]
+    return [rows.parse_call(row) for row in statements.all("open_calls", {**WORDS, "run_id": run_id})]
 
 
 def _settle_open_calls(statements: Statements, run_id: str, at: int) -> tuple[Fact, ...]:

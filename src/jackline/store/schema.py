@@ -34,19 +34,19 @@ class Migration(NamedTuple):
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def migrations(backend: str) -> list[Migration]:
+def list_migrations(backend: str) -> list[Migration]:
     """All migrations, in order."""
     return [_build_migration(stem, backend) for stem in sorted(_list_stems())]
 
 
-def latest() -> int:
+def get_latest_version() -> int:
     """The newest version of the schema that this jackline knows."""
     return max(int(stem[:4]) for stem in _list_stems())
 
 
-def ensure(driver: Driver) -> None:
+def refuse_unusable(driver: Driver) -> None:
     """SchemaTooOld or SchemaTooNew unless this jackline can work with the database as it is."""
-    version, known = driver.version(), latest()
+    version, known = driver.version(), get_latest_version()
     refuse_newer(driver, version, known)
     if version == 0:
         raise SchemaMissing("none", known=known)
@@ -65,31 +65,31 @@ def migrate(driver: Driver, at: int, upto: int | None = None) -> list[str]:
 
     Each runs in its own transaction. In a new database all run in one, so that no reader finds it half made.
     """
-    version, known = driver.version(), latest()
+    version, known = driver.version(), get_latest_version()
     refuse_newer(driver, version, known)
-    verify(driver)
-    wanted = [one for one in migrations(driver.backend) if version < one.version <= (upto or known)]
+    verify_checksums(driver)
+    wanted = [one for one in list_migrations(driver.backend) if version < one.version <= (upto or known)]
     steps = [wanted] if version == 0 and wanted else [[one] for one in wanted]
-    return [label(one) for step in steps if _apply(driver, step, at) for one in step]
+    return [format_label(one) for step in steps if _apply(driver, step, at) for one in step]
 
 
-def verify(driver: Driver) -> None:
+def verify_checksums(driver: Driver) -> None:
     """MigrationChanged if a file differs from the one that the database was made from."""
     if driver.version() == 0:
         return
-    known = {one.version: one for one in migrations(driver.backend)}
+    known = {one.version: one for one in list_migrations(driver.backend)}
     for version, name, checksum in driver.read(lambda statements: statements.all("applied_migrations", {})):
         if version in known and known[version].checksum != checksum:
             raise MigrationChanged(f"{version:04d}_{name}")
 
 
-def pending(driver: Driver) -> tuple[str, ...]:
+def list_pending(driver: Driver) -> tuple[str, ...]:
     """The names of the missing migrations."""
     version = driver.version()
-    return tuple(label(one) for one in migrations(driver.backend) if one.version > version)
+    return tuple(format_label(one) for one in list_migrations(driver.backend) if one.version > version)
 
 
-def label(one: Migration) -> str:
+def format_label(one: Migration) -> str:
     """The number and the name, such as 0001_runs."""
     return f"{one.version:04d}_{one.name}"
 
@@ -119,7 +119,7 @@ def _list_stems() -> list[str]:
 def _build_migration(stem: str, backend: str) -> Migration:
     number, _, name = stem.partition("_")
     path = os.path.join(FOLDER, stem)
-    return Migration(int(number), name, (f"{path}.sql", f"{path}.{backend}.sql"))
+    return Migration(version=int(number), name=name, paths=(f"{path}.sql", f"{path}.{backend}.sql"))
 
 
 def _read(path: str) -> str:

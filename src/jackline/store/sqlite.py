@@ -11,7 +11,7 @@ from typing import Any
 
 from jackline.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from jackline.store import queries, sqlite_file
-from jackline.store.driver import Again, Clock, Row, Statements, T, Values
+from jackline.store.driver import Clock, RetryTransaction, Row, Statements, T, Values
 from jackline.store.gate_file import GateFile
 
 _BUSY_SECONDS = 10.0  # a safety net only: the gate file admits one writer at a time
@@ -24,7 +24,7 @@ _CONNECTION: dict[str, Any] = {
 }
 
 
-def boot_clock() -> tuple[str, int]:
+def read_boot_clock() -> tuple[str, int]:
     """The lease clock of one host: it cannot be set, and it counts sleep."""
     from jackline import clock
 
@@ -50,8 +50,8 @@ class SqliteDriver:
 
     def __init__(self, path: str, *, create: bool, read_only: bool = False, clock: Clock | None = None) -> None:
         self.place = path
-        self._clock = clock or boot_clock
-        self._sql = queries.Spelled(queries.load(self.backend), _convert_query)
+        self._clock = clock or read_boot_clock
+        self._sql = queries.ConvertedQueries(queries.load_queries(self.backend), _convert_query)
         self._gate = GateFile(path + ".gate")
         # Two locks, so that a thread that waits for the gate file does not block readers.
         self._writer = threading.RLock()
@@ -85,7 +85,7 @@ class SqliteDriver:
             try:
                 return work(self)
             except sqlite3.Error as error:
-                raise translated(error, self.place) from error
+                raise translate_error(error, self.place) from error
 
     def snapshot(self, work: Callable[[Statements], T]) -> T:
         def read(_: Statements) -> T:
@@ -115,13 +115,13 @@ class SqliteDriver:
                     result = work(self)
                     connection.execute("COMMIT")
                     return result
-                except Again:
+                except RetryTransaction:
                     continue
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
         except sqlite3.Error as error:
-            raise translated(error, self.place) from error
+            raise translate_error(error, self.place) from error
 
     # schema
     def version(self) -> int:
@@ -131,7 +131,7 @@ class SqliteDriver:
         def apply(_: Statements) -> bool:
             if self._connection.execute("PRAGMA user_version").fetchone()[0] >= version:
                 return False
-            for statement in sqlite_file.statements_of(script):
+            for statement in sqlite_file.split_statements(script):
                 self._connection.execute(statement)
             work(self)
             self._connection.execute(f"PRAGMA user_version = {version:d}")
@@ -155,7 +155,7 @@ class SqliteDriver:
             try:
                 sqlite_file.backup(self._connection, path)
             except sqlite3.Error as error:
-                raise translated(error, path) from error
+                raise translate_error(error, path) from error
 
     def close(self) -> None:
         with self._writer, self._lock:
@@ -167,12 +167,12 @@ class SqliteDriver:
         try:
             connection = sqlite_file.connect(self.place, create=create, read_only=read_only, **_CONNECTION)
         except sqlite3.Error as error:
-            raise translated(error, self.place) from error
+            raise translate_error(error, self.place) from error
         try:
             self._set_up(connection, read_only=read_only)
         except sqlite3.Error as error:
             sqlite_file.disconnect(connection)
-            raise translated(error, self.place) from error
+            raise translate_error(error, self.place) from error
         return connection
 
     def _set_up(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
@@ -192,7 +192,7 @@ class SqliteDriver:
 
 def _convert_query(_name: str, sql: str) -> tuple[str, Callable[[Values], tuple[object, ...]]]:
     """A query with question marks, and the function that picks its parameters from the values."""
-    marked, names = queries.with_marks(sql)
+    marked, names = queries.use_question_marks(sql)
     match names:
         case ():
             return marked, lambda _: ()
@@ -208,7 +208,7 @@ def _check_integrity(connection: sqlite3.Connection) -> list[str]:
     return found + [f"a row of {row[0]} points to a missing row of {row[2]}" for row in orphans]
 
 
-def translated(error: sqlite3.Error, place: str) -> StoreError:
+def translate_error(error: sqlite3.Error, place: str) -> StoreError:
     """The error of jackline for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", None)
     match None if code is None else code & 0xFF:

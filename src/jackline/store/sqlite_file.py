@@ -100,7 +100,7 @@ def backup(connection: sqlite3.Connection, path: str) -> None:
             os.unlink(unfinished)
 
 
-def statements_of(script: str) -> Iterator[str]:
+def split_statements(script: str) -> Iterator[str]:
     """The single statements of a migration; the body of a trigger belongs to its statement."""
     waiting = ""
     for line in script.replace(_CLUSTERED, "WITHOUT ROWID").splitlines(keepends=True):
@@ -112,7 +112,7 @@ def statements_of(script: str) -> Iterator[str]:
             waiting = ""
 
 
-def network_type(folder: str, mounts: str) -> str | None:
+def find_network_type(folder: str, mounts: str) -> str | None:
     """The type of the network file system that holds the folder, from the text of /proc/mounts; else None."""
     best, kind = "", ""
     for line in mounts.splitlines():
@@ -157,7 +157,7 @@ def _refuse_network(folder: str) -> None:
     if sys.platform != "linux" or os.major(os.stat(folder).st_dev) != 0:
         return
     with open("/proc/mounts", encoding="utf-8", errors="surrogateescape") as file:
-        kind = network_type(os.path.realpath(folder), file.read())
+        kind = find_network_type(os.path.realpath(folder), file.read())
     if kind:
         raise StoreError(f"{folder} is on a network file system ({kind}), where locks fail: choose a local home")
 

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.domain.records import Spec
-    from jackline.domain.secrets import Redactor
+    from jackline.secrets.redactor import Redactor
     from jackline.store.admin import Admin
-    from jackline.store.answers import Answers
+    from jackline.store.approvals import Approvals
     from jackline.store.blobs import Blobs
     from jackline.store.calls import Calls
     from jackline.store.driver import Driver, Statements
     from jackline.store.journal import Journal
     from jackline.store.leases import Leases
-    from jackline.store.ledger import Ledger
+    from jackline.store.ledger import LedgerStore
     from jackline.store.run_records import RunRecords
-    from jackline.store.runs import Runs
+    from jackline.store.runs import RunStore
     from jackline.store.verify import Verification
 
 _SPECS_KEPT = 256
@@ -55,7 +55,7 @@ class Store:
         """Removes secrets from everything before it is written; made on first use, because reads need none."""
         if self._make_redactor is not None:
             return self._make_redactor()
-        from jackline.domain.secrets import Redactor
+        from jackline.secrets.redactor import Redactor
 
         return Redactor(())
 
@@ -68,7 +68,7 @@ class Store:
         spec = self._specs.get(run_id)
         if spec is None:
             row = statements.one("get_spec", {"run_id": run_id})
-            spec = rows.to_spec((row or ("{}",))[0])
+            spec = rows.parse_spec((row or ("{}",))[0])
             self.cache_spec(run_id, spec)
         return spec
 
@@ -79,11 +79,11 @@ class Store:
         self._specs[run_id] = spec
 
     @cached_property
-    def runs(self) -> Runs:
+    def runs(self) -> RunStore:
         """Runs: create, cancel, find, list."""
-        from jackline.store.runs import Runs
+        from jackline.store.runs import RunStore
 
-        return Runs(self)
+        return RunStore(self)
 
     @cached_property
     def leases(self) -> Leases:
@@ -93,11 +93,11 @@ class Store:
         return Leases(self)
 
     @cached_property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> LedgerStore:
         """Writes of tool calls: intents before, outcomes after."""
-        from jackline.store.ledger import Ledger
+        from jackline.store.ledger import LedgerStore
 
-        return Ledger(self)
+        return LedgerStore(self)
 
     @cached_property
     def calls(self) -> Calls:
@@ -107,11 +107,11 @@ class Store:
         return Calls(self)
 
     @cached_property
-    def approvals(self) -> Answers:
+    def approvals(self) -> Approvals:
         """Answers to calls that are in doubt or need approval."""
-        from jackline.store.answers import Answers
+        from jackline.store.approvals import Approvals
 
-        return Answers(self)
+        return Approvals(self)
 
     @cached_property
     def blobs(self) -> Blobs:

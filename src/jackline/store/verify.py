@@ -17,9 +17,9 @@ from jackline.domain.states import TERMINAL, CallClass, CallState, Decision
 from jackline.errors import MigrationChanged
 from jackline.named import NamedTuple
 from jackline.store import blobs, schema
-from jackline.store.base import RUNNING, Base, no_run
-from jackline.store.contract import Verified
 from jackline.store.driver import clean
+from jackline.store.models import VerificationResult
+from jackline.store.parts import RUNNING, StorePart, build_not_found
 from jackline.store.record_digests import (
     CALL_COLUMNS,
     RECEIPT_COLUMNS,
@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     Archive = Callable[[str], Iterable[Event] | None]  # the archived events of a run, by its id; None: not at hand
 
 # The other kinds of streams: a StreamKind, or a name to import it by.
-_FEATURE_STREAMS = ("jackline.store.work_verify:ITEM_STREAMS", "jackline.store.case_verify:CASE_STREAMS")
+_FEATURE_STREAMS = (
+    "jackline.features.work.item_verification:ITEM_STREAMS",
+    "jackline.features.cases.case_verification:CASE_STREAMS",
+)
 _FIRST_KINDS = (".created", ".started", ".imported")
 _PAGE = 1000
 
@@ -53,7 +56,7 @@ class UnreadableEvent(ValueError):
     """An event that jackline did not write."""
 
 
-class Verification(Base):
+class Verification(StorePart):
     """The part of the store that detects damage and tampering."""
 
     def check_all(self, archive: Archive | None = None) -> list[str]:
@@ -65,7 +68,7 @@ class Verification(Base):
         if damaged:
             return damaged  # nothing that is read from a damaged file is evidence
         try:
-            schema.verify(self._driver)
+            schema.verify_checksums(self._driver)
         except MigrationChanged as error:
             changed = [str(error)]
         else:
@@ -74,16 +77,16 @@ class Verification(Base):
 
     def verify_run(
         self, run_id: str, archived: Iterable[Event] | None = None, kept_head: str | None = None
-    ) -> Verified:
+    ) -> VerificationResult:
         """Recompute the run's chain and compare all its rows; the first problem comes first.
 
         `archived` are the events that left the store, from the first on; `kept_head` is a head that a person kept.
         """
 
-        def verify(statements: Statements) -> Verified:
+        def verify(statements: Statements) -> VerificationResult:
             row = statements.one("chain", {"run_id": clean(run_id)})
             if row is None:
-                raise no_run(run_id)
+                raise build_not_found(run_id)
             return RunCheck(statements, RunChain(*row), archived).verify(kept_head)
 
         return self._driver.snapshot(verify)
@@ -100,7 +103,7 @@ def _check_all(statements: Statements, archive: Archive | None) -> Iterator[str]
     for name in _FEATURE_STREAMS:
         module, _, attribute = name.partition(":")
         yield from _check_streams(statements, getattr(import_module(module), attribute))
-    yield from _check_streams(statements, StreamKind("other_chains", "stream", str))
+    yield from _check_streams(statements, StreamKind(query="other_chains", label="stream", build_stream=str))
     yield from _find_contradictions(statements)
 
 
@@ -269,9 +272,9 @@ class RunCheck:
         self._after_archive: list[Event] = []
         self._wanted_heads: frozenset[str] = frozenset()
         self._found_heads: set[str] = set()
-        self._counts = Verified()
+        self._counts = VerificationResult()
 
-    def verify(self, kept_head: str | None) -> Verified:
+    def verify(self, kept_head: str | None) -> VerificationResult:
         """All problems, and how much was compared. A run that was archived is whole only with its archive."""
         lost: tuple[str, ...] = ()
         if not self._has_all_events:

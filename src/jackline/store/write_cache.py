@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jackline.domain.records import Call, Lease
-    from jackline.store.base import Head
+    from jackline.store.parts import RunHead
 
 _CALLS_KEPT = 64
 _LONGEST_KEPT = 65_536  # characters of input
@@ -20,15 +20,15 @@ class WriteCache:
     """The heads of the runs that this process works on, and its open calls."""
 
     def __init__(self) -> None:
-        self._heads: dict[str, tuple[Lease, Head]] = {}
+        self._heads: dict[str, tuple[Lease, RunHead]] = {}
         self._calls: dict[str, Call] = {}
 
-    def get_head(self, lease: Lease) -> Head | None:
+    def get_head(self, lease: Lease) -> RunHead | None:
         """The head of the lease's run after our last write."""
         known = self._heads.get(lease.run_id)
         return known[1] if known is not None and known[0] == lease else None
 
-    def put_head(self, lease: Lease, head: Head) -> None:
+    def put_head(self, lease: Lease, head: RunHead) -> None:
         """Keep a head; only after the commit."""
         self._heads[lease.run_id] = (lease, head)
 

@@ -11,40 +11,40 @@ if TYPE_CHECKING:
 
 def receipts() -> None:
     """An effect that has a receipt is made again."""
-    from jackline.domain import gate
+    from jackline.domain import call_gate
 
-    gate._find_stored_result = lambda *_: None
+    call_gate._find_stored_result = lambda *_: None
 
 
 def doubts() -> None:
     """What was cut off is taken for not done."""
     from jackline.engine import recovery
-    from jackline.store.contract import Settlement
+    from jackline.store.models import Settlement
 
-    recovery._probe_call = lambda store, lease, call, prober, at: store.settle(
+    recovery._probe_call = lambda store, lease, call, prober, at: store.ledger.settle(
         lease, Settlement(call.id, "did_not", at)
     )
 
 
 def intents() -> None:
     """The intent of an effect is written down as done, before it is made."""
-    from jackline.engine import ledger
-    from jackline.store.contract import Settlement
+    from jackline.engine import call_ledger
+    from jackline.store.models import Settlement
 
-    prepare, finish = ledger.Ledger.prepare, ledger.Ledger.finish
+    prepare, finish = call_ledger.CallLedger.prepare, call_ledger.CallLedger.finish
 
-    def hasty(self: ledger.Ledger, wish: ledger.Wish) -> ledger.Answer:
+    def hasty(self: call_ledger.CallLedger, wish: call_ledger.CallRequest) -> call_ledger.GateAnswer:
         answer = prepare(self, wish)
         if wish.tool == "send" and answer.decision == "allow":
-            self._store.settle(self._lease, Settlement(answer.call_id, "succeed", self._now()))
+            self._store.ledger.settle(self._lease, Settlement(answer.call_id, "succeed", self._now()))
         return answer
 
-    def late(self: ledger.Ledger, report: ledger.Report) -> Call:
-        call = self._store.call(self._run.id, report.call_id)
+    def late(self: call_ledger.CallLedger, report: call_ledger.CallResult) -> Call:
+        call = self._store.calls.get(self._run.id, report.call_id)
         return call if call is not None and call.state == "done" else finish(self, report)
 
-    ledger.Ledger.prepare = hasty  # type: ignore[method-assign]
-    ledger.Ledger.finish = late  # type: ignore[method-assign]
+    call_ledger.CallLedger.prepare = hasty  # type: ignore[method-assign]
+    call_ledger.CallLedger.finish = late  # type: ignore[method-assign]
 
 
 GUARDS = {"receipts": receipts, "doubts": doubts, "intents": intents}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+from ..scripted.playback.agent_io import Stop, build_failure, build_lost_session, emit
 from . import workspace_io
 from .acp_rpc import (
     INTERNAL_ERROR,
@@ -22,17 +23,7 @@ from .acp_rpc import (
     RpcError,
 )
 from .acp_updates import AcpUpdates
-from .helper_turn import (
-    Heartbeat,
-    HelperContext,
-    Stop,
-    build_failure,
-    build_http_failure,
-    build_lost_session,
-    child_env,
-    emit,
-    run_helper,
-)
+from .helper_turn import Heartbeat, HelperContext, build_http_failure, child_env, run_helper
 
 PROTOCOL = 1
 START_SECONDS = 120.0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from .helper_turn import build_failure
+from ..scripted.playback.agent_io import build_failure
 
 CHUNK_BYTES = 2**18
 LINE_BYTES = 2**26

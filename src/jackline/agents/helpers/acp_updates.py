@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from .helper_turn import GateClient, Heartbeat, emit
+from ..scripted.playback.agent_io import GateClient, emit
+from .helper_turn import Heartbeat
 
 SHOWN_CHARACTERS = 4_096
 REPORTED_CHARACTERS = 65_536

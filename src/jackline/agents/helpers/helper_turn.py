@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ..scripted.playback.agent_io import (  # noqa: TID252 - loaded by path, without the package jackline
+from ..scripted.playback.agent_io import (
     GateClient,
     Stop,
     build_failure,

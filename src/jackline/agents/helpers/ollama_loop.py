@@ -11,17 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..scripted.playback.agent_io import build_failure, build_lost_session, build_session_path, emit, replace_file
 from . import model_tools
-from .helper_turn import (
-    Heartbeat,
-    HelperContext,
-    build_failure,
-    build_lost_session,
-    build_session_path,
-    emit,
-    replace_file,
-    run_helper,
-)
+from .helper_turn import Heartbeat, HelperContext, run_helper
 from .ollama_server import ModelAnswer, OllamaServer
 
 SESSION_VERSION = 1

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-from .helper_turn import build_failure, build_http_failure
+from ..scripted.playback.agent_io import build_failure
+from .helper_turn import build_http_failure
 from .ollama_address import parse_address
 
 SECONDS = 600.0  # without a byte: loading a large model may take minutes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.app import agents
-from jackline.cli.output import columns
+from jackline.cli.output import parse_columns
 from jackline.clock import wall_ms
 from jackline.errors import StoreError
 from jackline.formatting import format_iso, format_local, make_printable, shorten_text
@@ -14,14 +14,14 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from jackline.app.agents import Found
+    from jackline.app.agents import AgentProgram
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
     from jackline.domain.adapter import Declaration
-    from jackline.domain.health import Health
+    from jackline.domain.agent_health import AgentHealth
 
-_COLUMNS = columns(
+_COLUMNS = parse_columns(
     "AGENT HEALTH* VERSION RESUME FORK STRUCTURED GATE COST PROGRAM"
 )  # PROGRAM: or why it cannot be used
 _NAMED_BY_RUN = "named after --"
@@ -32,8 +32,8 @@ class _AgentRow(NamedTuple):
     """One agent: its declaration, its program, and its rest after a failure."""
 
     declaration: Declaration
-    found: Found
-    rest: Health | None
+    found: AgentProgram
+    rest: AgentHealth | None
 
     @property
     def health(self) -> str:
@@ -47,30 +47,30 @@ class _AgentRow(NamedTuple):
         return "" if self.declaration.is_named_by_arguments else self.found.binary
 
 
-def configure(_parser: Parser) -> None:
+def configure(_parser: CommandParser) -> None:
     pass
 
 
 def execute(_args: Namespace, home: Home, out: Output) -> int:
     rows = _find_agents(home, out)
     if out.json:
-        out.json_line({"agents": [_to_json(row) for row in rows]})
+        out.print_json({"agents": [_to_json(row) for row in rows]})
         return 0
-    out.table(_COLUMNS, [_format_cells(row) for row in rows])
+    out.print_table(_COLUMNS, [_format_cells(row) for row in rows])
     return 0
 
 
 def _find_agents(home: Home, out: Output) -> list[_AgentRow]:
     try:
-        rests = agents.rests(home)
+        rests = agents.list_pauses(home)
     except StoreError as error:  # the programs can be listed without it
-        out.note(f"jackline: {error}")
+        out.print_note(f"jackline: {error}")
         rests = {}
     rows = []
-    for name in agents.names(home.config):
-        declaration, problem = agents.declared(home.config, name)
-        found = agents.Found(name, why=problem) if problem else agents.locate(home.config, declaration)
-        rows.append(_AgentRow(declaration, found, rests.get(name)))
+    for name in agents.list_agents(home.config):
+        declaration, problem = agents.load_declaration(home.config, name)
+        found = agents.AgentProgram(name, why=problem) if problem else agents.locate_program(home.config, declaration)
+        rows.append(_AgentRow(declaration=declaration, found=found, rest=rests.get(name)))
     return rows
 
 

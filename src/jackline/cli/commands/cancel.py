@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from jackline.cli import report
-from jackline.cli.parser import RUN
-from jackline.cli.record import run_record
+from jackline.cli import status_text
+from jackline.cli.parser import RUN_HELP
+from jackline.cli.run_json import run_to_json
 from jackline.domain.states import TERMINAL, RunState
 
 if TYPE_CHECKING:
@@ -15,44 +15,44 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
     from jackline.domain.records import Run
 
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 
 
-def configure(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+def configure(parser: CommandParser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--no-wait", action="store_true", help="only record the request")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.cancel(home.find(args.run))
-    if run.life.state not in TERMINAL and not args.no_wait:
-        out.note(f"run {run.id} is {run.life.state}; waiting until it ends")
+    if run.status.state not in TERMINAL and not args.no_wait:
+        out.print_note(f"run {run.id} is {run.status.state}; waiting until it ends")
         run = _wait_for_end(home, run)
     return _print_result(args, home, run, out)
 
 
 def _wait_for_end(home: Home, run: Run) -> Run:
     until = time.monotonic() + _TIMEOUT_SECONDS
-    while run.life.state not in TERMINAL and time.monotonic() < until:
+    while run.status.state not in TERMINAL and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
-        run = home.store().run(run.id) or run
+        run = home.store().runs.get(run.id) or run
     return run
 
 
 def _print_result(args: Namespace, home: Home, run: Run, out: Output) -> int:
     """Return 0 only if the run is cancelled, or with --no-wait if the request is recorded."""
-    is_requested = args.no_wait and run.life.state not in TERMINAL
-    code = 0 if run.life.state is RunState.CANCELLED or is_requested else 1
+    is_requested = args.no_wait and run.status.state not in TERMINAL
+    code = 0 if run.status.state is RunState.CANCELLED or is_requested else 1
     if out.json:
-        out.json_line({**run_record(home, run), "cancel_requested": run.life.cancel_requested})
+        out.print_json({**run_to_json(home, run), "cancel_requested": run.status.cancel_requested})
         return code
-    out.line(f"run {run.id} (#{run.number}) {report.headline(run, out)}")
-    if run.life.state is RunState.RUNNING:
-        out.line(f"  it has been asked to stop; check again: {out.command('show', run.id)}")
+    out.print_line(f"run {run.id} (#{run.number}) {status_text.format_state(run, out)}")
+    if run.status.state is RunState.RUNNING:
+        out.print_line(f"  it has been asked to stop; check again: {out.format_command('show', run.id)}")
     elif code:
-        out.line("  it ended before the request took effect")
+        out.print_line("  it ended before the request took effect")
     return code

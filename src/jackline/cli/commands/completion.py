@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from jackline.cli.parser import Parser, iterate_actions
+from jackline.cli.parser import CommandParser, iterate_actions
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,16 +37,16 @@ complete -o bashdefault -F _jackline jackline
 """
 
 
-def configure(parser: Parser) -> None:
+def configure(parser: CommandParser) -> None:
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
 
 
 def execute(args: Namespace, _home: Home, out: Output) -> int:
     script = generate_script(args.shell, out)
     if out.json:
-        out.json_line({"shell": args.shell, "script": script})
+        out.print_json({"shell": args.shell, "script": script})
     else:
-        out.out.write(script)
+        out.stdout.write(script)
     return 0
 
 
@@ -56,7 +56,7 @@ def generate_script(shell: str, out: Output) -> str:
 
     from jackline.cli.main import COMMANDS
 
-    root = Parser(prog="jackline", out=out)
+    root = CommandParser(prog="jackline", out=out)
     root.add_argument("--version", action="store_true", help="print the version")
     commands = root.add_subparsers()
     for name, (module, summary) in COMMANDS.items():
@@ -66,7 +66,7 @@ def generate_script(shell: str, out: Output) -> str:
     return shtab.complete(root, shell) + (_BASH_EQUALS_SIGN if shell == "bash" else "")
 
 
-def _mark_values(parser: Parser) -> None:
+def _mark_values(parser: CommandParser) -> None:
     """Tell shtab which kind of value each argument takes."""
     import shtab
 
@@ -81,7 +81,7 @@ def _mark_values(parser: Parser) -> None:
     }
     for action in iterate_actions(parser):
         if action.dest in {"agent", "of_agent"}:
-            action.choices = (*registry.names(), "auto") if action.dest == "agent" else registry.names()
+            action.choices = (*registry.list_agents(), "auto") if action.dest == "agent" else registry.list_agents()
         elif action.choices is None:
             kind = kinds.get("TASK" if action.dest == "task" else str(action.metavar))
             if kind is not None:

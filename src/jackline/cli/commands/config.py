@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from jackline.app.keys import KEYS, shown
-from jackline.cli.output import columns
+from jackline.app.setting_keys import KEYS, format_setting
+from jackline.cli.output import parse_columns
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
 
-_COLUMNS = columns("SETTING VALUE FROM")
+_COLUMNS = parse_columns("SETTING VALUE FROM")
 
 
-def configure(_parser: Parser) -> None:
+def configure(_parser: CommandParser) -> None:
     pass
 
 
 def execute(_args: Namespace, home: Home, out: Output) -> int:
     config = home.config
     settings = {key.name: config.values[key.name] for key in KEYS}
-    settings["database"] = masked(str(settings["database"]))
+    settings["database"] = mask_password(str(settings["database"]))
     agents = dict(_iterate_agent_settings(config))
     if out.json:
         everything = {**settings, **agents}
-        out.json_line({name: {"value": value, "from": config.sources[name]} for name, value in everything.items()})
+        out.print_json({name: {"value": value, "from": config.sources[name]} for name, value in everything.items()})
         return 0
-    rows = [[name, shown(value), config.sources[name]] for name, value in settings.items()]
+    rows = [[name, format_setting(value), config.sources[name]] for name, value in settings.items()]
     for name, value in agents.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         rows.append([name, text, config.sources[name]])
-    out.table(_COLUMNS, rows)
+    out.print_table(_COLUMNS, rows)
     for line in config.held:
-        out.note(f"jackline: {line}")
+        out.print_note(f"jackline: {line}")
     return 0
 
 
@@ -50,7 +50,7 @@ def _iterate_agent_settings(config: Config) -> Iterator[tuple[str, object]]:
     yield from ((f"agents.{name}.binary", path) for name, path in config.binaries.items())
 
 
-def masked(address: str) -> str:
+def mask_password(address: str) -> str:
     """Return a database address without its password."""
     if "://" not in address:
         return address

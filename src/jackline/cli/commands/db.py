@@ -1,12 +1,12 @@
-"""`jackline db`: migrates, checks, backs up and archives the database; `app.upkeep` does the work."""
+"""`jackline db`: migrates, checks, backs up and archives the database; `app.maintenance` does the work."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from jackline.app import upkeep
-from jackline.cli.record import values
+from jackline.app import maintenance
+from jackline.cli.run_json import to_json_values
 from jackline.errors import UsageError
 from jackline.formatting import make_printable, parse_duration, pluralize
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
 
 _ACTIONS = {
     "migrate": "upgrade the database to the schema of this version",
@@ -26,7 +26,7 @@ _ACTIONS = {
 }
 
 
-def configure(parser: Parser) -> None:
+def configure(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     parsers = {
         name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
@@ -54,50 +54,50 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _migrate(home: Home, out: Output) -> int:
-    applied = upkeep.migrate(home)
+    applied = maintenance.migrate_database(home)
     if out.json:
-        out.json_line({"applied": applied})
+        out.print_json({"applied": applied})
     else:
-        out.line(f"applied: {', '.join(applied)}" if applied else "the schema is up to date")
+        out.print_line(f"applied: {', '.join(applied)}" if applied else "the schema is up to date")
     return 0
 
 
 def _status(home: Home, out: Output) -> int:
-    status = upkeep.status(home)
+    status = maintenance.read_status(home)
     if out.json:
-        out.json_line(values(status))
+        out.print_json(to_json_values(status))
         return 0
     pending = f", pending {', '.join(status.pending)}: jackline db migrate" if status.pending else ""
-    out.line(f"{status.backend}: {status.place}")
-    out.line(f"schema {status.schema} of {status.known_schema}{pending}")
+    out.print_line(f"{status.backend}: {status.place}")
+    out.print_line(f"schema {status.schema} of {status.known_schema}{pending}")
     if status.size is not None:
-        out.line(f"size {status.size} bytes")
+        out.print_line(f"size {status.size} bytes")
     for name, count in status.counts.items():
-        out.line(f"{name} {count}")
+        out.print_line(f"{name} {count}")
     return 0
 
 
 def _check(home: Home, out: Output) -> int:
-    from jackline.app.verifying import Archives
+    from jackline.app.maintenance import ArchiveFolder
 
-    archives = Archives(home)
-    found = home.store().check(archives)
+    archives = ArchiveFolder(home)
+    found = home.store().verify.check_all(archives)
     if out.json:
-        out.json_line({"ok": not found, "problems": found})
+        out.print_json({"ok": not found, "problems": found})
     else:
-        out.line("\n".join(map(make_printable, found)) or "no problems found")
+        out.print_line("\n".join(map(make_printable, found)) or "no problems found")
     if archives.missing:
         missing = f"{pluralize(archives.missing, 'run')} with archived events that are not in {archives.folder}"
-        out.note(f"jackline: not checked: {missing}; use `jackline verify RUN --archive DIR`")
+        out.print_note(f"jackline: not checked: {missing}; use `jackline verify RUN --archive DIR`")
     return 1 if found else 0
 
 
 def _backup(path: str, home: Home, out: Output) -> int:
-    written = upkeep.backup(home, path)
+    written = maintenance.backup_database(home, path)
     if out.json:
-        out.json_line({"path": written})
+        out.print_json({"path": written})
     else:
-        out.line(written)
+        out.print_line(written)
     return 0
 
 
@@ -105,12 +105,12 @@ def _archive(args: Namespace, home: Home, out: Output) -> int:
     age = parse_duration(args.older_than)
     if age is None:
         raise UsageError(f"--older-than '{args.older_than}' is not a valid age; use 12h, 30d or 8w")
-    done = upkeep.archive(home, age, args.to)
+    done = maintenance.archive_runs(home, age, args.to)
     if out.json:
-        out.json_line(asdict(done))
+        out.print_json(asdict(done))
     else:
         amount = f"{pluralize(done.runs, 'run')} with {pluralize(done.events, 'event')}"
-        out.line(f"archived {amount} to {done.folder}")
+        out.print_line(f"archived {amount} to {done.folder}")
         for problem in done.problems:
-            out.note(f"jackline: {problem}")
+            out.print_note(f"jackline: {problem}")
     return 1 if done.problems else 0

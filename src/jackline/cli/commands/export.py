@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli.parser import RUN
+from jackline.cli.parser import RUN_HELP
 from jackline.errors import Refused
 
 if TYPE_CHECKING:
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
 
 
-def configure(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+def configure(parser: CommandParser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -25,7 +25,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         raise Refused(f"the events of run {run.id} are archived: its files cannot be written again, and stay unchanged")
     folder = home.export(run)
     if out.json:
-        out.json_line({"id": run.id, "folder": folder})
+        out.print_json({"id": run.id, "folder": folder})
     else:
-        out.line(folder)
+        out.print_line(folder)
     return 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli import carry, report
-from jackline.cli.interrupt import Interrupts
-from jackline.cli.parser import RUN, whole_number
+from jackline.cli import follow_run, status_text
+from jackline.cli.follow_run import Interrupts
+from jackline.cli.parser import RUN_HELP, parse_count
 from jackline.domain.states import TERMINAL
 
 if TYPE_CHECKING:
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
 
 
-def configure(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+def configure(parser: CommandParser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="the new task (default: the prompt of the run)")
-    parser.add_argument("--step", metavar="N", type=whole_number, help="the step to start from (default: the last)")
+    parser.add_argument("--step", metavar="N", type=parse_count, help="the step to start from (default: the last)")
     parser.add_argument("--run-id", metavar="ID", help="choose the run's id; repeating the command does not repeat it")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.app.forking import fork
+    from jackline.app.fork import fork_run
 
-    home.refuse_problem()
+    home.refuse_broken_project()
     parent = home.find(args.run)
     with Interrupts() as interrupts:
-        run = fork(home, parent, step=args.step, prompt=args.prompt or "", run_id=args.run_id or "")
-        out.note(f"run {run.id} starts from step {run.forked_at} of {parent.id}")
-        if run.life.state in TERMINAL:  # only with --run-id: the run has ended before, and does not run again
-            return report.tell(home, run, out, carry.code_of(run))
-        return carry.carry_on(home, run, out, interrupts)
+        run = fork_run(home, parent, step=args.step, prompt=args.prompt or "", run_id=args.run_id or "")
+        out.print_note(f"run {run.id} starts from step {run.forked_at} of {parent.id}")
+        if run.status.state in TERMINAL:  # only with --run-id: the run has ended before, and does not run again
+            return status_text.print_outcome(home, run, out, follow_run.run_exit_code(run))
+        return follow_run.follow_run(home, run, out, interrupts)

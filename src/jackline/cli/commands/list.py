@@ -5,30 +5,30 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import places
-from jackline.cli.output import columns
-from jackline.cli.parser import whole_number
-from jackline.cli.record import row_record
+from jackline.app import paths
+from jackline.cli.output import parse_columns
+from jackline.cli.parser import parse_count
+from jackline.cli.run_json import row_to_json
 from jackline.clock import wall_ms
-from jackline.domain.repository import repository_id
+from jackline.domain.ids import repository_id
 from jackline.domain.states import ACTIVE, RunState
 from jackline.errors import UsageError
 from jackline.formatting import format_count, format_iso, format_local, format_usd, parse_time
-from jackline.store.contract import RunQuery
+from jackline.store.models import RunQuery
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
-    from jackline.store.contract import RunRow
+    from jackline.cli.parser import CommandParser
+    from jackline.store.models import RunSummary
 
-_COLUMNS = columns("RUN #> STATE* AGENT TASK CREATED TOKENS> COST> PROMPT~")
-_ALL_COLUMNS = columns("RUN #> STATE* AGENT TASK REPOSITORY CREATED TOKENS> COST> PROMPT~")
+_COLUMNS = parse_columns("RUN #> STATE* AGENT TASK CREATED TOKENS> COST> PROMPT~")
+_ALL_COLUMNS = parse_columns("RUN #> STATE* AGENT TASK REPOSITORY CREATED TOKENS> COST> PROMPT~")
 
 
-def configure(parser: Parser) -> None:
+def configure(parser: CommandParser) -> None:
     states = parser.add_mutually_exclusive_group()
     names = [str(one) for one in RunState]
     states.add_argument("--state", action="append", choices=names, help="only runs in this state; may be repeated")
@@ -42,7 +42,7 @@ def configure(parser: Parser) -> None:
         "--since", metavar="WHEN", help="runs created since: 45s, 30m, 2h, 3d, 1w, or a date such as 2026-11-01"
     )
     parser.add_argument("--session", metavar="ID", help="the run of this agent session, in any repository")
-    parser.add_argument("--limit", metavar="N", type=whole_number, default=50, help="show at most N runs (default 50)")
+    parser.add_argument("--limit", metavar="N", type=parse_count, default=50, help="show at most N runs (default 50)")
     parser.add_argument("--after", metavar="RUN", help="the next page: runs older than this one")
 
 
@@ -50,14 +50,14 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     found = home.list_runs(_build_query(args, home))
     rows, more = found[: args.limit], len(found) > args.limit
     if out.json:
-        out.json_lines(row_record(home, row) for row in rows)
+        out.print_json_lines(row_to_json(home, row) for row in rows)
         return 0
     if not rows:
-        out.note(_explain_empty_list(args, out))
+        out.print_note(_explain_empty_list(args, out))
         return 0
     _print_table(rows, out, with_repository=args.all_repos)
     if more:
-        out.note(f"more: {next_page(out, rows[-1].id)}")
+        out.print_note(f"more: {format_next_page(out, rows[-1].id)}")
     return 0
 
 
@@ -68,7 +68,7 @@ def _build_query(args: Namespace, home: Home) -> RunQuery:
         states=tuple(sorted(ACTIVE)) if args.active else tuple(args.state or ()),
         agent=args.of_agent,
         task=args.task,
-        repository=None if is_global else repository_id(places.repository_of(args.repo or os.getcwd())),
+        repository=None if is_global else repository_id(paths.find_repository(args.repo or os.getcwd())),
         session=args.session,
         since=parse_since(args.since) if args.since else None,
         before=(last.created_at, last.id) if last else None,
@@ -84,15 +84,15 @@ def parse_since(text: str) -> int:
         raise UsageError(f"--since {error}") from None
 
 
-def _print_table(rows: list[RunRow], out: Output, *, with_repository: bool) -> None:
+def _print_table(rows: list[RunSummary], out: Output, *, with_repository: bool) -> None:
     now = wall_ms()
     titles = _ALL_COLUMNS if with_repository else _COLUMNS
-    out.table(titles, [_format_cells(row, now, out, with_repository=with_repository) for row in rows])
+    out.print_table(titles, [_format_cells(row, now, out, with_repository=with_repository) for row in rows])
 
 
-def _format_cells(row: RunRow, now: int, out: Output, *, with_repository: bool) -> list[str]:
+def _format_cells(row: RunSummary, now: int, out: Output, *, with_repository: bool) -> list[str]:
     why = row.reason or row.failure if row.state in {"waiting", "failed"} else row.phase
-    created = format_local(row.created_at, now) if out.out.terminal else str(format_iso(row.created_at))
+    created = format_local(row.created_at, now) if out.stdout.is_terminal else str(format_iso(row.created_at))
     return [
         row.id,
         str(row.number),
@@ -110,11 +110,11 @@ def _format_cells(row: RunRow, now: int, out: Output, *, with_repository: bool) 
 def _explain_empty_list(args: Namespace, out: Output) -> str:
     if any((args.state, args.active, args.of_agent, args.task, args.since, args.session, args.after)):
         return "no matching runs"
-    here = "" if args.all_repos else f" in this repository (all: {out.command('list', '--all-repos')})"
+    here = "" if args.all_repos else f" in this repository (all: {out.format_command('list', '--all-repos')})"
     return f"no runs{here}; start one: jackline run PROMPT --agent NAME, or try: jackline demo"
 
 
-def next_page(out: Output, last: str) -> str:
+def format_next_page(out: Output, last: str) -> str:
     """Return the current command with the next page's --after."""
     from shlex import join
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import policies
+from jackline.app import policy_files
 from jackline.errors import PolicyError
 from jackline.named import stored_dict
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
-    from jackline.domain.policy_toml import Parsed
-    from jackline.domain.rule import Rule
+    from jackline.cli.parser import CommandParser
+    from jackline.policy.rules import Rule
+    from jackline.policy.toml_rules import ParsedPolicy
 
 _ACTIONS = {
     "show": "print the rules in matching order, as TOML",
@@ -27,13 +27,13 @@ _ACTIONS = {
 _FORMATS = ("md", "json")
 
 
-def configure(parser: Parser) -> None:
+def configure(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     made = {
         name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
         for name, summary in _ACTIONS.items()
     }
-    made["show"].add_argument("--layer", choices=policies.LAYERS[1:], help="only the rules of this layer")
+    made["show"].add_argument("--layer", choices=policy_files.LAYERS[1:], help="only the rules of this layer")
     made["check"].add_argument("file", metavar="FILE")
     made["explain"].add_argument("tool", nargs="?", metavar="TOOL", help="the agent's name for it, such as Bash")
     given = made["explain"].add_mutually_exclusive_group()
@@ -52,49 +52,49 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
     if args.action == "audit":
         return policy_reports.print_audit(args, home, out)
-    rules, problems = rules_here(home)
+    rules, problems = load_rules_here(home)
     return policy_reports.print_explanation(args, rules, problems, out)
 
 
-def rules_here(home: Home) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+def load_rules_here(home: Home) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     """Return the rules of a run in this folder, and the problems of skipped files."""
-    found = policies.load(os.environ, home.path, os.getcwd())
-    return policies.combined((), found._replace(problems=())), (*found.problems, *found.notes)
+    found = policy_files.load_layers(os.environ, home.path, os.getcwd())
+    return policy_files.merge_layers((), found._replace(problems=())), (*found.problems, *found.notes)
 
 
 def _show_rules(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.domain.policy_toml import record_of, toml_of
+    from jackline.policy.toml_rules import build_record, render_toml
 
-    own, problems = rules_here(home)
-    rules = [rule for rule in (*own, *policies.built_in()) if args.layer in {None, rule.layer}]
+    own, problems = load_rules_here(home)
+    rules = [rule for rule in (*own, *policy_files.load_built_in()) if args.layer in {None, rule.layer}]
     if out.json:
-        out.json_line({"rules": [record_of(rule) for rule in rules], "problems": list(problems)})
+        out.print_json({"rules": [build_record(rule) for rule in rules], "problems": list(problems)})
         return 0
     for problem in problems:
-        out.note(f"jackline: {problem}")
+        out.print_note(f"jackline: {problem}")
     if rules:
-        out.line(toml_of(rules))
+        out.print_line(render_toml(rules))
     else:
-        out.note("no rules")
+        out.print_note("no rules")
     return 0
 
 
 def _check_file(path: str, out: Output) -> int:
-    parsed = policies.check(path)
+    parsed = policy_files.check_policy(path)
     if out.json:
         mistakes = [stored_dict(one) for one in parsed.mistakes]
         record = {"file": path, "ok": not mistakes, "rules": len(parsed.rules), "mistakes": mistakes}
-        out.json_line(record)
+        out.print_json(record)
         return PolicyError.exit_code if mistakes else 0
     for mistake in parsed.mistakes:
-        out.errors.write(f"jackline: {mistake.told(path)}\n")
+        out.stderr.write(f"jackline: {mistake.format_error(path)}\n")
     if parsed.mistakes:
         return PolicyError.exit_code
-    out.line(f"{path}: {_summarize(parsed)}")
+    out.print_line(f"{path}: {_summarize(parsed)}")
     return 0
 
 
-def _summarize(parsed: Parsed) -> str:
+def _summarize(parsed: ParsedPolicy) -> str:
     from collections import Counter
 
     from jackline.formatting import pluralize

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli import carry, dialogue, report
-from jackline.cli.interrupt import Interrupts
-from jackline.cli.parser import RUN
+from jackline.cli import follow_run, prompts, status_text
+from jackline.cli.follow_run import Interrupts
+from jackline.cli.parser import RUN_HELP
 from jackline.domain.states import EXIT_PERSON, RunState
 from jackline.errors import Refused
 from jackline.formatting import pluralize
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
     from jackline.domain.records import Run
 
 
-def configure(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+def configure(parser: CommandParser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--yes", action="store_true", help="continue an interactive run without asking")
 
 
@@ -29,29 +29,29 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.find(args.run)
     if run.spec.imported:
         raise Refused(f"run {run.id} was imported from {run.spec.imported} and is read-only: start another run")
-    match run.life.state:
+    match run.status.state:
         case RunState.CANCELLED:
             raise Refused(f"run {run.id} is cancelled and cannot be resumed: start another one")
         case RunState.SUCCEEDED:
             # A supervisor killed after its last write may have left the files unwritten.
             if not home.is_archived(run):
                 home.export(run)
-            return report.tell(home, run, out, carry.code_of(run))
+            return status_text.print_outcome(home, run, out, follow_run.run_exit_code(run))
         case _ if not (args.yes or _is_confirmed(run, home, out)):
-            return report.tell(home, run, out, EXIT_PERSON)
+            return status_text.print_outcome(home, run, out, EXIT_PERSON)
         case _:
             with Interrupts() as interrupts:
-                return carry.carry_on(home, run, out, interrupts)
+                return follow_run.follow_run(home, run, out, interrupts)
 
 
 def _is_confirmed(run: Run, home: Home, out: Output) -> bool:
     """Return whether the run may continue: always in job mode, only if confirmed in interactive mode."""
-    if run.spec.mode != dialogue.INTERACTIVE:
+    if run.spec.mode != prompts.INTERACTIVE:
         return True
-    if not dialogue.is_possible(run, out):
-        command = out.command("resume", run.id, "--yes")
-        out.note(f"run {run.id} is interactive, and there is no terminal to ask at: run `{command}`")
+    if not prompts.can_ask(run, out):
+        command = out.format_command("resume", run.id, "--yes")
+        out.print_note(f"run {run.id} is interactive, and there is no terminal to ask at: run `{command}`")
         return False
-    forced = home.store().forced(run.id)
+    forced = home.store().calls.list_forced(run.id)
     repeated = f" {pluralize(len(forced), 'call')} will be repeated first." if forced else ""
-    return dialogue.confirms(f"run {run.id} is {run.life.state}.{repeated} Continue?", out)
+    return prompts.ask_confirmation(f"run {run.id} is {run.status.state}.{repeated} Continue?", out)

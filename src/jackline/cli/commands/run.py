@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.cli import carry, report
-from jackline.cli.asking import request_of
-from jackline.cli.interrupt import Interrupts
+from jackline.cli import follow_run, status_text
+from jackline.cli.follow_run import Interrupts
+from jackline.cli.run_args import build_request
 from jackline.domain.states import TERMINAL
 from jackline.domain.task import MODES
 from jackline.formatting import make_printable
@@ -14,11 +14,11 @@ from jackline.formatting import make_printable
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from jackline.app.dry_run import PlannedRun
     from jackline.app.home import Home
-    from jackline.app.plan import Planned
     from jackline.app.request import Request
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
 
 _SETTINGS = (
     "timeout_seconds", "idle_seconds", "grace_seconds", "retries", "retry_seconds", "max_usd", "max_tokens",
@@ -26,7 +26,7 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-def configure(parser: Parser) -> None:
+def configure(parser: CommandParser) -> None:
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="the task for the agent; - reads it from stdin")
     parser.add_setting("agent", "NAME")
     parser.add_setting("fallback", "NAMES")
@@ -61,7 +61,7 @@ def configure(parser: Parser) -> None:
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    request = request_of(args, home)
+    request = build_request(args, home)
     _print_warnings(home, out)
     if args.dry_run:
         code = _print_plan(request, home, out)
@@ -73,14 +73,14 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     ):  # before the first change: the agent never waits for it
         run = home.start(request)
         _print_warnings(home, out)  # the run is stored, and has not started
-        if run.life.state in TERMINAL:  # only with --run-id: the run has ended before, and does not run again
-            return report.tell(home, run, out, carry.code_of(run))
-        return carry.carry_on(home, run, out, interrupts)
+        if run.status.state in TERMINAL:  # only with --run-id: the run has ended before, and does not run again
+            return status_text.print_outcome(home, run, out, follow_run.run_exit_code(run))
+        return follow_run.follow_run(home, run, out, interrupts)
 
 
 def _print_warnings(home: Home, out: Output) -> None:
     while home.warnings:
-        out.note(f"jackline: {home.warnings.pop(0)}")
+        out.print_note(f"jackline: {home.warnings.pop(0)}")
 
 
 def _print_plan(request: Request, home: Home, out: Output) -> int:
@@ -88,23 +88,23 @@ def _print_plan(request: Request, home: Home, out: Output) -> int:
     import shlex
     from dataclasses import asdict
 
-    from jackline.app.plan import plan
+    from jackline.app.dry_run import plan_run
     from jackline.errors import AgentUnavailable
 
-    planned = plan(request, home)
+    planned = plan_run(request, home)
     command = shlex.join(planned.argv)
     code = AgentUnavailable.exit_code if planned.stuck else 0
     if out.json:
-        out.json_line({"dry_run": True, "command": command, **asdict(planned), "exit_code": code})
+        out.print_json({"dry_run": True, "command": command, **asdict(planned), "exit_code": code})
     else:
         _print_plan_text(planned, command, out)
     if planned.problem:
-        out.note(f"jackline: {AgentUnavailable(planned.agent, why=planned.problem)}")
+        out.print_note(f"jackline: {AgentUnavailable(planned.agent, why=planned.problem)}")
     return code
 
 
-def _print_plan_text(planned: Planned, command: str, out: Output) -> None:
-    from jackline.app.keys import shown
+def _print_plan_text(planned: PlannedRun, command: str, out: Output) -> None:
+    from jackline.app.setting_keys import format_setting
 
     facts = {
         "agent": ", then ".join((planned.agent, *planned.fallback)),
@@ -116,12 +116,12 @@ def _print_plan_text(planned: Planned, command: str, out: Output) -> None:
         "model": planned.model or "the agent's own",
         "effort": planned.effort or "the agent's own",
         "proof": planned.proof or "none",
-        "limits": ", ".join(f"{name} {shown(value)}" for name, value in planned.limits.items()),
+        "limits": ", ".join(f"{name} {format_setting(value)}" for name, value in planned.limits.items()),
     }
     for name, text in facts.items():
-        out.line(f"{name:<12} {make_printable(text)}")
+        out.print_line(f"{name:<12} {make_printable(text)}")
     for path in planned.files:
-        out.line(f"{'file':<12} {make_printable(path)}")
-    out.line("\nprompt")
+        out.print_line(f"{'file':<12} {make_printable(path)}")
+    out.print_line("\nprompt")
     for line in planned.prompt.splitlines():
-        out.line(f"  {make_printable(line)}".rstrip())
+        out.print_line(f"  {make_printable(line)}".rstrip())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jackline.cli import report
-from jackline.cli.output import Column, columns
-from jackline.cli.parser import RUN
-from jackline.cli.record import run_record, values
+from jackline.cli import status_text
+from jackline.cli.output import Column, parse_columns
+from jackline.cli.parser import RUN_HELP
+from jackline.cli.run_json import run_to_json, to_json_values
 from jackline.clock import wall_ms
+from jackline.domain.run_totals import completion, compute_run_cost, compute_turn_cost, describe_lost_sessions
 from jackline.domain.states import CallState, Decision
-from jackline.domain.tally import completion
-from jackline.domain.turns import lost_sessions, run_cost, turn_cost
 from jackline.formatting import (
     format_count,
     format_elapsed,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
     from jackline.domain.records import Call, Run, Turn
 
 _MAX_CALLS = 50
@@ -44,84 +43,84 @@ _LIMITS = (
 )
 
 
-def configure(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+def configure(parser: CommandParser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.find(args.run)
     if out.json:
-        out.json_line(_to_json(home, run))
+        out.print_json(_to_json(home, run))
         return 0
     _print_header(home, run, out)
     for title, titles, rows in _build_tables(home, run):
         if rows:
-            out.line(f"\n{out.paint(title, 'bold')}")
-            out.table(titles, rows)
+            out.print_line(f"\n{out.colorize(title, 'bold')}")
+            out.print_table(titles, rows)
     _print_last_message(home, run, out)
-    out.line()
-    for line in report.next_steps(home, run, out):
-        out.line(line)
+    out.print_line()
+    for line in status_text.list_next_steps(home, run, out):
+        out.print_line(line)
     return 0
 
 
 def _to_json(home: Home, run: Run) -> dict[str, Any]:
     store = home.store()
-    turns = store.turns(run.id)
+    turns = store.records.list_turns(run.id)
     lists = {
-        "attempts": store.attempts(run.id),
+        "attempts": store.records.list_attempts(run.id),
         "turns": turns,
-        "calls": store.calls(run.id),
-        "receipts": store.receipts(run.id),
-        "checks": store.checks(run.id),
-        "notices": store.notices(run.id),
-        "checkpoints": store.checkpoints(run.id),
+        "calls": store.calls.list_all(run.id),
+        "receipts": store.calls.list_receipts(run.id),
+        "checks": store.records.list_checks(run.id),
+        "notices": store.records.list_notices(run.id),
+        "checkpoints": store.records.list_checkpoints(run.id),
     }
     return {
-        **run_record(home, run),
+        **run_to_json(home, run),
         "chain_head": run.chain_head,
         "event_seq": run.event_seq,
         "owner": run.owner,
         "parent": run.parent,
         "forked_at": run.forked_at,
-        "completion": stored_dict(store.tally(run.id)),
-        "spec": values(run.spec),
-        "life": values(run.life),
-        "sessions": store.sessions(run.id),
-        "lost_sessions": lost_sessions(turns),
-        "changes": values(store.changes(run.id)),
-        **{name: values(records) for name, records in lists.items()},
+        "completion": stored_dict(store.calls.tally(run.id)),
+        "spec": to_json_values(run.spec),
+        "life": to_json_values(run.status),
+        "sessions": store.records.get_sessions(run.id),
+        "lost_sessions": describe_lost_sessions(turns),
+        "changes": to_json_values(store.records.get_changes(run.id)),
+        **{name: to_json_values(records) for name, records in lists.items()},
     }
 
 
 def _print_header(home: Home, run: Run, out: Output) -> None:
-    life, spec, now = run.life, run.spec, wall_ms()
-    turns = home.store().turns(run.id)
+    life, spec, now = run.status, run.spec, wall_ms()
+    turns = home.store().records.list_turns(run.id)
     facts = [
-        ("state", report.headline(run, out) + (", cancel requested" if life.cancel_requested else "")),
+        ("state", status_text.format_state(run, out) + (", cancel requested" if life.cancel_requested else "")),
         ("detail", make_printable(life.detail)),
         ("wakes", format_local(life.wake_at, now) if life.wake_at else ""),
         ("agent", f"{run.agent}, task {spec.task}"),
         ("fallback", ", ".join(spec.fallback)),
-        ("prompt", shorten_text(make_printable(spec.prompt), out.width() - 12)),
+        ("prompt", shorten_text(make_printable(spec.prompt), out.terminal_width() - 12)),
         ("proof", f"{life.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
         ("workspace", spec.workspace),
         ("times", _format_times(run, now)),
         ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
         ("spent", _format_spending(run, turns)),
-        ("calls", completion(home.store().tally(run.id))),
+        ("calls", completion(home.store().calls.tally(run.id))),
         ("changes", _format_changes(home, run)),
         (
             "sessions",
-            ", ".join(f"{agent} {session}" for agent, session in home.store().sessions(run.id).items()),
+            ", ".join(f"{agent} {session}" for agent, session in home.store().records.get_sessions(run.id).items()),
         ),
-        *(("lost", make_printable(line)) for line in lost_sessions(turns)),
+        *(("lost", make_printable(line)) for line in describe_lost_sessions(turns)),
         ("folder", home.folder(run.id)),
     ]
-    out.line(out.paint(f"run {run.id} (#{run.number})", "bold"))
+    out.print_line(out.colorize(f"run {run.id} (#{run.number})", "bold"))
     for name, text in facts:
         if text:
-            out.line(f"{name:<10} {text}")
+            out.print_line(f"{name:<10} {text}")
 
 
 def _format_times(run: Run, now: int) -> str:
@@ -131,7 +130,7 @@ def _format_times(run: Run, now: int) -> str:
 
 def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
     """Return the spending, with the limit of each kind."""
-    limits, spent, cost = run.spec.limits, run.life.spent, run_cost(run, turns)
+    limits, spent, cost = run.spec.limits, run.status.spent, compute_run_cost(run, turns)
     parts = []
     for title, name, format_amount in _LIMITS:
         limit = getattr(limits, name)
@@ -141,7 +140,7 @@ def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
 
 
 def _format_changes(home: Home, run: Run) -> str:
-    changes = home.store().changes(run.id)
+    changes = home.store().records.get_changes(run.id)
     if not changes.commits:
         return "no commit, which is required" if run.spec.requires_commit else ""
     files = pluralize(changes.files_changed, "file")
@@ -158,27 +157,27 @@ def _build_tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column],
             one.host,
             str(one.pid),
         ]
-        for one in store.attempts(run.id)
+        for one in store.records.list_attempts(run.id)
     ]
-    yield "attempts", columns("#> STARTED ENDED OUTCOME HOST PID"), attempts
+    yield "attempts", parse_columns("#> STARTED ENDED OUTCOME HOST PID"), attempts
     yield (
         "turns",
-        columns("#> ROLE AGENT STARTED ENDED EXIT FAILURE TOKENS> COST> DETAIL~"),
+        parse_columns("#> ROLE AGENT STARTED ENDED EXIT FAILURE TOKENS> COST> DETAIL~"),
         _build_turn_rows(home, run, now),
     )
     yield from _build_ledger_tables(home, run, now)
     checks = [
         [str(one.step), *_format_span(one.started_at, one.ended_at, now), _format_exit_code(one.exit_code), one.command]
-        for one in store.checks(run.id)
+        for one in store.records.list_checks(run.id)
     ]
-    yield "checks", columns("STEP> STARTED ENDED EXIT COMMAND~"), checks
-    commits = [list(one.partition(" ")[::2]) for one in store.changes(run.id).commits]
-    yield "commits", columns("COMMIT SUBJECT~"), commits
+    yield "checks", parse_columns("STEP> STARTED ENDED EXIT COMMAND~"), checks
+    commits = [list(one.partition(" ")[::2]) for one in store.records.get_changes(run.id).commits]
+    yield "commits", parse_columns("COMMIT SUBJECT~"), commits
     notices = [
         [format_local(one.created_at, now), one.kind, format_local(one.delivered_at, now), one.title]
-        for one in store.notices(run.id)
+        for one in store.records.list_notices(run.id)
     ]
-    yield "notices", columns("AT KIND DELIVERED TITLE~"), notices
+    yield "notices", parse_columns("AT KIND DELIVERED TITLE~"), notices
 
 
 def _build_turn_rows(home: Home, run: Run, now: int) -> list[list[str]]:
@@ -191,15 +190,15 @@ def _build_turn_rows(home: Home, run: Run, now: int) -> list[list[str]]:
             _format_exit_code(one.exit_code),
             one.failure or "-",
             format_count(one.spent.tokens),
-            format_usd(turn_cost(run.spec, one)),
+            format_usd(compute_turn_cost(run.spec, one)),
             one.detail,
         ]
-        for one in home.store().turns(run.id)
+        for one in home.store().records.list_turns(run.id)
     ]
 
 
 def _build_ledger_tables(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
-    calls = home.store().calls(run.id)
+    calls = home.store().calls.list_all(run.id)
     more = f" (the last {_MAX_CALLS} of {len(calls)}; all with --json)" if len(calls) > _MAX_CALLS else ""
     made = [
         [
@@ -214,7 +213,7 @@ def _build_ledger_tables(home: Home, run: Run, now: int) -> Iterator[tuple[str, 
         ]
         for one in calls[-_MAX_CALLS:]
     ]
-    yield f"calls{more}", columns("CALL TOOL CLASS STATE* DECISION ANSWER EXIT TARGET~"), made
+    yield f"calls{more}", parse_columns("CALL TOOL CLASS STATE* DECISION ANSWER EXIT TARGET~"), made
     receipts = [
         [
             one.call_id,
@@ -224,9 +223,9 @@ def _build_ledger_tables(home: Home, run: Run, now: int) -> Iterator[tuple[str, 
             one.external_id or "-",
             one.target or "-",
         ]
-        for one in home.store().receipts(run.id)
+        for one in home.store().calls.list_receipts(run.id)
     ]
-    yield "receipts", columns("CALL RULE FROM AT EXTERNAL TARGET~"), receipts
+    yield "receipts", parse_columns("CALL RULE FROM AT EXTERNAL TARGET~"), receipts
 
 
 def _display_state(call: Call) -> str:
@@ -236,11 +235,11 @@ def _display_state(call: Call) -> str:
 
 
 def _print_last_message(home: Home, run: Run, out: Output) -> None:
-    messages = [turn.last_message for turn in home.store().turns(run.id) if turn.last_message]
+    messages = [turn.last_message for turn in home.store().records.list_turns(run.id) if turn.last_message]
     if messages:
-        out.line(f"\n{out.paint('last message', 'bold')}")
+        out.print_line(f"\n{out.colorize('last message', 'bold')}")
         for line in messages[-1][:_MAX_MESSAGE_CHARS].splitlines():
-            out.line(make_printable(line))
+            out.print_line(make_printable(line))
 
 
 def _format_span(started: int, ended: int | None, now: int) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from jackline.app import tasks
-from jackline.cli.output import columns
+from jackline.cli.output import parse_columns
 from jackline.formatting import make_printable
 from jackline.named import stored_dict
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from jackline.app.home import Home
-    from jackline.app.tasks import Listed
+    from jackline.app.tasks import ListedTask
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
     from jackline.domain.task import Task
 
 _ACTIONS = {
@@ -26,7 +26,7 @@ _ACTIONS = {
 }
 
 
-def configure(parser: Parser) -> None:
+def configure(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     parsers = {
         name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
@@ -43,26 +43,26 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         case "list":
             return _list_tasks(out)
         case "show":
-            return _show_task(tasks.find(args.name, os.getcwd(), os.environ), out)
+            return _show_task(tasks.find_task(args.name, os.getcwd(), os.environ), out)
         case _:
             return _create_task(args, out)
 
 
 def _list_tasks(out: Output) -> int:
-    found = tasks.every(os.getcwd(), os.environ)
+    found = tasks.list_tasks(os.getcwd(), os.environ)
     if out.json:
-        out.json_lines(_listed_to_json(one) for one in found)
+        out.print_json_lines(_listed_to_json(one) for one in found)
         return 0
     rows = []
     for one in found:
         commit = "required" if one.task and one.task.requires_commit else "-"
         description = one.task.description if one.task else f"cannot be used: {one.problem}"
         rows.append([one.name, one.origin, commit, description])
-    out.table(columns("TASK FROM COMMIT DESCRIPTION~"), rows)
+    out.print_table(parse_columns("TASK FROM COMMIT DESCRIPTION~"), rows)
     return 0
 
 
-def _listed_to_json(listed: Listed) -> dict[str, Any]:
+def _listed_to_json(listed: ListedTask) -> dict[str, Any]:
     """Convert a row of the list; a task that cannot be used has the same keys."""
     values = {"name": listed.name, "path": listed.path, "origin": listed.origin, "problem": listed.problem or None}
     if listed.task is None:
@@ -82,7 +82,7 @@ def _task_to_json(task: Task) -> dict[str, Any]:
 
 def _show_task(task: Task, out: Output) -> int:
     if out.json:
-        out.json_line(_task_to_json(task))
+        out.print_json(_task_to_json(task))
         return 0
     requirements = {"a commit": task.requires_commit, "a clean tree": task.requires_clean}
     facts = {
@@ -99,17 +99,17 @@ def _show_task(task: Task, out: Output) -> int:
     }
     for name, text in facts.items():
         if text:
-            out.line(f"{name:<10} {make_printable(text)}")
-    out.line()
+            out.print_line(f"{name:<10} {make_printable(text)}")
+    out.print_line()
     for line in task.prompt.splitlines():
-        out.line(make_printable(line))
+        out.print_line(make_printable(line))
     return 0
 
 
 def _create_task(args: Namespace, out: Output) -> int:
-    path = tasks.new(args.name, args.description, os.getcwd())
+    path = tasks.create_task(args.name, args.description, os.getcwd())
     if out.json:
-        out.json_line({"path": path})
+        out.print_json({"path": path})
     else:
-        out.line(path)
+        out.print_line(path)
     return 0

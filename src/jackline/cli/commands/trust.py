@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import trust
-from jackline.app.inside_run import refuse_inside_run
+from jackline.app.identity import refuse_inside_run
 from jackline.clock import wall_ms
 from jackline.formatting import format_iso, format_local, make_printable
 from jackline.named import stored_dict
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from jackline.app.home import Home
-    from jackline.app.trust import Standing
+    from jackline.app.trust import TrustStatus
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
 
 # Do not load the project file, which may be rejected until it is trusted.
 NEEDS_PROJECT = False
 
 
-def configure(parser: Parser) -> None:
+def configure(parser: CommandParser) -> None:
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--show", action="store_true", help="only print the trust status")
     action.add_argument("--revoke", action="store_true", help="revoke trust")
@@ -34,22 +34,22 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if not args.show:
         refuse_inside_run("trust")
     if args.revoke:
-        trust.revoke(home.path, folder)
+        trust.revoke_trust(home.path, folder)
     elif not args.show:
-        home.make()
-        trust.trust(home.path, folder)
-    standing = trust.standing(home.path, folder)
+        home.create()
+        trust.trust_project(home.path, folder)
+    standing = trust.read_trust_status(home.path, folder)
     if out.json:
         record = {**stored_dict(standing), "at": format_iso(standing.at)}
-        out.json_line(record)
+        out.print_json(record)
         return 0
-    out.line(f"{standing.folder} is {_describe_status(standing)}")
+    out.print_line(f"{standing.folder} is {_describe_status(standing)}")
     for name in standing.files:
-        out.line(f"  {make_printable(name)}")
+        out.print_line(f"  {make_printable(name)}")
     return 0
 
 
-def _describe_status(standing: Standing) -> str:
+def _describe_status(standing: TrustStatus) -> str:
     if standing.trusted:
         return f"trusted since {format_local(standing.at, wall_ms())}, until one of these files changes:"
     if standing.changed:

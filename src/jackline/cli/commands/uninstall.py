@@ -6,22 +6,22 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import uninstall
-from jackline.cli.output import columns
+from jackline.cli.output import parse_columns
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
+    from jackline.cli.parser import CommandParser
 
-_COLUMNS = columns("SIZE> WHAT PATH")
+_COLUMNS = parse_columns("SIZE> WHAT PATH")
 _THOUSAND = 1000
 
 NEEDS_PROJECT = False  # it must work even where the project's file is broken
 
 
-def configure(parser: Parser) -> None:
+def configure(parser: CommandParser) -> None:
     parser.add_argument("--yes", action="store_true", help="remove it permanently")
 
 
@@ -32,22 +32,24 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     left = uninstall.remove_leftovers(home, found, os.environ) if args.yes else []
     if out.json:
         things = [{"path": one.path, "what": one.what, "size": one.size} for one in found]
-        out.json_line({"removed": args.yes, "things": things, "left": left})
+        out.print_json({"removed": args.yes, "things": things, "left": left})
         return 0
     if found:
-        out.table(_COLUMNS, [[_format_size(one.size), one.what, one.path] for one in found])
+        out.print_table(_COLUMNS, [[_format_size(one.size), one.what, one.path] for one in found])
     total = _format_size(sum(one.size for one in found))
     if not found:
-        out.note("there is nothing to remove")
+        out.print_note("there is nothing to remove")
     elif args.yes:
-        out.note(f"removed {total}")
+        out.print_note(f"removed {total}")
     else:
-        out.note(f"{total} would be removed; `jackline uninstall --yes` removes it permanently")
+        out.print_note(f"{total} would be removed; `jackline uninstall --yes` removes it permanently")
     if "://" in home.database:
-        out.note("the data in PostgreSQL is not touched: drop it there if you no longer need it")
-    out.note("not touched: jackline.toml and .agents/ in your projects, and jackline itself (pip uninstall jackline)")
+        out.print_note("the data in PostgreSQL is not touched: drop it there if you no longer need it")
+    out.print_note(
+        "not touched: jackline.toml and .agents/ in your projects, and jackline itself (pip uninstall jackline)"
+    )
     for path in left:
-        out.note(f"kept, because it is not jackline's: {path}")
+        out.print_note(f"kept, because it is not jackline's: {path}")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from jackline.cli.parser import RUN
+from jackline.cli.parser import RUN_HELP
 from jackline.errors import UsageError
 from jackline.formatting import make_printable, pluralize
 from jackline.named import stored_dict
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.cli.parser import Parser
-    from jackline.store.contract import Verified
+    from jackline.cli.parser import CommandParser
+    from jackline.store.models import VerificationResult
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-def configure(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+def configure(parser: CommandParser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--head",
         metavar="HASH",
@@ -32,31 +32,31 @@ def configure(parser: Parser) -> None:
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.app.verifying import verify
+    from jackline.app.maintenance import verify_run
 
     head = args.head.strip().lower() if args.head is not None else None
     if head is not None and not _HASH.fullmatch(head):
         raise UsageError("--head is not a chain head: it must have 64 hexadecimal digits")
     run_id = home.find_id(args.run)
-    found = verify(home, run_id, head, args.archive)
+    found = verify_run(home, run_id, head, args.archive)
     if out.json:
-        out.json_line({"id": run_id, "ok": not found.problems, **stored_dict(found), "problems": list(found.problems)})
+        out.print_json({"id": run_id, "ok": not found.problems, **stored_dict(found), "problems": list(found.problems)})
     else:
         _print_result(run_id, found, out)
     return 1 if found.problems else 0
 
 
-def _print_result(run_id: str, found: Verified, out: Output) -> None:
+def _print_result(run_id: str, found: VerificationResult, out: Output) -> None:
     if found.problems:
-        out.line(out.paint(f"run {run_id} has been altered", "red"))
+        out.print_line(out.colorize(f"run {run_id} has been altered", "red"))
         for problem in found.problems:
-            out.line(f"  {make_printable(problem)}")
+            out.print_line(f"  {make_printable(problem)}")
         return
     counts = ((found.events, "event"), (found.calls, "call"), (found.receipts, "receipt"), (found.contents, "content"))
     compared = ", ".join(pluralize(count, word) for count, word in counts)
     agree = "agrees" if found.heads == 1 else "agree"
-    out.line(f"run {run_id} is intact: {compared}; {pluralize(found.heads, 'notice')} {agree}")
+    out.print_line(f"run {run_id} is intact: {compared}; {pluralize(found.heads, 'notice')} {agree}")
     if found.uncovered:
-        out.line(f"  not covered: {pluralize(found.uncovered, 'row')} of an older jackline, without a digest")
-    out.line(f"  head {found.chain_head}")
-    out.line("  keep this head elsewhere: with --head, verify also detects a complete rewrite")
+        out.print_line(f"  not covered: {pluralize(found.uncovered, 'row')} of an older jackline, without a digest")
+    out.print_line(f"  head {found.chain_head}")
+    out.print_line("  keep this head elsewhere: with --head, verify also detects a complete rewrite")

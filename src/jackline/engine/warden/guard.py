@@ -14,12 +14,11 @@ from .host import (
     become_subreaper,
     boot_ms,
     close_others,
-    drain,
+    drain_pipe,
     prctl,
     wait_readable,
 )
-from .proc import read_process
-from .tree import Tree
+from .process_tree import ProcessTree, read_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Guard:
     def __init__(self, order: Order, channel: int) -> None:
         become_subreaper()
         self.order, self.channel = order, channel
-        self.tree = Tree()
+        self.tree = ProcessTree()
         self.kill_at: int | None = None
         self.report, report = os.pipe()
         guard = os.getpid()
@@ -99,7 +98,7 @@ class Guard:
         while self.tree.statuses[self.agent] is None:
             timeout = TICK_MS if self.kill_at is None else min(TICK_MS, self.kill_at - boot_ms())
             ready = wait_readable([self.channel, self.tree.wake], timeout)
-            drain(self.tree.wake)
+            drain_pipe(self.tree.wake)
             self.tree.reap()
             if self.channel in ready:
                 self._obey()
@@ -117,7 +116,7 @@ class Guard:
         failure = b"" if self.kill_at is not None else os.read(self.report, 4096)
         os.close(self.report)
         if failure:
-            self.tree.end()
+            self.tree.kill_all()
             self._report("spawn_failed", **json.loads(failure))
         else:
             process = read_process(self.agent)
@@ -134,7 +133,7 @@ class Guard:
         self.kill_at = kill_at if self.kill_at is None else min(self.kill_at, kill_at)
 
     def _finish(self) -> None:
-        killed, survivors = self.tree.end()
+        killed, survivors = self.tree.kill_all()
         status = self.tree.statuses[self.agent]
         code = None if status is None or os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
         number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None

@@ -38,7 +38,7 @@ def become_subreaper() -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def on_child(_number: int, _frame: FrameType | None) -> None:
+def ignore_signal(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: the signal only has to write into the wake-up pipe."""
 
 
@@ -48,11 +48,11 @@ def open_wakeup() -> int:
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, on_child)
+    signal.signal(signal.SIGCHLD, ignore_signal)
     return reader
 
 
-def drain(fd: int) -> None:
+def drain_pipe(fd: int) -> None:
     try:
         while os.read(fd, 4096):
             pass

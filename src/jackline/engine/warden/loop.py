@@ -12,14 +12,14 @@ import signal
 import socket
 
 from .guard import Order, run_guard
-from .host import LINUX, TICK_MS, become_subreaper, boot_ms, drain, wait_readable
-from .tree import Tree
-from .wire import EXIT_ALONE, EXIT_DEADLINE, EXIT_QUIT, EXIT_SURVIVORS, STREAMS, next_message, pack
+from .host import LINUX, TICK_MS, become_subreaper, boot_ms, drain_pipe, wait_readable
+from .process_tree import ProcessTree
+from .wire import EXIT_ALONE, EXIT_DEADLINE, EXIT_QUIT, EXIT_SURVIVORS, STREAMS, next_message, pack_message
 
 IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2")
 
 
-class Ward:
+class GuardChannel:
     """One guard, as the warden sees it."""
 
     __slots__ = ("buffer", "id", "is_over", "pid")
@@ -30,14 +30,14 @@ class Ward:
         self.is_over = False
 
 
-class Warden:
+class WardenLoop:
     """Runs the main loop until a verdict, which becomes the exit code."""
 
     def __init__(self, control: socket.socket, lock: int, deadline_ms: int) -> None:
         become_subreaper()
         self.control, self.lock, self.deadline_ms = control, lock, deadline_ms
-        self.tree = Tree()
-        self.wards: dict[int, Ward] = {}  # by the descriptor of the channel
+        self.tree = ProcessTree()
+        self.wards: dict[int, GuardChannel] = {}  # by the descriptor of the channel
         self.inbox = bytearray()
         self.fds: list[int] = []
         self.verdict: int | None = None
@@ -46,7 +46,7 @@ class Warden:
         while self.verdict is None:
             fds = [self.control.fileno(), self.tree.wake, *self.wards]
             ready = wait_readable(fds, min(TICK_MS, self.deadline_ms - boot_ms()))
-            drain(self.tree.wake)
+            drain_pipe(self.tree.wake)
             self.tree.reap()
             for channel in ready & self.wards.keys():
                 self._read_reports(channel)
@@ -64,7 +64,7 @@ class Warden:
         if not LINUX:  # only the guards know the groups; end of file makes them kill
             for channel in self.wards:
                 os.close(channel)
-        _, survivors = self.tree.end()
+        _, survivors = self.tree.kill_all()
         return EXIT_SURVIVORS if survivors else verdict
 
     def _receive(self) -> None:
@@ -108,7 +108,7 @@ class Warden:
             if pid == 0:
                 run_guard(Order(message, fds), theirs, self.lock)
             os.close(theirs)
-            self.wards[mine] = Ward(message["id"], pid)
+            self.wards[mine] = GuardChannel(message["id"], pid)
         finally:
             for fd in fds:
                 os.close(fd)
@@ -147,11 +147,11 @@ class Warden:
 
     def _kill_strays(self) -> tuple[int, int]:
         # With a short timeout: the deadline of the other agents is not checked meanwhile.
-        killed, survivors = self.tree.end({ward.pid for ward in self.wards.values()}, TICK_MS)
+        killed, survivors = self.tree.kill_all({ward.pid for ward in self.wards.values()}, TICK_MS)
         return len(killed), survivors
 
     def _send(self, **message: object) -> None:
-        frame = pack(message)
+        frame = pack_message(message)
         try:
             self.control.sendall(frame)
         except OSError:  # the supervisor is dead, or so frozen that it reads nothing
@@ -182,4 +182,4 @@ def main(control_fd: int, lock_fd: int, deadline_ms: int) -> int:
             os.set_inheritable(fd, False)  # noqa: FBT003 - it has no name
     control = socket.socket(fileno=control_fd)
     control.settimeout(1.0)
-    return Warden(control, lock_fd, deadline_ms).run()
+    return WardenLoop(control, lock_fd, deadline_ms).run()

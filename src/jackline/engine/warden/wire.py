@@ -18,7 +18,7 @@ STREAMS = 3  # standard input, output and error
 HEADER = struct.Struct(">I")
 
 
-def pack(message: Mapping[str, object]) -> bytes:
+def pack_message(message: Mapping[str, object]) -> bytes:
     body = json.dumps(message).encode()
     return HEADER.pack(len(body)) + body
 

@@ -1,0 +1,109 @@
+"""The options of each agent of a new run: model, effort, arguments. The most specific source wins."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from typing import TYPE_CHECKING
+
+from jackline.app.setting_keys import suggest_nearest
+from jackline.app.text_files import shorten_name
+from jackline.domain import ids
+from jackline.domain.records import AgentOptions
+from jackline.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.domain.adapter import Declaration
+
+
+def build_options(
+    declaration: Declaration, asked: AgentOptions, environ: Mapping[str, str], settings: Mapping[str, object]
+) -> AgentOptions:
+    """Flags and task (`asked`) come first, then variables, then the user's settings, then the CLI's own defaults."""
+    name = declaration.name
+    variables = (build_variable_name(name, "MODEL"), *declaration.model_variables)
+    from_environ = next((environ[one] for one in variables if environ.get(one)), "")
+    options = AgentOptions(
+        model=asked.model or from_environ or _read_text(name, settings, "model"),
+        effort=asked.effort
+        or environ.get(build_variable_name(name, "EFFORT"), "")
+        or _read_text(name, settings, "effort"),
+        arguments=(*_read_texts(name, settings, "arguments"), *asked.arguments),
+        passes=_read_texts(name, settings, "env"),
+    )
+    reject_flag_like(f"the model of {name}", options.model)
+    reject_flag_like(f"the effort of {name}", options.effort)
+    if options.effort and not declaration.efforts:
+        raise UsageError(f"{name} has no reasoning effort; remove it")
+    if options.effort and options.effort not in declaration.efforts:
+        raise UsageError(f"{name} has no effort '{options.effort}'; use one of {', '.join(declaration.efforts)}")
+    if declaration.is_named_by_arguments and not options.arguments:
+        raise UsageError(f"no program given; write it after --: jackline run PROMPT --agent {name} -- PROGRAM …")
+    return options
+
+
+def reject_flag_like(what: str, text: str) -> None:
+    """Raise UsageError for a text that an agent's command line could read as a flag."""
+    if text and (
+        text.lstrip().startswith("-") or not text.strip() or any(unicodedata.category(one) == "Cc" for one in text)
+    ):
+        raise UsageError(f"{what} cannot be {shorten_name(text)!r}: it must be printable and not start with '-'")
+
+
+def build_variable_name(agent: str, what: str) -> str:
+    """The environment variable of one option of one agent."""
+    return f"JACKLINE_{agent.upper().replace('-', '_')}_{what}"
+
+
+def _read_text(agent: str, settings: Mapping[str, object], name: str) -> str:
+    value = settings.get(name, "")
+    if not isinstance(value, str):
+        raise ConfigError(f"[agents.{agent}] {name} must be a string, not {value!r}")
+    return value
+
+
+def _read_texts(agent: str, settings: Mapping[str, object], name: str) -> tuple[str, ...]:
+    value = settings.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ConfigError(f"[agents.{agent}] {name} must be a list of strings, not {value!r}")
+    return tuple(value)
+
+
+TEXTS = ("binary", "model", "effort")
+LISTS = ("env", "arguments")
+DEFINING_KEYS = ("command", "acp")  # a table with one of these defines an agent, and may have more keys
+
+
+def check_tables(tables: object, path: str) -> dict[str, dict[str, object]]:
+    """Check every agent's table; returns them by name."""
+    if not isinstance(tables, dict):
+        raise ConfigError(f"{path}: agents must be tables, such as [agents.claude]")
+    return {name: _check_table(name, table, path) for name, table in tables.items()}
+
+
+def _check_table(name: str, table: object, path: str) -> dict[str, object]:
+    if not isinstance(table, dict) or not ids.is_chosen(name):
+        raise ConfigError(f"{path}: agents.{name} must be a table, and its name letters, digits, '.', '_' and '-'")
+    for key, value in table.items():
+        _check_value(f"{path}: agents.{name}.{key}", key, value, table)
+    if "binary" not in table:
+        return dict(table)
+    return {**table, "binary": _resolve_binary(str(table["binary"]), path)}
+
+
+def _check_value(where: str, key: str, value: object, table: Mapping[str, object]) -> None:
+    if key in TEXTS and not (isinstance(value, str) and value.strip()):
+        raise ConfigError(f"{where} must be text, not {value!r}")
+    if key in LISTS and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        raise ConfigError(f"{where} must be a list of strings, not {value!r}")
+    if key not in (*TEXTS, *LISTS) and not any(one in table for one in DEFINING_KEYS):
+        known = (*TEXTS, *LISTS, *DEFINING_KEYS)
+        raise ConfigError(f"{where} is unknown:{suggest_nearest(key, known)} known keys are {', '.join(known)}")
+
+
+def _resolve_binary(binary: str, path: str) -> str:
+    """A bare name stays, for the PATH; a relative path starts from the config file."""
+    binary = os.path.expanduser(binary)
+    return os.path.join(os.path.dirname(path), binary) if os.sep in binary else binary

@@ -1,0 +1,151 @@
+"""Prepares a project for `jackline init`: a settings file, a folder for tasks, skills, a line in .gitignore.
+
+Existing content stays as it is, and running it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.app import paths
+from jackline.app.paths import PROJECT_FILE
+from jackline.app.setting_keys import KEYS
+from jackline.app.trust import AGENTS_FOLDER, find_project
+from jackline.errors import UsageError
+from jackline.files import append_missing, create_file
+from jackline.named import NamedTuple, stored_as
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+SKILL_NAMES = ("jackline", "pre-land-review", "commit")
+POINTER_FILE = "AGENTS.md"
+BEGIN, END = "<!-- jackline: begin -->", "<!-- jackline: end -->"
+_TEXTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "skills")
+_POINTER_TEXT = f"""\
+{BEGIN}
+## Cases, reviews and commits
+
+Substantial tasks keep a case with `jackline case`, small ones do not. Read the skill before you begin one:
+`.agents/skills/jackline/SKILL.md`; before a change lands `.agents/skills/pre-land-review/SKILL.md`; before a commit
+`.agents/skills/commit/SKILL.md`.
+{END}
+"""
+
+
+@stored_as("path wrote what")
+class InitStep(NamedTuple):
+    """One file or folder of `init`; `wrote` is false if it already existed."""
+
+    path: str
+    wrote: bool
+    what: str
+
+
+def list_skill_paths(*, pointer: bool) -> tuple[str, ...]:
+    """The paths of all files, relative to the project."""
+    return (*(build_skill_path(name) for name in SKILL_NAMES), *((POINTER_FILE,) if pointer else ()))
+
+
+def build_skill_path(name: str) -> str:
+    """The path of a skill, relative to the project."""
+    return os.path.join(AGENTS_FOLDER, "skills", name, "SKILL.md")
+
+
+def read_skill(name: str) -> str:
+    """The text of a skill."""
+    with open(os.path.join(_TEXTS, f"{name}.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def write_skills(project: str) -> Iterator[InitStep]:
+    """Write missing skills."""
+    for name in SKILL_NAMES:
+        path = os.path.join(project, build_skill_path(name))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        yield InitStep(path=path, wrote=create_file(path, read_skill(name)), what=f"the skill {name}")
+
+
+def write_pointer(project: str) -> InitStep:
+    """Add the pointer to AGENTS.md, unless it has one."""
+    path = os.path.join(project, POINTER_FILE)
+    return InitStep(path=path, wrote=append_missing(path, _build_missing_pointer), what="a pointer to the skills")
+
+
+def _build_missing_pointer(text: bytes) -> bytes:
+    """The section to append to AGENTS.md, after an empty line; nothing if it is there."""
+    if BEGIN.encode() in text:
+        return b""
+    gap = b"" if not text or text.endswith(b"\n\n") else b"\n" if text.endswith(b"\n") else b"\n\n"
+    return gap + _POINTER_TEXT.encode()
+
+
+_TASKS = os.path.join(AGENTS_FOLDER, "tasks")
+_IGNORED = ".agents/runs/"
+_IGNORE_LINES = frozenset(
+    {b".agents/runs/", b".agents/runs", b"/.agents/runs/", b"/.agents/runs", b".agents/", b".agents"}
+)
+_SETTINGS_HEAD = """\
+# Settings of jackline for this project. Every line is optional; a commented line shows the default.
+# `jackline config` shows each value and its source. Until a person runs `jackline trust`, limits and timeouts can
+# only be lowered here.
+
+"""
+_SETTINGS_TAIL = """\
+# The program and arguments of an agent. They take effect after a person runs `jackline trust`.
+# [agents.claude]
+# model = ""
+# arguments = []
+"""
+
+
+def prepare_project(folder: str, *, pointer: bool = False) -> list[InitStep]:
+    """Create everything that is missing; a `pointer` in AGENTS.md only on request."""
+    project = find_project(folder)
+    for name in (PROJECT_FILE, _TASKS, ".gitignore", *list_skill_paths(pointer=pointer)):
+        paths.refuse_links(project, os.path.join(project, name))
+    try:
+        steps = [_write_settings(project), _make_task_folder(project), *_ignore_runs(project), *write_skills(project)]
+        return [*steps, write_pointer(project)] if pointer else steps
+    except OSError as error:
+        raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
+
+
+def _write_settings(project: str) -> InitStep:
+    path = os.path.join(project, PROJECT_FILE)
+    wrote = create_file(path, render_settings())
+    return InitStep(path=path, wrote=wrote, what="settings, all commented out" if wrote else "settings")
+
+
+def render_settings() -> str:
+    """Render a settings file with everything that a project may set, commented out."""
+    lines = (f"# {key.help}\n# {key.name} = {_format_toml(key.default)}\n" for key in KEYS if key.project)
+    return _SETTINGS_HEAD + "\n".join(lines) + "\n" + _SETTINGS_TAIL
+
+
+def _format_toml(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _make_task_folder(project: str) -> InitStep:
+    path = os.path.join(project, _TASKS)
+    existed = os.path.isdir(path)
+    os.makedirs(path, exist_ok=True)
+    return InitStep(path, wrote=not existed, what="a folder for tasks (NAME.md)")
+
+
+def _ignore_runs(project: str) -> Iterator[InitStep]:
+    """Keep the files of runs out of commits; only in a repository."""
+    root = paths.find_repository(project)
+    if not os.path.exists(os.path.join(root, ".git")):
+        return
+    path = os.path.join(project, ".gitignore")
+    yield InitStep(path=path, wrote=append_missing(path, _build_ignore_line), what=f"{_IGNORED} is kept out of commits")
+
+
+def _build_ignore_line(text: bytes) -> bytes:
+    if any(line.strip() in _IGNORE_LINES for line in text.splitlines()):
+        return b""
+    return (b"" if not text or text.endswith(b"\n") else b"\n") + f"{_IGNORED}\n".encode()

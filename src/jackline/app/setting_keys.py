@@ -1,0 +1,212 @@
+"""The settings: name, default, valid values, and whether a project may set each. Pure: reads no file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.errors import ConfigError
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+if TYPE_CHECKING:
+    Setting = str | int | float
+
+_MAXIMUM = 10**12  # in milliseconds or millionths, more would not fit a database's integer
+
+
+class SettingKey(NamedTuple):
+    """One setting: its type, default, and whether a project may set it."""
+
+    name: str
+    default: Setting
+    help: str
+    project: bool = True
+    least: float = 0
+    bounds: bool = False  # a limit of a run: an untrusted project can only lower it
+    open_at_zero: bool = False  # 0 means no limit, so it is the largest value
+    grows: bool = False  # a larger value is stricter
+    choices: tuple[str, ...] = ()  # valid words, the strictest first
+    program: bool = False  # it names a program: only a trusted project may set it
+
+
+KEYS = (
+    SettingKey(name="home", default="", help="the folder of this instance", project=False),
+    SettingKey(
+        name="database",
+        default="",
+        help="a postgresql:// address, or the absolute path of a file; empty: SQLite in the home",
+        project=False,
+    ),
+    SettingKey(name="agent", default="", help="the agent to use; auto: the first ready agent of the ranking"),
+    SettingKey(name="fallback", default="", help="agents that take over when it cannot continue, separated by commas"),
+    SettingKey(
+        name="auto", default="claude,codex,gemini,qwen,opencode,kilo,ollama", help="the ranking for --agent auto"
+    ),
+    SettingKey(name="timeout_seconds", default=900.0, help="how long one turn may take", least=0.1, bounds=True),
+    SettingKey(
+        name="idle_seconds",
+        default=600.0,
+        help="how long an agent may print nothing; 0: no limit",
+        bounds=True,
+        open_at_zero=True,
+    ),
+    SettingKey(name="grace_seconds", default=5.0, help="time between SIGTERM and SIGKILL", bounds=True),
+    SettingKey(
+        name="lease_seconds", default=30.0, help="how long a silent supervisor keeps its run", project=False, least=1
+    ),
+    SettingKey(name="retries", default=2, help="how often a transient failure is retried", bounds=True),
+    SettingKey(name="retry_seconds", default=5.0, help="the wait before the first retry; it doubles"),
+    SettingKey(
+        name="max_usd", default=20.0, help="budget of a run in USD; 0: no limit", bounds=True, open_at_zero=True
+    ),
+    SettingKey(
+        name="max_tokens", default=0, help="budget of a run in tokens; 0: no limit", bounds=True, open_at_zero=True
+    ),
+    SettingKey(
+        name="max_calls",
+        default=10_000,
+        help="budget of a run in tool calls; 0: no limit",
+        bounds=True,
+        open_at_zero=True,
+    ),
+    SettingKey(
+        name="max_steps", default=500, help="budget of a run in steps; 0: no limit", bounds=True, open_at_zero=True
+    ),
+    SettingKey(
+        name="max_seconds",
+        default=28_800.0,
+        help="budget of a run in seconds of work; 0: no limit",
+        bounds=True,
+        open_at_zero=True,
+    ),
+    SettingKey(
+        name="max_iterations",
+        default=20,
+        help="budget of a run in iterations; 0: no limit",
+        bounds=True,
+        open_at_zero=True,
+    ),
+    SettingKey(
+        name="approval_timeout",
+        default=0.0,
+        help="seconds that a call waits for a person; 0: no limit",
+        bounds=True,
+        open_at_zero=True,
+        grows=True,
+    ),
+    SettingKey(
+        name="approval_answer",
+        default="deny",
+        help="the answer after that time: deny or allow",
+        bounds=True,
+        choices=("deny", "allow"),
+    ),
+    SettingKey(
+        name="strict",
+        default="false",
+        help="after a crash, treat a call of unknown class as in doubt, like an effect",
+        bounds=True,
+        choices=("true", "false"),
+    ),
+    SettingKey(
+        name="intake",
+        default="",
+        help="the project's own command that plans a case; its output is stored in the case",
+        program=True,
+    ),
+    SettingKey(
+        name="case_seconds", default=900.0, help="how long a command of a case may take", project=False, least=0.1
+    ),
+    SettingKey(
+        name="mcp",
+        default="auto",
+        help="whether an agent gets jackline's own MCP server: auto or off",
+        choices=("off", "auto"),
+    ),
+)
+KEYS_BY_NAME = {key.name: key for key in KEYS}
+
+
+def parse_setting(name: str, value: object, where: str) -> Setting:
+    """Convert a value to the type of its setting; an invalid value is an error that names its source."""
+    key = KEYS_BY_NAME[name]
+    kind = type(key.default)
+    if key.choices:
+        return _parse_choice(key, value, where)
+    if kind is str:
+        return _check_database(str(value), where) if name == "database" else str(value)
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = -1.0
+    if isinstance(value, bool) or not key.least <= number <= _MAXIMUM or (kind is int and not number.is_integer()):
+        wanted = f"a {'whole ' if kind is int else ''}number of at least {key.least:g}"
+        wanted += f" and at most {_MAXIMUM}" if number > _MAXIMUM else ""
+        raise ConfigError(f"{where}: {name} must be {wanted}, not {value!r}")
+    return int(number) if kind is int else number
+
+
+def is_looser(name: str, value: Setting, held: Setting) -> bool:
+    """Whether a value lets a run use more than the current one."""
+    key = KEYS_BY_NAME[name]
+    return key.bounds and _rank(key, value) > _rank(key, held)
+
+
+def format_setting(value: Setting) -> str:
+    """Format a value with all its digits, and a decimal point only where it is needed."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def suggest_nearest(name: str, known: Iterable[str]) -> str:
+    """Suggest the nearest known words for a mistyped one; empty if none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=3)
+    return f" did you mean {' or '.join(near)}?" if near else ""
+
+
+def _parse_choice(key: SettingKey, value: object, where: str) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if text not in key.choices:
+        raise ConfigError(f"{where}: {key.name} must be {' or '.join(key.choices)}, not {value!r}")
+    return text
+
+
+def _rank(key: SettingKey, value: Setting) -> float:
+    """How permissive a value is."""
+    if key.choices:
+        return key.choices.index(str(value))
+    number = float(value)
+    limit = float("inf") if key.open_at_zero and not number else number
+    return -limit if key.grows else limit
+
+
+def _check_database(value: str, where: str) -> str:
+    """Refuse a mistyped address: it must not become a file of that name, which no other host could see."""
+    if value and not value.startswith(("postgresql://", "postgres://", "/")):
+        # The value is not repeated: it may hold a password.
+        raise ConfigError(f"{where}: database must be a postgresql:// address or the absolute path of a SQLite file")
+    return value
+
+
+_PREFIX = "JACKLINE_"
+_RUN_VARIABLE = "JACKLINE_RUN_ID"  # a shell inside a run has variables that are not settings
+_SIMILARITY = 0.8
+
+
+def find_mistyped_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each variable that is almost a setting, with the setting that was probably meant."""
+    from difflib import get_close_matches
+
+    if _RUN_VARIABLE in environ:
+        return
+    known = [key.name.upper() for key in KEYS]
+    for name in sorted(environ):
+        meant = name.removeprefix(_PREFIX)
+        if not name.startswith(_PREFIX) or meant in known:
+            continue
+        for near in get_close_matches(meant, known, n=1, cutoff=_SIMILARITY):
+            yield name, _PREFIX + near

@@ -1,0 +1,92 @@
+"""Describes events in one line each, and picks the ones worth showing during a run. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jackline.formatting import make_printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.domain.events import Event
+
+_TEXTS = {
+    "turn.started": "turn {turn} started",
+    "check.started": "proof: {command}",
+    "stop.wanted": "stopping: {detail}",
+    "cancel.requested": "cancel requested",
+    "agent.message": "{text}",
+    "agent.thinking": "(thinking) {text}",
+    "agent.call.started": "calls {tool}",
+    "agent.call.finished": "{tool} exited with {exit_code}",
+    "agent.usage": "used {tokens_input} + {tokens_output} tokens",
+    "agent.error": "error: {text}",
+    "agent.limit": "limit: {text}",
+    "agent.retry": "retrying: {text}",
+    "agent.compacted": "compacted the full context from {tokens_before} to {tokens_after} tokens",
+    "agent.switched": "{from} cannot continue ({why}): switching to {to}",
+    "session.lost": "{agent} has lost its session: a new one starts from the records of the run",
+    "gate.advisory": "{agent} has no enforced gate: its calls are recorded, not held",
+    "mcp.missing": "{agent} gets no jackline tools: {reason}",
+    "run.waiting": "waiting: {reason}",
+    "work.created": "{kind} enqueued",
+    "work.claimed": "claimed by {owner}, attempt {attempt}",
+    "work.released": "released by {owner}",
+    "work.resolved": "{status}",
+    "work.buried": "given up after {attempts} attempts",
+    "work.annotated": "notes: {notes}",
+    "work.waiting": "asks: {question}",
+    "work.answered": "answer: {answer}",
+    "case.started": "started: {request}",
+    "case.switched": "is now the active case",
+    "case.closed": "closed: {summary}",
+    "case.reopened": "reopened",
+    "case.moved": "moved with its repository to {path}",
+    "case.hypothesis.added": "{id} {text}",
+    "case.hypothesis.resolved": "{id} is {status}: {text}",
+    "case.evidence.added": "{id} {text}",
+    "case.command.added": "{id} {status}: {text}",
+    "case.learning.added": "{id} {text} ({status})",
+    "case.learning.changed": "{id} {text} ({status})",
+}
+_NOTABLE = frozenset(
+    {
+        "turn.started", "check.started", "stop.wanted", "cancel.requested", "agent.message",
+        "agent.call.started", "agent.error", "agent.limit", "agent.retry", "agent.switched", "session.lost",
+        "gate.advisory", "mcp.missing",
+    }
+)  # fmt: skip
+_MAX_CHARS = 300
+_DIGESTS = "records"  # digests, which only `jackline verify` reads
+
+
+class _EventData(dict[str, Any]):
+    """Shows `?` for a missing key: events of another version may have other keys."""
+
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def load_event_data(event: Event) -> Mapping[str, Any]:
+    """Return the data of an event."""
+    found = json.loads(event.data)
+    return found if isinstance(found, dict) else {}
+
+
+def is_notable(event: Event) -> bool:
+    """Return whether an event is shown while a run works."""
+    return event.kind in _NOTABLE
+
+
+def describe_event(event: Event) -> str:
+    """Describe an event in one line."""
+    data = _EventData(load_event_data(event))
+    pattern = _TEXTS.get(event.kind)
+    if pattern:
+        text = pattern.format_map(data)
+    else:
+        named = ((name, value) for name, value in data.items() if name != _DIGESTS and value not in (None, "", [], {}))
+        text = " ".join((event.kind, *(f"{name}={value}" for name, value in named)))
+    return make_printable(text)[:_MAX_CHARS]

@@ -1,0 +1,146 @@
+"""The state of a run in words, and the exact commands for the next steps. It changes nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from jackline.cli.run_json import run_to_json
+from jackline.domain.call_gate import is_waiting_for_approval, needs_person
+from jackline.domain.run_totals import completion, compute_run_cost, describe_lost_sessions
+from jackline.domain.states import Failure, RunState, WaitReason
+from jackline.formatting import format_count, format_elapsed, format_local, format_usd, make_printable, pluralize
+from jackline.named import stored_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.domain.records import Call, Run, Turn
+
+DOUBT_ANSWERS = ("happened", "did-not", "retry", "skip")
+ASK_ANSWERS = ("allow", "deny")
+INTERRUPTED_ANSWERS = ("skip",)
+_QUESTIONS = {
+    DOUBT_ANSWERS: "may have happened: look, then answer with one of",
+    ASK_ANSWERS: "needs approval: answer with one of",
+    INTERRUPTED_ANSWERS: "was interrupted, and the agent has not repeated it: continue, or first answer",
+}
+_NEEDS_ANSWER = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
+_RESUMABLE_NOW = frozenset({WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
+_MAX_CALLS = 10
+
+
+def print_outcome(home: Home, run: Run, out: Output, code: int) -> int:
+    """Print how `run` or `resume` ended, as a short summary or as one JSON object, and return the exit code."""
+    if out.json:
+        tally = home.store().calls.tally(run.id)
+        out.print_json({**run_to_json(home, run), "exit_code": code, "completion": stored_dict(tally)})
+        return code
+    turns = home.store().records.list_turns(run.id)
+    out.print_line(f"run {run.id} (#{run.number}) {format_state(run, out)}")
+    if run.status.detail:
+        out.print_line(f"  {make_printable(run.status.detail)}")
+    out.print_line(f"  {_format_spending(run, turns)}")
+    out.print_line(f"  {completion(home.store().calls.tally(run.id))}")
+    for text in describe_lost_sessions(turns):
+        out.print_line(f"  {make_printable(text)}")
+    details = f"details: {out.format_command('show', run.id)}"
+    for text in (f"folder: {home.folder(run.id)}", *list_next_steps(home, run, out), details):
+        out.print_line(f"  {text}")
+    return code
+
+
+def format_state(run: Run, out: Output) -> str:
+    """Return the state of a run with its reason, failure, proof or phase, in its color."""
+    life = run.status
+    match life.state:
+        case RunState.WAITING:
+            text = f"waiting: {life.reason}"
+        case RunState.SUCCEEDED:
+            text = f"succeeded, {life.proof}"
+        case RunState.FAILED:
+            text = f"failed: {life.failure}"
+        case RunState.RUNNING:
+            text = f"running: {life.phase}"
+        case _:
+            text = str(life.state)
+    return out.colorize(text, {"succeeded": "green", "failed": "red", "waiting": "yellow"}.get(life.state, "cyan"))
+
+
+def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
+    """Return one line for each command that makes sense now."""
+    life, resume, read = (
+        run.status,
+        out.format_command("resume", run.id),
+        f"output: {out.format_command('logs', run.id)}",
+    )
+    match life.state:
+        case RunState.RUNNING:
+            return [
+                f"follow: {out.format_command('logs', '-f', run.id)}",
+                f"cancel: {out.format_command('cancel', run.id)}",
+            ]
+        case RunState.QUEUED:
+            return [f"continue: {resume}"]
+        case RunState.WAITING:
+            return _list_waiting_steps(home, run, out, resume)
+        case RunState.FAILED if run.spec.imported:
+            return [read]
+        case RunState.FAILED if life.failure is Failure.UNAVAILABLE:
+            return ["what is missing: jackline agents", f"try again: {resume}", read]
+        case RunState.FAILED if life.failure in {Failure.TIMEOUT, Failure.IDLE}:
+            longer = "to allow longer turns, start a new run with --timeout-seconds or --idle-seconds"
+            return [longer, f"try again: {resume}", read]
+        case RunState.FAILED:
+            return [f"try again: {resume}", read]
+        case _:
+            return [read]
+
+
+def find_open_questions(home: Home, run: Run) -> list[tuple[Call, tuple[str, ...]]]:
+    """Return the calls that need an answer, each with its valid answers; the same question is listed once."""
+    if run.status.reason is WaitReason.HUMAN:
+        return [(call, INTERRUPTED_ANSWERS) for call in home.store().calls.list_forced(run.id)]
+    found: dict[str, tuple[Call, tuple[str, ...]]] = {}
+    for call in home.store().calls.list_all(run.id):
+        if needs_person(call, strict=run.spec.strict):
+            found[call.id] = (call, DOUBT_ANSWERS)
+        elif is_waiting_for_approval(call):
+            found.setdefault(call.key, (call, ASK_ANSWERS))
+    return list(found.values())
+
+
+def _list_waiting_steps(home: Home, run: Run, out: Output, resume: str) -> list[str]:
+    reason = run.status.reason
+    if reason in _NEEDS_ANSWER:
+        calls = find_open_questions(home, run)
+        questions = [line for call, answers in calls[:_MAX_CALLS] for line in _format_call(run, call, answers, out)]
+        more = [f"and {len(calls) - _MAX_CALLS} more: {out.format_command('show', run.id)}"] * (len(calls) > _MAX_CALLS)
+        return [*questions, *more, f"{'then continue' if calls else 'continue'}: {resume}"]
+    if reason is WaitReason.BUDGET:
+        return ["the limits of a run cannot change: start another run with a higher --max-..."]
+    wake = f" (not before {format_local(run.status.wake_at, round(time.time() * 1000))})" if run.status.wake_at else ""
+    return [f"continue{wake if reason not in _RESUMABLE_NOW else ''}: {resume}"]
+
+
+def _format_call(run: Run, call: Call, answers: tuple[str, ...], out: Output) -> list[str]:
+    """Return the question and one complete command per answer; each can be pasted into a shell."""
+    target = f" → {make_printable(call.target)}" if call.target else ""
+    commands = [f"  {out.format_command('answer', run.id, call.id, answer)}" for answer in answers]
+    return [f"call {call.id} {make_printable(call.tool)}{target} {_QUESTIONS[answers]}", *commands]
+
+
+def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
+    life, spent = run.status, run.status.spent
+    cost = compute_run_cost(run, turns)
+    parts = (
+        format_elapsed(spent.wall_ms),
+        pluralize(life.attempt, "attempt"),
+        pluralize(life.turn, "turn"),
+        pluralize(spent.calls, "call"),
+        f"{format_count(spent.tokens)} tokens",
+        format_usd(cost) if cost is not None else "cost unknown",
+    )
+    return ", ".join(parts)

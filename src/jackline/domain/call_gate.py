@@ -1,0 +1,274 @@
+"""Decides about one call, from its rule and its history. Pure: the ledger calls it inside its transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.states import CallClass, CallState, Decision, Replay
+from jackline.named import NamedTuple
+from jackline.policy.rules import NAME_SEPARATOR, OTHER_COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from jackline.domain.records import Call, Receipt
+    from jackline.policy.rules import Rule
+
+
+class RuleLimit(NamedTuple):
+    """How often a rule may be used in one run, and how often one call would use it."""
+
+    rule: str
+    most: int
+    times: int = 1
+
+
+class Intent(NamedTuple):
+    """A call that an agent wants to make, as the gate sees it."""
+
+    call_id: str
+    tool: str
+    rule: Rule
+    key: str
+    target: str
+    input: str
+    door: str
+    agent_call: str = ""
+    parent_id: str | None = None  # the call that this one is part of
+    since_turn: int = 0  # first turn of the asking session, which does not remember anything before
+    replaces: str | None = None  # the interrupted call that this one makes again
+    waits_for: str = ""  # the calls to make again first, as text
+    mistake: str = ""  # why the input does not fit the tool
+    external: str = ""  # JSON: what the host knew before the call, such as the commit to push
+    run_id: str = ""  # the asking run: the run that it was forked from may have touched the target
+    limits: tuple[RuleLimit, ...] = ()  # one for each rule that matches the call; empty: those of its rule
+
+
+class History(NamedTuple):
+    """What the ledger knows about an intent."""
+
+    attempt: int
+    receipt: Receipt | None  # of the same key, in this run or its ancestors
+    same_key: tuple[Call, ...]  # earlier calls with the same key in this run, newest first
+    same_target: tuple[Call, ...]  # earlier effects on the target with another key: done or in doubt
+    calls: int  # how many calls the run has made
+    of_rule: int  # allowed calls of this rule; if several match: of the rule closest to its limit
+    most_calls: int | None
+    after_fork: Receipt | None = None  # of the same key, made by an ancestor after this run was forked from it
+    unsettled: Call | None = None  # an ancestor's effect of the same key, in doubt
+
+
+class Admission(NamedTuple):
+    """The decision and its reason, in words that a model can act on."""
+
+    decision: Decision
+    reason: str = ""
+    original: str | None = None
+    spent: bool = False  # the call budget is gone: the run must stop, not only this call
+
+
+def admit_observed(intent: Intent, history: History) -> Admission:
+    """Admit a call that is running already, because its agent has no enforced gate."""
+    if history.most_calls is not None and history.calls >= history.most_calls:
+        return Admission(
+            decision=Decision.ALLOW, reason=f"the run's budget of {history.most_calls} calls is spent", spent=True
+        )
+    rule = intent.rule
+    if needs_gate(rule):
+        verb = "denies" if rule.decision is Decision.DENY else "requires approval for"
+        return Admission(
+            decision=Decision.ALLOW, reason=f"rule '{rule.name}' {verb} {intent.tool}, but the call was not gated"
+        )
+    return Admission(decision=Decision.ALLOW, reason="seen in the agent's output", original=intent.replaces)
+
+
+def needs_gate(rule: Rule) -> bool:
+    """Whether a call of this rule must not run ungated."""
+    return rule.decision in {Decision.DENY, Decision.ASK}
+
+
+def needs_person(call: Call, *, strict: bool) -> bool:
+    """Whether only a person can settle the call; by default not if its class is unknown."""
+    return call.state is CallState.IN_DOUBT and (call.call_class is not CallClass.UNKNOWN or strict)
+
+
+def is_waiting_for_approval(call: Call) -> bool:
+    """Whether the call waits for approval."""
+    return call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
+
+
+def decide_call(intent: Intent, history: History) -> Admission:
+    """Decide whether the call may run. Only effects are limited to one execution."""
+    if history.most_calls is not None and history.calls >= history.most_calls:
+        return Admission(
+            decision=Decision.DENY, reason=f"the run's budget of {history.most_calls} calls is spent", spent=True
+        )
+    rule = intent.rule
+    refusal = _find_refusal(intent, rule)
+    if refusal:
+        return Admission(decision=Decision.DENY, reason=refusal)
+    stored = _find_stored_result(intent, history)
+    if stored is not None:
+        return stored
+    if intent.waits_for and not _is_approved(history):
+        return Admission(
+            decision=Decision.DENY, reason=f"a crash interrupted these calls; make them again first: {intent.waits_for}"
+        )
+    if rule.call_class is CallClass.EFFECT:
+        return _decide_effect(intent, history)
+    if rule.call_class is CallClass.UNKNOWN and (interrupted := _find_interrupted(history)) is not None:
+        reason = f"a crash interrupted {intent.tool}, outcome unknown: check first, then call it again"
+        return Admission(decision=Decision.DENY, reason=reason, original=interrupted.id)
+    # A call that is made again was counted when it was interrupted.
+    over_limit = None if intent.replaces else _check_limit(rule, history)
+    admitted = over_limit or _decide_repeatable(intent, history)
+    return admitted._replace(original=intent.replaces or admitted.original)
+
+
+def _find_refusal(intent: Intent, rule: Rule) -> str:
+    """Why the call is denied whatever its history; with the rule's hint, because a model reads it."""
+    if intent.mistake:
+        return intent.mistake
+    if rule.decision is not Decision.DENY:
+        return ""
+    return f"rule '{rule.name}' denies {intent.tool}" + (f": {rule.hint}" if rule.hint else "")
+
+
+def _find_stored_result(intent: Intent, history: History) -> Admission | None:
+    """A result that is in the ledger already; returning it has no effect, so it is always allowed."""
+    if history.receipt is not None:
+        return Admission(
+            decision=Decision.STORED, reason="done before; this is the stored result", original=history.receipt.call_id
+        )
+    if intent.rule.replay is not Replay.RELAUNCH:
+        return None
+    # An agent that made it in this attempt knows the result; if it asks again, it wants to run it again.
+    done = (call for call in history.same_key if call.state is CallState.DONE and call.attempt < history.attempt)
+    finished = next(done, None)
+    if finished is None:
+        return None
+    return Admission(decision=Decision.STORED, reason="finished before; this is its output", original=finished.id)
+
+
+def _decide_effect(intent: Intent, history: History) -> Admission:
+    open_states = {CallState.PREPARED, CallState.IN_DOUBT}
+    for call in sorted(history.same_key, key=lambda call: call.state not in open_states):  # open calls decide first
+        admission = _decide_by_earlier(call)
+        if admission is not None:
+            # An approved call is an effect that was not made yet, so it counts against the rule's limit.
+            approved = call.state is CallState.DENIED and admission.decision is Decision.ALLOW
+            return (approved and _check_limit(intent.rule, history)) or admission
+    # Only now: a stored result, or a repeat of a call that did not happen, is not another effect.
+    over_limit = _check_limit(intent.rule, history)
+    if over_limit is not None:
+        return over_limit
+    if history.after_fork is not None:
+        reason = f"run {history.after_fork.run_id} did this after the fork; repeating it needs approval"
+        return Admission(decision=Decision.ASK, reason=reason, original=history.after_fork.call_id)
+    if history.unsettled is not None:
+        call = history.unsettled
+        reason = f"call {call.id} of run {call.run_id} may have done this already; repeating it needs approval"
+        return Admission(decision=Decision.ASK, reason=reason, original=call.id)
+    earlier = _find_forgotten(intent, history)
+    if earlier is not None:
+        reason = f"'{intent.target}' was already touched by call {earlier.id} with other content; this needs approval"
+        return Admission(decision=Decision.ASK, reason=reason, original=earlier.id)
+    return Admission(
+        decision=intent.rule.decision, reason=_describe_question(intent) if intent.rule.decision is Decision.ASK else ""
+    )
+
+
+def _decide_by_earlier(call: Call) -> Admission | None:
+    """The decision that follows from an earlier call of the same key, if any."""
+    match call.state, call.answer:
+        case CallState.PREPARED, _:
+            return Admission(
+                decision=Decision.DENY, reason=f"call {call.id} is making the same effect now", original=call.id
+            )
+        case CallState.IN_DOUBT, _:
+            return Admission(
+                decision=Decision.DENY,
+                reason=f"call {call.id} may have done this already; it is in doubt",
+                original=call.id,
+            )
+        case _, "skip" | "deny":
+            return Admission(decision=Decision.DENY, reason=f"denied by a person (call {call.id})", original=call.id)
+        case CallState.DENIED, "allow":
+            return Admission(decision=Decision.ALLOW, reason=f"approved by a person (call {call.id})", original=call.id)
+        case CallState.VOID, _:
+            return Admission(
+                decision=Decision.ALLOW, reason=f"call {call.id} is known not to have happened", original=call.id
+            )
+        case CallState.FAILED, _:
+            return Admission(
+                decision=Decision.ALLOW, reason=f"call {call.id} is known to have done nothing", original=call.id
+            )
+    return None
+
+
+def _is_approved(history: History) -> bool:
+    """Whether a person approved this very call: then it does not wait for others."""
+    return any(call.state is CallState.DENIED and call.answer == "allow" for call in history.same_key)
+
+
+def _check_limit(rule: Rule, history: History) -> Admission | None:
+    if rule.most is None or history.of_rule < rule.most:
+        return None
+    return Admission(
+        decision=Decision.DENY, reason=f"rule '{rule.name}' allows {rule.most} per run; the run has made that many"
+    )
+
+
+def _find_forgotten(intent: Intent, history: History) -> Call | None:
+    """An effect on the same target that the asking session does not remember: it may reword the same mail."""
+    if not intent.target:
+        return None
+    for call in history.same_target:
+        inherited = bool(intent.run_id) and call.run_id != intent.run_id
+        if inherited or call.attempt < history.attempt or call.turn < intent.since_turn:
+            return call
+    return None
+
+
+def _describe_question(intent: Intent) -> str:
+    touches = f" touches '{intent.target}'" if intent.target else " runs"
+    return f"rule '{intent.rule.name}' requires approval before {intent.tool}{touches}"
+
+
+def _find_interrupted(history: History) -> Call | None:
+    """The call that a crash interrupted, unless this attempt was warned of it or it was made again since."""
+    for call in history.same_key:
+        if call.state is CallState.IN_DOUBT:
+            return call
+        if call.decision is Decision.DENY and call.original is None:  # it had to wait, which was not a warning
+            continue
+        if call.decision is not Decision.DENY or call.attempt == history.attempt:
+            return None
+    return None
+
+
+def _decide_repeatable(intent: Intent, history: History) -> Admission:
+    """Decide a call that may be repeated; if its rule asks, one answer applies to every repeat."""
+    if intent.rule.decision is not Decision.ASK:
+        return Admission(Decision.ALLOW)
+    for call in history.same_key:
+        if call.answer == "deny":
+            return Admission(decision=Decision.DENY, reason=f"denied by a person (call {call.id})", original=call.id)
+        if call.answer == "allow" or call.decision is Decision.ALLOW:
+            return Admission(decision=Decision.ALLOW, reason=f"approved by a person (call {call.id})", original=call.id)
+    return Admission(decision=Decision.ASK, reason=_describe_question(intent))
+
+
+ALL_EFFECTS = "effects"  # every rule that asks
+_NO_RULES = frozenset(
+    {OTHER_COMMANDS, *map(str, CallClass)}
+)  # parts of a joined name that are not rules, and never ask
+
+
+def apply_permissions(rule: Rule, allowed: Collection[str]) -> Rule:
+    """Turn the rule's `ask` into `allow` if every part of it is approved."""
+    if rule.decision is not Decision.ASK or not allowed:
+        return rule
+    names = set(rule.name.split(NAME_SEPARATOR)) - _NO_RULES
+    approved = ALL_EFFECTS in allowed or (bool(names) and names <= set(allowed))
+    return rule._replace(decision=Decision.ALLOW) if approved else rule

@@ -1,0 +1,79 @@
+"""The limits of a run and its usage, cumulative over attempts and resumes. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+
+from jackline.named import NamedTuple, stored_as
+
+HOUR_MS = 3_600_000
+
+
+@stored_as("wall_ms iterations steps calls tokens usd_micros")
+class Limits(NamedTuple):
+    """How much a run may use before it stops cleanly; None means no limit. The defaults are finite on purpose."""
+
+    wall_ms: int | None = 8 * HOUR_MS
+    iterations: int | None = 20
+    steps: int | None = 500
+    calls: int | None = 10_000
+    tokens: int | None = None
+    usd_micros: int | None = 20_000_000
+
+
+@stored_as("wall_ms iterations steps calls tokens_input tokens_output tokens_cached usd_micros")
+class Spent(NamedTuple):
+    """The usage of a run so far, over all its attempts."""
+
+    wall_ms: int = 0
+    iterations: int = 0
+    steps: int = 0
+    calls: int = 0
+    tokens_input: int = 0
+    tokens_output: int = 0
+    tokens_cached: int = 0
+    usd_micros: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that count against the limit; every provider includes cached input in `tokens_input`."""
+        return self.tokens_input + self.tokens_output
+
+    def plus(self, **more: int) -> Spent:
+        """Return a new account with these amounts added."""
+        values = {name: amount + more.pop(name, 0) for name, amount in self._asdict().items()}
+        if more:
+            message = f"no such account: {', '.join(more)}"
+            raise TypeError(message)
+        return Spent(**values)
+
+
+def find_exhausted_limit(limits: Limits, spent: Spent) -> str | None:
+    """Describe the first limit that is reached; None if there is room for one more unit of each."""
+    for name in ("wall_ms", "iterations", "steps", "calls", "tokens", "usd_micros"):
+        limit = getattr(limits, name)
+        # An iteration or a step is counted when it begins, so the last allowed one may still be running.
+        used = getattr(spent, name)
+        if limit is not None and used >= limit:
+            return f"{name} {used} of {limit}"
+    return None
+
+
+@stored_as("most base_ms cap_ms")
+class RetryPolicy(NamedTuple):
+    """At most `most` retries in a row; the wait doubles from `base_ms` up to `cap_ms`."""
+
+    most: int = 2
+    base_ms: int = 5_000
+    cap_ms: int = 300_000
+
+
+def compute_backoff_ms(policy: RetryPolicy, retries: int, seed: str) -> int:
+    """The wait before retry number `retries` (from 1): doubling, capped, with up to a quarter of jitter taken off.
+
+    The jitter comes from the seed (a run's id), so that ten parked runs do not wake at the same instant and yet
+    a replay of the same run waits the same time.
+    """
+    whole = min(policy.cap_ms, policy.base_ms << max(0, min(retries, 40) - 1))
+    digest = hashlib.sha256(f"{seed}:{retries}".encode()).digest()
+    return whole - whole * int.from_bytes(digest[:2], "big") // (4 * 0x10000)

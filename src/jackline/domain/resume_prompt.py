@@ -1,0 +1,116 @@
+"""Builds the prompt for an agent that continues interrupted work: recorded facts only. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.states import CallClass, CallState, Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.domain.records import Call, Check, Receipt, Turn
+
+RESUME_HEADING = (
+    "Your work on this task was interrupted and continues now. The host recorded the following facts; rely on them."
+)
+_AGAIN = "These calls were interrupted. Make each of them again now, exactly as shown, before anything else:"
+_REFUSED = "Any other call is denied until they are made. "
+# Without this note a model that sees the list again after another interruption repeats the calls.
+_NOTE = "Once made, a call is done: do not repeat it."
+_APPROVED = "Approved since you asked; make the call now if it is still needed:"
+_RETRY = "; a person decided: do it again"
+_MOST = 50
+_MOST_OUTPUT = 4_000  # characters of a check's output, from its end
+
+
+def build_turn_prompt(turn: int, prompt: str, packet: str, *, resumes: bool) -> str:
+    """The task for a first turn, the resume prompt for a session that knows the task, both for a fresh session."""
+    if turn == 1:
+        return prompt
+    return packet if resumes else f"{prompt}\n\n{packet}"
+
+
+def build_resume_prompt(
+    calls: Sequence[Call],
+    receipts: Sequence[Receipt],
+    commits: Sequence[str] = (),
+    forced: Sequence[Call] = (),
+    head: str = RESUME_HEADING,
+    *,
+    held: bool = True,
+    refused: Check | None = None,
+    sections: Sequence[tuple[str, Sequence[str]]] = (),
+) -> str:
+    """Build the resume prompt: what to redo, what is done, what is unknown, what a person decided.
+
+    `held`: the gate can refuse a call that comes too early. `refused`: the host check that failed last.
+    `sections`: titled lists that host checks add at the end.
+    """
+    lines = [head, *_describe_refusal(refused)]
+    if forced:
+        lines += _section(_AGAIN, [f"{call.tool} {call.input}" for call in forced])  # whole: to be made exactly so
+        lines += ["", f"{_REFUSED if held else ''}{_NOTE}"]
+    lines += _section("Commits you already made:", list(commits))
+    lines += _section("Already done; do not repeat:", [_describe_receipt(one) for one in receipts])
+    unknown = [call for call in calls if call.state is CallState.IN_DOUBT]
+    lines += _section("Interrupted, outcome unknown; check before you repeat:", [_shorten(one) for one in unknown])
+    settled = {*(receipt.key for receipt in receipts), *(call.key for call in forced)}
+    void = [call for call in calls if call.state is CallState.VOID and _is_reported(call) and call.key not in settled]
+    lines += _section(
+        "Known not to have happened:", [f"{_shorten(one)}{_RETRY if one.answer == 'retry' else ''}" for one in void]
+    )
+    lines += _section(_APPROVED, [_shorten(one) for one in _find_approved(calls)])
+    skipped = [call for call in calls if call.answer in {"skip", "deny"}]
+    lines += _section("A person decided to skip:", [_shorten(one) for one in skipped])
+    for title, items in sections:
+        lines += _section(title, list(items))
+    return "\n".join(lines)
+
+
+def find_failed_check(checks: Sequence[Check], turns: Sequence[Turn]) -> Check | None:
+    """The host check that failed after the last turn, which the agent does not know yet; not one that was killed."""
+    last = max(checks, key=lambda check: check.step, default=None)
+    since = max((turn.step for turn in turns), default=0)
+    return last if last is not None and last.exit_code and last.step > since else None
+
+
+def _describe_refusal(check: Check | None) -> list[str]:
+    if check is None:
+        return []
+    failed = f"After your last turn the host ran `{check.command}`, and it failed (exit code {check.exit_code})."
+    lines = check.output.strip()[-_MOST_OUTPUT:].splitlines()
+    output = ["The end of its output:", *(f"    {line}".rstrip() for line in lines)] if lines else []
+    return ["", f"{failed} The task is done when it passes.", *output]
+
+
+def _find_approved(calls: Sequence[Call]) -> list[Call]:
+    """Calls that a person approved and that were not made since; an agent that was stopped does not know of it."""
+    approved: dict[str, Call] = {}
+    for call in calls:
+        if call.answer == "allow":
+            approved[call.key] = call
+        elif call.decision is Decision.ALLOW:
+            approved.pop(call.key, None)
+    return list(approved.values())
+
+
+def _is_reported(call: Call) -> bool:
+    """Whether to report that the call did not happen; one that repeats freely only if a person decided so."""
+    return call.call_class is CallClass.EFFECT or bool(call.answer)
+
+
+def _section(title: str, items: list[str]) -> list[str]:
+    if not items:
+        return []
+    more = [f"- and {len(items) - _MOST} more"] if len(items) > _MOST else []
+    return ["", title, *(f"- {item}" for item in items[:_MOST]), *more]
+
+
+def _describe_receipt(receipt: Receipt) -> str:
+    external = f" ({receipt.external_id})" if receipt.external_id else ""
+    return f"{receipt.rule} → {receipt.target or receipt.call_id}{external}"
+
+
+def _shorten(call: Call) -> str:
+    return f"{call.tool} {call.input[:200]}"

@@ -1,0 +1,77 @@
+"""Summaries over the turns of a run: their cost, and the sessions that were lost. Pure."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from jackline.domain.records import AgentOptions
+from jackline.domain.states import Failure
+from jackline.formatting import pluralize
+from jackline.named import NamedTuple, stored_as
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.domain.records import Run, Spec, Turn
+
+
+def compute_run_cost(run: Run, turns: Sequence[Turn]) -> int | None:
+    """The cost in millionths of a dollar; None if none was reported and one of its agents reports no cost."""
+    cost = run.status.spent.usd_micros
+    return cost if cost or all(_reports_cost(run.spec, turn) for turn in turns) else None
+
+
+def compute_turn_cost(spec: Spec, turn: Turn) -> int | None:
+    """The cost of one turn in millionths of a dollar; None if its agent reports no cost."""
+    cost = turn.spent.usd_micros
+    return cost if cost or _reports_cost(spec, turn) else None
+
+
+def describe_lost_sessions(turns: Sequence[Turn]) -> list[str]:
+    """One line for each session that its agent no longer knew.
+
+    Any other agent error ends the attempt, so a fresh session in the same attempt means that the old one was lost.
+    """
+    return [
+        f"session {turn.session} was not known to {turn.agent}; a fresh one was begun"
+        for turn, following in pairwise(turns)
+        if turn.session and turn.failure == Failure.AGENT_ERROR
+        if (turn.agent, turn.attempt) == (following.agent, following.attempt) and turn.session != following.session
+    ]
+
+
+def _reports_cost(spec: Spec, turn: Turn) -> bool:
+    return spec.agent_options.get(turn.agent, AgentOptions()).tells_cost
+
+
+@stored_as("calls tools effects failed replayed abandoned denied asked in_doubt receipts steps")
+class Tally(NamedTuple):
+    """The run-wide completion summary; every call of the ledger counts, over all attempts."""
+
+    calls: int = 0  # everything that was asked for
+    tools: int = 0  # let through
+    effects: int = 0  # let through, and effects
+    failed: int = 0
+    replayed: int = 0  # a stored result was given, or a call made again that was cut off or came to nothing
+    abandoned: int = 0
+    denied: int = 0
+    asked: int = 0  # a person's word was wanted first
+    in_doubt: int = 0
+    receipts: int = 0
+    steps: int = 0
+
+
+NO_CALLS = Tally()
+
+
+def completion(tally: Tally) -> str:
+    """What was done, in one line; what is rare is told only where it is there."""
+    always = [
+        pluralize(tally.tools, "tool call"),
+        f"{tally.failed} failed",
+        f"{tally.replayed} replayed",
+        f"{tally.abandoned} abandoned",
+    ]
+    rare = ((tally.denied, "denied"), (tally.asked, "asked for"), (tally.in_doubt, "in doubt"))
+    return ", ".join([*always, *(f"{count} {word}" for count, word in rare if count), pluralize(tally.steps, "step")])

@@ -1,0 +1,211 @@
+"""The ledger as the gate servers use it: the intent is committed before the answer is sent. It spawns only probes."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from jackline.domain.call_gate import admit_observed, decide_call, needs_gate
+from jackline.domain.events import Fact
+from jackline.domain.run_inputs import StopReason
+from jackline.domain.states import CallState, Decision
+from jackline.engine.replay import ReplayQueue
+from jackline.errors import NotFound
+from jackline.named import NamedTuple
+from jackline.store.models import RunChange, Settlement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jackline.domain.call_gate import Admission, Intent
+    from jackline.domain.records import Call, Lease, Run
+    from jackline.engine.probes.prober import Prober
+    from jackline.policy.classify import Classification
+    from jackline.store.store import Store
+
+
+_SHOWN = 300  # characters of an input
+
+
+class CallRequest(NamedTuple):
+    """A call that an agent wants to make."""
+
+    tool: str
+    input: object
+    door: str
+    agent_call: str = ""  # the agent's id of the call
+    folder: str = ""  # where it would run; empty: the workspace
+    parent: str = ""  # the agent's id of the call that this one is part of: a subagent's task
+    defers: bool = False  # the agent ends by itself when the call needs approval
+
+
+class GateAnswer(NamedTuple):
+    """The answer to a request."""
+
+    decision: Decision
+    call_id: str
+    reason: str = ""
+    output: str = ""
+
+
+class CallResult(NamedTuple):
+    """The result of a call, as the agent reports it."""
+
+    call_id: str
+    ok: bool
+    exit_code: int | None = None
+    output: str = ""
+    external_id: str = ""
+    duration_ms: int | None = None  # as the agent measured it
+
+
+class CallLedger:
+    """The ledger of one attempt. The gate servers call it from their own threads; the store serialises."""
+
+    def __init__(
+        self,
+        store: Store,
+        lease: Lease,
+        run: Run,
+        prober: Prober,
+        *,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        stop: Callable[[StopReason, str], None],
+        read_inputs: Callable[[Classification, object], Mapping[str, str]] = lambda _judgement, _input: {},
+    ) -> None:
+        """`stop` requests a stop of the run; `read_inputs` reads the key inputs that only the host knows."""
+        self._store, self._lease, self._run, self._prober = store, lease, run, prober
+        self._now, self._new_id, self._stop, self._read_inputs = now, new_id, stop, read_inputs
+        self._allowed: set[str] = set()
+        self._names: dict[str, str] = {}  # the agent's id of a call → ours
+        self.current_step = (0, 0)  # the current turn and step
+        self.since_turn = 0  # the first turn of the asking session
+        self.replay = ReplayQueue(())
+        self.settle_lock = threading.Lock()  # a report and a recovery must not settle the same call at once
+        self._asking = threading.Lock()  # two calls at once must not both replace one interrupted call
+
+    # before
+
+    def prepare(self, wish: CallRequest) -> GateAnswer:
+        """Store the intent with the decision, then return the decision."""
+        intent = self._build_intent(wish)
+        with self._asking:
+            intent = self.replay.mark_intent(intent)
+            call, admission, receipt = self._store.ledger.admit(
+                self._lease, intent, decide_call, self.current_step, self._now()
+            )
+            self.replay.record_decision(call.id, intent, admission.decision)
+        self._remember(wish, call, admission)
+        self._stop_if_needed(wish, call, admission)
+        return GateAnswer(
+            decision=admission.decision,
+            call_id=call.id,
+            reason=admission.reason,
+            output=receipt.output if receipt else "",
+        )
+
+    def observe(self, wish: CallRequest) -> str:
+        """Record a call that is running already, because the agent has no gate; return its id."""
+        intent = self.replay.mark_intent(self._build_intent(wish))
+        call, admission, _ = self._store.ledger.admit(
+            self._lease, intent, admit_observed, self.current_step, self._now()
+        )
+        self.replay.record_decision(call.id, intent, admission.decision)
+        self._remember(wish, call, admission)
+        if admission.spent:
+            self._stop(StopReason.BUDGET, admission.reason)
+        elif needs_gate(intent.rule) and not self._run.spec.ungated:
+            self._stop(StopReason.UNGATED, admission.reason)
+        return call.id
+
+    def has_allowed(self, call_id: str) -> bool:
+        """Whether this attempt allowed the call; one that it did not allow stops the run."""
+        return call_id in self._allowed
+
+    def find_call_id(self, name: str) -> str | None:
+        """Our id of the call with this agent id; None if the agent never asked about it."""
+        return self._names.get(name)
+
+    def _remember(self, wish: CallRequest, call: Call, admission: Admission) -> None:
+        if wish.agent_call:
+            self._names[wish.agent_call] = call.id
+        if admission.decision is Decision.ALLOW:
+            self._allowed.add(call.id)
+
+    def _stop_if_needed(self, wish: CallRequest, call: Call, admission: Admission) -> None:
+        if admission.spent:
+            self._stop(StopReason.BUDGET, admission.reason)
+        if admission.decision is Decision.ASK and not wish.defers:
+            self._stop(StopReason.APPROVAL, f"call {call.id}: {admission.reason}")
+        if self.replay.is_stuck:
+            self._stop(
+                StopReason.STUCK, f"the agent does not make the interrupted calls again: {self.replay.describe_calls()}"
+            )
+
+    def _build_intent(self, wish: CallRequest) -> Intent:
+        from jackline.engine import intents  # the policy is loaded while the agent starts, not before
+
+        intent = intents.build_intent(wish, self._run, self._store.secret, self._new_id(), self._read_inputs)
+        return intent._replace(parent_id=self._names.get(wish.parent), since_turn=self.since_turn)
+
+    # after
+
+    def finish(self, report: CallResult) -> Call:
+        """Store the result. A failed effect is in doubt unless its rule or a probe can settle it."""
+        with self.settle_lock:
+            call = self._settle(report)
+        self._end_replay(call.id)
+        return call
+
+    def finish_open(self, report: CallResult) -> None:
+        """Store the result of a call that has none yet: a hook and the output may both report it."""
+        with self.settle_lock:
+            if not self.is_open(report.call_id):
+                return
+            self._settle(report)
+        self._end_replay(report.call_id)
+
+    def stop_for_other_input(self, call_id: str, made: object) -> None:
+        """Stop the run: another input ran than the one that the gate allowed."""
+        shown = self._store.redactor.redact(str(made))[:_SHOWN]  # redact, then cut
+        self._stop(
+            StopReason.UNGATED, f"instead of call {call_id} the agent ran something that was not allowed: {shown}"
+        )
+
+    def _end_replay(self, call_id: str) -> None:
+        if self.replay.record_end(call_id):
+            fact = Fact("replay.drained", {"call": call_id})
+            self._store.leases.write_change(self._lease, RunChange(at=self._now(), facts=(fact,)))
+
+    def is_open(self, call_id: str) -> bool:
+        """Whether the call was allowed and has no result yet."""
+        call = self._store.calls.get(self._run.id, call_id)
+        return call is not None and call.state is CallState.PREPARED
+
+    def settle_not_run(self, call_id: str, why: str) -> None:
+        """Settle a call that the gate allowed and the agent did not run."""
+        with self.settle_lock:
+            if self.is_open(call_id):
+                self._store.ledger.settle(
+                    self._lease, Settlement(call_id=call_id, change="deny", at=self._now(), reason=why)
+                )
+        self.replay.record_end(call_id)
+
+    def _settle(self, report: CallResult) -> Call:
+        call = self._store.calls.get(self._run.id, report.call_id)
+        if call is None:
+            raise NotFound(report.call_id, what="call", hint=f"jackline show {self._run.id}")
+        from jackline.engine import intents
+
+        settled = self._store.ledger.settle(
+            self._lease, intents.build_settlement(report, call, self._run.spec, self._now())
+        )
+        if settled.state is not CallState.IN_DOUBT:
+            return settled
+        settlement = self._prober.probe_call(settled, self._now())
+        if settlement is not None:
+            settled = self._store.ledger.settle(self._lease, settlement)
+        if settled.state is CallState.IN_DOUBT:
+            self._stop(StopReason.DOUBT, f"call {call.id} failed, and it is unknown whether it took effect")
+        return settled

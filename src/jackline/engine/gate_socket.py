@@ -1,0 +1,205 @@
+"""The gate on a unix socket: one JSON object per line in, one answer per line out. Fails closed.
+
+Requests: {"op":"prepare","token","tool","input","agent_call"} and {"op":"finish","token","call","ok","exit_code",
+"output","external_id"}. A request that cannot be read, or that the store refuses, is denied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import os
+import socket
+import socketserver
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from jackline import crash_points
+from jackline.domain.states import CallState
+from jackline.engine.call_ledger import CallRequest, CallResult
+from jackline.errors import Fenced, JacklineError, NotFound, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.domain.adapter import Adapter, Hooks
+    from jackline.engine.call_ledger import CallLedger
+    from jackline.engine.gate_http import HttpGate
+
+
+DOOR = "socket"
+_LONGEST_REQUEST = 64 * 1024 * 1024
+_EXIT_CODE_LIMIT = 1 << 31
+_LONGEST_ADDRESS = 100  # the kernel allows 107 bytes
+
+
+class SocketGate:
+    """The listening socket of one attempt."""
+
+    def __init__(self, folder: str, ledger: CallLedger, token: str, on_error: Callable[[BaseException], None]) -> None:
+        """Start listening. The address is short even if the path of the home is long."""
+        self._path = _SocketPath(folder)
+        self.address = self._path.address
+        self._server = _SocketServer(self.address, _SocketHandler)
+        os.chmod(self.address, 0o600)
+        self._server.ledger, self._server.token, self._server.on_error = ledger, token, on_error
+        self._thread = threading.Thread(target=self._server.serve_forever, name="door", daemon=True)
+
+    def open(self) -> None:
+        """Start to answer."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering: a later call finds no gate and must not run."""
+        if self._thread.is_alive():
+            with contextlib.suppress(OSError):  # wakes the thread, which otherwise polls twice a second
+                self._server.socket.shutdown(socket.SHUT_RDWR)
+            self._server.shutdown()
+        self._server.server_close()
+        self._path.remove()
+
+
+class _SocketPath:
+    """The path of the socket: in the run's folder, or in a private temporary folder if that path is too long."""
+
+    def __init__(self, folder: str) -> None:
+        self._temporary = ""
+        self.address = os.path.join(folder, "gate.sock")
+        if len(os.fsencode(self.address)) > _LONGEST_ADDRESS:
+            import tempfile
+
+            self._temporary = tempfile.mkdtemp(prefix="jackline-")
+            self.address = os.path.join(self._temporary, "gate.sock")
+        self._unlink()
+
+    def remove(self) -> None:
+        self._unlink()
+        if self._temporary:
+            os.rmdir(self._temporary)
+
+    def _unlink(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.address)
+
+
+class _SocketServer(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    block_on_close = False
+    ledger: CallLedger
+    token: str
+    on_error: Callable[[BaseException], None]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Raise the error in the main loop instead of printing it."""
+        del request, client_address
+        error = sys.exc_info()[1]
+        if error is not None:
+            self.on_error(error)
+
+
+class _SocketHandler(socketserver.StreamRequestHandler):
+    server: _SocketServer
+    request: socket.socket
+
+    def handle(self) -> None:
+        # The agent may be killed before it reads an answer, or while we read.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            while line := self.rfile.readline(_LONGEST_REQUEST):
+                self.wfile.write(json.dumps(self._answer(line)).encode() + b"\n")
+                crash_points.crash_point("call.answered")
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            return self._dispatch(json.loads(line))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            return _build_denial(f"the gate could not read the request: {error!r}")
+        except (NotFound, Refused) as error:
+            return _build_denial(str(error))
+        except JacklineError as error:
+            self.server.on_error(error)
+            return _build_denial("this attempt is over" if isinstance(error, Fenced) else str(error))
+
+    def _dispatch(self, request: dict[str, Any]) -> dict[str, Any]:
+        if not hmac.compare_digest(str(request["token"]).encode(), self.server.token.encode()):
+            return _build_denial("wrong token")
+        match request["op"]:
+            case "prepare":
+                return self._handle_prepare(request)
+            case "finish":
+                return self._handle_finish(request)
+            case other:
+                return _build_denial(f"unknown request '{other}'")
+
+    def _handle_prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        wish = CallRequest(
+            tool=str(request["tool"]),
+            input=request.get("input"),
+            door=DOOR,
+            agent_call=str(request.get("agent_call", "")),
+        )
+        answer = self.server.ledger.prepare(wish)
+        return {
+            "decision": answer.decision,
+            "call": answer.call_id,
+            "reason": answer.reason,
+            "output": answer.output,
+        }
+
+    def _handle_finish(self, request: dict[str, Any]) -> dict[str, Any]:
+        report = CallResult(
+            call_id=str(request["call"]),
+            ok=request["ok"] is True,
+            exit_code=_parse_exit_code(request.get("exit_code")),
+            output=str(request.get("output", "")),
+            external_id=str(request.get("external_id", "")),
+        )
+        call = self.server.ledger.finish(report)
+        doubtful = call.state is CallState.IN_DOUBT
+        return {"ok": not doubtful, "state": call.state, "reason": "its outcome is in doubt" if doubtful else ""}
+
+
+def _parse_exit_code(value: object) -> int | None:
+    """The value if it is a possible exit code; an agent may send any JSON."""
+    return value if type(value) is int and abs(value) < _EXIT_CODE_LIMIT else None
+
+
+def _build_denial(reason: str) -> dict[str, Any]:
+    return {"ok": False, "decision": "deny", "call": "", "reason": reason, "output": ""}
+
+
+class GateServers:
+    """Opens each server when an agent first needs it."""
+
+    def __init__(self, folder: str, ledger: CallLedger, token: str, on_error: Callable[[BaseException], None]) -> None:
+        """Start with no server."""
+        self._folder, self._ledger, self._token, self._on_error = folder, ledger, token, on_error
+        self._open: dict[str, SocketGate | HttpGate] = {}
+
+    def get_address(self, adapter: Adapter) -> str:
+        """The address of the gate for this agent; opens the server if needed."""
+        kind = adapter.declaration.door
+        if kind not in self._open:
+            door = self._open[kind] = self._build_server(adapter)
+            door.open()
+        return self._open[kind].address
+
+    def close(self) -> None:
+        """Stop answering: a later call finds no gate and must not run."""
+        for door in self._open.values():
+            door.close()
+
+    def _build_server(self, adapter: Adapter) -> SocketGate | HttpGate:
+        hooks = find_hooks(adapter)
+        if hooks is None:
+            return SocketGate(self._folder, self._ledger, self._token, self._on_error)
+        from jackline.engine.gate_http import HttpGate
+
+        return HttpGate(self._ledger, self._token, hooks, self._on_error)
+
+
+def find_hooks(adapter: Adapter) -> Hooks | None:
+    """The hook format of the agent; None if it uses the socket, or has no gate."""
+    hooks: Hooks | None = getattr(adapter, "hooks", None)  # adapters of other packages may lack it
+    return hooks

@@ -1,0 +1,196 @@
+"""Asks git what a run changed. It only reads: it starts no hook, no pager, no program named by a repository's config.
+
+`domain.changes` decides which commits belong to the run.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.domain.changes import (
+    ENTRY_FORMAT,
+    UNCHANGED,
+    VARIABLE,
+    Changes,
+    action,
+    entries,
+    made_by,
+    marking,
+    totals,
+)
+from jackline.engine.command_runner import run_command
+from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from jackline.engine.process import Warden
+
+
+_SECONDS = 10.0
+_MOST_BYTES = 16 * 1024 * 1024
+_QUIET = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    # A partial clone would fetch a missing object, by a command from its config.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "LC_ALL": "C",
+}
+_GIT = (
+    "git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false",
+)  # fmt: skip
+
+
+# Variables that git sets for its hooks and aliases (`git rev-parse --local-env-vars`) and that name a repository.
+_BINDING = frozenset(
+    (
+        "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",
+    )
+)  # fmt: skip
+
+
+def unbind_git_env(environ: Mapping[str, str]) -> dict[str, str]:
+    """Remove the variables that bind git to another repository than that of its working directory."""
+    return {name: value for name, value in environ.items() if name not in _BINDING}
+
+
+class Git(NamedTuple):
+    """Runs git in a folder, below a warden."""
+
+    workspace: str
+    env: Mapping[str, str]
+    warden: Warden | None = None
+    timeout_s: float = _SECONDS
+
+    def run(self, *words: str, stdin: str = "") -> str | None:
+        """Return the output of git; None if it failed or could not be started."""
+        env = {name: value for name, value in self.env.items() if name != VARIABLE and not name.startswith("LC_")}
+        try:
+            result = run_command(
+                (*_GIT, *words),
+                cwd=self.workspace,
+                env={**env, **_QUIET},
+                stdin=stdin.encode() if stdin else None,
+                timeout_s=self.timeout_s,
+                output_limit=_MOST_BYTES,
+                below=self.warden,
+            )
+        except (SpawnFailed, WardenLost):
+            return None
+        failed = result.timed_out or result.exit_code != 0
+        return None if failed else result.stdout_tail.decode("utf-8", "replace")
+
+
+def read_changes(
+    run_id: str, workspace: str, env: Mapping[str, str], warden: Warden | None, known: Changes = UNCHANGED
+) -> Changes | None:
+    """The changes of the run in the repository of its workspace; None if git cannot tell.
+
+    `known` are the changes found before: their commits stay while they exist, even if their reflog is gone.
+    """
+    git = Git(workspace=workspace, env=env, warden=warden)
+    listed = git.run(
+        "log", "--walk-reflogs", "--all", f"--grep-reflog=^{action(run_id)}", "-z", "--date=unix", "--no-notes",
+        f"--format=tformat:{ENTRY_FORMAT}", "--no-patch", "--",
+    )  # fmt: skip
+    if listed is None:
+        return None
+    earlier = (commit.partition(" ") for commit in known.commits)
+    commits = {**{one: subject for one, _, subject in earlier}, **made_by(run_id, entries(listed))}
+    return _measure_changes(git, commits) if commits else UNCHANGED
+
+
+def _measure_changes(git: Git, commits: dict[str, str]) -> Changes | None:
+    lost = _find_lost_commits(git, commits)
+    if lost is None:
+        return None
+    kept = {commit: subject for commit, subject in commits.items() if commit not in lost}
+    numstat = git.run(
+        "diff-tree", "--stdin", "--root", "-r", "-M", "--numstat", "-z", "--no-commit-id", "--no-ext-diff",
+        "--no-textconv", stdin=_join_lines(kept),
+    )  # fmt: skip
+    return totals(kept, numstat or "")  # an unreadable file must not hide the commit
+
+
+def _find_lost_commits(git: Git, commits: Iterable[str]) -> set[str] | None:
+    """The commits that no ref and no worktree reaches any more: amended, reset or deleted."""
+    there = git.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=_join_lines(commits))
+    if there is None:
+        return None
+    present = {line.partition(" ")[0] for line in there.splitlines() if line.endswith(" commit")}
+    unreachable = git.run("rev-list", "--stdin", "--not", "--all", stdin=_join_lines(present)) if present else ""
+    if unreachable is None:
+        return None
+    return (set(commits) - present) | set(unreachable.split())
+
+
+def _join_lines(words: Iterable[str]) -> str:
+    return "".join(f"{word}\n" for word in words)
+
+
+_INDEX = "GIT_INDEX_FILE"
+_DELETED = "R "
+
+
+def find_tracked_files(
+    root: str, paths: Sequence[str], env: Mapping[str, str], warden: Warden | None = None
+) -> frozenset[str] | None:
+    """The given paths, relative to the root of the repository, that are tracked files; None if git cannot tell.
+
+    Deleted files do not count. During a commit GIT_INDEX_FILE in `env` names the index of that commit, which counts
+    whatever is on the disk.
+    """
+    wanted = {path: os.path.normpath(path) for path in paths if path}
+    inside = [path for path in wanted.values() if not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir]
+    if not inside or not os.path.isdir(root):
+        return frozenset()
+    words = ("--literal-pathspecs", "ls-files", "-z", "-t", "--cached", *(() if env.get(_INDEX) else ("--deleted",)))
+    listed = Git(workspace=root, env=env, warden=warden).run(*words, "--", *inside)
+    if listed is None:
+        return None if os.path.exists(os.path.join(root, ".git")) else frozenset()
+    lines = listed.split("\0")
+    known = {line[2:] for line in lines} - {line[2:] for line in lines if line.startswith(_DELETED)}
+    return frozenset(path for path, normal in wanted.items() if normal in known)
+
+
+_SHIM = """#!/bin/sh
+# Written by jackline: checkout and switch need git's own reflog message, because `-` is looked up in it.
+value=
+for word in "$@"; do
+    if [ -n "$value" ]; then value=; continue; fi
+    case $word in
+        -C|-c|--git-dir|--work-tree|--namespace|--exec-path|--config-env) value=next ;;
+        -*) ;;
+        checkout|switch) unset {variable}; break ;;
+        *) break ;;
+    esac
+done
+exec {git} "$@"
+"""
+
+
+def build_commit_env(folder: str, run_id: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables for the agent. Writes the script into the run's folder."""
+    from shlex import quote
+
+    git = _find_git(environ.get("PATH", os.defpath))
+    if git is None:
+        return {}
+    place = os.path.join(folder, "bin")
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    text = _SHIM.format(variable=VARIABLE, git=quote(git))
+    path = os.path.join(place, "git")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    return {**marking(run_id), "PATH": os.pathsep.join((place, environ.get("PATH", os.defpath)))}
+
+
+def _find_git(search_path: str) -> str | None:
+    paths = (os.path.join(folder, "git") for folder in search_path.split(os.pathsep) if os.path.isabs(folder))
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)

@@ -1,0 +1,89 @@
+"""Applies the policy: builds an intent from a call request, and a settlement from a call result. It stores nothing.
+
+Loaded while the agent starts, not before: it is the only part of the launch path that imports the policy.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from jackline.domain import call_gate, external
+from jackline.domain.call_gate import Intent, RuleLimit
+from jackline.domain.events import canonical
+from jackline.domain.states import CallClass
+from jackline.policy import classify, keys, rule_lookup
+from jackline.store.models import Settlement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jackline.domain.records import Call, Run, Spec
+    from jackline.engine.call_ledger import CallRequest, CallResult
+    from jackline.policy.classify import Classification
+    from jackline.policy.rules import Rule
+
+
+def build_intent(
+    wish: CallRequest,
+    run: Run,
+    secret: bytes,
+    call_id: str,
+    read_inputs: Callable[[Classification, object], Mapping[str, str]],
+) -> Intent:
+    """Build the intent of a call: its rule, its key, its target."""
+    spec, folder = run.spec, wish.folder or run.spec.workspace
+    judged = classify.classify_call(spec.rules, wish.tool, wish.input, classify.CallLocation(spec.workspace, folder))
+    known = read_inputs(judged, wish.input)
+    fields = {**judged.fields, **known}
+    rule = call_gate.apply_permissions(judged.rule, spec.allowed)
+    normal = keys.normalize_input(wish.input, spec.workspace)
+    return Intent(
+        call_id=call_id,
+        tool=wish.tool,
+        rule=rule,
+        key=keys.build_key(secret, run.lineage, rule, wish.tool, normal, fields),
+        target=keys.build_target(rule, normal, fields),
+        input=canonical(normal),
+        door=wish.door,
+        agent_call=wish.agent_call,
+        mistake=judged.mistake,
+        external=canonical(known) if known else "",
+        run_id=run.id,
+        limits=_build_limits(spec, rule, judged) if rule.most is not None else (),
+    )
+
+
+def _build_limits(spec: Spec, rule: Rule, judged: Classification) -> tuple[RuleLimit, ...]:
+    """The limits of each rule in the call: combining commands, or repeating one, must not evade a limit."""
+    used = [match.rule for match in judged.matches]
+    return tuple(
+        RuleLimit(rule=one.name, most=one.most, times=max(1, used.count(one.name)))
+        for one in rule_lookup.split_merged_rules(spec.rules, rule.name)
+        if one.most is not None
+    )
+
+
+def build_settlement(report: CallResult, call: Call, spec: Spec, at: int) -> Settlement:
+    """Build the settlement of a call, with the external ids that its rule finds in the output."""
+    rule = rule_lookup.find_rule(spec.rules, call.rule)
+    found = external.found(rule, report.output) if call.call_class is CallClass.EFFECT else {}
+    known = json.loads(call.external) if call.external else {}
+    return Settlement(
+        call_id=report.call_id,
+        change=_choose_change(report, call, rule),
+        at=at,
+        output=report.output,
+        exit_code=report.exit_code,
+        external_id=report.external_id or external.primary(found),
+        duration_ms=max(0, at - call.prepared_at) if report.duration_ms is None else report.duration_ms,
+        external=canonical({**known, **found}) if known or found else "",
+    )
+
+
+def _choose_change(report: CallResult, call: Call, rule: Rule) -> str:
+    """A failed effect is in doubt unless its exit code means that nothing happened."""
+    if report.ok:
+        return "succeed"
+    harmless = report.exit_code in rule.nothing_happened
+    return "doubt" if call.call_class is CallClass.EFFECT and not harmless else "fail"

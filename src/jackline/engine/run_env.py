@@ -1,0 +1,73 @@
+"""The environment of a run's processes: the run's id, its home, and `jackline` on the PATH. It spawns nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.engine.settings import EngineSettings
+
+
+RUN = "JACKLINE_RUN"
+RUN_ID = "JACKLINE_RUN_ID"  # the name that programs with event lines expect
+HOME = "JACKLINE_HOME"
+DATABASE = "JACKLINE_DATABASE"
+ACTOR = "JACKLINE_ACTOR"
+NAMES = (RUN, RUN_ID, HOME)
+_PROGRAM = "jackline"
+
+
+def build_run_env(settings: EngineSettings, run_id: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables for agents, checks and probes, so that `jackline case` in their shell finds the run's home."""
+    own = {RUN: run_id, RUN_ID: run_id, HOME: settings.home}
+    database = {DATABASE: settings.database} if settings.database else {}
+    return {**own, **database, "PATH": add_program_to_path(environ.get("PATH", os.defpath))}
+
+
+def build_actor_env(agent: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The actor that is recorded for the agent's actions: the agent, unless our environment names one.
+
+    Only for turns: checks and probes belong to the host.
+    """
+    return {ACTOR: environ.get(ACTOR) or agent}
+
+
+def add_program_to_path(path: str) -> str:
+    """Append our folder to a PATH that has no `jackline`; at its end, so that it hides nothing."""
+    if any(_has_program(folder) for folder in path.split(os.pathsep) if folder):
+        return path
+    own = next((folder for folder in _find_script_folders() if _has_program(folder)), None)
+    return path if own is None else os.pathsep.join(part for part in (path, own) if part)
+
+
+def build_reminder_command(agent: str) -> tuple[str, ...]:
+    """The hook command that reminds an agent of its case; -P: import nothing from the workspace."""
+    return (sys.executable, "-P", "-m", "jackline", "case", "hook", agent)
+
+
+def _find_script_folders() -> tuple[str, ...]:
+    """Where the script may be: the folder of the started one, then that of the interpreter (links are not followed)."""
+    started = sys.argv[0] if sys.argv else ""
+    beside = os.path.dirname(os.path.abspath(started)) if os.path.basename(started) == _PROGRAM else ""
+    return tuple(folder for folder in (beside, os.path.dirname(sys.executable or "")) if folder)
+
+
+def _has_program(folder: str) -> bool:
+    path = os.path.join(folder, _PROGRAM)
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+TAG_VARIABLE = "JACKLINE_MARK"
+ATTEMPT_VARIABLE = "JACKLINE_ATTEMPT"
+
+
+def build_process_tag(secret: bytes, run_id: str) -> dict[str, str]:
+    """One tag per run and store: two homes with the same run id never kill each other's processes."""
+    # A new attempt kills all processes with the tag; after the loss of a warden only those of its attempt are killed.
+    return {TAG_VARIABLE: hmac.new(secret, f"mark:{run_id}".encode(), hashlib.sha256).hexdigest()[:32]}

@@ -1,0 +1,361 @@
+"""The live runtime of an attempt: warden, gate servers, agent and timeouts. Executes commands and delivers inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+from typing import TYPE_CHECKING
+
+from jackline import clock, crash_points
+from jackline.clock import boot_ms
+from jackline.domain.agent_health import find_resting_agents
+from jackline.domain.events import Fact
+from jackline.domain.notices import evidence_of
+from jackline.domain.outcome import Outcome, Usage
+from jackline.domain.records import Check
+from jackline.domain.run_inputs import (
+    CheckEnded,
+    Recover,
+    Recovered,
+    RunCheck,
+    StartTurn,
+    StopReason,
+    StopWanted,
+    StopWork,
+    TurnEnded,
+)
+from jackline.domain.states import Failure, Phase
+from jackline.engine import orphans, recovery, run_env
+from jackline.engine.attempt import RunInput
+from jackline.engine.call_ledger import CallLedger
+from jackline.engine.check import CheckJob, build_check_ended, find_pending_checks, load_check
+from jackline.engine.gate_socket import GateServers
+from jackline.engine.git import read_changes
+from jackline.engine.launch import TurnLauncher
+from jackline.engine.lease_renewer import LeaseRenewer
+from jackline.engine.probes.prober import Prober
+from jackline.engine.process import SpawnFailed, Warden, WardenLost
+from jackline.engine.settings import new_id, select_agreed_variables, select_inherited_variables
+from jackline.engine.turn import TurnJob, TurnServices
+from jackline.errors import AgentUnavailable, SessionTaken, Ungated, disk_error
+from jackline.store.models import RunChange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.domain.adapter import Adapter
+    from jackline.domain.changes import Changes
+    from jackline.domain.records import Lease, Run, Spec, Turn
+    from jackline.domain.run_inputs import RunCommand
+    from jackline.engine.settings import EngineSettings
+    from jackline.policy.classify import Classification
+    from jackline.store.store import Store
+
+
+TIMEOUT_DETAILS = {
+    StopReason.WALL: "it exceeded its timeout",
+    StopReason.IDLE: "the agent printed nothing within the idle timeout",
+    StopReason.BUDGET: "budget spent: wall clock",
+}
+
+
+class Timeouts:
+    """The timeouts that apply now; the wall-clock budget includes earlier attempts."""
+
+    def __init__(self, spec: Spec, spent_wall_ms: int) -> None:
+        """Start the wall-clock budget of this attempt."""
+        self._spec = spec
+        limit = spec.limits.wall_ms
+        self._budget_until = None if limit is None else boot_ms() + max(0, limit - spent_wall_ms)
+        self._until: int | None = None
+        self._last_output: Callable[[], int] | None = None
+        self._is_over: Callable[[], bool] = lambda: False
+
+    def start(self, last_output: Callable[[], int] | None = None, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Start the timeouts of a turn or check; without `last_output` there is no idle timeout."""
+        self._until = boot_ms() + self._spec.turn_timeout_ms
+        self._last_output, self._is_over = last_output, is_over
+
+    def clear(self) -> None:
+        """End the timeouts: the job has ended or is being stopped."""
+        self._until = None
+
+    def find_next(self) -> tuple[float, StopReason] | None:
+        """The seconds until the next timeout and which one it is; None if there is none."""
+        if self._until is None or self._is_over():  # a job that only has to be stored cannot time out
+            return None
+        ends = [(self._until, StopReason.WALL)]
+        if self._budget_until is not None:
+            ends.append((self._budget_until, StopReason.BUDGET))
+        if self._last_output is not None and self._spec.idle_timeout_ms:
+            ends.append((self._last_output() + self._spec.idle_timeout_ms, StopReason.IDLE))
+        end, why = min(ends)
+        return max(0, end - boot_ms()) / 1000, why
+
+
+log = logging.getLogger("jackline.engine")
+
+
+class LiveRuntime:
+    """Owns every thread and process of the attempt; `close` ends them all."""
+
+    def __init__(
+        self,
+        store: Store,
+        lease: Lease,
+        run: Run,
+        agents: Callable[[str], Adapter],
+        settings: EngineSettings,
+        lock: int,
+    ) -> None:
+        """Start renewing the lease at once."""
+        self._store, self._lease, self._run = store, lease, run
+        self._settings, self._lock = settings, lock
+        self._folder = settings.build_folder(run.id)
+        self._inbox: queue.SimpleQueue[RunInput | BaseException] = queue.SimpleQueue()
+        self._mark = run_env.build_process_tag(store.secret, run.id)
+        self._marker = {**self._mark, run_env.ATTEMPT_VARIABLE: str(lease.token)}
+        passed = select_inherited_variables(os.environ)
+        self._env = {**passed, **self._marker, **run_env.build_run_env(settings, run.id, passed)}
+        self._prober = self._build_prober()
+        self._ledger = self._build_ledger()
+        token = os.urandom(16).hex()
+        self._doors = GateServers(self._folder, self._ledger, token, self._inbox.put)
+        services = TurnServices(
+            store=store,
+            lease=lease,
+            ledger=self._ledger,
+            now=self.now,
+            post=self._inbox.put,
+            stop=self.stop,
+            survey=self._survey,
+        )
+        self._launcher = TurnLauncher(
+            services, settings, self._doors, agents=agents, token=token, folder=self._folder, env=self._env
+        )
+        self._closed = False
+        self._hurried = False  # a person wants to stop: do not wait for probes
+        self._warden: Warden | None = None
+        self._job: TurnJob | CheckJob | None = None
+        self._alarms = Timeouts(run.spec, run.status.spent.wall_ms)
+        self._keeper = LeaseRenewer(
+            store,
+            lease,
+            settings.lease_ms,
+            on_renewed=self._on_renewed,
+            on_cancel=lambda: self.stop(StopReason.CANCEL, "cancel requested"),
+            on_lost=self._inbox.put,
+        )
+        self._keeper.start()
+
+    def _build_prober(self) -> Prober:
+        spec, store = self._run.spec, self._store
+        env = {**self._env, **select_agreed_variables(os.environ, spec)}
+        timeout_s = self._settings.probe_timeout_s
+        whole, wanted = (lambda call: store.blobs.load_call(call).input), (lambda: not self._hurried)
+        return Prober(spec, env, timeout_s, self._ready_warden, whole=whole, wanted=wanted)
+
+    def _build_ledger(self) -> CallLedger:
+        return CallLedger(
+            self._store,
+            self._lease,
+            self._run,
+            self._prober,
+            now=self.now,
+            new_id=self.new_id,
+            stop=self.stop,
+            read_inputs=self._read_key_inputs,
+        )
+
+    def _read_key_inputs(self, judged: Classification, tool_input: object) -> dict[str, str]:
+        from jackline.engine.key_inputs import read_call_inputs  # not needed before the first call
+
+        return read_call_inputs(self._run.spec.workspace, self._env, self._ready_warden, judged, tool_input)
+
+    # the Runtime protocol
+
+    def execute(self, command: RunCommand, run: Run) -> None:
+        """Execute a command of the run machine."""
+        self._run = run
+        log.info("run %s: %r", run.id, command)
+        self._settings.on_change()
+        match command:
+            case Recover():
+                self._recover(gave_up=command.gave_up)
+            case StartTurn():
+                self._start_turn(command)
+            case RunCheck():
+                self._start_check(command)
+            case StopWork():
+                if self._job is not None and self._job.child is not None:
+                    self._job.child.stop(run.spec.grace_ms)
+        self._settings.on_change()  # again: executing may have stored more
+
+    def next_input(self) -> RunInput:
+        """Wait for the next input; a timeout is one, too. Raises the error of a helper thread."""
+        received = self._receive()
+        if isinstance(received, BaseException):
+            raise received
+        if isinstance(received.input, TurnEnded | CheckEnded | StopWanted):
+            self._alarms.clear()
+        return received
+
+    def _receive(self) -> RunInput | BaseException:
+        while True:
+            alarm = self._alarms.find_next()
+            try:
+                return self._inbox.get(timeout=alarm[0] if alarm else None)
+            except queue.Empty:
+                late = self._alarms.find_next()  # again: the agent may have printed something meanwhile
+                if late is not None and late[0] == 0:
+                    return RunInput(StopWanted(at=self.now(), why=late[1], detail=TIMEOUT_DETAILS[late[1]]))
+
+    # used by the other parts of the engine
+
+    def now(self) -> int:
+        """Wall clock, milliseconds."""
+        return clock.wall_ms()
+
+    def new_id(self) -> str:
+        """Return a new id."""
+        return new_id()
+
+    def stop(self, why: StopReason, detail: str) -> None:
+        """Request a stop, from any thread or signal handler."""
+        self._hurried = self._hurried or why in {StopReason.INTERRUPT, StopReason.CANCEL}
+        self._inbox.put(RunInput(StopWanted(at=self.now(), why=why, detail=detail)))
+
+    def account_time(self) -> None:
+        """Account for the time since the last renewal while the lease is still ours."""
+        self._keeper.stop()
+        self._keeper.renew()
+
+    def close(self) -> None:
+        """End everything that this attempt started."""
+        self._closed = True  # a late helper thread must not start anything
+        self._keeper.stop()
+        self._doors.close()
+        if self._warden is not None:
+            self._warden.close()
+
+    # commands
+
+    def _recover(self, *, gave_up: bool) -> None:
+        if self._warden is None:  # the first recovery of this attempt: nothing of ours is alive yet
+            if self._lease.token > 1:
+                ended = recovery.kill_orphaned_processes(self._store, self._lease, self._mark, self._settings.host)
+                log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
+            crash_points.crash_point("leftovers.ended")
+            with contextlib.suppress(SpawnFailed, WardenLost):  # the first one to need it reports the cause
+                self._ready_warden()  # it starts up while we recover
+        turn = recovery.find_interrupted_turn(self._store, self._run.id)
+        recovered = self._settle_calls(turn, self.now(), gave_up=gave_up)
+        at = recovered.at
+        turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
+        # A turn that was cut off may have made commits, which the next one has to know.
+        self._inbox.put(RunInput(recovered, turn=turn, changes=self._survey() if self._run.status.turn else None))
+
+    def _settle_calls(self, turn: Turn | None, at: int, *, gave_up: bool) -> Recovered:
+        """Settle the calls that an earlier turn left open."""
+        spec = self._run.spec
+        with self._ledger.settle_lock:
+            doubts = recovery.settle_open_calls(
+                self._store, self._lease, self._prober, self.now, strict=spec.strict, gave_up=gave_up
+            )
+        asked = recovery.list_waiting_calls(self._store, self._lease, spec, at)
+        return Recovered(
+            at,
+            doubts=tuple(call.id for call in doubts),
+            resting=find_resting_agents(self._store.records.list_health(), at, spec.agent),
+            usage=recovery.find_uncharged_usage(turn),
+            asked=tuple(call.id for call in asked),
+            asked_at=min((call.prepared_at for call in asked), default=None),
+            evidence=evidence_of(doubts),
+            checks=find_pending_checks(self._store, self._run) if self._run.status.goal is Phase.PROVING else None,
+        )
+
+    def _start_turn(self, order: StartTurn) -> None:
+        try:
+            prepared = self._launcher.prepare(self._run, order)
+            self._run, self._job = prepared.run, prepared.job
+            self._launcher.start(prepared, self._ready_warden)
+            job = prepared.job
+            self._alarms.start(lambda: job.last_output, lambda: job.over)
+            self._settings.preload()
+        except SessionTaken as error:
+            lost = Outcome(detail=str(error), session_lost=True)
+            self._inbox.put(
+                RunInput(TurnEnded(at=self.now(), outcome=lost, usage=Usage()), session=(self._run.agent, ""))
+            )
+        except (AgentUnavailable, SpawnFailed, WardenLost) as error:
+            failure = _classify_failure(error)
+            outcome = Outcome(failure=failure, detail=str(error))
+            turn = recovery.find_interrupted_turn(self._store, self._run.id)  # if it was stored already
+            ended = turn._replace(ended_at=self.now(), failure=failure, detail=str(error)) if turn else None
+            self._inbox.put(RunInput(TurnEnded(at=self.now(), outcome=outcome, usage=Usage()), turn=ended))
+        except OSError as error:
+            raise disk_error(error, self._folder) from error
+
+    def _start_check(self, order: RunCheck) -> None:
+        check = Check(
+            run_id=self._run.id,
+            step=order.step,
+            attempt=self._lease.token,
+            command=order.command,
+            started_at=self.now(),
+        )
+        fact = Fact("check.launched", {"step": order.step, "command": order.command})
+        self._run = self._store.leases.write_change(self._lease, RunChange(at=self.now(), facts=(fact,), check=check))
+        read = load_check(order.name).read
+        if read is not None:
+            result = read(self._store, self._run.id, self._env, self._warden_or_none())
+            crash_points.crash_point("check.finished")
+            self._inbox.put(build_check_ended(check, result, self.now()))
+            return
+        job = CheckJob(order.name, check, self.now, self._inbox.put, self._store.redactor.values)
+        self._job = job
+        try:
+            job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
+        except (SpawnFailed, WardenLost) as error:
+            self._inbox.put(
+                RunInput(
+                    CheckEnded(at=self.now(), exit_code=None, detail=f"the {order.name} could not be started: {error}")
+                )
+            )
+        else:
+            self._alarms.start()
+
+    def _survey(self) -> Changes | None:
+        known = self._store.records.get_changes(self._run.id)
+        warden = self._warden_or_none()
+        return read_changes(self._run.id, self._run.spec.workspace, self._env, warden, known) if warden else None
+
+    # the warden
+
+    def _warden_or_none(self) -> Warden | None:
+        try:
+            return self._ready_warden()
+        except (SpawnFailed, WardenLost):
+            return None
+
+    def _ready_warden(self) -> Warden:
+        if self._closed:
+            raise WardenLost("the attempt is over")
+        if self._warden is None or self._warden.exit_code is not None:  # a killed warden took its agents along
+            self._warden = Warden.start(deadline_ms=self._keeper.deadline, lock_fd=self._lock, marker=self._marker)
+            started = orphans.read_start_ticks(self._warden.pid)
+            self._store.leases.record_warden(self._lease, self._warden.pid, started or 0)
+        return self._warden
+
+    def _on_renewed(self, deadline: int) -> None:
+        if self._warden is not None:
+            with contextlib.suppress(WardenLost):  # the job that waits for its child reports the loss
+                self._warden.renew(deadline)
+
+
+def _classify_failure(error: Exception) -> Failure:
+    if isinstance(error, WardenLost):
+        return Failure.CRASHED
+    return Failure.UNGATED if isinstance(error, Ungated) else Failure.UNAVAILABLE

@@ -1,0 +1,1 @@
+"""A fake model that plays a script in the protocols of the real providers."""

@@ -1,0 +1,162 @@
+"""The script of the fake model: replies in order, for the requests with tools. Pure, except for its position."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+from jackline.domain.events import NOTHING
+from jackline.errors import ScriptError
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jackline.fake_model.wire import ModelRequest
+
+
+class Reply(NamedTuple):
+    """One reply of the script, independent of agent and provider.
+
+    shell: a command for the agent's shell tool, whatever its name; write: [path, content] for its write tool;
+    call: {"tool": exact name, "input": {…}}; calls: several of these in one answer. A status of 400 and above is an
+    error with `message` and `headers`.
+    drop and hang: "before" anything is sent, or in the "middle" of the answer. pad: fill the text up to this size.
+    """
+
+    say: str = ""
+    thinking: str = ""
+    shell: str = ""
+    write: tuple[str, str] | None = None
+    call: Mapping[str, Any] = NOTHING
+    calls: tuple[Mapping[str, Any], ...] = ()
+    status: int = 200
+    message: str = ""
+    kind: str = ""
+    headers: Mapping[str, str] = NOTHING
+    drop: str = ""
+    hang: str = ""
+    pad: int = 0
+    tokens_input: int = 11
+    tokens_output: int = 7
+    tokens_cached: int = 0
+    times: int = 1  # the number of requests that get it
+
+
+_DONE = Reply(say="ok")
+_LAST_STATUS = 599
+_LISTS = ("write", "calls")
+
+
+class Script:
+    """The remaining replies. A request without tools (a title, a summary) gets a plain answer and uses none."""
+
+    def __init__(self, replies: tuple[Reply, ...], otherwise: Reply = _DONE) -> None:
+        """`otherwise` is the reply after the last one."""
+        self._replies = [reply for reply in replies for _ in range(reply.times)]
+        self._otherwise = otherwise
+        self._lock = threading.Lock()
+
+    def next_reply(self, asked: ModelRequest) -> Reply:
+        """The reply to this request."""
+        if not asked.tools:
+            return _DONE
+        with self._lock:
+            return self._replies.pop(0) if self._replies else self._otherwise
+
+
+def load_script(text: str) -> Script:
+    """Parse a script: {"replies": […], "otherwise": {…}}; ScriptError if it is invalid."""
+    try:
+        fields = json.loads(text)
+    except ValueError as error:
+        raise ScriptError(f"the model's script is not JSON: {error}") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("replies"), list):
+        raise ScriptError('the model\'s script must be an object with a list "replies"')
+    if unknown := fields.keys() - {"replies", "otherwise"}:
+        raise ScriptError(f"the model's script has '{min(unknown)}': it may have replies and otherwise")
+    replies = tuple(_reply(f"reply {number}", one) for number, one in enumerate(fields["replies"], 1))
+    return Script(replies, _reply("otherwise", fields["otherwise"]) if "otherwise" in fields else _DONE)
+
+
+def _reply(where: str, fields: object) -> Reply:
+    if not isinstance(fields, dict):
+        raise ScriptError(f"{where} of the model's script must be an object")
+    for name, value in fields.items():
+        if name not in _CHECKS:
+            raise ScriptError(f"{where} of the model's script has '{name}': it may have {', '.join(_CHECKS)}")
+        is_valid, description = _CHECKS[name]
+        if not is_valid(value):
+            raise ScriptError(f"{where} of the model's script: {name} must be {description}")
+    values: dict[str, Any] = {name: tuple(value) if name in _LISTS else value for name, value in fields.items()}
+    reply = Reply(**values)
+    if reply.tokens_cached > reply.tokens_input:
+        raise ScriptError(f"{where} of the model's script: tokens_input must include tokens_cached")
+    return reply
+
+
+class _Check(NamedTuple):
+    is_valid: Callable[[Any], bool]
+    description: str
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and [type(part) for part in value] == [str, str]
+
+
+def _is_call(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() <= {"tool", "input"}
+        and isinstance(value.get("tool"), str)
+        and isinstance(value.get("input", {}), dict)
+    )
+
+
+def _is_calls(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_call, value))
+
+
+def _is_headers(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def _is_status(value: object) -> bool:
+    return isinstance(value, int) and (value == Reply().status or 400 <= value <= _LAST_STATUS)  # noqa: PLR2004 - HTTP
+
+
+def _is_moment(value: object) -> bool:
+    return value in ("before", "middle")
+
+
+_TEXT = _Check(_is_text, "text")
+_COUNT = _Check(_is_count, "a whole number, 0 or more")
+_MOMENT = _Check(_is_moment, '"before" or "middle"')
+_CHECKS = {
+    "say": _TEXT,
+    "thinking": _TEXT,
+    "shell": _TEXT,
+    "write": _Check(_is_pair, "[path, content]"),
+    "call": _Check(_is_call, '{"tool": name, "input": {…}}'),
+    "calls": _Check(_is_calls, 'a list of {"tool": name, "input": {…}}'),
+    "status": _Check(_is_status, "200, or 400 to 599"),
+    "message": _TEXT,
+    "kind": _TEXT,
+    "headers": _Check(_is_headers, "an object of texts"),
+    "drop": _MOMENT,
+    "hang": _MOMENT,
+    "pad": _COUNT,
+    "tokens_input": _COUNT,
+    "tokens_output": _COUNT,
+    "tokens_cached": _COUNT,
+    "times": _COUNT,
+}

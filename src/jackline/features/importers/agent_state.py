@@ -1,0 +1,185 @@
+"""agent-state's `state.sqlite`: work items with their events, and events without an item. Read-only."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from jackline.app import identity
+from jackline.domain.events import canonical
+from jackline.domain.states import WORK_ENDED, WorkStatus
+from jackline.features.importers import clean_values, source_files
+from jackline.features.importers.databases import Cells, RowQuery, SourceDatabase, open_database
+from jackline.features.importers.import_records import (
+    AGENT_STATE,
+    FoundEvents,
+    FoundItem,
+    Source,
+    Troubles,
+    build_digest,
+)
+from jackline.features.importers.imported_records import ImportedEvent
+from jackline.features.importers.source_files import SourceUnreadable
+from jackline.features.journal import journal
+from jackline.features.work.work_item import WorkItem, is_item_name
+from jackline.store.models import JOURNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ITEMS = ("id", "kind", "payload", "status", "owner_agent", "created_at", "updated_at", "notes")
+_EVENTS = ("ts", "type", "actor", "work_item_id", "payload")
+_MOST_EVENTS = 10_000  # of one item
+_AT_ONCE = 1_000
+_ITEM = "work_item_id"
+_STRAY = (
+    "work_item_id IS NULL OR unreadable(work_item_id) "
+    "OR work_item_id NOT IN (SELECT id FROM work_items WHERE id IS NOT NULL)"
+)
+_UNKNOWN_TYPE = "import.event"
+_NOBODY = "-"
+_TOO_MUCH = "[left out: the events of this item are too large]"
+_ASKED = "it waited for a person when it was imported"
+
+
+def read(source: Source, troubles: Troubles) -> Iterator[FoundItem | FoundEvents]:
+    """Read items, then batches of events without an item."""
+    try:
+        with open_database(source.path) as database:
+            unreadable: set[object] = set()
+            yield from _items(database, unreadable, troubles)
+            yield from _stray(database, unreadable, troubles)
+    except OSError as error:
+        troubles.add(source.path, "", error.strerror)
+    except (SourceUnreadable, sqlite3.Error) as error:
+        troubles.add(source.path, "", error)
+
+
+def _items(database: SourceDatabase, unreadable: set[object], troubles: Troubles) -> Iterator[FoundItem]:
+    for row, cells in database.rows(RowQuery(table="work_items", columns=_ITEMS), troubles):
+        try:
+            item = _item(cells)._replace(payload=_payload(database, row, cells["payload"], troubles))
+        except SourceUnreadable as error:
+            unreadable.add(cells["id"])
+            troubles.add(database.path, f"row {row} of work_items", error)
+            continue
+        yield FoundItem(item, tuple(_events_of(database, item.id, troubles)))
+
+
+def _item(cells: Cells) -> WorkItem:
+    item_id, kind, status = cells["id"], cells["kind"], cells["status"]
+    for what, told in (("id", item_id), ("kind", kind)):
+        if not isinstance(told, str) or not is_item_name(told):
+            raise SourceUnreadable(f"its {what} is not a name in one line")
+    if status not in set(WorkStatus):
+        raise SourceUnreadable(f"its status is none of {', '.join(WorkStatus)}")
+    created = clean_values.parse_moment(cells["created_at"])
+    updated = clean_values.parse_moment(cells["updated_at"]) or created
+    if created is None or updated is None:
+        raise SourceUnreadable("its created_at is not a time")
+    owner, notes, status = (
+        cells["owner_agent"],
+        clean_values.clean_text(cells["notes"], source_files.MOST_LINE),
+        WorkStatus(status),
+    )
+    held = int(status is WorkStatus.IN_FLIGHT)
+    return WorkItem(
+        id=str(item_id),
+        kind=str(kind),
+        payload="",
+        status=status,
+        owner_agent=clean_values.clean_name(owner, _NOBODY) if owner or held else None,
+        created_at=created,
+        updated_at=max(created, updated),
+        notes=notes,
+        attempts=held,
+        token=held,
+        question=(notes or _ASKED) if status is WorkStatus.WAITING_HUMAN else "",
+        finished_at=max(created, updated) if status in WORK_ENDED else None,
+    )
+
+
+def _payload(database: SourceDatabase, row: int, told: object, troubles: Troubles) -> str:
+    """Canonical JSON; an invalid text becomes a JSON string."""
+    if isinstance(told, str) and len(told) > source_files.MOST_LINE:
+        raise SourceUnreadable(f"its payload is longer than {source_files.MOST_LINE} characters")
+    return canonical(_tamed(database, f"row {row} of work_items", told, troubles, most=source_files.MOST_LINE))
+
+
+def _tamed(
+    database: SourceDatabase, place: str, told: object, troubles: Troubles, most: int = clean_values.MOST_TEXT
+) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        value = source_files.parse_value(told) if isinstance(told, str) else told
+    except SourceUnreadable:
+        value = told
+    kept = clean_values.clean_json(value, most)
+    if kept != value:
+        troubles.note(database.path, place, "its payload was too deep, too long or too large: it was cut")
+    return kept
+
+
+def _events_of(database: SourceDatabase, item_id: str, troubles: Troubles) -> Iterator[ImportedEvent]:
+    asked = RowQuery(table="events", columns=_EVENTS, where=f"{_ITEM} = ?", values=(item_id,), most=_MOST_EVENTS)
+    if not database.has("events", _ITEM):
+        return
+    room = clean_values.SizeBudget()
+    for row, cells in database.rows(asked, troubles):
+        event = _event(database, row, cells, troubles)
+        if event is not None:
+            told = event.data if room.reserve(event.data) else {**event.data, "payload": _TOO_MUCH}
+            yield event._replace(data={**told, "id": row})
+
+
+def _stray(database: SourceDatabase, unreadable: set[object], troubles: Troubles) -> Iterator[FoundEvents]:
+    stream = _stream(database)
+    waiting: list[tuple[int, ImportedEvent]] = []
+    room = clean_values.SizeBudget()
+    for row, cells in database.rows(_asked_stray(database, unreadable), troubles):
+        event = _event(database, row, cells, troubles)
+        if event is not None and row >= 0:
+            item = cells[_ITEM]
+            named = {"work_item_id": clean_values.clean_name(item, _NOBODY, 200)} if item is not None else {}
+            waiting.append((row, event._replace(data={**event.data, **named})))
+        if len(waiting) == _AT_ONCE or (waiting and not room.reserve(waiting[-1][1].data)):
+            yield FoundEvents(stream, tuple(waiting))
+            waiting.clear()
+            room = clean_values.SizeBudget()
+    if waiting:
+        yield FoundEvents(stream, tuple(waiting))
+
+
+def _asked_stray(database: SourceDatabase, unreadable: set[object]) -> RowQuery:
+    """Events without an item, or of an item that is missing or unreadable."""
+    if not database.has("events", _ITEM) or not database.has("work_items", "id"):
+        return RowQuery(table="events", columns=_EVENTS)
+    database.define("unreadable", lambda item: _decoded(item) in unreadable)
+    return RowQuery(table="events", columns=_EVENTS, where=_STRAY)
+
+
+def _decoded(item: object) -> object:
+    return item.decode("utf-8", "replace") if isinstance(item, bytes) else item
+
+
+def _stream(database: SourceDatabase) -> str:
+    """The stream is named after the first event, so that a copy of the file has the same stream."""
+    quiet = Troubles()
+    first = next(database.rows(RowQuery(table="events", columns=_EVENTS, most=1), quiet), (0, {}))
+    values = canonical(clean_values.clean_json(list(map(str, first[1].values()))))
+    return f"{JOURNAL}{AGENT_STATE}-{build_digest(AGENT_STATE, values)}"
+
+
+def _event(database: SourceDatabase, row: int, cells: Cells, troubles: Troubles) -> ImportedEvent | None:
+    at, kind = clean_values.parse_moment(cells["ts"]), cells["type"]
+    if at is None or not isinstance(kind, str) or not kind:
+        reason = "its ts is not a time" if at is None else "its type is not a word"
+        troubles.add(database.path, f"row {row} of events", reason)
+        return None
+    payload = _tamed(database, f"row {row} of events", cells["payload"], troubles)
+    data: dict[str, Any] = {"imported": AGENT_STATE, "payload": payload}
+    if journal.find_kind_problem(kind):  # reserved for events of jackline
+        data["type"] = clean_values.clean_text(kind, 200)
+        kind = _UNKNOWN_TYPE
+    return ImportedEvent(
+        at=at, kind=kind, actor=clean_values.clean_name(cells["actor"], _NOBODY, identity.LONGEST_ACTOR), data=data
+    )

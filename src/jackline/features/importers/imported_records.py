@@ -1,0 +1,90 @@
+"""What is imported from predecessors: runs, calls and events."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from jackline.domain.events import NOTHING
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jackline.domain.changes import Changes
+    from jackline.domain.records import Attempt, Call, RunStatus, Spec, Turn
+    from jackline.features.cases.case_model import Case, CaseEntry
+    from jackline.features.work.work_item import WorkItem
+
+
+class ImportResult(StrEnum):
+    """The result of an import."""
+
+    IMPORTED = "imported"
+    ALREADY = "already"  # it was imported before, and stays unchanged
+    TAKEN = "taken"  # its id is used by something else
+
+
+class ImportedEvent(NamedTuple):
+    """An event of a predecessor, with its own time and actor."""
+
+    at: int
+    kind: str
+    actor: str
+    data: Mapping[str, Any] = NOTHING
+
+
+class ImportedCall(NamedTuple):
+    """A call of a predecessor's ledger in its last state; done effects get a receipt."""
+
+    call: Call
+    ended_at: int  # of one in doubt: the time of its last event
+    external_id: str = ""
+
+
+class ImportedRun(NamedTuple):
+    """A run of a predecessor: always terminal, and never continued. `origin` and `since` identify it.
+
+    The ids in turns, attempts and calls are ignored.
+    """
+
+    id: str
+    origin: str  # the kind of source, and its own id there
+    since: str  # its time of creation there, as written; empty if unknown
+    repository: str  # its path
+    spec: Spec
+    life: RunStatus
+    created_at: int
+    updated_at: int
+    finished_at: int
+    started_at: int | None = None
+    events: tuple[ImportedEvent, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    calls: tuple[ImportedCall, ...] = ()
+    changes: Changes | None = None
+    about: Mapping[str, Any] = NOTHING  # for its `run.imported`
+
+
+class ImportStore(Protocol):
+    """What the predecessors left: each is written in one transaction, once. A rehearsal only looks."""
+
+    def import_run(self, new: ImportedRun, at: int, actor: str, *, rehearse: bool = False) -> ImportResult:
+        """Write a run with all that is known of it; its chain goes from `run.created` to `run.imported`."""
+        ...
+
+    def import_item(
+        self, item: WorkItem, events: Sequence[ImportedEvent], at: int, actor: str, *, rehearse: bool = False
+    ) -> ImportResult:
+        """Write an item with the events that it had, then `work.imported`; TAKEN if kind or payload are others."""
+        ...
+
+    def import_case(
+        self, case: Case, entries: Sequence[CaseEntry], at: int, actor: str, *, rehearse: bool = False
+    ) -> ImportResult:
+        """Write a case with its entries, active nowhere; TAKEN if its request or its repository is another."""
+        ...
+
+    def import_events(self, stream: str, events: Sequence[tuple[int, ImportedEvent]], *, rehearse: bool = False) -> int:
+        """Write numbered events at the end of a stream, if their numbers are above the last one there; how many."""
+        ...

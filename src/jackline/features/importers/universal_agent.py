@@ -1,0 +1,395 @@
+"""universal_agent's `runtime_state.db`: runs with their attempts, steps, calls and receipts. It changes nothing."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from jackline.app import paths
+from jackline.domain.limits import Spent
+from jackline.domain.records import Call
+from jackline.domain.states import CallClass, CallState, Decision, Failure, Replay
+from jackline.features.importers import clean_values, imported_runs, source_files
+from jackline.features.importers.databases import MOST_CELL, Cells, RowQuery, SourceDatabase, open_database
+from jackline.features.importers.import_records import UNIVERSAL_AGENT, FoundRun, Source, Troubles, build_digest
+from jackline.features.importers.imported_records import ImportedCall, ImportedEvent, ImportedRun
+from jackline.features.importers.source_files import SourceUnreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from jackline.domain.records import Attempt, RunStatus, Spec, Turn
+
+
+_CALLS = (
+    "tool_call_id", "step_id", "created_at", "updated_at", "raw_tool_name", "tool_name", "tool_namespace",
+    "side_effect_class", "replay_policy", "policy_rule_id", "idempotency_key", "status", "request_ref",
+    "response_ref", "external_correlation_id", "error_code", "error_detail",
+)  # fmt: skip
+_RECEIPTS = (
+    "tool_call_id", "tool_name", "tool_namespace", "idempotency_key", "created_at", "response_ref",
+    "external_correlation_id",
+)  # fmt: skip
+_CLASSES = {
+    "read_only": CallClass.READ,
+    "local": CallClass.LOCAL,
+    "external": CallClass.EFFECT,
+    "memory": CallClass.EFFECT,
+}
+_REPLAYS = {
+    "REPLAY_EXACT": Replay.EXACT,
+    "REPLAY_IDEMPOTENT": Replay.IDEMPOTENT,
+    "RELAUNCH": Replay.RELAUNCH,
+}
+_STATES = {"succeeded": CallState.DONE, "failed": CallState.FAILED, "abandoned_on_resume": CallState.ABANDONED}
+_REPEATS_FREELY = frozenset({CallClass.READ, CallClass.LOCAL})
+_DOOR = "imported"
+_MOST_CALLS = 20_000
+_LONGEST_ID = 200
+_LITTLE = 1_000  # characters of a text, where there is too much of it
+_BY_RECEIPT = "its receipt says so; the call itself could not be read"
+
+
+def read_calls(
+    database: SourceDatabase, run_id: str, steps: Mapping[str, int], turns: Sequence[Turn], troubles: Troubles
+) -> tuple[ImportedCall, ...]:
+    """The calls of a run; a receipt whose call is missing is a call that was done."""
+    receipts = {
+        str(cells["tool_call_id"]): cells for cells in _rows(database, "tool_receipts", _RECEIPTS, run_id, troubles)
+    }
+    ledger = _Ledger(steps, turns)
+    for cells in _rows(database, "tool_calls", _CALLS, run_id, troubles):
+        ledger.add(cells, receipts.pop(str(cells["tool_call_id"]), None))
+    for cells in receipts.values():
+        ledger.add({**dict.fromkeys(_CALLS), **cells, "side_effect_class": "external", "status": "succeeded",
+                    "error_detail": _BY_RECEIPT}, cells)  # fmt: skip
+    return tuple(ledger.calls)
+
+
+def _rows(
+    database: SourceDatabase, table: str, columns: tuple[str, ...], run_id: str, troubles: Troubles
+) -> Iterator[Cells]:
+    if not database.has(table, "run_id", "tool_call_id"):
+        return
+    asked = RowQuery(table=table, columns=columns, where="run_id = ?", values=(run_id,), most=_MOST_CALLS)
+    for row, cells in database.rows(asked, troubles):
+        if not isinstance(cells["tool_call_id"], str) or not cells["tool_call_id"]:
+            troubles.add(database.path, f"row {row} of {table}", "its tool_call_id is not a name")
+        else:
+            yield cells
+
+
+class _Ledger:
+    """Calls as they go by."""
+
+    def __init__(self, steps: Mapping[str, int], turns: Sequence[Turn]) -> None:
+        self._steps, self._turns = steps, turns
+        self._ids: set[str] = set()
+        self._keys: dict[str, int] = {}
+        self._room = clean_values.SizeBudget()
+        self.calls: list[ImportedCall] = []
+
+    def add(self, cells: Cells, receipt: Cells | None) -> None:
+        began = clean_values.parse_moment(cells["created_at"]) or (self._turns[0].started_at if self._turns else 0)
+        ended = (
+            clean_values.parse_moment(cells["updated_at"])
+            or (clean_values.parse_moment(receipt["created_at"]) if receipt else None)
+            or began
+        )
+        call = self._call(cells, receipt, began)
+        external = clean_values.clean_name(cells["external_correlation_id"], "", 500)
+        if not external and receipt is not None:
+            external = clean_values.clean_name(receipt["external_correlation_id"], "", 500)
+        self.calls.append(ImportedCall(call=call, ended_at=max(began, ended), external_id=external))
+
+    def _call(self, cells: Cells, receipt: Cells | None, began: int) -> Call:
+        call_id = self._unique(str(cells["tool_call_id"]))
+        kind = _CLASSES.get(str(cells["side_effect_class"]), CallClass.UNKNOWN)
+        key = clean_values.clean_name(cells["idempotency_key"], "", 200) or build_digest(UNIVERSAL_AGENT, call_id)
+        turn = self._turn(began)
+        return Call(
+            id=call_id,
+            run_id="",
+            attempt=turn.attempt if turn else 1,
+            turn=turn.number if turn else 1,
+            step=self._steps.get(str(cells["step_id"]), 0),
+            occurrence=self._occurrence(key, kind),
+            tool=clean_values.clean_name(cells["raw_tool_name"], "")
+            or clean_values.clean_name(cells["tool_name"], "unknown"),
+            call_class=kind,
+            replay=_replay(cells, kind),
+            decision=Decision.ALLOW,
+            rule=clean_values.clean_name(cells["policy_rule_id"], ""),
+            door=_DOOR,
+            key=key,
+            target="",
+            input=self._text(cells["request_ref"]),
+            state=_state(cells, receipt, kind),
+            prepared_at=began,
+            agent_call=call_id,
+            reason=clean_values.clean_text(cells["error_detail"]) or clean_values.clean_text(cells["error_code"]),
+            output=self._text(cells["response_ref"] or (receipt or cells)["response_ref"]),
+        )
+
+    def _text(self, told: object) -> str:
+        whole = clean_values.clean_text(told, MOST_CELL)
+        return whole if self._room.reserve(whole) else clean_values.clean_text(whole, _LITTLE)
+
+    def _unique(self, told: str) -> str:
+        call_id = clean_values.clean_name(told, "", _LONGEST_ID)
+        if call_id != told or call_id in self._ids:
+            call_id = f"{call_id[:100]}-{build_digest(told, str(len(self._ids)))}"
+        self._ids.add(call_id)
+        return call_id
+
+    def _occurrence(self, key: str, kind: CallClass) -> int:
+        if kind in _REPEATS_FREELY:
+            return 0
+        self._keys[key] = self._keys.get(key, 0) + 1
+        return self._keys[key]
+
+    def _turn(self, at: int) -> Turn | None:
+        """The last turn that had begun."""
+        return next((turn for turn in reversed(self._turns) if turn.started_at <= at), next(iter(self._turns), None))
+
+
+def _replay(cells: Cells, kind: CallClass) -> Replay:
+    """An effect is never replayed exactly, also if the old policy allowed it."""
+    told = _REPLAYS.get(str(cells["replay_policy"]), Replay.ASK)
+    return Replay.ASK if told is Replay.EXACT and kind not in _REPEATS_FREELY else told
+
+
+def _state(cells: Cells, receipt: Cells | None, kind: CallClass) -> CallState:
+    """A receipt proves a call; a call in flight is in doubt, unless it can be repeated freely."""
+    known = CallState.DONE if receipt is not None else _STATES.get(str(cells["status"]))
+    if known is not None:
+        return known
+    return CallState.ABANDONED if kind in _REPEATS_FREELY else CallState.IN_DOUBT
+
+
+_AGENT = "claude"  # the only one that it drives
+_RUNS = (
+    "run_id", "created_at", "updated_at", "status", "entrypoint", "run_spec_json", "workspace_dir", "run_kind",
+    "terminal_reason", "run_mode", "job_path", "last_job_prompt", "provider_session_id", "parent_run_id",
+    "cancel_reason", "total_tokens", "iteration_count", "max_iterations",
+)  # fmt: skip
+_ATTEMPTS = (
+    "attempt_number", "created_at", "updated_at", "status", "lease_owner", "started_at", "ended_at", "failure_class",
+    "failure_reason", "retry_reason", "retry_backoff_seconds",
+)  # fmt: skip
+_STEPS = ("step_id", "step_index", "created_at", "updated_at", "status", "phase", "error_code", "error_detail")
+_CHECKPOINTS = ("checkpoint_id", "step_id", "created_at", "checkpoint_type", "state_snapshot_json", "cursor_json")
+_DONE = frozenset({"succeeded", "completed", "success"})
+_PROMPTS = ("prompt", "objective", "task", "request", "goal", "description")
+_MOST_ROWS = 5_000  # of each table, of one run
+_MOST_ATTEMPTS = 1_000
+_MOST_CHECKPOINTS = 500
+
+
+def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
+    """Run by run."""
+    try:
+        with open_database(source.path) as database:
+            for row, cells in database.rows(RowQuery(table="runs", columns=_RUNS), troubles):
+                if isinstance(cells["run_id"], str) and cells["run_id"]:
+                    yield _Reader(database, cells, troubles).run()
+                else:
+                    troubles.add(source.path, f"row {row} of runs", "its run_id is not a name")
+    except OSError as error:
+        troubles.add(source.path, "", error.strerror)
+    except (SourceUnreadable, sqlite3.Error) as error:
+        troubles.add(source.path, "", error)
+
+
+class _Reader:
+    """One run of the database."""
+
+    def __init__(self, database: SourceDatabase, cells: Cells, troubles: Troubles) -> None:
+        self._database, self._cells, self._troubles = database, cells, troubles
+        self._id = str(cells["run_id"])
+        self._created = self._read_time()
+        self._updated = max(self._created, clean_values.parse_moment(cells["updated_at"]) or 0)
+        self._asked = self._read_spec()
+        self._steps = [cells for _, cells in self._rows("run_steps", _STEPS)]
+
+    def run(self) -> FoundRun:
+        """Build the imported run."""
+        attempts = self._attempts()
+        steps = {
+            str(one["step_id"]): clean_values.clean_integer(one["step_index"])
+            for one in self._steps
+            if one["step_id"] is not None
+        }
+        turns = _turns(attempts, self._prompt(), self._created, self._updated)
+        calls = read_calls(self._database, self._id, steps, turns, self._troubles)
+        events = [*self._begun(turns), *self._step_events(), *self._checkpoints()]
+        finished = max((self._updated, *(one.ended_at for one in calls), *(event.at for event in events)))
+        ending = self._ending(attempts)
+        since = clean_values.clean_name(self._cells["created_at"], "")
+        run_id, other_id = imported_runs.build_ids(UNIVERSAL_AGENT, self._id, since)
+        about = {"from": UNIVERSAL_AGENT, "original": self._id[:200], "path": self._database.path}
+        run = ImportedRun(
+            id=run_id,
+            origin=f"{UNIVERSAL_AGENT} {self._id[:200]}",
+            since=since,
+            repository=self._repository(),
+            spec=self._spec(),
+            life=self._life(ending, turns, steps, len(calls), attempts),
+            created_at=self._created,
+            updated_at=finished,
+            finished_at=finished,
+            started_at=min((turn.started_at for turn in turns), default=self._created),
+            events=tuple(sorted(events, key=lambda event: event.at)),
+            turns=turns,
+            attempts=tuple(attempts) or (imported_runs.build_attempt(1, self._created, finished, str(ending.state)),),
+            calls=calls,
+            about={**about, "stood_at": clean_values.clean_name(self._cells["status"], "-"), "steps": len(steps)},
+        )
+        return FoundRun(run=run, other_id=other_id)
+
+    # the run itself
+
+    def _prompt(self) -> str:
+        told = clean_values.clean_text(self._cells["last_job_prompt"], source_files.MOST_LINE)
+        return told or next(
+            (found for name in _PROMPTS if (found := clean_values.clean_text(self._asked.get(name)))), ""
+        )
+
+    def _read_time(self) -> int:
+        created, updated = (clean_values.parse_moment(self._cells[name]) for name in ("created_at", "updated_at"))
+        if created is None:
+            instead = "its time is unknown" if updated is None else "its updated_at was taken"
+            self._note(f"its created_at is not a time: {instead}")
+        return created or updated or 0
+
+    def _note(self, reason: str) -> None:
+        self._troubles.note(self._database.path, f"run {self._id[:100]}", reason)
+
+    def _read_spec(self) -> Mapping[str, Any]:
+        told = self._cells["run_spec_json"]
+        try:
+            return source_files.parse_object(told) if isinstance(told, str) else {}
+        except SourceUnreadable as error:
+            self._troubles.add(self._database.path, f"run {self._id[:100]}", f"run_spec_json: {error}")
+            return {}
+
+    def _workspace(self) -> str:
+        told = clean_values.clean_text(self._cells["workspace_dir"], 4096)
+        return os.path.abspath(told) if told else os.path.dirname(self._database.path)
+
+    def _repository(self) -> str:
+        return paths.find_repository(self._workspace())
+
+    def _spec(self) -> Spec:
+        named = ("run_mode", "job_path", "provider_session_id", "parent_run_id", "entrypoint")
+        options = {name: clean_values.clean_name(self._cells[name], "", 500) for name in named}
+        about = {"original": self._id[:200], "path": self._database.path}
+        spec = imported_runs.build_spec(
+            UNIVERSAL_AGENT, self._prompt(), self._workspace(), _AGENT, {**about, **options}
+        )
+        iterations = clean_values.clean_integer(self._cells["max_iterations"]) or None
+        return spec._replace(
+            task=clean_values.clean_name(self._cells["run_kind"], "adhoc"),
+            limits=spec.limits._replace(iterations=iterations),
+        )
+
+    def _life(
+        self,
+        ending: imported_runs.RunEnding,
+        turns: Sequence[Turn],
+        steps: Mapping[str, int],
+        calls: int,
+        attempts: Sequence[Attempt],
+    ) -> RunStatus:
+        iteration = clean_values.clean_integer(self._cells["iteration_count"])
+        spent = Spent(
+            wall_ms=self._updated - self._created,
+            iterations=iteration,
+            steps=len(steps),
+            calls=calls,
+            tokens_output=clean_values.clean_integer(self._cells["total_tokens"]),
+        )
+        highest = max((one.token for one in attempts), default=1)
+        life = imported_runs.build_life(ending, turns, _AGENT, spent, attempts=highest)
+        return life._replace(step=max(steps.values(), default=0), iteration=iteration)
+
+    def _ending(self, attempts: Sequence[Attempt]) -> imported_runs.RunEnding:
+        status = clean_values.clean_name(self._cells["status"], "")
+        if status in _DONE:
+            return imported_runs.SUCCEEDED
+        if status == "cancelled":
+            return imported_runs.CANCELLED._replace(detail=clean_values.clean_text(self._cells["cancel_reason"]))
+        if status != "failed":
+            return imported_runs.build_unfinished(status)
+        told = imported_runs.parse_failure(attempts[-1].outcome or "") if attempts else None
+        return imported_runs.build_failure(
+            told or Failure.AGENT_ERROR, clean_values.clean_text(self._cells["terminal_reason"])
+        )
+
+    # what belongs to it
+
+    def _rows(self, table: str, columns: tuple[str, ...], most: int | None = None) -> Iterator[tuple[int, Cells]]:
+        most = _MOST_ROWS if most is None else most
+        if self._database.has(table, "run_id"):
+            yield from self._database.rows(
+                RowQuery(table=table, columns=columns, where="run_id = ?", values=(self._id,), most=most),
+                self._troubles,
+            )
+
+    def _attempts(self) -> list[Attempt]:
+        """With their own numbers; of two attempts with one number the second is skipped."""
+        found: dict[int, Attempt] = {}
+        for row, cells in self._rows("run_attempts", _ATTEMPTS, _MOST_ATTEMPTS):
+            number = clean_values.clean_integer(cells["attempt_number"]) or len(found) + 1
+            if number in found:
+                place = f"row {row} of run_attempts"
+                self._troubles.add(self._database.path, place, "another attempt of the run has its number")
+                continue
+            began = (
+                clean_values.parse_moment(cells["started_at"])
+                or clean_values.parse_moment(cells["created_at"])
+                or self._created
+            )
+            ended = (
+                clean_values.parse_moment(cells["ended_at"]) or clean_values.parse_moment(cells["updated_at"]) or began
+            )
+            outcome = clean_values.clean_name(cells["failure_class"], "") or clean_values.clean_name(
+                cells["status"], "-"
+            )
+            owner = clean_values.clean_name(cells["lease_owner"], "")
+            found[number] = imported_runs.build_attempt(number, began, max(began, ended), outcome, owner)
+        return [found[number] for number in sorted(found)]
+
+    def _begun(self, turns: Sequence[Turn]) -> Iterator[ImportedEvent]:
+        for turn in turns:
+            yield from imported_runs.build_turn_events(turn)
+
+    def _step_events(self) -> Iterator[ImportedEvent]:
+        for cells in self._steps:
+            at = clean_values.parse_moment(cells["created_at"]) or self._created
+            named = ("step_id", "step_index", "status", "phase", "error_code", "error_detail")
+            yield ImportedEvent(at=at, kind="import.step", actor=imported_runs.ENGINE, data=_some(cells, named))
+
+    def _checkpoints(self) -> Iterator[ImportedEvent]:
+        """Checkpoints as events; a run cannot resume from them."""
+        for _, cells in self._rows("checkpoints", _CHECKPOINTS, _MOST_CHECKPOINTS):
+            at = clean_values.parse_moment(cells["created_at"]) or self._created
+            named = ("checkpoint_id", "step_id", "checkpoint_type", "state_snapshot_json", "cursor_json")
+            yield ImportedEvent(at=at, kind="import.checkpoint", actor=imported_runs.ENGINE, data=_some(cells, named))
+
+
+def _some(cells: Cells, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: clean_values.clean_json(cells[name]) for name in names if cells[name] is not None}
+
+
+def _turns(attempts: Sequence[Attempt], prompt: str, created: int, updated: int) -> tuple[Turn, ...]:
+    """Each attempt invoked the agent once."""
+    if not attempts:
+        return (imported_runs.build_turn(1, _AGENT, prompt, created)._replace(ended_at=updated),)
+    return tuple(
+        imported_runs.build_turn(number, _AGENT, prompt, one.started_at)._replace(
+            attempt=one.token, ended_at=one.ended_at
+        )
+        for number, one in enumerate(attempts, 1)
+    )

@@ -1,0 +1,83 @@
+"""`jackline mcp`: serve cases, work items, events and runs over MCP. Standard output carries only the protocol."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import CommandParser
+    from jackline.features.mcp.state_server import StateServer
+
+TOKEN = "JACKLINE_MCP_TOKEN"  # noqa: S105 - the name of the variable
+_PORT = 7345
+_MOST_PORT = 65535
+
+
+def configure(parser: CommandParser) -> None:
+    parser.add_argument("--http", action="store_true", help="serve HTTP on 127.0.0.1 instead of stdin and stdout")
+    parser.add_argument("--port", type=_parse_port, metavar="P", help=f"the port; 0: any free port (default {_PORT})")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    if args.port is not None and not args.http:
+        raise UsageError("--port needs --http")
+    _refuse_without_sdk()
+    with home.update_in_background(seldom=True):
+        if args.http:
+            return _serve_http(_PORT if args.port is None else args.port, home, out)
+        return _serve_stdio(home)
+
+
+def _serve_stdio(home: Home) -> int:
+    from jackline.features.mcp.transports import serve_stdio
+
+    serve_stdio(_build_server(home))
+    return 0
+
+
+def _serve_http(port: int, home: Home, out: Output) -> int:
+    from jackline.features.mcp.transports import get_url, listen, serve_http
+
+    with listen(port) as listening:
+        server = _build_server(home)
+        token = os.environ.get(TOKEN) or os.urandom(24).hex()
+        out.stderr.write(f"jackline: listening at {get_url(listening)}\n")
+        if not os.environ.get(TOKEN):
+            out.stderr.write(f"jackline: token {token}\n")
+        serve_http(server, listening, token)
+    return 0
+
+
+def _build_server(home: Home) -> StateServer:
+    import gc
+
+    gc.disable()  # the SDK creates hundreds of thousands of objects that stay; collecting costs 0.1 s
+    from jackline.features.mcp.context import ToolContext
+    from jackline.features.mcp.state_server import build_server
+
+    server = build_server(ToolContext(home, os.environ))
+    gc.freeze()
+    gc.enable()
+    return server
+
+
+def _refuse_without_sdk() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise UsageError("the MCP server needs the official SDK: pip install 'jackline[mcp]'")
+
+
+def _parse_port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > _MOST_PORT:
+        message = f"'{text}' is not a port from 0 to {_MOST_PORT}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)

@@ -1,0 +1,323 @@
+"""The dashboard as data and as Markdown. Pure.
+
+Text of agents and callers is in code spans, so that it cannot become a link, HTML or a table column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from jackline.domain.states import RunState, WaitReason, WorkStatus
+from jackline.features.work.work_item import build_answer_command
+from jackline.formatting import (
+    format_code,
+    format_command,
+    format_cost,
+    format_count,
+    format_duration,
+    format_table,
+    format_utc,
+    pluralize,
+    quote_code,
+)
+from jackline.named import NamedTuple, stored_as
+
+if TYPE_CHECKING:
+    from jackline.features.reports.lines import EventLine, ItemLine, Learning, RunLine, Spending
+
+SHOWN = 10  # of each kind of thing
+KINDS = 20  # of work items, of each status
+COUNTED = 100  # the highest count
+FOR_PEOPLE = (WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN)
+PARKED = tuple(reason for reason in WaitReason if reason not in FOR_PEOPLE)
+LIVE = (WorkStatus.PENDING, WorkStatus.IN_FLIGHT, WorkStatus.WAITING_HUMAN)
+
+
+@stored_as("call_id tool target said verdicts")
+class CallQuestion(NamedTuple):
+    """A call that waits for a person, and the possible answers."""
+
+    call_id: str
+    tool: str
+    target: str
+    said: str
+    verdicts: tuple[str, ...]
+
+
+@stored_as("run questions older")
+class WaitingRun(NamedTuple):
+    """A run that waits for a person."""
+
+    run: RunLine
+    questions: tuple[CallQuestion, ...]
+    older: bool = False  # whether it waits for older calls than those that were read
+
+
+@stored_as("kind status items")
+class KindCount(NamedTuple):
+    """How many items of a kind have a status, up to COUNTED."""
+
+    kind: str
+    status: str
+    items: int
+
+
+@stored_as(
+    "at words program note waiting items_waiting running failed imported queued queued_count parked kinds spending "
+    "today in_flight dead events learnings"
+)
+class Dashboard(NamedTuple):
+    """The dashboard at one moment. A list may have one more element than is shown, which means that there are more."""
+
+    at: int
+    words: tuple[str, ...] = ()  # the end of every command
+    program: tuple[str, ...] = ("jackline",)  # the beginning of every command
+    note: str = ""  # what else the commands need
+    waiting: Sequence[WaitingRun] = ()
+    items_waiting: Sequence[ItemLine] = ()
+    running: Sequence[RunLine] = ()
+    failed: Sequence[RunLine] = ()
+    imported: Sequence[str] = ()  # ids of runs that cannot be resumed
+    queued: Sequence[RunLine] = ()
+    queued_count: int = 0
+    parked: Sequence[RunLine] = ()
+    kinds: Sequence[KindCount] = ()
+    spending: Sequence[Spending] = ()  # of the last seven days
+    today: str = ""
+    in_flight: Sequence[ItemLine] = ()
+    dead: Sequence[ItemLine] = ()
+    events: Sequence[EventLine] = ()
+    learnings: Sequence[Learning] = ()
+
+
+def render_dashboard(board: Dashboard) -> str:
+    """Render dashboard.md."""
+    parts = (
+        _render_waiting(board),
+        _render_running(board),
+        _render_failed(board),
+        _render_queue(board),
+        _render_schedules(),
+        _render_spend(board),
+        _render_work(board),
+        _render_events(board),
+        _render_learnings(board),
+    )
+    head = [
+        "# Dashboard",
+        "",
+        f"As of {format_utc(board.at)} UTC, as all times here. Updated at every change.",
+        "",
+    ]
+    if board.note:
+        head += [board.note, ""]
+    return "\n".join((*head, *(line for part in parts for line in part)))
+
+
+def _render_waiting(board: Dashboard) -> Iterator[str]:
+    yield from ("## Waiting for you", "")
+    for one in board.waiting[:SHOWN]:
+        yield from _render_waiting_run(board, one)
+    for item in board.items_waiting[:SHOWN]:
+        yield f"- item {format_code(item.id)} ({format_code(item.kind)}) asks: {format_code(item.question, 400)}"
+        yield f"  - {_format_board_command(board, *build_answer_command(item.id))}"
+    if not board.waiting and not board.items_waiting:
+        yield "Nothing."
+    yield from _render_more(board, board.waiting, "list", "--state", "waiting", "--all-repos")
+    yield from _render_more(board, board.items_waiting, "work", "list", "--status", "waiting_human")
+    yield ""
+
+
+def _render_waiting_run(board: Dashboard, one: WaitingRun) -> Iterator[str]:
+    run = one.run
+    yield f"- {_format_run(run)} waits: **{run.reason}**: {format_code(run.detail, 300)}"
+    for question in one.questions[:SHOWN]:
+        touched = f" → {format_code(question.target)}" if question.target else ""
+        yield f"  - call {format_code(question.call_id)} {format_code(question.tool)}{touched} {question.said}"
+        for verdict in question.verdicts:
+            yield f"    - {_format_board_command(board, 'answer', run.id, question.call_id, verdict)}"
+    if len(one.questions) > SHOWN or one.older:
+        yield f"  - {'for older calls' if one.older else 'and more'}: {_format_board_command(board, 'show', run.id)}"
+    yield f"  - {'then' if one.questions else 'resume:'} {_format_board_command(board, 'resume', run.id)}"
+
+
+def _render_running(board: Dashboard) -> Iterator[str]:
+    yield from ("## Running", "")
+    rows = [
+        [
+            format_code(run.id),
+            run.phase or "-",
+            format_code(run.agent),
+            format_code(run.task),
+            format_utc(run.started_at),
+            format_duration(board.at - (run.started_at or board.at)),
+            format_cost(run.usd_micros),
+            format_code(run.prompt, 60),
+        ]
+        for run in board.running[:SHOWN]
+    ]
+    yield from _table("run|phase|agent|task|since|elapsed|cost|prompt", rows)
+    yield from _render_more(board, board.running, "list", "--state", "running", "--all-repos")
+
+
+def _render_failed(board: Dashboard) -> Iterator[str]:
+    yield from ("## Failed since yesterday", "")
+    rows = [
+        [
+            format_code(run.id),
+            format_utc(run.finished_at),
+            format_code(run.agent),
+            format_code(run.task),
+            run.failure or "-",
+            format_code(run.detail, 80),
+            "imported" if run.id in board.imported else _format_board_command(board, "resume", run.id),
+        ]
+        for run in board.failed[:SHOWN]
+    ]
+    yield from _table("run|when|agent|task|failure|detail|try again", rows)
+    yield from _render_more(board, board.failed, "list", "--state", "failed", "--all-repos")
+
+
+def _render_queue(board: Dashboard) -> Iterator[str]:
+    count = f" ({_format_limited(board.queued_count)} queued)" if board.queued_count else ""
+    yield from (f"## Queue{count}", "")
+    rows = [_build_queued_row(board, run) for run in (*board.queued[:SHOWN], *board.parked[:SHOWN])]
+    yield from _table("run|state|agent|task|since|not before|resume", rows)
+    yield from _render_more(board, board.queued, "list", "--state", "queued", "--all-repos")
+    yield from _render_more(board, board.parked, "list", "--state", "waiting", "--all-repos")
+    yield from _render_kinds(board)
+
+
+def _render_kinds(board: Dashboard) -> Iterator[str]:
+    shown = [one for status in LIVE for one in [each for each in board.kinds if each.status == status][:KINDS]]
+    if shown:
+        rows = [[format_code(one.kind), one.status, _format_limited(one.items)] for one in shown]
+        yield from format_table("kind of work item|status|how many", rows)
+    if len(shown) < len(board.kinds):
+        yield from (f"More kinds: {_format_board_command(board, 'work', 'list')}", "")
+
+
+def _build_queued_row(board: Dashboard, run: RunLine) -> list[str]:
+    waits = run.state == RunState.WAITING
+    return [
+        format_code(run.id),
+        f"waiting: {run.reason}" if waits else run.state,
+        format_code(run.agent),
+        format_code(run.task),
+        format_utc(run.created_at),
+        format_utc(run.wake_at),
+        _format_board_command(board, "resume", run.id),
+    ]
+
+
+def _render_schedules() -> Iterator[str]:
+    yield from ("## Schedules", "", "None: this version of jackline has no schedules.", "")
+
+
+def _render_spend(board: Dashboard) -> Iterator[str]:
+    yield from ("## Spend", "")
+    agents = sorted({one.agent for one in board.spending})
+    rows = [
+        [format_code(agent), *_sum_spending([one for one in board.spending if one.agent == agent], board)]
+        for agent in agents
+    ]
+    total = [["all", *_sum_spending(board.spending, board)]] if len(agents) > 1 else []
+    yield from _table("agent|today|last 7 days|tokens today|tokens in 7 days", rows + total)
+
+
+def _sum_spending(spending: Sequence[Spending], board: Dashboard) -> list[str]:
+    today = [one for one in spending if one.day == board.today]
+    return [
+        format_cost(sum(one.usd_micros for one in today)),
+        format_cost(sum(one.usd_micros for one in spending)),
+        format_count(sum(one.tokens for one in today)),
+        format_count(sum(one.tokens for one in spending)),
+    ]
+
+
+def _render_work(board: Dashboard) -> Iterator[str]:
+    yield from ("## Work items", "")
+    rows = [
+        [
+            format_code(item.id),
+            format_code(item.kind),
+            f"in flight, attempt {item.attempts} of {item.max_attempts}",
+            format_code(item.owner or ""),
+            format_utc(item.updated_at),
+            format_code(item.notes, 80),
+        ]
+        for item in board.in_flight[:SHOWN]
+    ]
+    dead = [
+        [
+            format_code(item.id),
+            format_code(item.kind),
+            f"**dead** after {pluralize(item.attempts, 'attempt')}",
+            format_code(item.owner or ""),
+            format_utc(item.finished_at),
+            format_code(item.notes, 80),
+        ]
+        for item in board.dead[:SHOWN]
+    ]
+    yield from _table("item|kind|status|owner|since|notes", rows + dead)
+    yield from _render_more(board, board.in_flight, "work", "list", "--status", "in_flight")
+    yield from _render_more(board, board.dead, "work", "list", "--status", "failed")
+
+
+def _render_events(board: Dashboard) -> Iterator[str]:
+    yield from ("## Newest events", "")
+    rows = [
+        [
+            format_utc(one.at),
+            format_code(one.stream, 80),
+            format_code(one.kind),
+            format_code(one.actor),
+            format_code(one.data, 100),
+        ]
+        for one in board.events
+    ]
+    yield from _table("when|stream|event|by|data", rows)
+
+
+def _render_learnings(board: Dashboard) -> Iterator[str]:
+    yield from ("## Newest learnings", "")
+    rows = [
+        [
+            format_utc(one.at),
+            format_code(one.case_id),
+            one.id,
+            format_code(one.kind),
+            format_code(one.summary),
+            _format_result(one),
+        ]
+        for one in board.learnings
+    ]
+    yield from _table("when|case|learning|kind|summary|came to", rows)
+
+
+def _format_result(one: Learning) -> str:
+    if not one.resolved:
+        return "**unresolved**"
+    return f"{format_code(one.action)} {format_code(one.path or one.reason, 80)}"
+
+
+def _table(titles: str, rows: list[list[str]]) -> list[str]:
+    return format_table(titles, rows) if rows else ["None.", ""]
+
+
+def _format_run(run: RunLine) -> str:
+    return f"run {format_code(run.id)} (#{run.number}, {format_code(run.agent)}, {format_code(run.task)})"
+
+
+def _format_limited(count: int) -> str:
+    return f"{COUNTED} or more" if count >= COUNTED else str(count)
+
+
+def _format_board_command(board: Dashboard, *words: str) -> str:
+    text = format_command(*board.program, *words, *board.words)
+    return quote_code(text) if text.isprintable() else format_code(text)
+
+
+def _render_more(board: Dashboard, found: Sequence[object], *words: str) -> list[str]:
+    return [f"More: {_format_board_command(board, *words)}", ""] if len(found) > SHOWN else []

@@ -1,0 +1,1 @@
+"""Work items: the agent's own queue."""

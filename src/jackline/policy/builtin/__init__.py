@@ -1,0 +1,74 @@
+"""The built-in policy: rules for the tools of agent CLIs and for common programs. Data only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.states import CallClass, Decision, Replay
+from jackline.policy.builtin import effect_commands
+from jackline.policy.builtin.agent_tools import TOOL_RULES
+from jackline.policy.builtin.workspace_commands import FIRST_LOCALS, LOCALS, READS
+from jackline.policy.rules import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ALLOWED_PATHS = "use a path in the workspace or in a temporary folder, without variables"
+UNPARSED = Rule(name="unparsed", tool="", call_class=CallClass.UNKNOWN)
+NOTHING_RUN = Rule(name="shell.nothing", tool="", call_class=CallClass.READ, replay=Replay.EXACT)
+INSIDE_WRITE = Rule(name="local.write", tool="", call_class=CallClass.LOCAL, replay=Replay.EXACT)
+INEXACT_WRITE = Rule(name="inexact.write", tool="", call_class=CallClass.UNKNOWN)
+OUTSIDE_WRITE = Rule(
+    name="outside.write", tool="", call_class=CallClass.EFFECT, replay=Replay.ASK, decision=Decision.ASK,
+    key=("command", "folder", "stdin", "file:<"), target="file:{path}",
+)  # fmt: skip
+OUTSIDE_FILE = Rule(
+    name="outside.file",
+    tool="",
+    call_class=CallClass.EFFECT,
+    replay=Replay.IDEMPOTENT,
+    decision=Decision.ASK,
+    target="file:{path}",
+    probe="builtin:file",
+)
+OUTSIDE_DELETE = Rule(
+    name="outside.delete",
+    tool="",
+    call_class=CallClass.EFFECT,
+    replay=Replay.ASK,
+    decision=Decision.DENY,
+    target="file:{path}",
+    hint=f"to delete, {_ALLOWED_PATHS}",
+)
+ROOT_DELETE = Rule(
+    name="workspace.delete", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
+)
+# No diff shows these files, and the user runs them later without a gate.
+HOOKS_WRITE = Rule(
+    name="workspace.hooks", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
+)
+_ZONE_RULES = (
+    UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, ROOT_DELETE,
+    HOOKS_WRITE,
+)  # fmt: skip
+COMMAND_RULES = (*effect_commands.FIRST, *FIRST_LOCALS, *READS, *effect_commands.SECOND, *LOCALS, *effect_commands.LAST)
+RULES: tuple[Rule, ...] = (*TOOL_RULES, *_ZONE_RULES, *COMMAND_RULES)
+
+
+def find_program_rules(program: str) -> tuple[Rule, ...]:
+    """Return the rules for a program, in matching order."""
+    return _BY_PROGRAM.get(program, ())
+
+
+def _index_by_program() -> Mapping[str, tuple[Rule, ...]]:
+    known: dict[str, list[Rule]] = {}
+    for rule in COMMAND_RULES:
+        for program in rule.command[0].split("|"):
+            known.setdefault(program, []).append(rule)
+    return {name: tuple(rules) for name, rules in known.items()}
+
+
+_BY_PROGRAM = _index_by_program()
+BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in reversed(RULES)}
+BY_TOOL: Mapping[str, Rule] = {rule.tool: rule for rule in TOOL_RULES if not rule.tool.endswith("*")}
+BY_PREFIX = tuple(rule for rule in TOOL_RULES if rule.tool.endswith("*"))

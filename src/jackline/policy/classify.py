@@ -1,0 +1,262 @@
+"""Classifies a tool call: finds its rule and the fields that keys and targets may use. Pure: it reads no file.
+
+A shell call is classified by every command that it would run; the strictest one wins.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from jackline.domain import schemas
+from jackline.domain.events import NOTHING
+from jackline.domain.states import CallClass, Decision
+from jackline.named import NamedTuple, stored_as
+from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup
+from jackline.policy.builtin import agent_tools
+from jackline.policy.classify_command import ClassifiedCommand, classify_command
+from jackline.policy.path_zones import PathZone
+from jackline.policy.rules import WHOLE_COMMAND, drop_exit_codes, is_host_input, merge_rules, rank_class, rank_decision
+from jackline.shell import list_commands
+from jackline.shell.model import NotParsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from jackline.policy.rules import Rule
+
+
+_CALLER = "tool_call"  # a tool that calls another tool by name
+
+
+class CallLocation(NamedTuple):
+    """Where a call would run; both paths are absolute."""
+
+    workspace: str
+    folder: str
+
+
+@stored_as("words rule why")
+class RuleMatch(NamedTuple):
+    """One command of a call, its rule, and the reason for that rule."""
+
+    words: str
+    rule: str
+    why: str
+
+
+class Classification(NamedTuple):
+    """The classification of a call, before the gate looks at the ledger."""
+
+    rule: Rule  # several effects in one call are merged, with their names joined by " + "
+    fields: Mapping[str, Any]  # available to `key` and `target`, besides the fields of the input
+    matches: tuple[RuleMatch, ...] = ()
+    host_inputs: frozenset[str] = frozenset()  # key inputs that only the host knows, such as git.commit
+    folder: str = ""  # where the host looks them up; empty if unknown
+    mistake: str = ""  # why the input violates the tool's schema; such a call is denied with a hint
+
+
+def classify_call(rules: tuple[Rule, ...], tool: str, given: Any, where: CallLocation) -> Classification:  # noqa: ANN401 - any JSON
+    """Classify a call; `rules` are the rules frozen with the run."""
+    called = given.get("name") if tool == _CALLER and isinstance(given, dict) else None
+    if isinstance(called, str) and called != _CALLER:
+        inner = classify_call(rules, called, given.get("arguments", {}), where)
+        return inner._replace(fields={**inner.fields, "tool": called})
+    text = find_command_text(tool, given)
+    judged = (
+        _classify_tool(rules, tool, given, where)
+        if text is None
+        else _classify_shell(rules, tool, text, _apply_folder(where, given))
+    )
+    return judged._replace(mistake=schemas.mistake(tool, given))
+
+
+def find_command_text(tool: str, given: Any) -> str | None:  # noqa: ANN401 - any JSON
+    """Return the text that a shell would run; None if the tool is not a shell or has no command."""
+    if tool in agent_tools.VERIFIER_FIELDS:
+        return _join_verification(given.get(agent_tools.VERIFIER_FIELDS[tool])) if isinstance(given, dict) else None
+    if tool not in agent_tools.SHELL_TOOLS:
+        return None
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, dict):
+        return None
+    # With two fields, only the tool knows which one it runs: both count.
+    texts = [text for name in agent_tools.COMMAND_FIELDS if (text := _join_words(given.get(name))) is not None]
+    return "\n".join(dict.fromkeys(texts)) if texts else None
+
+
+def _join_words(value: Any) -> str | None:  # noqa: ANN401 - any JSON
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        return shlex.join(value)
+    return value if isinstance(value, str) else None
+
+
+def _join_verification(named: Any) -> str | None:  # noqa: ANN401 - any JSON
+    """Join verification commands into one text. The MCP SDK also accepts a list as JSON text."""
+    if isinstance(named, str):
+        try:
+            named = json.loads(named)
+        except (ValueError, RecursionError):
+            return None
+    lines = [str(one) for one in named] if isinstance(named, list) else []
+    return "\n".join(lines if len(lines) == 1 else map(_wrap_in_shell, lines)) or None
+
+
+def _wrap_in_shell(line: str) -> str:
+    """Wrap a command in its own shell, so that an unclosed or invalid one does not hide the next ones."""
+    try:
+        list_commands(line)
+    except NotParsed:
+        return shlex.join(("sh", line))  # as a script file, whose content is unknown
+    return shlex.join(("sh", "-c", line))
+
+
+def _apply_folder(where: CallLocation, given: Any) -> CallLocation:  # noqa: ANN401 - any JSON
+    """Apply the folder that some tools take with the command. Of two folders, one outside the workspace wins."""
+    named = [given.get(name) for name in agent_tools.FOLDER_FIELDS] if isinstance(given, dict) else []
+    folders = [path_zones.resolve_path(value, where.folder) for value in named if isinstance(value, str) and value]
+    outside = (folder for folder in folders if not f"{folder}/".startswith(f"{where.workspace.rstrip('/')}/"))
+    return where._replace(folder=next(outside, folders[0])) if folders else where
+
+
+# --- tools that are not shells
+
+
+def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallLocation) -> Classification:  # noqa: ANN401 - any JSON
+    rule = rule_lookup.find_tool_rule(rules, tool)
+    matched = f"the tool name matches '{rule.tool}' ({rule.layer})"
+    matches = (
+        RuleMatch(
+            words=tool, rule=rule.name, why="no rule matches this tool" if rule is rule_lookup.UNMATCHED else matched
+        ),
+    )
+    if builtin.BY_TOOL.get(tool) is not rule or rule.call_class is not CallClass.LOCAL:
+        return _build_judgement(rule, NOTHING, matches, where.folder)
+    for change in path_args.find_tool_changes(tool, given):
+        place = path_zones.find_zone(change.word, where.folder, where.workspace)
+        text = change.word.text
+        path = text if text.startswith("~") else path_zones.resolve_path(text, where.folder)
+        outside = _find_zone_rule(place, deletes=change.deletes)
+        if outside is not None:
+            why = f"it {'deletes' if change.deletes else 'writes'} {path}, {place.value}"
+            return _build_judgement(
+                outside, {"path": path}, (RuleMatch(words=f"{tool} {text}", rule=outside.name, why=why),), where.folder
+            )
+    return _build_judgement(rule, NOTHING, matches, where.folder)
+
+
+def _find_zone_rule(place: PathZone, *, deletes: bool) -> Rule | None:
+    if deletes:
+        table = {
+            PathZone.OUTSIDE: builtin.OUTSIDE_DELETE,
+            PathZone.UNKNOWN: builtin.OUTSIDE_DELETE,
+            PathZone.ROOT: builtin.ROOT_DELETE,
+        }
+        return table.get(place)
+    if place is PathZone.HOOKS:
+        return builtin.HOOKS_WRITE
+    return builtin.OUTSIDE_FILE if place in {PathZone.OUTSIDE, PathZone.UNKNOWN} else None
+
+
+# --- shells
+
+
+def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallLocation) -> Classification:
+    text = _normalize_paths(text, where)
+    whole = {"command": text, "folder": _make_relative(where.folder, where)}
+    try:
+        parsed = list_commands(text)
+    except NotParsed as error:
+        match = RuleMatch(
+            words=text, rule=builtin.UNPARSED.name, why=f"the command cannot be parsed with certainty: {error}"
+        )
+        return _build_judgement(_apply_tool_rule(rules, tool, builtin.UNPARSED), whole, (match,), where.folder)
+    found = [
+        one
+        for command in parsed
+        for one in classify_command(rules, tool, command, parsed, where.workspace, where.folder)
+    ]
+    matches = tuple(RuleMatch(words=one.words, rule=one.rule.name, why=one.why) for one in found)
+    if not found:
+        return _build_judgement(_apply_tool_rule(rules, tool, builtin.NOTHING_RUN), whole, matches, where.folder)
+    rule, leading = _merge_commands(found)
+    if leading is None:
+        return _build_judgement(rule, whole, matches, where.folder)
+    fields = {**leading.fields, **whole, "folder": _make_relative(leading.folder or where.folder, where)}
+    return _build_judgement(rule, fields, matches, leading.folder)
+
+
+def _normalize_paths(text: str, where: CallLocation) -> str:
+    """Make workspace paths relative, if the call runs in the workspace root."""
+    same = path_zones.resolve_path(where.folder, "/") == path_zones.resolve_path(where.workspace, "/")
+    return str(keys.normalize_input({"command": text}, where.workspace)["command"]) if same else text
+
+
+def _make_relative(folder: str, where: CallLocation) -> str:
+    return str(keys.normalize_input({"cwd": folder}, where.workspace)["cwd"])
+
+
+def _apply_tool_rule(rules: tuple[Rule, ...], tool: str, rule: Rule) -> Rule:
+    """Apply a configured rule for the whole tool even if no command can be identified."""
+    own = rule_lookup.find_tool_rule(rules, tool)
+    if own is rule_lookup.UNMATCHED:
+        return rule
+    return own if rank_class(own) >= rank_class(rule) else merge_rules([rule, own])
+
+
+def _merge_commands(found: list[ClassifiedCommand]) -> tuple[Rule, ClassifiedCommand | None]:
+    """Merge the rules of all commands; also return the effect that provides the fields."""
+    rules = list({one.rule.name: one.rule for one in found}.values())
+    effects = [one for one in found if one.rule.call_class is CallClass.EFFECT]
+    if not effects:
+        return merge_rules(_add_strictest(rules, [max(rules, key=rank_class)])), None
+    parts = _add_strictest(rules, [rule for rule in rules if rule.call_class is CallClass.EFFECT])
+    leading = effects[0]
+    alone = len(effects) == 1 and leading.is_exact and bool(leading.folder)
+    others = not alone or any(one.rule.call_class is not CallClass.READ for one in _find_other_commands(found, leading))
+    denied = len(parts) == 1 and parts[0].decision is Decision.DENY  # it never runs, so other commands do not matter
+    rule = merge_rules(parts, others=others and len(parts) == 1 and not denied)
+    if not others and len(found) > 1:
+        rule = drop_exit_codes(rule)
+        # The other command may produce the data that the effect sends, so its arguments alone do not identify it.
+        rule = rule._replace(key=(*WHOLE_COMMAND, *rule.key)) if "arguments" in rule.key else rule
+    return rule, leading
+
+
+def _find_other_commands(found: list[ClassifiedCommand], leading: ClassifiedCommand) -> Iterator[ClassifiedCommand]:
+    """Yield the other commands, except files that the output of the effect itself is written to."""
+    own_output = False
+    for one in found:
+        own_output = one is leading or (own_output and one.is_output)
+        if not own_output:
+            yield one
+
+
+def _add_strictest(rules: list[Rule], chosen: list[Rule]) -> list[Rule]:
+    """Return the chosen rules, plus a rule with a stricter decision if there is one."""
+    strictest = max(rules, key=rank_decision)
+    return chosen if rank_decision(strictest) <= max(map(rank_decision, chosen)) else [*chosen, strictest]
+
+
+def _build_judgement(
+    rule: Rule, fields: Mapping[str, Any], matches: tuple[RuleMatch, ...], folder: str
+) -> Classification:
+    return Classification(
+        rule=rule,
+        fields=fields,
+        matches=matches,
+        host_inputs=frozenset(_find_host_inputs(rule, fields)) if folder else frozenset(),
+        folder=folder,
+    )
+
+
+def _find_host_inputs(rule: Rule, fields: Mapping[str, Any]) -> Iterable[str]:
+    """Yield the host inputs that key and target need; an alternative is skipped if an earlier one is known."""
+    for text in (*rule.key, *keys.find_field_names(rule.target)):
+        for name in text.split("|"):
+            if is_host_input(name) and (not name.startswith("file:") or fields.get(name.removeprefix("file:"))):
+                yield name
+            if fields.get(name):
+                break

@@ -1,0 +1,314 @@
+"""Classifies one shell command: configured rules come before the built-in ones. Pure.
+
+Files that it writes or deletes are classified separately: a read whose output goes to a file outside is not a read.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from jackline.domain.events import NOTHING
+from jackline.domain.states import CallClass
+from jackline.named import NamedTuple
+from jackline.policy import builtin, call_fields, command_line, file_effects, path_args, path_zones, rule_lookup
+from jackline.policy.command_line import CommandLine
+from jackline.policy.path_args import PathChange
+from jackline.policy.path_zones import PathZone
+from jackline.policy.rules import rank_class, rank_decision
+from jackline.shell.model import ShellCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jackline.policy.rules import Rule
+
+_LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
+_MOST_DEPTH = 4
+_MOST_SEARCHED = 50  # most commands that are checked for each command fed by another one
+
+
+class ClassifiedCommand(NamedTuple):
+    """A command, or a file that it opens, with its rule."""
+
+    words: str
+    rule: Rule
+    why: str
+    fields: Mapping[str, Any] = NOTHING
+    is_exact: bool = True  # its words are known before it runs
+    folder: str = ""  # where it runs; empty if unknown
+    is_output: bool = False  # a file that the previous command writes to
+
+
+class _Scope(NamedTuple):
+    """The rules, tool and folders that apply to a command."""
+
+    rules: tuple[Rule, ...]
+    tool: str
+    everything: tuple[ShellCommand, ...]
+    workspace: str
+    folder: str | None
+
+
+def classify_command(
+    rules: tuple[Rule, ...],
+    tool: str,
+    command: ShellCommand,
+    everything: tuple[ShellCommand, ...],
+    workspace: str,
+    start: str,
+) -> Iterator[ClassifiedCommand]:
+    """Classify the command itself, then every file that is opened for it."""
+    folder = None if command.folder is None else path_zones.resolve_path(command.folder, start)
+    scope = _Scope(rules=rules, tool=tool, everything=everything, workspace=workspace, folder=folder)
+    if command.words:
+        yield _classify(command, scope, _MOST_DEPTH)
+    for redirect in command.redirects:
+        if (">" in redirect.operator or path_zones.opens_connection(redirect.target)) and (
+            redirect.target.text not in path_zones.DEVICES
+        ):
+            target = f"{redirect.operator} {redirect.target.text}"
+            yield _classify_change(PathChange(redirect.target), target, None, command, scope)._replace(is_output=True)
+
+
+def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCommand:
+    text = " ".join(word.text for word in command.words)
+    words = f"{text} (through {', '.join(command.through)})" if command.through else text
+    line = command_line.parse_line(command.words)
+    inner = command_line.find_inner_command(line) if depth else None
+    own = _find_configured_rule(scope, line, command)
+    if inner is not None and own is None:
+        return _classify(command._replace(words=inner), scope, depth - 1)._replace(words=words)
+    certain = line.is_certain
+    base, line, why = own or _find_builtin_rule(line, command)
+    found = ClassifiedCommand(words=words, rule=base, why=why, folder=scope.folder or "")
+    if own is None and base.call_class in {CallClass.READ, CallClass.LOCAL}:
+        found = _apply_changes(found, line, command, scope)
+    found = _apply_tightening(found, scope, line, command)
+    if found.rule.call_class is not CallClass.EFFECT:
+        return found
+    named = {**call_fields.build_fields(found.rule, line, command), **found.fields}
+    sure = (
+        certain
+        and line.first_uncertain >= len(found.rule.command) - 1
+        and not has_risky_variables(command, line.program)
+    )
+    exact = sure and all(word.exact for word in line.words) and not _is_fed(command)
+    return _set_git_folder(found._replace(fields=named, is_exact=exact), line)
+
+
+# --- which rule
+
+
+def _find_configured_rule(
+    scope: _Scope, line: CommandLine, command: ShellCommand
+) -> tuple[Rule, CommandLine, str] | None:
+    for rule in rule_lookup.sort_by_layer(scope.rules):
+        if rule.tightens:
+            continue
+        fitting = _match_line(rule, scope.tool, line, command)
+        if fitting is not None:
+            return rule, fitting, _describe_match(rule)
+    return None
+
+
+def _match_line(rule: Rule, tool: str, line: CommandLine, command: ShellCommand) -> CommandLine | None:
+    """Return the line as the rule matches it, or None if it does not match."""
+    if rule.tool and not rule_lookup.matches_tool(rule, tool):
+        return None
+    if not rule.command:
+        return line if rule.tool else None
+    if command_line.matches_rule(rule, line) and not (
+        has_risky_variables(command, line.program) and not command_line.is_lenient(rule)
+    ):
+        return line
+    if line.is_certain or not command_line.is_lenient(rule):
+        return None
+    return next(
+        (one for one in command_line.parse_shifted(command.words) if command_line.matches_rule(rule, one)), None
+    )
+
+
+def _find_builtin_rule(line: CommandLine, command: ShellCommand) -> tuple[Rule, CommandLine, str]:
+    # An unknown program may be a wrapper before the real one.
+    if command_line.asks_for_help(line):
+        return builtin.NOTHING_RUN, line, "it only prints help"
+    lines = (line,) if line.is_certain else tuple(command_line.parse_shifted(command.words))
+    for one in lines:
+        for rule in _find_candidates(
+            one.program, one.operands[0].text if one.operands and one.first_uncertain else None
+        ):
+            # A harmless name among the arguments does not make an unknown program harmless.
+            doubtful = has_risky_variables(command, one.program) or not line.is_certain
+            if command_line.matches_rule(rule, one) and (command_line.is_lenient(rule) or not doubtful):
+                return rule, one, _describe_match(rule)
+    if not line.is_certain:
+        return rule_lookup.UNMATCHED, line, "the program is only known at run time"
+    return rule_lookup.UNMATCHED, line, f"no rule matches '{line.program}' with these arguments"
+
+
+@lru_cache(maxsize=1024)
+def _find_candidates(program: str, subcommand: str | None) -> tuple[Rule, ...]:
+    """Return the built-in rules that may match; `subcommand` is None if it cannot be determined."""
+    rules = builtin.find_program_rules(program)
+    if subcommand is None:
+        return rules
+    return tuple(r for r in rules if len(r.command) == 1 or command_line.matches_word(r.command[1], subcommand))
+
+
+def _describe_match(rule: Rule) -> str:
+    if not rule.command:
+        return f"the tool name matches '{rule.tool}' ({rule.layer})"
+    having = f" with {' or '.join(rule.having)}" if rule.having and len(rule.having) <= _MOST_DEPTH else ""
+    return f"the command matches '{' '.join(rule.command)}'{having} ({rule.layer})"
+
+
+def _apply_tightening(
+    found: ClassifiedCommand, scope: _Scope, line: CommandLine, command: ShellCommand
+) -> ClassifiedCommand:
+    """Apply the rules of an untrusted project, which can only make a call stricter."""
+    rules = (rule for rule in rule_lookup.sort_by_layer(scope.rules) if rule.tightens)
+    rule = next((rule for rule in rules if _match_line(rule, scope.tool, line, command) is not None), None)
+    tighter = rule_lookup.tighten_rule(found.rule, rule)
+    if rule is None or tighter is found.rule:
+        return found
+    return found._replace(rule=tighter, why=f"{found.why}; tightened by {_describe_match(rule)}")
+
+
+# --- changed files
+
+
+def _apply_changes(
+    found: ClassifiedCommand, line: CommandLine, command: ShellCommand, scope: _Scope
+) -> ClassifiedCommand:
+    """Return the strictest of the command's own rule and the rules of the files that it changes."""
+    if found.rule.call_class is CallClass.READ:
+        changes = file_effects.find_read_outputs(line)
+    elif line.program in {"apply_patch", "patch"} and "***" in command.stdin:
+        changes = path_args.find_patch_changes(command.stdin)
+    else:
+        changes = file_effects.find_changes(line)
+    strictest = found
+    for change in changes:
+        placed = _classify_change(change, found.words, found, command, scope)
+        if _rank(placed.rule) > _rank(strictest.rule):
+            strictest = placed
+    return strictest
+
+
+def _rank(rule: Rule) -> tuple[int, int]:
+    return rank_class(rule), rank_decision(rule)
+
+
+def _classify_change(
+    change: PathChange, words: str, otherwise: ClassifiedCommand | None, command: ShellCommand, scope: _Scope
+) -> ClassifiedCommand:
+    place = _find_zone(change, command, scope)
+    kept = otherwise.rule if otherwise and otherwise.rule.call_class is CallClass.LOCAL else builtin.INSIDE_WRITE
+    rule = _find_zone_rule(place, change) or kept
+    if otherwise is not None and rule is otherwise.rule:
+        return otherwise
+    folder = scope.folder or ""
+    path = path_zones.resolve_path(change.word.text, folder) if change.word.exact and folder else change.word.text
+    why = f"it {'deletes' if change.deletes else 'writes'} {path}, {place.value}"
+    return ClassifiedCommand(
+        words=words,
+        rule=rule,
+        why=why,
+        fields={"path": path, **call_fields.build_stdin_fields(command)},
+        is_exact=change.word.exact and bool(folder),
+        folder=folder,
+    )
+
+
+def _find_zone_rule(place: PathZone, change: PathChange) -> Rule | None:
+    match place:
+        case PathZone.OUTSIDE:
+            return builtin.OUTSIDE_DELETE if change.deletes else builtin.OUTSIDE_WRITE
+        case PathZone.UNKNOWN:
+            return builtin.OUTSIDE_DELETE if change.deletes else builtin.INEXACT_WRITE
+        case PathZone.ROOT if change.deletes and not change.is_container:
+            return builtin.ROOT_DELETE
+        case PathZone.HOOKS if not change.deletes:
+            return builtin.HOOKS_WRITE
+    return None
+
+
+def _find_zone(change: PathChange, command: ShellCommand, scope: _Scope) -> PathZone:
+    word = change.word
+    if "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(scope):
+        return PathZone.INSIDE
+    return path_zones.find_zone(word, scope.folder, scope.workspace)
+
+
+def _is_fed(command: ShellCommand) -> bool:
+    """Check whether some of its words come from another program at run time."""
+    return any(wrapper.startswith(("xargs", "find")) for wrapper in command.through)
+
+
+def _is_listed_inside(scope: _Scope) -> bool:
+    """Check whether every name passed on comes from a search inside the workspace."""
+    if len(scope.everything) > _MOST_SEARCHED:
+        return False
+    searched = False
+    for command in scope.everything:
+        if _is_fed(command) or not command.words:
+            continue
+        line = command_line.parse_line(command.words)
+        if line.program not in _LISTING or command.folder is None:
+            return False
+        if line.program == "find":
+            searched = True
+            starts = (
+                path_zones.find_zone(word, scope.folder, scope.workspace)
+                for word in file_effects.find_start_folders(line)
+            )
+            if not all(place in {PathZone.INSIDE, PathZone.ROOT, PathZone.TEMPORARY} for place in starts):
+                return False
+    return searched
+
+
+def _set_git_folder(found: ClassifiedCommand, line: CommandLine) -> ClassifiedCommand:
+    """Set the folder of `git -C folder`."""
+    if line.program != "git":
+        return found
+    folders = [after for word, after in zip(line.words, line.words[1:], strict=False) if word.text == "-C"]
+    if any(word.text.startswith(("--git-dir", "--work-tree")) for word in line.words) or not all(
+        w.exact for w in folders
+    ):
+        return found._replace(folder="")
+    folder = found.folder
+    for word in folders:
+        folder = path_zones.resolve_path(word.text, folder) if folder else ""
+    return found._replace(folder=folder)
+
+
+_STEERING = (
+    "PATH=", "LD_", "DYLD_", "GIT_", "BASH_ENV=", "ENV=", "PAGER=", "EDITOR=", "VISUAL=", "PYTHONSTARTUP=",
+    "NODE_OPTIONS=", "PERL5", "RUBYOPT=", "LESS", "MANPAGER=", "MANOPT=", "RIPGREP_CONFIG_PATH=", "SHELL=",
+    "SHELLOPTS=", "BASHOPTS=", "BROWSER=", "SSH_ASKPASS=", "KUBECTL_EXTERNAL_DIFF=", "DOCKER_HOST=",
+    "DOCKER_CONTEXT=", "DOCKER_CONFIG=", "TAR_OPTIONS=", "RSYNC_", "CURL_HOME=", "WGETRC=", "AWKPATH=",
+    "AWKLIBPATH=", "BAT_", "ACK_", "ACKRC=", "ZIPOPT=", "UNZIP=", "GCONV_PATH=", "TF_CLI_ARGS",
+)  # fmt: skip
+_HARMLESS = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TRACE", "GIT_TERMINAL_PROMPT=", "GIT_MERGE_AUTOEDIT=")
+_HARMLESS_WHOLE = frozenset(
+    f"{name}={value}" for name in ("GIT_PAGER", "PAGER", "GIT_EDITOR", "EDITOR", "GIT_SEQUENCE_EDITOR")
+    for value in ("", "cat", "true", ":")
+)  # fmt: skip
+# The user's configuration folders: these programs read there what to run.
+_HOMES = ("HOME=", "XDG_CONFIG_HOME=")
+_CONFIGURED = frozenset(
+    {"git", "curl", "wget", "bat", "ack", "ag", "kubectl", "docker", "helm", "gh", "sqlite3", "psql"}
+)
+
+
+def has_risky_variables(command: ShellCommand, program: str) -> bool:
+    """Check whether a variable of the command, or of its shell, may make it run other code."""
+    for text, _ in command.assignments:
+        name, _, value = text.partition("=")
+        whole = f"{name.removesuffix('+')}={value}"
+        if whole.startswith(_HOMES) and program in _CONFIGURED:
+            return True
+        if whole.startswith(_STEERING) and whole not in _HARMLESS_WHOLE and not whole.startswith(_HARMLESS):
+            return True
+    return False

@@ -1,0 +1,102 @@
+"""Finds the zone of a path: inside the workspace, temporary, outside, or unknown. Pure.
+
+Symbolic links are not followed, because nothing here reads the disk.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jackline.shell.model import Word
+
+
+class PathZone(Enum):
+    """Where a path lies, relative to the workspace."""
+
+    INSIDE = "inside the workspace"
+    ROOT = "the workspace itself or its history"
+    HOOKS = "git hooks or git configuration"
+    TEMPORARY = "in a temporary folder"
+    OUTSIDE = "outside the workspace"
+    UNKNOWN = "at a path that is only known at run time"
+
+
+_TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp")  # noqa: S108 - compared, never opened
+DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full"})
+_HERE = re.compile(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`|~\+)(?=/|$)")
+_TEMPORARY_NAME = re.compile(r"^(?:\$TMPDIR|\$\{TMPDIR(?::?-/tmp/?)?\})(?=/|$)")
+_NEW_NAME = re.compile(r"^(?:\$\(mktemp(?: [^()$`]*)?\)|`mktemp(?: [^`$]*)?`)(?=/|$)")
+_RUN_TIME = re.compile(r"[$`*?\[{]")
+_UPWARD = re.compile(r"(?:^|[/{,])\.\.?(?:[/*?\[},]|$)|[{,][/~]")
+
+
+def find_zone(word: Word, folder: str | None, workspace: str) -> PathZone:
+    """Return the zone of a path; relative paths start at `folder`, which is None if unknown."""
+    if word.exact:
+        return _find_exact_zone(word.text, folder, workspace)
+    text = _HERE.sub(".", word.text)
+    if text.startswith(("~", "$HOME", "${HOME}")):
+        return PathZone.OUTSIDE
+    temporary = _NEW_NAME.sub("/new", _TEMPORARY_NAME.sub("", text))
+    if temporary != text:
+        return _find_temporary_zone(temporary) if not _UPWARD.search(temporary) else PathZone.UNKNOWN
+    found = _RUN_TIME.search(text)
+    if found is None:  # without shell syntax, it is a placeholder that another program fills in
+        return _find_exact_zone(text, folder, workspace) if text != word.text else PathZone.UNKNOWN
+    if "{}" in text:
+        return PathZone.UNKNOWN
+    return _find_prefix_zone(text[: found.start()], text[found.start() :], folder, workspace)
+
+
+def resolve_path(text: str, folder: str) -> str:
+    """Return the normalized absolute path."""
+    return posixpath.normpath("/" + posixpath.join(folder, text).lstrip("/"))
+
+
+def opens_connection(word: Word) -> bool:
+    """Check whether bash would open a network connection, which works in both directions."""
+    return word.text.startswith(("/dev/tcp/", "/dev/udp/"))
+
+
+def _find_exact_zone(text: str, folder: str | None, workspace: str) -> PathZone:
+    if folder is None and not text.startswith("/"):
+        return PathZone.UNKNOWN
+    whole, root = resolve_path(text, folder or "/"), resolve_path(workspace, "/")
+    if whole in {root, posixpath.join(root, ".git")}:
+        return PathZone.ROOT
+    if any(whole == top or _is_below(whole, top) for top in (f"{root}/.git/hooks", f"{root}/.git/config")):
+        return PathZone.HOOKS
+    if _is_below(whole, root):
+        return PathZone.INSIDE
+    if whole in DEVICES or _is_below(whole, "/dev/fd"):
+        return PathZone.TEMPORARY
+    return PathZone.TEMPORARY if any(_is_below(whole, top) for top in _TEMPORARY) else PathZone.OUTSIDE
+
+
+def _find_prefix_zone(known: str, rest: str, folder: str | None, workspace: str) -> PathZone:
+    """Return the zone of a path with a known prefix; the rest may only lead further down."""
+    head, slash, begun = known.rpartition("/")
+    if _UPWARD.search(begun + rest) or not (known or rest[0] not in "$`"):
+        return PathZone.UNKNOWN
+    if ".git" in rest and re.search(r"[{,]\.git[,}/]", rest):
+        return PathZone.ROOT
+    above = _find_exact_zone(head + slash or ".", folder, workspace)
+    if above is PathZone.ROOT:
+        return PathZone.INSIDE
+    if above is PathZone.OUTSIDE and resolve_path(head + slash, folder or "/") in _TEMPORARY:
+        return _find_temporary_zone(f"/{begun}{rest}")
+    return above
+
+
+def _find_temporary_zone(rest: str) -> PathZone:
+    """Return TEMPORARY for a path that starts with a name; a pattern could match files of other users."""
+    named = rest.lstrip("/")
+    return PathZone.TEMPORARY if named[:1] not in {"", "*", "?", "$", "`", "[", "{"} else PathZone.UNKNOWN
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path.startswith(top.rstrip("/") + "/")

@@ -1,0 +1,1 @@
+"""Finds secrets in texts and streams, and redacts them. Pure."""

@@ -1,0 +1,144 @@
+"""Requests to the store and small results of it: new runs, changes, settlements, queries, rows of lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.events import NOTHING
+from jackline.named import NamedTuple, stored_as
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.domain.agent_health import AgentHealth
+    from jackline.domain.changes import Changes
+    from jackline.domain.events import Fact
+    from jackline.domain.records import Check, Checkpoint, Notice, RunStatus, Spec, Turn
+
+
+JOURNAL = "journal:"  # the stream of events that belong to no run, item or case
+
+
+class NewRun(NamedTuple):
+    """A run to create; the same id with the same request is the same run."""
+
+    id: str
+    repository: str  # its path
+    spec: Spec
+    request: str  # a digest of the request, to tell a repeated call from a conflicting one
+    parent: str | None = None
+    forked_at: int | None = None  # the step of the parent's checkpoint that it starts from
+    old_request: str | None = None  # the digest that versions before 0008 wrote: of every field, defaults included
+
+
+class RunChange(NamedTuple):
+    """Everything that one fenced transaction of a worker may write."""
+
+    at: int
+    facts: tuple[Fact, ...] = ()
+    life: RunStatus | None = None
+    turn: Turn | None = None  # inserted, or updated if its number exists
+    check: Check | None = None  # inserted, or updated if its step exists
+    session: tuple[str, str] | None = None  # agent, session id; Refused if another run that has not ended owns it
+    health: AgentHealth | None = None
+    checkpoint: Checkpoint | None = None
+    notice: Notice | None = None
+    actor: str = "engine"
+    changes: Changes | None = None  # in the repository, over all attempts; replaces the known changes
+
+
+class Settlement(NamedTuple):
+    """The outcome of a call. `change` is a word of the call's transition table."""
+
+    call_id: str
+    change: str
+    at: int
+    output: str = ""
+    exit_code: int | None = None
+    external_id: str = ""
+    origin: str = "agent"
+    reason: str = ""
+    duration_ms: int | None = None
+    external: str = ""  # JSON: the values found for the names of the rule
+    reason_code: str = ""  # a `ReasonCode`, or empty
+
+
+@stored_as("events calls receipts contents heads chain_head problems")
+class VerificationResult(NamedTuple):
+    """The result of verifying one run: how much was compared, and the problems."""
+
+    events: int = 0
+    calls: int = 0
+    receipts: int = 0
+    contents: int = 0
+    heads: int = 0  # in notices
+    uncovered: int = 0  # rows that an older jackline wrote, without a digest
+    chain_head: str = ""
+    problems: tuple[str, ...] = ()
+
+
+class RunQuery(NamedTuple):
+    """Which runs to list, newest first."""
+
+    states: tuple[str, ...] = ()
+    agent: str | None = None
+    task: str | None = None
+    repository: str | None = None  # its id
+    session: str | None = None
+    since: int | None = None
+    before: tuple[int, str] | None = None  # the (created_at, id) of the last row of the page before
+    limit: int = 50
+
+
+class RunSummary(NamedTuple):
+    """A row of a list: cheap columns only, never the whole spec."""
+
+    id: str
+    number: int
+    repository: str
+    path: str
+    agent: str
+    task: str
+    prompt: str  # its first 200 characters
+    state: str
+    reason: str | None
+    wake_at: int | None
+    phase: str | None
+    failure: str | None
+    proof: str
+    attempt: int
+    iteration: int
+    tokens: int
+    usd_micros: int
+    created_at: int
+    updated_at: int
+    started_at: int | None
+    finished_at: int | None
+
+
+@stored_as("backend place schema known_schema pending counts size")
+class DatabaseStatus(NamedTuple):
+    """The status of the database."""
+
+    backend: str
+    place: str  # a path, or an address without its password
+    schema: int
+    known_schema: int
+    pending: tuple[str, ...] = ()
+    counts: Mapping[str, int] = NOTHING
+    size: int | None = None
+
+
+class TimelineQuery(NamedTuple):
+    """Which events of the timeline to read: all except the `agent.*` and `call.*` of runs."""
+
+    after: tuple[int, str, int] | None = None  # (at, stream, seq): only later ones, oldest first
+    since: int | None = None  # a time: only from then on
+    before: tuple[int, str, int] | None = None  # the page before this event, newest first
+    kind: str = ""  # its beginning
+    actor: str = ""
+    stream: str = ""
+    text: str = ""  # in kind, actor or data; the case of ASCII letters is ignored
+    limit: int = 50
+    newest_first: bool = True
+    whole: bool = False  # with a stream: also the events that the timeline leaves out
