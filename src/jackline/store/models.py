@@ -63,7 +63,7 @@ class Settlement(NamedTuple):
     reason_code: str = ""  # a `ReasonCode`, or empty
 
 
-@stored_as("events calls receipts contents heads chain_head problems")
+@stored_as("events calls receipts contents heads uncovered chain_head problems")
 class VerificationResult(NamedTuple):
     """The result of verifying one run: how much was compared, and the problems."""
 

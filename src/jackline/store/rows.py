@@ -79,14 +79,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "report_move": ("stream", "seq", "at", "kind", "data"),
     "case": _CASE,
 }
-# Of records that few commands need: imported when a query first names them.
+# The class of a record, imported when a query first names the record.
 _LATER = {
-    "health": "health:Health",
-    "changes": "changes:Changes",
-    "report_turn": "retro.lines:TurnLine",
-    "report_check": "retro.lines:CheckLine",
-    "item": "work:WorkItem",
-    "entry": "case:Entry",
+    "health": "jackline.domain.agent_health:AgentHealth",
+    "changes": "jackline.domain.changes:Changes",
+    "report_turn": "jackline.features.reports.lines:TurnLine",
+    "report_check": "jackline.features.reports.lines:CheckLine",
+    "item": "jackline.features.work.work_item:WorkItem",
+    "entry": "jackline.features.cases.case_model:CaseEntry",
 }
 
 _CALL_WORDS = ("call_class", "replay", "decision", "state")  # of closed sets
@@ -109,7 +109,7 @@ def columns(record: str) -> tuple[str, ...]:
         from importlib import import_module
 
         module, _, name = _LATER[record].partition(":")
-        COLUMNS[record] = stored_names(getattr(import_module(f"jackline.domain.{module}"), name))
+        COLUMNS[record] = stored_names(getattr(import_module(module), name))
     return COLUMNS[record]
 
 
