@@ -12,33 +12,33 @@ AGENTS = ("claude", "codex", "gemini", "kilo", "opencode", "qwen")
 # The test that proves it, and what a reader calls it; in the order of the table.
 BEHAVIOURS = {
     "test_hello": "hello",
-    "test_tool_call": "a tool call, written down",
+    "test_tool_call": "a tool call is recorded",
     "test_edit_and_commit": "edit and commit, tokens in the summary",
     "test_tokens_and_session": "tokens and session recorded",
     "test_resume": "resume keeps the conversation",
-    "test_tokens_across_a_resume": "tokens across a crash and its resume: each once",
-    "test_tokens_of_an_adopted_session": "a session begun by hand: only the run's own tokens are charged",
-    "test_unknown_session": "unknown session: a fresh one, and the run says so",
-    "test_timeout": "timeout ends the whole tree, a detached shell too",
-    "test_sigkill_of_the_cli": "SIGKILL of the CLI in a shell call: resumed, nothing twice",
-    "test_cut_off_call_is_named": "the resumed agent is told which call was cut off",
-    "test_sigkill_of_the_supervisor": "SIGKILL of the supervisor: ended, then resumed",
+    "test_tokens_across_a_resume": "tokens across a crash and its resume are counted once",
+    "test_tokens_of_an_adopted_session": "a session started by hand: only the run's own tokens count",
+    "test_unknown_session": "unknown session: a new one is started, and the run reports it",
+    "test_timeout": "timeout ends the whole process tree, including a detached shell",
+    "test_sigkill_of_the_cli": "SIGKILL of the CLI during a shell call: resumed, nothing happens twice",
+    "test_cut_off_call_is_named": "the resumed agent is told which call was interrupted",
+    "test_sigkill_of_the_supervisor": "SIGKILL of the supervisor: the agent is ended, then resumed",
     "test_401": "401: authentication",
     "test_404": "404: model not found",
     "test_429": "429: limit",
     "test_500": "500: overloaded",
     "test_refused": "refused connection: connectivity",
-    "test_words_of_an_error": "an answer with “429” and “rate limit” stays ok",
+    "test_words_of_an_error": "an answer that contains “429” and “rate limit” succeeds",
     "test_long_line": "an answer of 10 MB",
 }
 
-_FINISHED_ONLY = "it tells a call only when it is over, so nobody saw the one that was cut off"
+_FINISHED_ONLY = "it reports a call only when it has ended, so the interrupted call is unknown"
 # Never to hide a failure: only what the CLI itself makes impossible, and why.
 IMPOSSIBLE = {
-    ("codex", "test_tokens_of_an_adopted_session"): "it tells totals of the whole thread only, so the first turn of"
-    " the run is charged with what was used by hand before",
-    ("gemini", "test_tokens_across_a_resume"): "it tells tokens only at the end of a turn, so those of a turn that was"
-    " killed are never told",
+    ("codex", "test_tokens_of_an_adopted_session"): "it reports only totals of the whole thread, so the first turn of"
+    " the run includes the earlier usage by hand",
+    ("gemini", "test_tokens_across_a_resume"): "it reports tokens only at the end of a turn, so those of a killed turn"
+    " are never reported",
     ("kilo", "test_cut_off_call_is_named"): _FINISHED_ONLY,
     ("opencode", "test_cut_off_call_is_named"): _FINISHED_ONLY,
 }

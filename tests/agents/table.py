@@ -1,4 +1,4 @@
-"""`python -m tests.agents.table`: writes docs/conformance.md from what the tests found. It runs no test itself."""
+"""`python -m tests.agents.table`: writes docs/conformance.md from the test results. It runs no test itself."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from tools.agents.pins import read as pins
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "conformance.md"
 _NOT_RUN = "not run"
-_HEAD = """# What each agent was seen to do
+_HEAD = """# Conformance of the agents
 
 <!-- Written by `make conformance` from the results of tests/agents: do not edit. -->
 
-Every cell is a test that starts the real CLI by `jackline run`, with a HOME of its own and dummy keys, against the
-[fake model](fake-model.md) on loopback. It says nothing about a model, and nothing about other versions.
-`make conformance` runs them all and writes this page.
+Every cell is a test that starts the real CLI with `jackline run`, with a separate HOME and dummy keys, against the
+[fake model](fake-model.md) on loopback. The results do not apply to real models or to other versions.
+`make conformance` runs all tests and writes this page.
 
 """
 _TAIL = """
-With 429 and 500 the fake model says how soon one may try again, because some CLIs go on trying for more than a minute;
-with a refused connection nobody can say it.
+With 429 and 500 the fake model sends a retry time, because some CLIs retry for more than a minute. With a refused
+connection this is not possible.
 
 ## Agents without such a CLI
 
-- **ollama**: its helper owns the tool loop. It was tested as a process of its own against the fake model, which speaks
-  ollama's protocol, and a gate (`tests/integration/test_ollama_agent.py`). No ollama server and no model was involved.
-- **acp**: with a small agent of the tests that does each thing that can happen, and with two real ones against the fake
-  model, gemini {gemini} by its `--acp` and opencode {opencode} by its `acp`: tool calls, an unknown session, the end of
-  the shell with the turn; resume of opencode alone, a wrong key of gemini alone
-  (`tests/integration/test_acp_agent.py`). No other ACP agent was tried.
-- **command**: with shell scripts, alone and by `jackline run` (`tests/integration/test_command_agent.py`).
-- **scripted**: it has no model. It is what most other tests run, those that kill everything at every
-  [crash point](crash-points.md) too.
+- **ollama**: its helper contains the tool loop. It is tested as a separate process with a gate and the fake model, which
+  implements ollama's protocol (`tests/integration/test_ollama_agent.py`), but not with an ollama server or a real model.
+- **acp**: tested with a small agent that covers every case, and with two real agents against the fake model, gemini
+  {gemini} with `--acp` and opencode {opencode} with `acp`: tool calls, an unknown session, ending the shell with the turn;
+  resume with opencode only, a wrong key with gemini only (`tests/integration/test_acp_agent.py`). No other ACP agent is
+  tested.
+- **command**: tested with shell scripts, alone and with `jackline run` (`tests/integration/test_command_agent.py`).
+- **scripted**: it has no model. Most other tests use it, including those that kill all processes at every
+  [crash point](crash-points.md).
 """
 
 

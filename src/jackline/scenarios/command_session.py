@@ -117,7 +117,7 @@ def wait_until(holds: Callable[[], bool], what: str, seconds: float = _PATIENCE_
     end = boot_ms() + int(seconds * 1000)
     while not holds():
         if boot_ms() > end:
-            raise DrillFailed(f"waited {seconds:.0f} s in vain for {what}")
+            raise DrillFailed(f"timed out after {seconds:.0f} s waiting for {what}")
         time.sleep(_TICK_S)
 
 
