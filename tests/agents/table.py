@@ -25,12 +25,13 @@ connection this is not possible.
 
 ## Agents without such a CLI
 
-- **ollama**: its helper contains the tool loop. It is tested as a separate process with a gate and the fake model, which
-  implements ollama's protocol (`tests/integration/test_ollama_agent.py`), but not with an ollama server or a real model.
+- **ollama**: its helper contains the tool loop. It is tested as a separate process with a gate and the fake model,
+  which implements ollama's protocol (`tests/integration/test_ollama_agent.py`), but not with an ollama server or a real
+  model.
 - **acp**: tested with a small agent that covers every case, and with two real agents against the fake model, gemini
-  {gemini} with `--acp` and opencode {opencode} with `acp`: tool calls, an unknown session, ending the shell with the turn;
-  resume with opencode only, a wrong key with gemini only (`tests/integration/test_acp_agent.py`). No other ACP agent is
-  tested.
+  {gemini} with `--acp` and opencode {opencode} with `acp`: tool calls, an unknown session, ending the shell with the
+  turn; resume with opencode only, a wrong key with gemini only (`tests/integration/test_acp_agent.py`). No other ACP
+  agent is tested.
 - **command**: tested with shell scripts, alone and with `jackline run` (`tests/integration/test_command_agent.py`).
 - **scripted**: it has no model. Most other tests use it, including those that kill all processes at every
   [crash point](crash-points.md).
