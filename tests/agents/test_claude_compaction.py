@@ -36,7 +36,7 @@ def test_after_a_compaction_the_model_reads_the_open_hypothesis_again(set_stage:
     texts = [asked.text for asked in stage.model.asked if asked.tools]
     instructions, last = texts[1], texts[-1]
     assert is_summary(instructions)
-    assert "gives it back after the summary" in instructions, "what PreCompact prints is told to who summarises"
+    assert "prints it again after the summary" in instructions, "the output of PreCompact reaches the summarizer"
     assert not is_summary(last)
     assert "we looked at something" in last, "the conversation itself is gone"
     assert OPEN_CASE not in last
