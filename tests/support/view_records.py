@@ -13,10 +13,10 @@ AT = 1_700_000_000_000  # 2023-11-14T22:13:20Z
 SPEC = Spec("mend it", "/srv/repository", agent="claude", task="chores", proof="make test")
 
 
-def run(life: RunStatus | None = None, **more: Any) -> Run:
+def run(status: RunStatus | None = None, **more: Any) -> Run:
     values: dict[str, Any] = {
         "id": "run-1", "number": 12, "repository": "0123456789abcdef", "lineage": "run-1", "parent": None,
-        "spec": SPEC, "life": life or RunStatus(), "owner": None, "event_seq": 1, "chain_head": "ab",
+        "spec": SPEC, "status": status or RunStatus(), "owner": None, "event_seq": 1, "chain_head": "ab",
         "created_at": AT, "updated_at": AT + 500,
     }  # fmt: skip
     return Run(**(values | more))

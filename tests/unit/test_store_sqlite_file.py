@@ -83,7 +83,7 @@ def test_a_light_command_imports_nothing_heavy(path: str) -> None:
     program = (
         "import sys; before = set(sys.modules)\n"
         "from jackline.store.open import open_store\nfrom jackline.store.models import RunQuery\n"
-        "store = open_store(sys.argv[1], create=False, read_only=True); store.list_runs(RunQuery())\n"
+        "store = open_store(sys.argv[1], create=False, read_only=True); store.runs.list_page(RunQuery())\n"
         "print(' '.join(sorted(set(sys.modules) - before)))"
     )
     command = [sys.executable, "-c", program, path]
@@ -232,8 +232,8 @@ _AS_NOBODY = """
     # Everything is loaded before our own files, in a checkout that only its owner may read, are out of reach.
     from jackline.store import queries, sqlite
     from jackline.store.open import open_store
-    loaded = queries.load("sqlite")
-    queries.load = lambda backend: loaded
+    loaded = queries.load_queries("sqlite")
+    queries.load_queries = lambda backend: loaded
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
     try:
         open_store(sys.argv[1], create=sys.argv[2] == "create").close()

@@ -29,8 +29,8 @@ RUN_COLUMNS = (
 )  # fmt: skip
 CALL_COLUMNS = (
     "id", "run_id", "attempt", "turn", "step", "occurrence", "tool", "call_class", "replay", "decision", "rule", "door",
-    "key", "target", "input", "state", "prepared_at", "agent_call", "reason", "reason_code", "answer", "original",
-    "output", "exit_code", "finished_at", "parent_id", "input_ref", "output_ref", "duration_ms", "external",
+    "key", "target", "input", "state", "prepared_at", "agent_call", "reason", "answer", "original", "output",
+    "exit_code", "finished_at", "parent_id", "input_ref", "output_ref", "duration_ms", "external", "reason_code",
 )  # fmt: skip
 RECEIPT_COLUMNS = ("call_id", "run_id", "key", "target", "rule", "output", "external_id", "origin", "at")
 STEP_COLUMNS = {

@@ -21,10 +21,10 @@ class Book:
         self.reports: list[CallResult] = []
         self.not_runs: list[str] = []
 
-    def call_of(self, name: str) -> str | None:
+    def find_call_id(self, name: str) -> str | None:
         return self._names.get(name)
 
-    def not_run(self, call_id: str, why: str) -> None:
+    def settle_not_run(self, call_id: str, why: str) -> None:
         assert why
         self.not_runs.append(call_id)
 

@@ -17,7 +17,12 @@ from jackline.domain.transitions import CALL, RUN, WORK
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROW = re.compile(r"^\| `([a-z._]+)` \| ([^|]+) \|$", re.MULTILINE)
 SOURCE = os.path.dirname(os.path.dirname(str(crash_points.__file__)))
-REACHED = "import sys\nfrom jackline import faults\nfor point in sys.argv[1:]: faults.reach(point)\nprint('alive')"
+REACHED = """
+import sys
+from jackline.crash_points import crash_point
+for point in sys.argv[1:]: crash_point(point)
+print('alive')
+"""
 
 
 def read(name: str) -> str:

@@ -17,8 +17,9 @@ from jackline.domain.run_inputs import StartTurn
 from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
 from jackline.engine.launch import LaunchContext, TurnPlan, plan_turn
 from jackline.features.cases.case_model import Case, CaseQuery, CaseStatus, Problem
+from jackline.features.cases.case_queries import Cases
 from jackline.store.store import Store
-from tests.unit.test_engine_replaying import TASK, cut_off, wants
+from tests.unit.test_replay import TASK, cut_off, wants
 
 AT = 1_700_000_000_000
 CONTEXT = LaunchContext("/home/ada/runs/r/agent", "gate", "token", "/usr/bin/agent", {})
@@ -36,39 +37,48 @@ class Known:
         **sessions: str,
     ) -> None:
         self._turns, self._forced, self._sessions = list(turns), list(forced), sessions
-        self._checks, self._cases = list(checks), [_case(one) for one in cases]
+        self._checks, self.open_cases = list(checks), [_case(one) for one in cases]
+        self.records: Known = self  # the parts of a store
+        self.calls: Known = self
+        self.blobs: Known = self
+        self.driver = None
 
-    def sessions(self, _run: str) -> dict[str, str]:
+    def get_sessions(self, _run: str) -> dict[str, str]:
         return self._sessions
 
-    def turns(self, _run: str) -> list[Turn]:
+    def list_turns(self, _run: str) -> list[Turn]:
         return self._turns
 
-    def calls(self, _run: str) -> list[Call]:
+    def list_all(self, _run: str) -> list[Call]:
         return self._forced
 
-    def forced(self, _run: str) -> list[Call]:
+    def list_forced(self, _run: str) -> list[Call]:
         return self._forced
 
-    def whole(self, call: Call) -> Call:
+    def load_call(self, call: Call) -> Call:
         return call
 
-    def receipts(self, _run: str) -> list[Any]:
+    def list_receipts(self, _run: str) -> list[Any]:
         return []
 
-    def changes(self, _run: str) -> Changes:
+    def get_changes(self, _run: str) -> Changes:
         return Changes()
 
-    def checks(self, _run: str) -> list[Check]:
+    def list_checks(self, _run: str) -> list[Check]:
         return self._checks
-
-    def cases(self, query: CaseQuery) -> list[Case]:
-        assert (query.run_id, query.status) == ("r", "open")
-        return self._cases
 
 
 def _case(name: str) -> Case:
     return Case(name, "repository", "/home/ada/project", "ada", "r", CaseStatus.OPEN, "why?", Problem(), AT, AT)
+
+
+@pytest.fixture(autouse=True)
+def _cases_of_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    def list_page(part: Cases, query: CaseQuery) -> list[Case]:
+        assert (query.run_id, query.status) == ("r", "open")
+        return cast("Known", part._store).open_cases
+
+    monkeypatch.setattr(Cases, "list_page", list_page)
 
 
 def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, **spec: Any) -> TurnPlan:
@@ -177,7 +187,7 @@ def test_a_task_that_is_finished_is_not_taken_for_the_one_that_was_cut_off() -> 
     kinds = (CallClass.LOCAL, Replay.RELAUNCH, Decision.ALLOW)
     done = Call("done", "r", 1, 1, 2, 1, "Task", *kinds, "task", "socket", "k1", "", "{}", CallState.DONE, 1)
     known = Known(ended(1, agent="scripted"), forced=(cut_off("two", "k2", TASK),), scripted="s1")
-    known.calls = lambda _run: [done]  # type: ignore[method-assign]
+    known.list_all = lambda _run: [done]  # type: ignore[method-assign]
     replay = planned(known, 2, SCRIPTED).replay
     assert replay.mark_intent(wants("k1", TASK)).replaces is None
     assert replay.mark_intent(wants("k3", TASK)).replaces == "two"

@@ -46,10 +46,18 @@ class Ledgers:
     def store(self) -> Ledgers:
         return self
 
-    def run(self, run_id: str) -> Run:
+    @property
+    def runs(self) -> Ledgers:
+        return self
+
+    @property
+    def calls(self) -> Ledgers:
+        return self
+
+    def get(self, run_id: str) -> Run:
         return Run(run_id, 1, "", "l", None, Spec("", "/w"), RunStatus(), None, 0, "", 0, 0)
 
-    def calls(self, _run_id: str) -> list[Call]:
+    def list_all(self, _run_id: str) -> list[Call]:
         return self._calls
 
 

@@ -6,8 +6,8 @@ from jackline.features.reports import retro_page
 from jackline.features.reports.lines import Spending
 from jackline.features.reports.retro_report import WeekData, build_report
 from jackline.formatting import measure_width
-from tests.unit.test_domain_dashboard import EVIL
-from tests.unit.test_domain_retro import FULL, NOW, W46, finished
+from tests.unit.test_dashboard_page import EVIL
+from tests.unit.test_retro_report import FULL, NOW, W46, finished
 
 
 def bars(lines: list[str]) -> dict[str, str]:

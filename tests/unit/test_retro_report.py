@@ -13,7 +13,7 @@ from jackline.features.cases.learning import REVIEW_COMMAND
 from jackline.features.reports import retro, retro_findings, retro_page, retro_proposals, retro_report, weeks
 from jackline.features.reports.lines import CheckLine, Learning, Move, RunLine, Spending, TurnLine
 from jackline.features.reports.retro_report import WeekData, WeekReport, build_report
-from tests.unit.test_domain_dashboard import EVIL, run
+from tests.unit.test_dashboard_page import EVIL, run
 
 W46 = weeks.Week("2026-W46", 1_794_182_400_000, 1_794_787_200_000)
 START, UNTIL = W46.start, W46.until
