@@ -1,7 +1,8 @@
 """Builds a database with many runs quickly: copies runs that the store wrote, with new ids and times.
 
-The copies are as valid as the originals: every id is replaced everywhere, the hash chain is rebuilt, and numbers
-continue in each repository. It knows which columns hold ids, times and hashes, and nothing else about the tables.
+The copies are as valid as the originals: every id is replaced everywhere, the digests of the rows and the hash chain
+are rebuilt, and numbers continue in each repository. It knows which columns hold ids, times, digests and hashes, and
+nothing else about the tables.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from jackline.domain import ids
 from jackline.domain.events import GENESIS, chain
 from jackline.domain.states import RunState
 from jackline.store.open import open_store
+from jackline.store.record_digests import CALL_COLUMNS, RECEIPT_COLUMNS, RUN_COLUMNS, STEP_COLUMNS, digest_row
 
 Value = str | int | float | None
 # Many are active, so that a page of any state and repository is full in the small database too: a read that finds
@@ -34,6 +36,13 @@ _TASKS = ("adhoc", "nightly", "review")
 _TEMPLATES = 120  # every state with every agent in two repositories
 _APART_MS = 1_000
 _ID_LENGTH = len(ids.make(0, bytes(ids.RANDOM_BYTES)))
+# The tables whose rows have a digest in an event, and the columns that it covers.
+_COVERED = {
+    "runs": RUN_COLUMNS,
+    "calls": CALL_COLUMNS,
+    "receipts": RECEIPT_COLUMNS,
+    **{f"{record}s": columns for record, columns in STEP_COLUMNS.items()},
+}
 _BATCH = 2_000  # runs whose rows are held in memory at once
 
 
@@ -54,6 +63,7 @@ class RunTemplate:
     other_ids: tuple[str, ...]
     created_at: int
     rows: tuple[tuple[RunTable, tuple[Value, ...]], ...]
+    digests: tuple[str, ...]  # of each row; empty if no event covers it
 
 
 def build(path: str, repositories: tuple[str, ...], runs: int, at: int) -> None:
@@ -114,7 +124,12 @@ def _read_template(connection: sqlite3.Connection, tables: list[RunTable], run_i
     other = tuple(
         str(row[table.columns.index("id")]) for table, row in rows if "id" in table.columns and table.name != "runs"
     )
-    return RunTemplate(run_id, other, created_at, rows)
+    digests = tuple(_digest(table, dict(zip(table.columns, row, strict=True))) for table, row in rows)
+    return RunTemplate(run_id, other, created_at, rows, digests)
+
+
+def _digest(table: RunTable, values: dict[str, Value]) -> str:
+    return digest_row(values, _COVERED[table.name]) if table.name in _COVERED else ""
 
 
 def _copy_runs(connection: sqlite3.Connection, templates: list[RunTemplate], numbers: range) -> None:
@@ -139,12 +154,14 @@ def _copy_template(
 ) -> Iterator[tuple[RunTable, tuple[Value, ...]]]:
     renamed = {old: ids.make(at, source.randbytes(ids.RANDOM_BYTES)) for old in (template.run_id, *template.other_ids)}
     moved = [(table, _shift_row(table, row, at - template.created_at, renamed)) for table, row in template.rows]
-    _rebuild_chain(moved)
     for table, values in moved:
         if table.name == "runs":
             repository = str(values["repository"])
             values["number"] = next_number[repository]
             next_number[repository] += 1
+    _rebuild_digests(moved, template.digests)
+    _rebuild_chain(moved)
+    for table, values in moved:
         yield table, tuple(values.values())
 
 
@@ -152,7 +169,7 @@ def _shift_row(table: RunTable, row: tuple[Value, ...], later: int, renamed: dic
     values: dict[str, Value] = {}
     for column, value in zip(table.columns, row, strict=True):
         if isinstance(value, str):
-            values[column] = _replace_ids(value, renamed)
+            values[column] = _replace_all(value, renamed)
         elif value is not None and (column == "at" or column.endswith("_at")):
             values[column] = int(value) + later
         else:
@@ -160,12 +177,20 @@ def _shift_row(table: RunTable, row: tuple[Value, ...], later: int, renamed: dic
     return values
 
 
-def _replace_ids(text: str, renamed: dict[str, str]) -> str:
+def _replace_all(text: str, renamed: dict[str, str]) -> str:
     if len(text) < _ID_LENGTH:
         return text
     for old, new in renamed.items():
         text = text.replace(old, new)
     return text
+
+
+def _rebuild_digests(rows: list[tuple[RunTable, dict[str, Value]]], old: tuple[str, ...]) -> None:
+    """Put the digests of the copied rows into the events. Earlier digests of a row, which no check reads, stay."""
+    renamed = {digest: _digest(table, row) for (table, row), digest in zip(rows, old, strict=True) if digest}
+    for table, row in rows:
+        if table.name == "events":
+            row["data"] = _replace_all(str(row["data"]), renamed)
 
 
 def _rebuild_chain(rows: list[tuple[RunTable, dict[str, Value]]]) -> None:
