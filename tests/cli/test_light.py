@@ -15,7 +15,7 @@ HEAVY = (
 FOR_WRITING = (
     "jackline.store.ledger",
     "jackline.store.redaction",
-    "jackline.secrets.redactor",
+    "jackline.secrets",
     "jackline.features.cases.case_model",
 )
 PROGRAM = """

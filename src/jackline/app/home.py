@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Self
 
-from jackline import extensions
 from jackline.app import config as config_module
 from jackline.app import paths
 from jackline.app.text_files import shorten_name
@@ -125,11 +124,15 @@ class Home:
         if self.on_change is not None:
             self.on_change()
         else:
-            extensions.call_hook("home_changed", self)
+            from jackline.extensions import call_hook
+
+            call_hook("home_changed", self)
 
     def update_in_background(self, *, seldom: bool = False) -> AbstractContextManager[object]:
         """For as long as the block lasts, a thread updates what shows this home. `seldom`: the first change at once."""
-        return extensions.open_hook("background_updates", self, seldom=seldom)
+        from jackline.extensions import open_hook
+
+        return open_hook("background_updates", self, seldom=seldom)
 
     # finding
 

@@ -9,7 +9,6 @@ from jackline.domain.events import GENESIS, Fact
 from jackline.domain.ids import as_number, repository_id
 from jackline.domain.records import Repository, Run, RunStatus
 from jackline.domain.states import TERMINAL, CallClass, CallState, RunState
-from jackline.domain.transitions import next_call, next_run
 from jackline.errors import Conflict, Refused
 from jackline.store import rows
 from jackline.store.driver import RetryTransaction, Row, Statements, clean
@@ -62,6 +61,7 @@ class RunStore(StorePart):
 
     def _cancel(self, statements: Statements, run_id: str, at: int, notice_id: str) -> Run:
         from jackline.domain.notices import notice_of
+        from jackline.domain.transitions import next_run
         from jackline.store.record_digests import cover, digest_run
 
         run = self._locked(statements, run_id)
@@ -157,6 +157,7 @@ def _read_open_calls(statements: Statements, run_id: str) -> list[Call]:
 
 def _settle_open_calls(statements: Statements, run_id: str, at: int) -> tuple[Fact, ...]:
     """Settle the calls that are still prepared: one that may have happened is in doubt, the rest are given up."""
+    from jackline.domain.transitions import next_call
     from jackline.store.ledger import build_outcome
     from jackline.store.ledger_events import build_settled
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.app import identity, paths
 from jackline.errors import CaseRefused, JacklineError, NoCase, UsageError
-from jackline.exports.rebuild import rebuild_once
 from jackline.features.cases import case_values
 from jackline.features.cases.case_model import CaseStatus, EntryKind, build_active_key, get_case_stream
 from jackline.features.cases.case_queries import Cases
@@ -118,6 +117,8 @@ class BuiltState(NamedTuple):
 
 def update_files(store: Store, case_id: str, root: str, user_name: str, *, anew: bool = False) -> None:
     """Update the files in the repository at `root` from the store; `anew` writes all of them."""
+    from jackline.exports.rebuild import rebuild_once
+
     runs = os.path.join(root, RUNS)
     folder = os.path.join(runs, case_id)
     _make_folders(root, folder)

@@ -20,13 +20,13 @@ from jackline.features.cases.case_model import (
     RepoAction,
     parse_entry_id,
 )
-from jackline.features.cases.case_store import CaseNotebook
 
 if TYPE_CHECKING:
     from enum import StrEnum
 
     from jackline.app.home import Home
     from jackline.features.cases.case_model import Case
+    from jackline.features.cases.case_store import CaseNotebook
     from jackline.features.cases.location import CaseLocation
 
 LONGEST_TEXT = 16_384
@@ -49,7 +49,7 @@ def resolve_hypothesis(
     if kind is not EntryKind.HYPOTHESIS:
         raise _build_missing_hypothesis(name)
     data = {"note": check_text(note, "the note")} if note else {}
-    entry = CaseNotebook(home.store(create=True)).change_entry(case.id, kind, number, status, wall_ms(), at.actor, data)
+    entry = _open_notebook(home).change_entry(case.id, kind, number, status, wall_ms(), at.actor, data)
     case_files.update_case(home, case.id)
     return entry
 
@@ -111,9 +111,7 @@ def amend_learning(
     if kind is not EntryKind.LEARNING:
         raise NoCase(name[:100], what="learning", hint="jackline case learning review")
     data = {"path": "", "reason": "", **_build_artifact(case, at, repo_action, path, reason)}
-    entry = CaseNotebook(home.store(create=True)).change_entry(
-        case.id, kind, number, repo_action, wall_ms(), at.actor, data
-    )
+    entry = _open_notebook(home).change_entry(case.id, kind, number, repo_action, wall_ms(), at.actor, data)
     case_files.update_case(home, case.id)
     return entry
 
@@ -122,7 +120,7 @@ def switch_case(home: Home, case_id: str, *, at: CaseLocation | None = None) -> 
     """Make another open case of this repository the active one here."""
     at = at or location.get_location(home)
     case = _refuse_foreign(home, location.find_case(home, case_id), at)
-    case = CaseNotebook(home.store(create=True)).switch(at.active_key, case.id, wall_ms(), at.actor)
+    case = _open_notebook(home).switch(at.active_key, case.id, wall_ms(), at.actor)
     case_files.update_case(home, case.id)
     return case
 
@@ -131,7 +129,7 @@ def reopen_case(home: Home, case_id: str | None = None, *, at: CaseLocation | No
     """Reopen a closed case and make it the active one; without an id, the case closed last here."""
     at = at or location.get_location(home)
     case = _last_closed(home, at) if case_id is None else _refuse_foreign(home, location.find_case(home, case_id), at)
-    case = CaseNotebook(home.store(create=True)).reopen(case.id, at.active_key, wall_ms(), at.actor)
+    case = _open_notebook(home).reopen(case.id, at.active_key, wall_ms(), at.actor)
     case_files.update_case(home, case.id)
     return case
 
@@ -169,7 +167,7 @@ def _add(
     entry = CaseEntry(
         case_id=case.id, kind=kind, number=0, at=0, updated_at=0, text=text, status=str(status), data=data
     )
-    entry = CaseNotebook(home.store(create=True)).add_entry(case.id, entry, wall_ms(), at.actor)
+    entry = _open_notebook(home).add_entry(case.id, entry, wall_ms(), at.actor)
     case_files.update_case(home, case.id)
     return entry
 
@@ -234,7 +232,7 @@ def _refuse_foreign(home: Home, case: Case, at: CaseLocation) -> Case:
         return case
     if os.path.lexists(case.path) or not os.path.isdir(case_files.get_case_folder(case._replace(path=at.path))):
         raise CaseRefused(f"case {case.id} belongs to {case.path}: change to that folder, or use --case")
-    return CaseNotebook(home.store(create=True)).relocate(case.id, at.repository, at.path, wall_ms(), at.actor)
+    return _open_notebook(home).relocate(case.id, at.repository, at.path, wall_ms(), at.actor)
 
 
 def _last_closed(home: Home, at: CaseLocation) -> Case:
@@ -249,3 +247,10 @@ def _last_closed(home: Home, at: CaseLocation) -> Case:
     if not own:
         raise CaseRefused(f"none of the newest closed cases here is yours: see `{location.LIST}`")
     return max(own, key=lambda case: (case.closed_at or 0, case.id))
+
+
+def _open_notebook(home: Home) -> CaseNotebook:
+    """The writes of a notebook; imported here, because commands that only read do without them."""
+    from jackline.features.cases.case_store import CaseNotebook
+
+    return CaseNotebook(home.store(create=True))

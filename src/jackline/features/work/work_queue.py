@@ -14,13 +14,13 @@ from jackline.domain.events import canonical
 from jackline.domain.states import WorkStatus
 from jackline.errors import ItemRefused, NoItem, UsageError
 from jackline.features.work.item_queries import WorkItems
-from jackline.features.work.item_store import WorkQueue
 from jackline.features.work.work_item import LEASE_MS, MOST_ATTEMPTS, Hold, ItemQuery, NewItem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.app.home import Home
+    from jackline.features.work.item_store import WorkQueue
     from jackline.features.work.work_item import WorkItem
     from jackline.store.store import Store
 
@@ -60,7 +60,7 @@ def enqueue_item(  # noqa: PLR0913 - what an item has
         question=asked,
     )
     _refuse_invalid(home, new, value, folder)
-    made = WorkQueue(home.store(create=True)).enqueue(new, clock.wall_ms(), name)
+    made = _open_queue(home.store(create=True)).enqueue(new, clock.wall_ms(), name)
     _notify_change(home)
     return made
 
@@ -71,7 +71,7 @@ def claim_next(home: Home, kinds: Sequence[str] = (), owner: str = "", lease_ms:
         raise UsageError("a kind is empty: no item has an empty kind")
     if home.is_new:
         return None
-    item = WorkQueue(home.store(create=True)).claim_next(kinds, _choose_actor(owner), lease_ms, clock.wall_ms())
+    item = _open_queue(home.store(create=True)).claim_next(kinds, _choose_actor(owner), lease_ms, clock.wall_ms())
     _notify_change(home)  # also without an item: items without attempts left may have failed
     return item
 
@@ -79,7 +79,7 @@ def claim_next(home: Home, kinds: Sequence[str] = (), owner: str = "", lease_ms:
 def claim_item(home: Home, item_id: str, owner: str = "", lease_ms: int = LEASE_MS) -> WorkItem:
     """Claim one item."""
     try:
-        return WorkQueue(_store(home, item_id)).claim(item_id, _choose_actor(owner), lease_ms, clock.wall_ms())
+        return _open_queue(_store(home, item_id)).claim(item_id, _choose_actor(owner), lease_ms, clock.wall_ms())
     finally:
         _notify_change(home)  # also when it is refused: the item may have failed
 
@@ -88,7 +88,7 @@ def renew_item(
     home: Home, item_id: str, owner: str = "", token: int | None = None, lease_ms: int = LEASE_MS
 ) -> WorkItem:
     """Extend the lease of an item."""
-    return WorkQueue(_store(home, item_id)).renew(
+    return _open_queue(_store(home, item_id)).renew(
         Hold(item_id=item_id, owner=_choose_actor(owner), token=token), lease_ms, clock.wall_ms()
     )
 
@@ -107,7 +107,7 @@ def resolve_item(
     if _is_inside_run() and get_item(home, item_id).status is WorkStatus.WAITING_HUMAN:
         raise ItemRefused(_FOR_A_PERSON.format(done="ended"))
     hold = Hold(item_id=item_id, owner=_choose_actor(owner), token=token)
-    item = WorkQueue(_store(home, item_id)).resolve(hold, RESOLUTIONS[status], clock.wall_ms(), _check_notes(notes))
+    item = _open_queue(_store(home, item_id)).resolve(hold, RESOLUTIONS[status], clock.wall_ms(), _check_notes(notes))
     _notify_change(home)
     return item
 
@@ -117,14 +117,14 @@ def release_item(
 ) -> WorkItem:
     """Return an item to the queue; after its last attempt it fails."""
     hold = Hold(item_id=item_id, owner=_choose_actor(owner), token=token)
-    item = WorkQueue(_store(home, item_id)).release(hold, clock.wall_ms(), _check_notes(notes))
+    item = _open_queue(_store(home, item_id)).release(hold, clock.wall_ms(), _check_notes(notes))
     _notify_change(home)
     return item
 
 
 def annotate_item(home: Home, item_id: str, notes: str, actor: str = "") -> WorkItem:
     """Replace the notes of an item."""
-    item = WorkQueue(_store(home, item_id)).annotate(
+    item = _open_queue(_store(home, item_id)).annotate(
         item_id, _check_length(notes), clock.wall_ms(), _choose_actor(actor)
     )
     _notify_change(home)
@@ -134,7 +134,7 @@ def annotate_item(home: Home, item_id: str, notes: str, actor: str = "") -> Work
 def wait_for_human(home: Home, item_id: str, question: str, owner: str = "", token: int | None = None) -> WorkItem:
     """Let an item wait for a person's answer."""
     asked, hold = _check_question(question), Hold(item_id=item_id, owner=_choose_actor(owner), token=token)
-    item = WorkQueue(_store(home, item_id)).park(hold, asked, clock.wall_ms())
+    item = _open_queue(_store(home, item_id)).park(hold, asked, clock.wall_ms())
     _notify_change(home)
     return item
 
@@ -145,7 +145,9 @@ def answer_item(home: Home, item_id: str, text: str, actor: str = "") -> WorkIte
         raise ItemRefused(_FOR_A_PERSON.format(done="answered"))
     if not text.strip():
         raise UsageError("the answer is empty")
-    item = WorkQueue(_store(home, item_id)).answer(item_id, _check_length(text), clock.wall_ms(), _choose_actor(actor))
+    item = _open_queue(_store(home, item_id)).answer(
+        item_id, _check_length(text), clock.wall_ms(), _choose_actor(actor)
+    )
     _notify_change(home)
     return item
 
@@ -184,7 +186,7 @@ def list_unfinished(
     if not requeue:
         return WorkItems(store).list_unfinished(older_than, limit)
     abandoned = WorkItems(store).list_unfinished(older_than, limit, given_up_only=True)
-    moved = [WorkQueue(store).requeue(item.id, older_than, now, _choose_actor(actor)) for item in abandoned]
+    moved = [_open_queue(store).requeue(item.id, older_than, now, _choose_actor(actor)) for item in abandoned]
     back = {item.id: item for item in moved if item is not None}  # an item whose holder came back stays with it
     _notify_change(home)
     pending = [item for item in WorkItems(store).list_unfinished(older_than, limit) if item.id not in back]
@@ -204,6 +206,13 @@ def _refuse_invalid(home: Home, new: NewItem, value: object, folder: str | None)
     path = item_schemas.find_schema(home.path, os.getcwd() if folder is None else folder, new.kind)
     if path is not None and (home.is_new or WorkItems(home.store(create=True)).get(new.id) is None):
         item_schemas.refuse_invalid(path, value)
+
+
+def _open_queue(store: Store) -> WorkQueue:
+    """The writes of the queue; imported here, because commands that only read do without them."""
+    from jackline.features.work.item_store import WorkQueue
+
+    return WorkQueue(store)
 
 
 def _store(home: Home, item_id: str) -> Store:
