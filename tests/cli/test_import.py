@@ -290,7 +290,7 @@ def test_what_was_not_finished_has_failed(place: Place, state: object) -> None:
     name = only_id(take(place, str(folder)))
     shown = place.type("show", name, "--json").json
     assert (shown["state"], shown["failure"]) == ("failed", "crashed")
-    assert shown["detail"].startswith("imported: it stood at ")
+    assert shown["detail"].startswith("imported: its last state was ")
     for words in (("resume", name), ("fork", name, "go on")):
         refused = place.type(*words)
         assert (refused.code, is_one_line(refused), "was imported from agentpair" in refused.err) == (2, True, True)

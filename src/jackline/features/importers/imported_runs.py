@@ -36,7 +36,7 @@ def build_failure(failure: Failure, detail: str) -> RunEnding:
 
 def build_unfinished(stood_at: str) -> RunEnding:
     """A run that was unfinished in its source counts as failed."""
-    return build_failure(Failure.CRASHED, f"imported: it stood at {stood_at or 'an unknown state'}")
+    return build_failure(Failure.CRASHED, f"imported: its last state was {stood_at or 'unknown'}")
 
 
 # The end is not recorded, or cannot be read.
