@@ -53,17 +53,17 @@ UNRESOLVED = 16
 _MARK = "# Written by jackline"
 HOOK_CALL = f"jackline case hook {HOOK_NAME}"
 _BODY = f"""\
-# `jackline case hook remove` takes it away, `git commit --no-verify` passes it by.
-# A commit waits until every learning of the active case is in a tracked file or has a reason:
+# Blocks a commit until every learning of the active case has a tracked file or a reason. See:
 # `{learning.REVIEW_COMMAND}`
+# `jackline case hook remove` removes this hook, `git commit --no-verify` skips it.
 if ! command -v jackline >/dev/null 2>&1; then
-    echo "jackline is not on the PATH: nobody looks whether learnings are resolved" >&2
+    echo "jackline is not on the PATH: learnings are not checked" >&2
     exit 0
 fi
 {HOOK_CALL}
 [ $? -ne {UNRESOLVED} ]
 """
-# Also where a hook ends at the first command that fails, as those of husky do (`sh -e`).
+# Works in hooks that end at the first failing command (`sh -e`), such as those of husky.
 _CHAIN = f"{HOOK_CALL} || [ $? -ne {UNRESOLVED} ] || exit 1"
 
 
