@@ -1,0 +1,42 @@
+"""Registries name modules and objects as strings, so that they are imported on use: every such name must exist."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+
+import pytest
+
+import jackline
+
+SOURCE = os.path.dirname(str(jackline.__file__))
+DOTTED = re.compile(r"jackline(?:\.[a-z_]\w*)+(?::[A-Za-z_]\w*)?")
+# A settings file, a log file, and two rules of the built-in policy.
+OTHERS = {"jackline.toml", "jackline.log", "jackline.answer", "jackline.change"}
+
+
+def find_names() -> list[str]:
+    names = set()
+    for folder, _, files in os.walk(SOURCE):
+        for name in files:
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    tree = ast.parse(file.read())
+                texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+                names |= {text for text in texts if isinstance(text, str) and DOTTED.fullmatch(text)}
+    return sorted(names - OTHERS)
+
+
+def test_the_registries_were_found() -> None:
+    names = find_names()
+    assert {"jackline.cli.commands.run", "jackline.features.work.work_commands"} <= set(names)
+    assert any(name.startswith("jackline.features.cases.learning_check:") for name in names)
+
+
+@pytest.mark.parametrize("name", find_names())
+def test_a_dotted_name_exists(name: str) -> None:
+    module, _, attribute = name.partition(":")
+    found = importlib.import_module(module)
+    assert not attribute or hasattr(found, attribute)
