@@ -106,7 +106,7 @@ def _measure_in_process(prefix: str, instances: list[Instance], *, quick: bool) 
     rounds = 5 if quick else 30
     works: Mapping[str, Work] = {
         "append one event": _append_event,
-        "append beside a work item": lambda home: _append_event(home, "mail-0000001"),
+        "append to a work item": lambda home: _append_event(home, "mail-0000001"),
         "tail 50": lambda home: home.store().journal.list_timeline(TimelineQuery()),
         "since two hours ago, 50": _read_since,
         "the dashboard": dashboard.read_dashboard,

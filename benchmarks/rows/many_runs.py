@@ -105,7 +105,7 @@ def _build_reads(one: Instance, repository: str) -> Mapping[str, Read]:
         "of an agent and a task": RunQuery(agent="claude", task="nightly"),
         "of a session": RunQuery(session=f"session-{one.run_id}"),
         "since": RunQuery(since=one.since),
-        "of an agent that nobody uses": RunQuery(agent="nobody"),
+        "of an agent without runs": RunQuery(agent="nobody"),
     }
     listed: dict[str, Read] = {f"list {name}": _build_listing(query) for name, query in queries.items()}
     return {

@@ -57,7 +57,7 @@ def evidence() -> dict[tuple[str, str], str]:
 
 
 def own_classes() -> set[str]:
-    return {line[0].strip("`") for line in rows("What jackline itself finds out")[1:]}
+    return {line[0].strip("`") for line in rows("jackline itself detects these classes")[1:]}
 
 
 @cache
