@@ -58,7 +58,10 @@ def read_archive(path: str) -> Iterator[Event]:
 
 
 def _parse_event(line: str) -> Event:
-    event = load_stored(Event, json.loads(line))
+    data = json.loads(line)
+    if not isinstance(data, dict):
+        raise ValueError("a line is not an event")
+    event = load_stored(Event, data)
     if tuple(map(type, event)) != _KINDS:
         raise ValueError("a line is not an event")
     return event
