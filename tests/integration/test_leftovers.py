@@ -150,9 +150,9 @@ def test_we_and_those_above_us_are_spared(marker: dict[str, str]) -> None:
     look = f"""
 import sys
 sys.path.insert(0, {SOURCE!r})
-from jackline.engine import leftovers
+from jackline.engine import orphans
 marker = {marker!r}
-print(leftovers.find(marker), leftovers.end(marker), flush=True)
+print(orphans.find_orphans(marker), orphans.kill_orphans(marker), flush=True)
 """
     above = f"""
 import subprocess, sys

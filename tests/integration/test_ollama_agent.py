@@ -237,7 +237,7 @@ class Tags:
     def __getattr__(self, name: str) -> Any:
         return getattr(WIRE, name)
 
-    def page(self, method: str, path: str) -> Json | None:
+    def build_page(self, method: str, path: str) -> Json | None:
         return {"models": [{"name": name} for name in self._names]} if path == "/api/tags" else None
 
 

@@ -226,9 +226,9 @@ def test_a_proof_with_a_secret_in_it_is_refused(place: Place) -> None:
 
 def test_the_log_of_an_unexpected_mistake_holds_no_secret(place: Place) -> None:
     program = (
-        "import sys; from jackline.app.diagnostics import note_unexpected\n"
+        "import sys; from jackline.app.diagnostics import log_unexpected\n"
         "try:\n    raise RuntimeError(sys.argv[2])\n"
-        "except RuntimeError as error:\n    note_unexpected(sys.argv[1], error)\n"
+        "except RuntimeError as error:\n    log_unexpected(sys.argv[1], error)\n"
     )
     place.home.mkdir()
     assert place.end_of(place.python(program, str(place.home), SAID)).code == 0

@@ -283,7 +283,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("work_next", {"lease_seconds": 0}, "lease_seconds: Input should be greater"),
     ("work_enqueue", {"kind": "", "id": "x"}, "kind"),
     ("work_enqueue", {"kind": "review", "payload": [1]}, "payload: Input should be a valid dictionary"),
-    ("events_append", {"kind": "run.finished"}, "written by jackline itself"),
+    ("events_append", {"kind": "run.finished"}, "only jackline writes events of type 'run.…'"),
     ("events_tail", {"after": "nonsense"}, "nonsense"),
     ("events_tail", {"stream": "moon:1"}, "unknown stream 'moon:1'"),
     ("events_search", {"text": ""}, "the text to search for is empty"),
