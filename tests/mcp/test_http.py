@@ -18,7 +18,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli.place import SECONDS, Place, is_one_line
-from tests.mcp.talking import call
+from tests.mcp.client import call
 from tests.mcp.test_stdio import INITIALIZE, TOOLS
 
 TOKEN = "a-token-for-tests"

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import GetPromptResult, ReadResourceResult, TextContent, TextResourceContents
 
 from tests.cli.place import SAY, SECONDS, Ended, Place
-from tests.mcp.talking import ARGUMENTS, call, refusal, talk
+from tests.mcp.client import ARGUMENTS, call, refusal, talk
 from tests.support.helpers import wait_until
 
 TOOLS = {

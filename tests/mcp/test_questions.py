@@ -9,7 +9,7 @@ import anyio
 from mcp.client import Client
 
 from tests.cli.place import SAY, Place
-from tests.mcp.talking import call, talk
+from tests.mcp.client import call, talk
 
 
 def test_a_question_waits_for_a_person_and_its_answer_is_found_later(any_place: Place) -> None:
