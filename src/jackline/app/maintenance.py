@@ -60,7 +60,7 @@ def read_archive(path: str) -> Iterator[Event]:
 def _parse_event(line: str) -> Event:
     data = json.loads(line)
     if not isinstance(data, dict):
-        raise ValueError("a line is not an event")
+        raise TypeError("a line is not an event")
     event = load_stored(Event, data)
     if tuple(map(type, event)) != _KINDS:
         raise ValueError("a line is not an event")
