@@ -1,4 +1,4 @@
-"""One isolated place to type jackline commands in: its own HOME, its own home, its own repository."""
+"""An isolated place to run jackline commands in, with its own HOME, jackline home and repository."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Ended:
 
 @dataclass
 class Place:
-    """Where commands are typed."""
+    """Where commands run."""
 
     folder: Path
     environ: dict[str, str] = field(default_factory=dict)
@@ -64,11 +64,11 @@ class Place:
         return {**isolated, **self.environ, **more}
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
-        """A command that is left running; it is ended with the test."""
+        """Start a command; it is killed when the test ends."""
         return self.execute([sys.executable, "-m", "jackline", *words], **more)
 
     def python(self, program: str, *words: str, **more: Any) -> subprocess.Popen[str]:
-        """A program of the test's own, in the same place."""
+        """Start a Python program in the same place."""
         return self.execute([sys.executable, "-c", program, *words], **more)
 
     def execute(self, argv: list[str], **more: Any) -> subprocess.Popen[str]:
@@ -80,7 +80,7 @@ class Place:
         return process
 
     def type(self, *words: str, stdin: str | None = None, **more: Any) -> Ended:
-        """A command, until it has ended."""
+        """Run a command and wait for its end."""
         if stdin is not None:
             more["stdin"] = subprocess.PIPE
         return self.end_of(self.start(*words, **more), stdin)
@@ -95,7 +95,7 @@ class Place:
         return str(path)
 
     def task(self, name: str, text: str = "Do it.\n") -> str:
-        """A task of the repository; gives back its name."""
+        """Write a task of the repository; returns its name."""
         path = self.repository / ".agents" / "tasks" / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -107,7 +107,7 @@ class Place:
         return str(path)
 
     def play(self, *steps: dict[str, Any], words: tuple[str, ...] = (), **more: Any) -> Ended:
-        """`jackline run` of these steps."""
+        """Run `jackline run` with these steps."""
         return self.type("run", "--agent", "scripted", "--script", self.script(*steps), *words, **more)
 
     def start_playing(self, *steps: dict[str, Any], words: tuple[str, ...] = (), **more: Any) -> subprocess.Popen[str]:
@@ -117,14 +117,14 @@ class Place:
         return str(self.folder / name)
 
     def wait_for(self, name: str) -> None:
-        """Until the file is there: the agent made it, so the run has come so far."""
+        """Wait for a file that the agent creates when it reaches this step."""
         until = time.monotonic() + SECONDS
         while not (self.folder / name).exists():
             assert time.monotonic() < until, f"{name} never appeared: {[one.poll() for one in self.started]}"
             time.sleep(0.01)
 
     def let_go(self, name: str) -> None:
-        """Make the file that an agent waits for."""
+        """Create the file that an agent waits for."""
         (self.folder / name).touch()
 
     def close(self) -> None:
@@ -141,6 +141,6 @@ SEND_FAILS = {"call": {"tool": "send", "input": {"to": "ada"}, "run": "false"}}
 
 
 def is_one_line(ended: Ended) -> bool:
-    """What a person gets for a mistake: one line, and never a traceback."""
+    """True if a mistake was reported in one line, without a traceback."""
     lines = ended.err.splitlines()
     return len(lines) == 1 and lines[0].startswith("jackline: ") and "Traceback" not in ended.err

@@ -1,4 +1,4 @@
-"""What happens at the edges of a turn with an agent that is described in a few lines: nothing lost, nothing stuck."""
+"""Edge cases of a turn, with an agent that is defined in TOML: nothing is lost and nothing hangs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def shown(place: Place, run: str = "r") -> dict[str, object]:
 
 @pytest.mark.parametrize("words", [(), ("--session", "begun-by-hand")])
 @pytest.mark.parametrize("point", ["turn.spawning", "turn.spawned"])
-def test_a_session_that_was_never_told_the_task_is_told_it(place: Place, point: str, words: tuple[str, ...]) -> None:
+def test_a_session_that_never_got_the_task_gets_it(place: Place, point: str, words: tuple[str, ...]) -> None:
     agent = describe(place, "talker", says(END), sessions=True)
     run = ("run", "DO THE TASK", "--agent", agent, "--run-id", "r", *words)
     assert place.type(*run, environ={"JACKLINE_CRASH_AT": point}).code < 0
@@ -60,9 +60,9 @@ def test_a_session_that_was_never_told_the_task_is_told_it(place: Place, point: 
     assert "DO THE TASK" in told
 
 
-def test_what_a_turn_used_is_charged_although_nobody_saw_its_end(place: Place) -> None:
+def test_usage_of_a_turn_without_a_recorded_end_is_charged(place: Place) -> None:
     used = {"type": "usage", "input": 1000, "output": 10, "usd": 1.5}
-    # The session is written down at once, and with it what was said before.
+    # The session is stored at once, together with the output before it.
     program = says(used, {"type": "session", "id": "s"}) + "\nexec sleep 60"
     resumed = says({"type": "usage", "input": 5, "output": 1}, END)
     agent = describe(place, "burner", program, resumed=resumed)
@@ -87,7 +87,7 @@ def test_an_agent_that_names_a_session_of_another_run_goes_on_without_owning_it(
     assert place.type("resume", "r", "--json").json["state"] == "waiting", "in a session of its own"
 
 
-def test_a_session_is_refused_whoever_works_on_its_run_now(place: Place) -> None:
+def test_a_session_of_an_active_run_is_refused(place: Place) -> None:
     agent = describe(place, "talker", says(LIMIT), sessions=True)
     other = describe(place, "other", says(LIMIT))
     assert place.type("run", "x", "--agent", agent, "--fallback", other, "--run-id", "r").code == 10
@@ -158,7 +158,7 @@ def test_no_clock_runs_while_git_is_asked_what_was_changed(place: Place) -> None
     assert place.type("run", "x", "--agent", agent, "--idle-seconds", "1").code == 0
 
 
-def test_where_git_cannot_say_nobody_claims_that_there_is_no_commit(place: Place) -> None:
+def test_if_git_fails_no_missing_commit_is_reported(place: Place) -> None:
     subprocess.run(["git", "init", "-q", str(place.repository)], check=True)
     bad_git(place, 'case "$*" in *walk-reflogs*) exit 128;; esac')
     agent = describe(place, "quick", says(END))

@@ -1,4 +1,4 @@
-"""`jackline agents`: every agent, found or not, and nobody is sent a prompt."""
+"""`jackline agents`: lists every agent, installed or not, and sends no prompt."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_one_that_rests_says_why_and_until_when(place: Place) -> None:
 
 
 @pytest.mark.parametrize("name", ["acp", "command"])
-def test_a_program_that_each_run_names_is_not_made_up(place: Place, name: str) -> None:
+def test_a_program_that_each_run_names_is_not_guessed(place: Place, name: str) -> None:
     seen = of(place, name)
     assert (seen["health"], seen["binary"], seen["named_by_arguments"]) == ("ready", None, True)
     row = next(line for line in place.type("agents").out.splitlines() if line.startswith(f"{name}\t"))
@@ -92,7 +92,7 @@ def test_ollama_is_not_ready_without_a_server(place: Place) -> None:
     assert seen["why"] == "there is no answer at 127.0.0.1:1: start it with `ollama serve`"
 
 
-def test_auto_with_no_cli_and_no_server_finds_nobody(place: Place) -> None:
+def test_auto_with_no_cli_and_no_server_finds_no_agent(place: Place) -> None:
     place.environ["OLLAMA_HOST"] = "127.0.0.1:1"
     (place.folder / "bin").mkdir()
     place.environ["PATH"] = str(place.folder / "bin")

@@ -1,4 +1,4 @@
-"""`run`, `list`, `show`, `logs` and `export` tell of the same run the same things."""
+"""`run`, `list`, `show`, `logs` and `export` agree about a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cli.place import EFFECT_RULE, SAY, SEND, Place
 STEPS = (SAY, {"usage": {"input": 100, "output": 50, "usd": 0.02}}, SEND, {"say": "all done"})
 
 
-def test_one_run_told_five_times(place: Place) -> None:
+def test_five_commands_agree_about_a_run(place: Place) -> None:
     words = ("--policy", place.policy(EFFECT_RULE), "--proof", "true", "--task", place.task("greet"), "--json")
     run = place.play(*STEPS, words=words).json
     listed = place.type("list", "--json").rows
@@ -66,7 +66,7 @@ def test_logs_are_the_bytes_of_the_agent(place: Place) -> None:
         assert read
 
 
-def test_events_in_words_and_as_json(place: Place) -> None:
+def test_events_as_text_and_as_json(place: Place) -> None:
     run = place.play(SAY, words=("--json",)).json
     events = place.type("logs", run["id"], "--events", "--json").rows
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
@@ -111,7 +111,7 @@ def test_the_summary_says_what_to_type_next(place: Place) -> None:
     assert ended.err.splitlines() == ["turn 1 started", "hello"]
 
 
-def test_a_home_named_by_a_flag_stands_in_the_next_command(place: Place) -> None:
+def test_the_printed_command_keeps_the_home_flag(place: Place) -> None:
     ended = place.play(SAY, words=("--home", place.path("another home")))
     run = place.type("--home", place.path("another home"), "list", "--json").rows[0]["id"]
     assert f"jackline show {run} --home '{place.path('another home')}'" in ended.out

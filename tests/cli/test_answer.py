@@ -1,4 +1,4 @@
-"""A person's word: calls in doubt and calls that were asked for, with the commands that the output names."""
+"""`jackline answer`: calls in doubt and calls that need approval, answered with the commands in the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call that asks: once, for as long as nobody answers, until a person or the time says what is to be done."""
+"""A call that needs approval: asked once, then it waits until a person answers or the timeout decides."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def outbox(place: Place) -> list[str]:
 
 
 def ask(place: Place, *words: str, rule: str = ASK_RULE, steps: tuple[dict[str, Any], ...] = ()) -> str:
-    """A run that waits for a word; gives back the call that it asks about."""
+    """Start a run that waits for approval; returns the call in question."""
     ended = place.play(*(steps or (send(place), SAY)), words=("--policy", place.policy(rule), "--run-id", "r", *words))
     assert (ended.code, "waiting: approval" in ended.out) == (WAITS, True), ended
     (call,) = re.findall(r"jackline answer r (\S+) allow\n", ended.out)
@@ -67,13 +67,13 @@ def test_allowed_it_is_done_once(place: Place) -> None:
     assert place.type("answer", "r", call, "allow").code == 0
     assert resume(place).code == 0
     assert "Approved since you asked; make the call now if it is still needed:\n- send" in told(place)
-    assert resume(place).code == 0  # it is over: nothing is done again
+    assert resume(place).code == 0  # it has ended: nothing is repeated
     rows = calls(place, "state", "decision", "original")
     assert rows == [("denied", "ask", None), ("done", "allow", call)]
     assert outbox(place) == ["ada"]
 
 
-def test_denied_it_is_not_done_and_the_agent_is_told(place: Place) -> None:
+def test_a_denied_call_is_not_made_and_the_agent_learns_it(place: Place) -> None:
     call = ask(place)
     assert place.type("answer", "r", call, "deny").code == 0
     assert resume(place).code == 0
@@ -116,7 +116,7 @@ def test_silence_is_an_answer_after_the_time(place: Place, answer: str, sent: li
     assert (late.code, f"was answered already, with '{answer}'" in late.err) == (2, True)
 
 
-def test_a_person_who_answers_after_the_time_and_before_a_resume_is_heard(place: Place) -> None:
+def test_an_answer_after_the_timeout_and_before_a_resume_counts(place: Place) -> None:
     call = ask(place, "--approval-timeout", "0.05")
     wait_until(at(show(place)["wake_at"]))
     assert place.type("answer", "r", call, "allow", "--resume").code == 0
@@ -134,7 +134,7 @@ def test_a_cancelled_run_asks_no_more(place: Place) -> None:
     assert outbox(place) == []
 
 
-def test_of_two_asked_calls_of_a_rule_with_max_only_one_is_made(place: Place) -> None:
+def test_a_rule_with_max_allows_only_one_of_two_approved_calls(place: Place) -> None:
     steps = (send(place, "ada"), send(place, "bob"))
     first = ask(place, rule=f"{ASK_RULE}max = 1\n", steps=steps)
     assert place.type("answer", "r", first, "allow").code == 0
@@ -144,7 +144,7 @@ def test_of_two_asked_calls_of_a_rule_with_max_only_one_is_made(place: Place) ->
     assert "rule 'send' allows 1 per run" in calls(place, "reason")[-1][0]
 
 
-def test_other_commands_beside_it_are_no_way_around_max(place: Place) -> None:
+def test_other_commands_in_the_same_line_do_not_bypass_max(place: Place) -> None:
     """Each company makes another name of the rule, and the same command twice in one call is twice."""
     rule = '[[rule]]\nname = "ship"\ncommand = "ship"\nclass = "effect"\ndecision = "allow"\nmax = 2\n'
     commands = ("ship a; ship b; ship c", "ship a", "touch x && ship b", "ls; ship c", "git push; ship d")

@@ -1,4 +1,4 @@
-"""Mistakes of all kinds: one line, the right code, no traceback, nothing made or lost."""
+"""Bad input of all kinds: one line, the right exit code, no traceback, nothing created or lost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WRONG_WORDS = [
 
 
 @pytest.mark.parametrize("words", WRONG_WORDS, ids=" ".join)
-def test_wrong_words(place: Place, words: tuple[str, ...]) -> None:
+def test_wrong_arguments(place: Place, words: tuple[str, ...]) -> None:
     ended = place.type(*words)
     assert (ended.code, ended.out, is_one_line(ended)) == (2, "", True), ended
     assert not place.home.exists()
@@ -219,7 +219,7 @@ def test_a_policy_that_is_no_file_or_too_much(place: Place, kind: str) -> None:
     assert "policy.toml" in ended.err
 
 
-def test_looking_makes_no_home(place: Place) -> None:
+def test_reading_creates_no_home(place: Place) -> None:
     database = place.folder / "elsewhere.db"
     environ = {"JACKLINE_DATABASE": str(database)}
     assert place.play(SAY, environ=environ).code == 0
@@ -237,7 +237,7 @@ def test_an_empty_home_variable_is_not_the_root_of_the_disk(place: Place) -> Non
     assert shown != "/.local/state/jackline"
 
 
-def test_an_unreadable_setting_file_is_told_without_numbers(place: Place) -> None:
+def test_an_unreadable_settings_file_is_reported_without_numbers(place: Place) -> None:
     folder = place.folder / ".config" / "jackline" / "config.toml"
     folder.mkdir(parents=True)
     ended = place.type("list")

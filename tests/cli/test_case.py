@@ -1,4 +1,4 @@
-"""`jackline case`: every action, typed as people and agents type it; what is refused, and what is written down."""
+"""`jackline case`: every action as people and agents use it, what is refused, and what is recorded."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_sequence_of_the_predecessor(place: Place) -> None:
     ]
 
 
-def test_the_capsule_keeps_everything_that_was_said(place: Place) -> None:
+def test_the_capsule_keeps_every_argument(place: Place) -> None:
     (place.repository / "new.py").touch()
     words = (
         "--intent",
@@ -211,7 +211,7 @@ def test_a_learning_is_resolved_by_a_tracked_file_or_a_reason(place: Place) -> N
     assert place.type("case", "learning", "review", "--require-resolved").code == 0
 
 
-def test_where_a_learning_is_kept_can_be_said_anew(place: Place) -> None:
+def test_the_location_of_a_learning_can_be_changed(place: Place) -> None:
     begin(place)
     words = ("--kind", "doc-gap", "--summary", "say it", "--repo-action", "docs")
     do(place, "learning", "add", *words, "--path", "tpyo.md")
@@ -242,7 +242,7 @@ def test_where_a_learning_is_kept_can_be_said_anew(place: Place) -> None:
         (("--repo-action", "tset", "--path", "a"), "invalid choice"),
     ],
 )
-def test_a_learning_that_says_nothing_is_refused(place: Place, words: tuple[str, ...], said: str) -> None:
+def test_an_empty_learning_is_refused(place: Place, words: tuple[str, ...], said: str) -> None:
     begin(place)
     refused(place.type("case", "learning", "add", "--kind", "test-gap", "--summary", "x", *words), 2, said)
     assert do(place, "status", "--json").json["counts"]["learning"] == 0
@@ -281,7 +281,7 @@ def test_a_failing_verification_closes_nothing_and_is_written_down(place: Place)
     assert late.code == 16
 
 
-def test_what_is_not_met_is_told_before_anything_is_run(place: Place) -> None:
+def test_unmet_requirements_are_reported_before_anything_runs(place: Place) -> None:
     begin(place)
     refused(place.type("case", "close", "--summary", "x"), 1, "no verification command is given")
     do(place, "hypothesis", "add", "the cache")
@@ -436,7 +436,7 @@ def test_inside_a_run_no_effect_gets_around_the_gate(place: Place) -> None:
     assert place.type("case", "command", "run", "--", "true", **inside).code == 0
 
 
-def test_inside_a_run_of_another_database_one_thing_is_said(place: Place) -> None:
+def test_inside_a_run_of_another_database_there_is_one_message(place: Place) -> None:
     begin(place)
     for words in (("status",), ("hypothesis", "add", "x"), ("start", "x"), ("list",)):
         ended = place.type("case", *words, environ={"JACKLINE_RUN": "run-of-others"})
@@ -473,7 +473,7 @@ def test_a_project_names_its_intake_once_it_is_trusted(place: Place) -> None:
     assert not (place.repository / "ran.txt").exists()
     do(place, "close", "--summary", "x")
     assert place.type("case", "start", "c", "--json").json["intake_plan"] == "read overlay.py"
-    assert place.type("trust", "--show").code == 0  # what cases leave in .agents/runs is no change of the project
+    assert place.type("trust", "--show").code == 0  # files of cases in .agents/runs do not change the project
 
 
 # bad input
@@ -544,7 +544,7 @@ def test_a_mistake_is_json_for_programs(place: Place) -> None:
     "words",
     [("status",), ("hypothesis", "add", "x"), ("evidence", "add", "x"), ("command", "add", "x", "--status", "pass")],
 )
-def test_what_is_typed_often_imports_nothing_heavy(place: Place, words: tuple[str, ...]) -> None:
+def test_frequent_commands_import_nothing_heavy(place: Place, words: tuple[str, ...]) -> None:
     begin(place)
     ended = place.end_of(place.python(PROGRAM, "case", *words))
     assert ended.code == 0, ended

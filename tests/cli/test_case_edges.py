@@ -1,4 +1,4 @@
-"""`jackline case` where it is hard: odd names, moved repositories, interrupted commands, tricks with variables."""
+"""Edge cases of `jackline case`: odd names, moved repositories, interrupted commands, empty variables."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_every_text_has_its_bounds(at: Place, words: tuple[str, ...], said: str)
 
 
 def test_a_name_that_came_out_empty_is_not_the_active_case(at: Place) -> None:
-    """As in `--case "$ID"`, where nobody has set ID."""
+    """As in `--case "$ID"`, with ID unset."""
     begin(at)
     for words in (("status", "--case", ""), ("hypothesis", "add", "x", "--case", ""), ("reopen", "")):
         refused(at.type("case", *words), 1, "no case matches ''")
@@ -107,7 +107,7 @@ def test_who_acts_has_a_name_in_one_line(at: Place, name: str) -> None:
     refused(ended, 2, "JACKLINE_ACTOR: an actor is a name in one line")
 
 
-def test_a_name_that_cannot_be_a_hypothesis_is_told_in_short(at: Place) -> None:
+def test_an_invalid_name_of_a_hypothesis_is_shortened(at: Place) -> None:
     begin(at)
     ended = at.type("case", "evidence", "add", "x", "--hypothesis", "H" + "x" * 5000)
     refused(ended, 1, "no hypothesis matches 'Hxxx")
@@ -134,7 +134,7 @@ def test_odd_names_of_files(at: Place) -> None:
     assert review(at) == [(name, True) for name in names]
 
 
-def test_a_file_that_git_could_never_find_again_is_refused(at: Place) -> None:
+def test_a_file_that_git_could_not_find_later_is_refused(at: Place) -> None:
     begin(at)
     (Path(os.fsdecode(bytes(at.repository) + b"/bad\xff.md"))).touch()
     refused(at.type(*LEARN, "bad\udcff.md"), 2, "not UTF-8")
@@ -195,7 +195,7 @@ def test_git_is_asked_about_the_case_s_own_repository(at: Place) -> None:
 # commands that are run
 
 
-def test_what_a_command_prints_is_heard_at_once_and_whole(at: Place) -> None:
+def test_output_of_a_command_appears_at_once_and_completely(at: Place) -> None:
     begin(at)
     process = at.start("case", "command", "run", "--", "echo first; while ! test -e go; do sleep 0.05; done; echo last")
     assert process.stdout is not None
@@ -261,7 +261,7 @@ def test_a_linked_worktree_has_a_case_of_its_own(at: Place) -> None:
     assert (review(at, cwd=linked), review(at)) == ([("docs/new.md", True)], [("docs/new.md", False)])
 
 
-def test_what_goes_wrong_beside_an_entry_is_told_to_programs_too(at: Place) -> None:
+def test_warnings_about_an_entry_are_in_the_json_output_too(at: Place) -> None:
     begin(at)
     runs = at.repository / ".agents"
     runs.rename(at.repository / "was")

@@ -1,4 +1,4 @@
-"""The files of a case: behind the store, repaired and never believed; nothing outside the repository is touched."""
+"""The files of a case: derived from the store, repaired, never trusted, and never outside the repository."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_is_only_added_is_appended_to_the_same_file(place: Place) -> None:
 
 
 @pytest.mark.parametrize("words", [("status",), ("evidence", "add", "more"), ("files",)])
-def test_what_somebody_altered_or_removed_is_written_again(place: Place, words: tuple[str, ...]) -> None:
+def test_edited_or_removed_files_are_written_again(place: Place, words: tuple[str, ...]) -> None:
     folder = begin(place)
     for text in ("a", "b"):
         do(place, "hypothesis", "add", text)
@@ -110,7 +110,7 @@ def test_what_somebody_altered_or_removed_is_written_again(place: Place, words: 
     assert (folder.parent / "ACTIVE").read_text().strip() == folder.name
 
 
-def test_nothing_is_believed_that_stands_in_a_file(place: Place) -> None:
+def test_the_content_of_a_file_is_never_trusted(place: Place) -> None:
     folder = begin(place)
     do(place, "hypothesis", "add", "a")
     (folder.parent / "ACTIVE").write_text("another\n")
@@ -200,7 +200,7 @@ def test_where_files_cannot_be_written_the_case_goes_on(place: Place) -> None:
 
 
 @pytest.mark.parametrize("name", ["ACTIVE", ".built"])
-def test_a_folder_in_the_place_of_a_file_is_told_and_the_case_goes_on(place: Place, name: str) -> None:
+def test_a_folder_in_place_of_a_file_is_reported_and_the_case_continues(place: Place, name: str) -> None:
     folder = begin(place)
     path = (folder.parent if name == "ACTIVE" else folder) / name
     path.unlink()
@@ -211,7 +211,7 @@ def test_a_folder_in_the_place_of_a_file_is_told_and_the_case_goes_on(place: Pla
     assert do(place, "hypothesis", "list", "--json").rows[0]["text"] == "one more"
 
 
-def test_a_file_that_was_altered_in_secret_is_written_again(place: Place) -> None:
+def test_a_file_edited_with_restored_times_is_written_again(place: Place) -> None:
     folder = begin(place)
     do(place, "hypothesis", "add", "a")
     path = folder / "hypotheses.jsonl"

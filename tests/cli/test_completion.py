@@ -1,4 +1,4 @@
-"""`jackline completion`: really sourced, in bash always, in zsh and fish where they are."""
+"""`jackline completion`: the scripts are sourced in bash, and in zsh and fish if they are installed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_bash(scripted: Place, words: tuple[str, ...], wanted: set[str], exactly
     assert found == wanted if exactly else found >= wanted
 
 
-def test_bash_offers_what_begins_so_and_files_and_runs(scripted: Place) -> None:
+def test_bash_completes_prefixes_files_and_runs(scripted: Place) -> None:
     write(scripted, "bash")
     bash = ["bash", "--norc", "-c", BASH, "bash", "jackline"]
     assert offered(scripted, [*bash, "do"]) == {"doctor"}

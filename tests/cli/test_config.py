@@ -1,4 +1,4 @@
-"""`jackline config`: values with their sources, agents' tables, masked passwords, and words that are nearly right."""
+"""`jackline config`: values with their sources, tables of agents, masked passwords and suggestions for typos."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_each_value_names_its_source(place: Place) -> None:
     assert not place.home.exists()
 
 
-def test_what_is_said_of_agents(place: Place) -> None:
+def test_settings_of_agents_are_shown(place: Place) -> None:
     text = '[agents.claude]\nbinary = "bin/claude"\nmodel = "m"\narguments = ["--x", "y"]\nenv = ["TOKEN"]\n'
     user = user_settings(place, text)
     shown = place.type("config", "--json", environ={"JACKLINE_CODEX_BINARY": "/opt/codex"}).json
@@ -94,7 +94,7 @@ def test_an_agent_of_ones_own_may_say_more(place: Place) -> None:
         (("lst",), "did you mean list?"),
     ],
 )
-def test_the_nearest_word_is_named(place: Place, words: tuple[str, ...], said: str) -> None:
+def test_the_nearest_name_is_suggested(place: Place, words: tuple[str, ...], said: str) -> None:
     ended = place.type(*words)
     assert (ended.code, is_one_line(ended)) == (2, True), ended
     assert said in ended.err

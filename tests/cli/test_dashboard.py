@@ -1,4 +1,4 @@
-"""dashboard.md: right after every change, whoever made it and however they ended; its commands can be typed."""
+"""dashboard.md: up to date after every change by any process; its commands can be pasted into a shell."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def commands(text: str) -> list[list[str]]:
 # --- what it shows -------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_ended_is_in_it_and_nobody_else_may_read_it(place: Place) -> None:
+def test_a_run_that_ended_is_in_it_and_only_the_owner_may_read_it(place: Place) -> None:
     assert place.play(SAY, words=("--run-id", "r")).code == 0
     assert "| `r` | `run.succeeded` |" in board(place)
     assert section(board(place), "Running").strip() == "None."
     assert (place.home / "dashboard.md").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_doubt_is_answered_by_the_command_that_stands_there(place: Place) -> None:
+def test_a_call_in_doubt_is_answered_by_the_shown_command(place: Place) -> None:
     assert place.play(SEND_FAILS, SAY, words=("--policy", place.policy(EFFECT_RULE), "--run-id", "r")).code == 14
     shown = section(board(place), "Waiting for you")
     assert "**in_doubt**" in shown
@@ -85,7 +85,7 @@ def test_a_doubt_is_answered_by_the_command_that_stands_there(place: Place) -> N
     assert section(board(place), "Queue").strip() == "None."
 
 
-def test_an_approval_is_given_by_the_command_that_stands_there(place: Place) -> None:
+def test_an_approval_is_given_by_the_shown_command(place: Place) -> None:
     assert place.play(SEND_FAILS, words=("--policy", place.policy(ASK_RULE), "--run-id", "r")).code == 14
     shown = section(board(place), "Waiting for you")
     assert "**approval**" in shown
@@ -95,7 +95,7 @@ def test_an_approval_is_given_by_the_command_that_stands_there(place: Place) -> 
     assert place.type(*answer).code == 0
 
 
-def test_a_failed_run_is_tried_again_by_the_command_that_stands_there(place: Place) -> None:
+def test_a_failed_run_is_retried_by_the_shown_command(place: Place) -> None:
     assert place.play(SAY, words=("--run-id", "r", "--proof", "test -e ../there")).code == 16
     shown = section(board(place), "Failed since yesterday")
     assert "| proof |" in shown
@@ -105,7 +105,7 @@ def test_a_failed_run_is_tried_again_by_the_command_that_stands_there(place: Pla
     assert section(board(place), "Failed since yesterday").strip() == "None."
 
 
-def test_an_item_that_waits_is_answered_by_the_command_that_stands_there(place: Place) -> None:
+def test_an_item_that_waits_is_answered_by_the_shown_command(place: Place) -> None:
     name = "it's a `strange` | name"
     made = place.type("work", "enqueue", "--id", name, "--kind", "mail", "--question", "Shall I <b>send</b>?")
     assert made.code == 0, made
@@ -118,7 +118,7 @@ def test_an_item_that_waits_is_answered_by_the_command_that_stands_there(place: 
 
 
 @pytest.mark.parametrize("name", ["-x", "--help", "--home=/evil", "a b; touch x"])
-def test_an_item_s_id_is_an_id_whatever_it_looks_like(place: Place, name: str) -> None:
+def test_an_id_that_looks_like_something_else_is_an_id(place: Place, name: str) -> None:
     assert place.type("work", "enqueue", f"--id={name}", "--kind", "mail", "--question", "?").code == 0
     (command,) = commands(section(board(place), "Waiting for you"))
     assert place.type(*command, cwd="/", environ={"JACKLINE_HOME": ""}).code == 0
@@ -137,7 +137,7 @@ def test_a_database_that_the_environment_names_is_named_in_commands(place: Place
     assert place.type(*words, environ={name: address, "JACKLINE_HOME": ""}).code == 0
 
 
-def test_a_run_that_was_imported_is_told_without_a_command(place: Place) -> None:
+def test_an_imported_run_is_shown_without_a_command(place: Place) -> None:
     assert place.play(SAY, words=("--run-id", "r", "--proof", "false")).code == 16
     with sqlite3.connect(place.home / "state.sqlite") as database:
         (spec,) = database.execute("SELECT spec FROM specs").fetchone()
@@ -167,7 +167,7 @@ def test_a_run_is_shown_while_it_runs_and_when_its_supervisor_was_killed(place: 
     wait_until(lambda: "| `r` | working | `scripted` | `adhoc` |" in board(place) if written(place) else False)
     supervisor.send_signal(signal.SIGKILL)
     supervisor.wait()
-    assert "| `r` | working |" in section(board(place), "Running")  # which is what the store says, too
+    assert "| `r` | working |" in section(board(place), "Running")  # the same as in the store
     assert place.type("cancel", "r").code == 0
     assert section(board(place), "Running").strip() == "None."
     assert "| `r` | `run.cancelled` |" in board(place)

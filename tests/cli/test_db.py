@@ -89,8 +89,8 @@ def test_archive_moves_the_events_and_keeps_the_chain(place: Place) -> None:
     assert place.type("db", "check").code == 0
 
 
-def test_a_crash_between_writing_and_dropping_is_made_good(place: Place) -> None:
-    """The archive is there and the events, too: to archive again changes nothing in the file and drops them."""
+def test_a_crash_between_writing_and_dropping_is_repaired(place: Place) -> None:
+    """The archive and the events both exist: archiving again leaves the file alone and drops the events."""
     assert place.play(SAY, words=("--run-id", "r")).code == 0
     copy = place.folder / "copy.sqlite"
     assert place.type("db", "backup", str(copy)).code == 0

@@ -67,7 +67,7 @@ def test_the_agent_that_is_wanted_must_be_there(place: Place) -> None:
     assert "JACKLINE_SCRIPTED_BINARY" in found["agent scripted"]["found"]
 
 
-def test_a_zone_and_a_variable_that_nobody_knows(place: Place) -> None:
+def test_an_unknown_zone_and_an_unknown_variable(place: Place) -> None:
     found = findings(place, TZ="Europe/Belin", JACKLINE_TIMEOUT_SECOND="3", JACKLINE_SOMETHING="else")
     assert (found["timezone"]["state"], found["timezone"]["found"]) == (
         "warn",
@@ -89,7 +89,7 @@ def test_a_clock_that_went_back(place: Place) -> None:
     assert "in the future" in found["clock"]["found"]
 
 
-def test_a_home_that_can_never_be_made(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_created(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = config.load_config(place.environment(JACKLINE_HOME=str(place.folder / "a" / "b")), str(place.repository))
     found = {one.part: one for one in doctor.check_installation(Home(loaded))}
     assert found["home"].state == "ok"

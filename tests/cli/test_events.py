@@ -1,4 +1,4 @@
-"""`jackline events`: append, tail, since, search; what is wrong is one line, what comes late is not missed."""
+"""`jackline events`: append, tail, since, search; errors are one line, and late events are not missed."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_any_other_type_will_do(place: Place, kind: str) -> None:
     assert types(place, "tail") == [kind]
 
 
-def test_who_did_it_is_said_or_known(place: Place) -> None:
+def test_the_actor_is_given_or_found(place: Place) -> None:
     append(place)
     append(place, "note.made", "--actor", "bob")
     place.environ["JACKLINE_ACTOR"] = "forge"
@@ -162,7 +162,7 @@ def test_a_secret_is_not_written(place: Place) -> None:
     assert token.encode() not in b"".join(path.read_bytes() for path in place.home.glob("state.sqlite*"))
 
 
-def test_an_event_beside_a_work_item_or_beside_none(place: Place, store: Store) -> None:
+def test_an_event_with_and_without_a_work_item(place: Place, store: Store) -> None:
     ended = place.type("events", "append", "note.made", "--work-item", "mail-1")
     assert (ended.code, is_one_line(ended)) == (1, True), ended
     WorkQueue(store).enqueue(NewItem("mail-1", "mail"), 1_700_000_000_000, "ada")
@@ -178,7 +178,7 @@ def test_an_event_beside_a_work_item_or_beside_none(place: Place, store: Store) 
 # reading
 
 
-def test_looking_makes_nothing(place: Place) -> None:
+def test_reading_creates_nothing(place: Place) -> None:
     for words in (("tail",), ("since", "2h"), ("search", "x")):
         ended = place.type("events", *words)
         assert (ended.code, ended.out) == (0, ""), ended
@@ -344,7 +344,7 @@ def test_only_what_is_new_and_only_what_fits_is_followed(place: Place) -> None:
 
 
 def test_an_event_that_was_committed_late_is_not_missed(place: Place, store: Store) -> None:
-    """Another host's clock is behind, or its commit took long: its event stands before one that was shown."""
+    """Another host's clock is behind, or its commit was slow: its event sorts before one that was shown."""
     now = time.time_ns() // 1_000_000
     store.journal.append(Fact("first"), now, "ada")
     WorkQueue(store).enqueue(NewItem("mail-1", "mail"), now - 30_000, "ada")

@@ -1,4 +1,4 @@
-"""Each exit code of the design, through the real process; `--json` says the same number."""
+"""Each documented exit code, from a real process; `--json` has the same number."""
 
 from __future__ import annotations
 

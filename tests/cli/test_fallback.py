@@ -1,4 +1,4 @@
-"""The next agent takes over in the middle of a run, with what is written down; known rests are honoured."""
+"""Fallback to the next agent in the middle of a run, with the recorded facts; rate-limit resets are respected."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_known_reset_is_honoured_by_the_next_run(agents: Place) -> None:
     assert tired["health"] == "resting"
 
 
-def test_who_was_named_is_tried_again_after_a_refusal_and_auto_leaves_it_for_the_end(agents: Place) -> None:
+def test_a_named_agent_is_retried_after_a_refusal_and_auto_tries_it_last(agents: Place) -> None:
     words = ("--agent", "locked", "--fallback", "good", "--json")
     for prompt in ("one", "two"):
         run = agents.type("run", prompt, *words).json
@@ -75,7 +75,7 @@ def test_who_was_named_is_tried_again_after_a_refusal_and_auto_leaves_it_for_the
     assert agents.type("show", run["id"], "--json").json["spec"]["agent"] == "good"
 
 
-def test_with_nobody_left_the_run_waits_for_the_reset(agents: Place) -> None:
+def test_with_no_agent_left_the_run_waits_for_the_reset(agents: Place) -> None:
     ended = agents.type("run", "fix it", "--agent", "tired", "--json")
     assert (ended.code, ended.json["reason"]) == (10, "limit")
     assert ended.json["wake_at"] is not None
@@ -92,7 +92,7 @@ def test_a_missing_program_alone_is_recorded_with_the_command_that_installs_it(a
     assert "get it here" in ended.json["detail"]
 
 
-def test_what_the_first_agent_left_open_is_told_to_the_second(agents: Place) -> None:
+def test_the_second_agent_learns_what_the_first_left_open(agents: Place) -> None:
     ended = agents.type("run", "fix it", "--agent", "cutoff", "--fallback", "good", "--json")
     assert ended.code == 0
     told = (agents.repository / "seen.txt").read_text()
@@ -115,7 +115,7 @@ def test_auto_leaves_a_resting_agent_for_the_end(agents: Place) -> None:
     assert agents.type("show", second["id"], "--json").json["spec"]["agent"] == "good"
 
 
-def test_auto_with_nothing_installed_says_where_to_look(agents: Place) -> None:
+def test_auto_with_nothing_installed_points_to_the_list_of_agents(agents: Place) -> None:
     agents.environ["JACKLINE_AUTO"] = "gone"
     ended = agents.type("run", "fix it", "--agent", "auto")
     assert (ended.code, ended.err.count("\n")) == (13, 1)

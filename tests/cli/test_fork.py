@@ -1,4 +1,4 @@
-"""A fork: a run that goes on from a checkpoint of another one, and does not do again what that one did before it."""
+"""A fork continues from a checkpoint of another run and does not repeat the effects before it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def calls(place: Place, *names: str, run: str = "c") -> list[tuple[Any, ...]]:
 
 
 def test_of_a_run_that_succeeded(either: Place) -> None:
-    """The child gets the stored result, and says where it comes from."""
+    """The child gets the stored result, with its origin."""
     assert parent(either, send(either), SAY).code == 0
     ended = fork(either)
     assert ended.code == 0, ended
@@ -69,7 +69,7 @@ def test_of_a_run_that_succeeded(either: Place) -> None:
     assert len(show(either, "p")["calls"]) == 1
 
 
-def test_the_agent_is_told_the_task_and_the_facts_of_the_parent(place: Place) -> None:
+def test_the_agent_gets_the_task_and_the_facts_of_the_parent(place: Place) -> None:
     assert parent(place, send(place), SAY).code == 0
     assert fork(place, "do it otherwise").code == 0
     prompt = show(place)["turns"][0]["prompt"]
@@ -125,7 +125,7 @@ def test_what_was_allowed_to_the_parent_was_not_allowed_to_the_child(place: Plac
 
 
 def later(place: Place) -> None:
-    """A parent that failed at step 2 and made an effect after it."""
+    """A parent that failed at step 2, with an effect after it."""
     assert parent(place, {**ERROR, "when": {"attempt": 1}}, send(place), SAY).code == 1
     assert place.type("resume", "p").code == 0
     assert outbox(place) == ["hello"]
@@ -180,7 +180,7 @@ def test_an_effect_of_unknown_outcome_in_the_parent_is_asked_about(place: Place)
     assert "may have done this already; repeating it needs approval" in calls(place, "reason")[0][0]
 
 
-def test_the_rules_and_limits_are_those_of_the_parent_and_the_account_begins_at_zero(place: Place) -> None:
+def test_rules_and_limits_come_from_the_parent_and_usage_starts_at_zero(place: Place) -> None:
     used = {"usage": {"input": 100, "output": 50, "usd": 0.5}}
     rule = RULE.replace('"allow"', '"deny"')
     words = ("x", "--run-id", "p", "--policy", place.policy(rule), "--max-usd", "0.75", "--proof", "true")
@@ -201,7 +201,7 @@ def test_a_step_without_a_checkpoint_names_those_that_have_one(place: Place) -> 
     assert place.type("show", "c").code == 2
 
 
-def test_words_that_cannot_be_meant(place: Place) -> None:
+def test_contradictory_arguments(place: Place) -> None:
     assert parent(place, SAY).code == 0
     for words in (
         ("fork",),
@@ -236,7 +236,7 @@ def test_a_chosen_id_makes_the_same_fork_once(either: Place) -> None:
     assert outbox(either) == ["hello"]
 
 
-def test_the_same_is_asked_again_after_the_parent_has_gone_on(place: Place) -> None:
+def test_the_same_request_after_the_parent_has_continued(place: Place) -> None:
     assert parent(place, {**ERROR, "when": {"attempt": 1}}, SAY).code == 1
     assert fork(place).code == 1
     assert place.type("resume", "p").code == 0
@@ -245,7 +245,7 @@ def test_the_same_is_asked_again_after_the_parent_has_gone_on(place: Place) -> N
 
 
 def test_a_run_without_a_checkpoint_cannot_be_forked(place: Place) -> None:
-    """Killed before its first step: there is nothing to go on from."""
+    """Killed before its first step: there is no checkpoint to continue from."""
     words = ("run", "--script", place.script(SAY), "--run-id", "p")
     place.type(*words, environ={"JACKLINE_CRASH_AT": "run.created"})
     refused = fork(place)

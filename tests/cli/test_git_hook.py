@@ -1,4 +1,4 @@
-"""The learning gate as a git hook, with the real git: what it holds, what goes through, whose hook it never touches."""
+"""The learning gate as a hook of a real git: what it blocks, what it lets pass, and which hooks it leaves alone."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_one_of_ours_that_got_lines_of_somebody_else_is_theirs(at: Place) -> Non
     assert hook_file(at).read_text() == text
 
 
-def test_the_folder_that_git_is_told_to_use_is_used(at: Place) -> None:
+def test_the_hooks_folder_of_git_is_used(at: Place) -> None:
     git(at, "config", "core.hooksPath", "tools/hooks")
     hook(at, "install")
     assert (at.repository / "tools" / "hooks" / "pre-commit").exists()
@@ -188,7 +188,7 @@ def test_a_staged_file_counts_as_tracked(at: Place) -> None:
 
 
 def test_what_the_commit_itself_takes_in_counts_too(at: Place) -> None:
-    """`git commit FILE` makes an index of its own, and `git commit -a` stages what it finds."""
+    """`git commit FILE` creates a separate index, and `git commit -a` stages every change."""
     hook(at, "install")
     write(at, "docs/cache.md")
     git(at, "add", "docs/cache.md")
@@ -201,7 +201,7 @@ def test_what_the_commit_itself_takes_in_counts_too(at: Place) -> None:
     assert git(at, "commit", "-qm", "without it").code == 1
 
 
-def test_from_a_linked_worktree_its_own_case_is_looked_at(at: Place) -> None:
+def test_a_linked_worktree_uses_its_own_case(at: Place) -> None:
     hook(at, "install")
     learn(at)
     other = at.folder / "other"
@@ -228,7 +228,7 @@ def test_without_a_case_or_a_home_it_says_nothing_and_makes_nothing(at: Place) -
     assert not at.home.exists()
 
 
-def test_without_jackline_on_the_path_one_line_is_said(at: Place) -> None:
+def test_without_jackline_on_the_path_one_line_is_printed(at: Place) -> None:
     hook(at, "install")
     learn(at)
     done = git(at, "commit", "-qm", "free", "--allow-empty", PATH=WITHOUT)

@@ -1,4 +1,4 @@
-"""Every command that jackline prints can be pasted into a shell, which runs jackline once, with these words."""
+"""Every command that jackline prints can be pasted into a shell and runs jackline once, with these arguments."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def usages(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from usages(below)
 
 
-def test_no_usage_line_joins_words_by_a_pipe() -> None:
+def test_no_usage_line_joins_words_with_a_pipe() -> None:
     """What --help prints is copied too."""
     found = []
     nowhere = Output(Printer(None), Printer(None), json=False, colour=False)

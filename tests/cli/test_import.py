@@ -1,4 +1,4 @@
-"""`jackline import`: what the five predecessors left, taken over once, damage and all."""
+"""`jackline import`: imports the data of the five predecessors once, including damaged data."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_items_keep_ids_and_statuses_and_their_events(place: Place) -> None:
     rows = place.type("events", "tail", "--limit", "50", "--json").rows
     kinds = [row.get("type", row.get("kind")) for row in rows]
     assert {"agent_started", "work_item_created", "work_item_claimed", "work.imported", "import.event"} <= set(kinds)
-    assert "run.succeeded" not in kinds  # jackline's own words mean what jackline wrote
+    assert "run.succeeded" not in kinds  # reserved for events that jackline wrote
     assert is_sound(place)
 
 
@@ -238,7 +238,7 @@ def test_two_repositories_may_have_a_case_of_the_same_name(place: Place) -> None
 
 @pytest.mark.parametrize("name", ["problem.json", "closeout.json", "hypotheses.jsonl", "learning.jsonl"])
 @pytest.mark.parametrize("damage", [b"\xff\xfe{", b'{"id": ', b"[1, 2]\n", b'"text"\n', b"[" * 100_000])
-def test_a_damaged_file_of_a_notebook_is_told(place: Place, name: str, damage: bytes) -> None:
+def test_a_damaged_file_of_a_notebook_is_reported(place: Place, name: str, damage: bytes) -> None:
     folder = old.notebook(place.repository)
     (folder / name).write_bytes(damage)
     ended = take(place, str(place.repository))
@@ -330,7 +330,7 @@ def test_one_bad_line_costs_only_itself(place: Place) -> None:
     assert len(shown["turns"]) == 2
 
 
-def test_without_a_manifest_nobody_knows_which_run_it_is(place: Place) -> None:
+def test_without_a_manifest_the_run_is_unknown(place: Place) -> None:
     folder = old.pair(place.folder / ".agentpair")
     old.pair(place.folder / ".agentpair", 2)
     (folder / "manifest.json").unlink()
@@ -438,7 +438,7 @@ def test_an_older_schema_is_read_too(place: Place) -> None:
 
 @pytest.mark.parametrize("name", ["state.sqlite", "runtime_state.db"])
 @pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\x00" + b"\x7f" * 4096])
-def test_a_database_that_is_none_is_told_and_the_rest_is_imported(place: Place, name: str, content: bytes) -> None:
+def test_an_invalid_database_is_reported_and_the_rest_is_imported(place: Place, name: str, content: bytes) -> None:
     base = place.folder / "old"
     old.runner(base)
     (base / name).write_bytes(content)
@@ -450,7 +450,7 @@ def test_a_database_that_is_none_is_told_and_the_rest_is_imported(place: Place, 
     assert (base / name).read_bytes() == content
 
 
-def test_a_database_of_somebody_else_is_nobody_s_trouble(place: Place) -> None:
+def test_a_database_of_another_program_is_ignored(place: Place) -> None:
     base = place.folder / "old"
     old.runner(base)
     with sqlite3.connect(base / "cookies.db") as connection:
@@ -474,7 +474,7 @@ def test_a_path_with_nothing_stops_before_anything_is_written(place: Place) -> N
     assert not place.home.exists()
 
 
-def test_a_file_that_may_not_be_read_is_told(place: Place) -> None:
+def test_a_file_without_permission_is_reported(place: Place) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     folder = old.pair(place.folder / ".agentpair")
@@ -536,7 +536,7 @@ def test_a_huge_file_is_bounded(place: Place) -> None:
     assert kept.stat().st_size == (folder / "transcript.jsonl").stat().st_size
 
 
-def test_a_flood_of_damage_is_told_in_a_few_lines(place: Place) -> None:
+def test_much_damage_is_reported_in_a_few_lines(place: Place) -> None:
     folder = old.pair(place.folder / ".agentpair")
     (folder / "bridge.jsonl").write_bytes(b"garbage\n" * 5_000)
     ended = take(place, str(folder))

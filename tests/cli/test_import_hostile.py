@@ -1,4 +1,4 @@
-"""`jackline import` of data that somebody made on purpose, or that a crash left half written."""
+"""`jackline import` of malicious data, and of data that a crash left incomplete."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def of(ended: Ended, outcome: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc/evil", "a/../b", ".", "..", "ACTIVE", "x" * 4000, "a\0b", "a\nb"])
-def test_a_case_is_a_plain_folder_beside_active_whatever_its_id_says(place: Place, name: str) -> None:
+def test_a_case_is_a_plain_folder_for_any_id(place: Place, name: str) -> None:
     old.notebook(place.repository, "plain", closed=False, id=name)
     (row,) = of(take(place, str(place.repository)), "imported")
     assert row["id"] == "plain"
@@ -63,7 +63,7 @@ def test_no_name_leads_out_of_the_home(place: Place, name: str) -> None:
     assert place.type("db", "check").code == 0
 
 
-def test_a_database_whose_writer_died_is_told_and_left(place: Place) -> None:
+def test_a_database_whose_writer_died_is_reported_and_left_alone(place: Place) -> None:
     path = old.agent_state(place.folder / "forge" / "state.sqlite")
     died = subprocess.run([sys.executable, "-c", DIES, str(path)], check=False)
     assert died.returncode == -signal.SIGKILL
@@ -89,7 +89,7 @@ def test_a_column_that_is_called_as_the_number_of_a_row(place: Place) -> None:
     assert (ended.code, len(of(ended, "unreadable"))) == (1, 1), ended
 
 
-def test_a_schema_that_is_no_text_is_told(place: Place) -> None:
+def test_a_schema_that_is_not_text_is_reported(place: Place) -> None:
     """SQLite quotes what is damaged, and Python cannot even read the error."""
     path = old.universal(place.folder / "runtime_state.db")
     data = path.read_bytes()
@@ -99,7 +99,7 @@ def test_a_schema_that_is_no_text_is_told(place: Place) -> None:
     assert (ended.code, len(of(ended, "unreadable"))) == (1, 1), ended
 
 
-def test_a_spec_that_is_no_json_is_told_once(place: Place) -> None:
+def test_a_spec_that_is_not_json_is_reported_once(place: Place) -> None:
     path = old.universal(place.folder / "runtime_state.db")
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE runs SET run_spec_json = '{', last_job_prompt = NULL")
@@ -110,7 +110,7 @@ def test_a_spec_that_is_no_json_is_told_once(place: Place) -> None:
     assert len(of(ended, "imported")) == 1
 
 
-def test_of_no_turn_it_is_said_that_it_cost_nothing(place: Place) -> None:
+def test_a_turn_without_a_cost_is_not_shown_as_free(place: Place) -> None:
     """The reviewer is another agent than the worker, and its cost is unknown as well."""
     old.pair(place.folder)
     (row,) = of(take(place, str(place.folder / "runs")), "imported")
@@ -125,7 +125,7 @@ def test_a_run_that_was_cut_off_says_so(place: Place) -> None:
     assert "detail     imported: it was cut off\n" in place.type("show", row["id"]).out
 
 
-def test_a_warning_is_said_once(place: Place) -> None:
+def test_a_warning_is_printed_once(place: Place) -> None:
     (place.home / "dashboard.md").mkdir(parents=True)  # it cannot be written
     old.runner(place.folder)
     ended = place.type("import", str(place.folder / "logs"))

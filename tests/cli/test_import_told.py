@@ -1,4 +1,4 @@
-"""What `jackline import` leaves out, or takes otherwise than it stood, is told: nothing is lost in silence."""
+"""`jackline import` reports everything that it leaves out or changes: nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def troubles_of(reader: Any, kind: str, path: Path) -> list[Trouble]:
     return troubles.take()
 
 
-def test_events_of_an_item_beyond_the_bound_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_of_an_item_beyond_the_bound_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_state, "_MOST_EVENTS", 1)
     path = old.agent_state(tmp_path / "state.sqlite")
     found = troubles_of(agent_state, AGENT_STATE, path)
@@ -65,7 +65,7 @@ def test_events_of_an_item_beyond_the_bound_are_told(tmp_path: Path, monkeypatch
         ("_MOST_CHECKPOINTS", "checkpoints", "checkpoint_id"),
     ],
 )
-def test_rows_of_a_run_beyond_the_bound_are_told_once(
+def test_rows_of_a_run_beyond_the_bound_are_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, table: str, key: str
 ) -> None:
     path = old.universal(tmp_path / "runtime_state.db", "r-1:succeeded")
@@ -86,7 +86,7 @@ def test_entries_of_a_transcript_beyond_the_bound_are_noted(tmp_path: Path, monk
     assert troubles_of(agentpair, AGENTPAIR, folder) == [Trouble(str(folder), "", reason, is_note=True)]
 
 
-def test_two_attempts_of_one_number_are_told(place: Place) -> None:
+def test_two_attempts_with_one_number_are_reported(place: Place) -> None:
     path = old.universal(place.folder / "runtime_state.db", "r-1:succeeded")
     changed(path, "UPDATE run_attempts SET attempt_number = 1")
     (row,) = of(take(place, str(path)), "unreadable")
@@ -97,7 +97,7 @@ def test_two_attempts_of_one_number_are_told(place: Place) -> None:
 
 
 @pytest.mark.parametrize("payload", ["[" * 60 + "]" * 60, "9" * 30, "1e999", json.dumps(list(range(10_001)))])
-def test_a_payload_that_cannot_be_kept_as_it_is_is_noted(place: Place, payload: str) -> None:
+def test_a_payload_that_must_be_changed_is_noted(place: Place, payload: str) -> None:
     item = ("msg-1", "reply", payload, "pending", None, 1767000000000, 1767000000000, None)
     event = (1767000000000, "told", "forge", None, payload)
     old.agent_state(place.folder / "state.sqlite", [item], [event])
@@ -109,7 +109,7 @@ def test_a_payload_that_cannot_be_kept_as_it_is_is_noted(place: Place, payload: 
     assert (ended.code, len(of(ended, "imported"))) == (0, 2)
 
 
-def test_metadata_that_cannot_be_read_is_not_a_run_that_was_cut_off(place: Place) -> None:
+def test_unreadable_metadata_is_not_an_interrupted_run(place: Place) -> None:
     folder = old.runner(place.folder)
     (folder / "metadata.json").write_bytes("{}".encode("utf-16"))
     ended = take(place, str(place.folder / "logs"))
@@ -142,8 +142,8 @@ def everything_in_the_future(base: Path) -> None:
     changed(path, *(f"UPDATE {table} SET created_at = '{FUTURE}'" for table in ("runs", "run_steps", "tool_calls")))
 
 
-def test_what_lies_in_the_future_is_taken_as_now_and_noted(place: Place) -> None:
-    """Else it would stand at the top of every list, and among what failed since yesterday, for ever."""
+def test_a_time_in_the_future_becomes_now_and_is_noted(place: Place) -> None:
+    """Otherwise it would stay at the top of every list, and among the recent failures, for ever."""
     base = place.folder / "old"
     everything_in_the_future(base)
     ended = take(place, str(base))
@@ -172,8 +172,8 @@ def test_what_lies_in_the_future_is_taken_as_now_and_noted(place: Place) -> None
 # --- originals
 
 
-def test_the_files_of_a_case_that_was_not_taken_whole_are_kept(place: Place) -> None:
-    """From now on the folder holds projections: what could not be read would be gone with the first change."""
+def test_the_files_of_an_incompletely_imported_case_are_kept(place: Place) -> None:
+    """The folder holds derived files from now on: the first change would delete what could not be read."""
     folder = old.notebook(place.repository, "damaged", closed=False)
     damaged = (folder / "evidence.jsonl").read_bytes() + b'{"id": "E00'
     (folder / "evidence.jsonl").write_bytes(damaged)

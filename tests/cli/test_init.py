@@ -1,4 +1,4 @@
-"""`jackline init`: what is missing is written, what is there stays, and doing it again changes nothing."""
+"""`jackline init`: writes missing files, keeps existing ones, and changes nothing the second time."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_the_pointer_is_added_once_and_the_rest_stays(place: Place, before: byte
     assert path.read_bytes() == after
 
 
-def test_what_was_changed_between_the_marks_stays(place: Place) -> None:
+def test_changes_between_the_markers_are_kept(place: Place) -> None:
     place.type("init", "--agents-md")
     path = place.repository / "AGENTS.md"
     path.write_text(f"mine\n{init.BEGIN}\nin my words\n{init.END}\nmine too")
@@ -195,11 +195,11 @@ def test_a_project_that_was_trusted_has_to_be_trusted_again(place: Place) -> Non
     assert "jackline trust" in first.out.splitlines()[-1]
     assert place.type("trust", "--show", "--json").json["changed"] is True
     assert place.type("trust").code == 0
-    again = place.type("init", "--agents-md", "--json").json  # AGENTS.md is none of the files that are trusted
+    again = place.type("init", "--agents-md", "--json").json  # AGENTS.md is not one of the trusted files
     assert again["trust_ended"] is False
     assert place.type("trust", "--show", "--json").json["trusted"] is True
 
 
-def test_where_nobody_trusted_nothing_is_said_about_it(place: Place) -> None:
+def test_trust_is_not_mentioned_in_an_untrusted_project(place: Place) -> None:
     assert "jackline trust" not in place.type("init").out
     assert place.type("init", "--json").json["trust_ended"] is False

@@ -1,4 +1,4 @@
-"""Below a run nobody trusts a project or answers a call, however the process was started and whatever it has unset."""
+"""Inside a run no process can trust a project or answer a call, even with its variables unset."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def project(place: Place) -> Place:
 
 
 def try_below_a_run(place: Place, way: str, *words: str) -> tuple[int, str]:
-    """What a program of a run's agent gets for the command: its exit code, and what it says."""
+    """The exit code and output that a program of the agent gets for the command."""
     command = f"{sys.executable} -m jackline {' '.join(words)}"
     folder, home = place.folder, place.home
     line = WAYS[way].format(jackline=command, folder=folder, home=home)

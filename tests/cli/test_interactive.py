@@ -1,4 +1,4 @@
-"""Interactive mode at a terminal: asked before a resume and about each call; in job mode, or a pipe, nobody is."""
+"""Interactive mode: a terminal is asked before a resume and about each call; job mode and pipes are not."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_effect_in_doubt_is_answered_at_the_terminal(place: Place) -> None:
 
 
 @pytest.mark.parametrize("typed", [b"maybe\n", b"\xff\xfe\n", b"y\n", b"happened\n"])
-def test_what_is_no_answer_is_asked_again(place: Place, typed: bytes) -> None:
+def test_an_invalid_answer_is_asked_again(place: Place, typed: bytes) -> None:
     terminal = Terminal(place, *run_words(place, SEND, SAY))
     say(terminal, QUESTION, typed)
     terminal.until("is not a valid answer; use allow, deny")
@@ -132,7 +132,7 @@ def crashed(place: Place, when: dict[str, Any]) -> None:
     assert (ended.code, states(place)) == (1, [("abandoned", "")]), ended
 
 
-def test_a_resume_says_how_many_calls_are_made_again(place: Place) -> None:
+def test_a_resume_shows_how_many_calls_are_replayed(place: Place) -> None:
     crashed(place, {"attempt_from": 1})
     terminal = Terminal(place, "resume", "r")
     say(terminal, f"1 call will be repeated first. {GO_ON}", b"y\n")
@@ -140,7 +140,7 @@ def test_a_resume_says_how_many_calls_are_made_again(place: Place) -> None:
     assert states(place) == [("abandoned", ""), ("done", "")]
 
 
-def test_what_the_agent_does_not_make_again_is_asked_about(place: Place) -> None:
+def test_a_call_that_the_agent_does_not_repeat_is_asked_about(place: Place) -> None:
     crashed(place, {"attempt": 1})
     terminal = Terminal(place, "resume", "r", "--yes")
     say(terminal, "skip, or Enter to leave it open:", b"skip\n")
@@ -157,7 +157,7 @@ def test_a_resume_asks_to_go_on_and_then_about_the_call(place: Place) -> None:
     assert states(place) == [("denied", "allow"), ("done", "")]
 
 
-def test_without_a_terminal_it_does_not_go_on_unless_told_so(place: Place) -> None:
+def test_without_a_terminal_it_continues_only_with_a_flag(place: Place) -> None:
     failed(place)
     ended = place.type("resume", "r", stdin="y\n")
     assert ended.code == WAITS
@@ -178,7 +178,7 @@ def test_job_mode_never_asks(place: Place) -> None:
     assert "Continue?" not in seen
 
 
-def test_with_json_nobody_is_asked(place: Place) -> None:
+def test_json_output_never_asks(place: Place) -> None:
     terminal = Terminal(place, *run_words(place, SEND, SAY), "--json")
     assert "or Enter to leave it open" not in terminal.end()
     assert terminal.process.returncode == WAITS

@@ -1,4 +1,4 @@
-"""The learning gate at a run's end: an agent's own case, opened from its shell, and what it learned in it."""
+"""The learning gate at the end of a run, for a case that the agent opened from its shell."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_an_open_case_with_nothing_unresolved_is_mentioned_and_holds_nothing(
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_case_that_was_closed_is_not_looked_at_again(place: Place) -> None:
+def test_a_closed_case_is_not_checked_again(place: Place) -> None:
     close = "jackline case close --summary done --verification true"
     assert play(place, shell(START), shell(close)).code == 0
     assert reviews(place) == []

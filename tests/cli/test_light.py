@@ -1,4 +1,4 @@
-"""The commands that only look must start fast: what they import is pinned."""
+"""Read-only commands must start fast: their imports are pinned."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_state_command_imports_nothing_heavy(place: Place, words: tuple[str, .
     assert heavy == []
 
 
-def test_a_command_that_writes_compiles_no_names_of_secrets_because_of_a_folder(place: Place) -> None:
+def test_a_folder_in_a_variable_does_not_import_the_names_of_secrets(place: Place) -> None:
     """Every shell has a PWD, which sounds like a password and is a path."""
     process = place.python(PROGRAM, "work", "enqueue", "--kind", "a", environ={"PWD": "/a", "OLDPWD": "/b/c/d/e"})
     loaded = place.end_of(process).out.splitlines()[-1].split()

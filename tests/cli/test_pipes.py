@@ -1,4 +1,4 @@
-"""Readers that go away early (`| head -1`): every command ends quietly, and nothing in a pipe has colours."""
+"""Pipes that are closed early (`| head -1`): every command exits quietly, and output to a pipe has no colours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A place with one run, for all who only look."""
+    """A place with one run, for commands that only read."""
     place = Place(tmp_path_factory.mktemp("place"))
     place.repository.mkdir()
     assert place.play(SAY).code == 0
@@ -27,7 +27,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_a_closed_pipe_is_no_failure(played: Place, words: tuple[str, ...]) -> None:
+def test_a_closed_pipe_is_not_a_failure(played: Place, words: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     process = played.start(*words, stdout=writer)

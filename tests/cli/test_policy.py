@@ -1,4 +1,4 @@
-"""`jackline policy`, the layers around a run, and what a person agrees to beforehand."""
+"""`jackline policy`, the layers of rules of a run, and approval in advance."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refused(ended: Ended) -> str:
 
 
 @pytest.mark.parametrize("layer", ["user", "project"])
-def test_a_broken_layer_refuses_work_with_its_line_and_takes_no_look_away(project: Place, layer: str) -> None:
+def test_a_broken_layer_refuses_work_with_its_line_and_reading_still_works(project: Place, layer: str) -> None:
     write = user_policy if layer == "user" else project_policy
     path = write(project, ASKED + 'tol = "x"\n')
     said = refused(project.play(SAY))
@@ -206,7 +206,7 @@ def test_a_good_file_is_summed_up(place: Place) -> None:
     }  # fmt: skip
 
 
-def test_every_mistake_is_told_with_its_line(place: Place) -> None:
+def test_every_mistake_is_reported_with_its_line(place: Place) -> None:
     path = place.policy('[[rule]]\ntool = "a"\nclass = "rad"\nx = 1\n\n[[rule]]\nname = "b"\nclass = "read"\n')
     ended = place.type("policy", "check", path)
     assert ended.code == 2
@@ -239,7 +239,7 @@ def test_what_cannot_be_read_is_one_line(place: Place, kind: str) -> None:
 # --- show, explain -------------------------------------------------------------------------------------------
 
 
-def test_rules_are_shown_in_the_order_they_are_looked_at(project: Place) -> None:
+def test_rules_are_shown_in_the_order_of_matching(project: Place) -> None:
     user_policy(project, ASKED)
     project_policy(project, ASKED.replace('"mail"', '"theirs"'))
     rules = project.type("policy", "show", "--json").json["rules"]
@@ -296,7 +296,7 @@ def test_what_cannot_be_explained_is_refused(place: Place, words: tuple[str, ...
 # --- audit ---------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_home_has_nothing_to_tell_and_is_not_made(place: Place) -> None:
+def test_an_empty_home_has_nothing_to_show_and_is_not_created(place: Place) -> None:
     ended = place.type("policy", "audit")
     assert (ended.code, ended.err) == (0, "")
     assert "0 runs, 0 calls" in ended.out

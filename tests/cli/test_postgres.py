@@ -1,4 +1,4 @@
-"""The same commands on PostgreSQL: migrated only by hand, refused in one line when it is not there."""
+"""The same commands on PostgreSQL: migrated only by hand; a missing server is one line."""
 
 from __future__ import annotations
 

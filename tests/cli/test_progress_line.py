@@ -1,4 +1,4 @@
-"""How events are described, and folded into the line that shows progress."""
+"""Descriptions of events, and the progress line that they update."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def test_the_picture_is_folded_from_events() -> None:
     assert picture.format_progress(1500) == "proving · 1.5s · 16 tokens · $1.00 · proof: make"
 
 
-def test_an_event_of_a_later_version_is_still_told() -> None:
+def test_an_event_of_a_later_version_is_still_described() -> None:
     assert describe_event(event(1, "new.kind", '{"a": 1, "b": null}')) == "new.kind a=1"
     assert describe_event(event(1, "turn.started")) == "turn ? started"

@@ -1,4 +1,4 @@
-"""`jackline receipts`: every effect of a run, and what shows that it happened."""
+"""`jackline receipts`: every effect of a run, with the evidence that it happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hook of an agent gets from `jackline case hook claude`: the case, bounded; else nothing, and always exit 0."""
+"""`jackline case hook claude`: prints the case, bounded, or nothing; the exit code is always 0."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_case_is_given_back(noted: Place, source: str) -> None:
     assert "why is it slow?" in context(ended)
 
 
-def test_before_a_compaction_it_is_said_what_need_not_be_kept(noted: Place) -> None:
+def test_before_a_compaction_the_hook_names_what_need_not_be_kept(noted: Place) -> None:
     ended = remind(noted, FULL)
     case = noted.type("case", "status", "--json").json["id"]
     assert (ended.code, ended.err) == (0, "")
@@ -51,7 +51,7 @@ def test_before_a_compaction_it_is_said_what_need_not_be_kept(noted: Place) -> N
 
 
 @pytest.mark.parametrize("fields", [COMPACTED, FULL])
-def test_without_a_case_nothing_is_said_and_nothing_is_made(place: Place, fields: dict[str, str]) -> None:
+def test_without_a_case_nothing_is_printed_or_created(place: Place, fields: dict[str, str]) -> None:
     ended = remind(place, fields)
     assert (ended.code, ended.out, ended.err) == SILENT
     assert not place.home.exists()
@@ -61,12 +61,12 @@ def test_without_a_case_nothing_is_said_and_nothing_is_made(place: Place, fields
     "words",
     ["", "nonsense", "[]", "null", '{"hook_event_name": "SessionStart", "source": "startup"}', "[" * 100_000, "\x00"],
 )
-def test_words_that_mean_nothing_get_no_answer(noted: Place, words: str) -> None:
+def test_invalid_input_gets_no_answer(noted: Place, words: str) -> None:
     ended = remind(noted, words)
     assert (ended.code, ended.out, ended.err) == SILENT
 
 
-def test_where_nothing_can_be_read_nothing_is_said(noted: Place) -> None:
+def test_unreadable_data_prints_nothing(noted: Place) -> None:
     ended = noted.end_of(noted.execute(["/bin/sh", "-c", '"$0" -m jackline case hook claude <&-', sys.executable]))
     assert (ended.code, ended.out, ended.err) == SILENT
 

@@ -1,4 +1,4 @@
-"""The commands in RESUME.md, typed exactly as they stand there, in a shell that knows nothing of the run."""
+"""The commands in RESUME.md work exactly as written, in a shell that knows nothing of the run."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def typed(place: Place, line: str) -> Ended:
     return place.end_of(place.execute(["sh", "-c", program], cwd="/", environ={"JACKLINE_HOME": elsewhere}))
 
 
-def test_the_answer_is_heard_as_it_stands_there(place: Place) -> None:
+def test_the_answer_command_works_as_written(place: Place) -> None:
     waits = place.play(SEND, SAY, words=("--run-id", "r", "--policy", place.policy(ASKS)))
     assert waits.code == WAITS, waits
     (allow,) = [line for line in page(place).splitlines() if " allow " in line]
     assert typed(place, allow).code == 0
     assert place.type("export", "r").code == 0
-    assert not (place.home / "runs" / "r" / "RESUME.md").exists()  # it waits for nobody any more
+    assert not (place.home / "runs" / "r" / "RESUME.md").exists()  # it waits no longer
     assert place.type("resume", "r").code == 0
 
 
-def test_the_run_goes_on_as_it_stands_there(place: Place) -> None:
-    """With an agent that only the project describes, which nobody finds from another folder."""
+def test_the_resume_command_works_as_written(place: Place) -> None:
+    """With an agent that only the project defines, which cannot be found from another folder."""
     (place.repository / "jackline.toml").write_text("[agents.own]\ncommand = ['sh', '-c', 'test -e ready']\n")
     assert place.type("trust").code == 0
     failed = place.type("run", "do it", "--agent", "own", "--run-id", "r", "--retries", "0")
@@ -56,11 +56,11 @@ def test_the_run_goes_on_as_it_stands_there(place: Place) -> None:
 
 
 @pytest.mark.postgres
-def test_a_database_that_a_variable_names_is_told(place: Place, postgres_url: str) -> None:
+def test_a_database_from_a_variable_is_mentioned(place: Place, postgres_url: str) -> None:
     place.environ["JACKLINE_DATABASE"] = postgres_url
     assert place.type("db", "migrate").code == 0
     waits = place.play(SEND, SAY, words=("--run-id", "r", "--policy", place.policy(ASKS)))
     assert waits.code == WAITS, waits
     assert "- database: the one that `JACKLINE_DATABASE` named" in page(place)
     assert postgres_url not in page(place)
-    assert typed(place, page(place).splitlines()[-1]).code == WAITS  # nobody has answered yet
+    assert typed(place, page(place).splitlines()[-1]).code == WAITS  # not answered yet

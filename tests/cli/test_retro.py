@@ -1,4 +1,4 @@
-"""`jackline retro weekly`: what it tells of a week, what it asks, and what it never overwrites."""
+"""`jackline retro weekly`: what it reports and asks, and what it never overwrites."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def filled(store: Store) -> None:
     failed(store, "asked", LAST.start + HOUR, Failure.PROOF, waited=10 * HOUR)
 
 
-def test_a_week_is_told_with_plots_and_proposals(place: Place, store: Store) -> None:
+def test_a_week_is_reported_with_plots_and_proposals(place: Place, store: Store) -> None:
     filled(store)
     ended = place.type("retro", "weekly")
     path = place.home / "retros" / f"{LAST.name}.md"
@@ -79,7 +79,7 @@ def test_a_week_is_told_with_plots_and_proposals(place: Place, store: Store) -> 
     assert {one.stat().st_mode & 0o777 for one in path.parent.iterdir()} == {0o600}
 
 
-def test_the_week_is_chosen_and_told_to_programs(place: Place, store: Store) -> None:
+def test_the_week_is_chosen_and_in_the_json_output(place: Place, store: Store) -> None:
     filled(store)
     told = place.type("retro", "weekly", "--week", BEFORE.name, "--json").json
     assert (told["week"], told["ended"], told["over"], told["proposals"]) == (BEFORE.name, 1, True, [])
@@ -88,7 +88,7 @@ def test_the_week_is_chosen_and_told_to_programs(place: Place, store: Store) -> 
     assert told["success"][0]["rate"] == 0
 
 
-def test_proposals_are_asked_once_and_answered_by_the_command_that_stands_there(place: Place, store: Store) -> None:
+def test_proposals_are_asked_once_and_answered_by_the_shown_command(place: Place, store: Store) -> None:
     filled(store)
     first = place.type("retro", "weekly", "--json").json["proposals"]
     assert [one["id"].split(":")[2].split("-")[0] for one in first] == ["success", "limit", "failure", "people"]
@@ -148,7 +148,7 @@ def test_a_run_that_waits_to_this_day_counts_in_each_week(place: Place, store: S
 
 
 @pytest.mark.parametrize("waits_again", [False, True])
-def test_a_wait_that_spans_the_week_and_ended_later_is_told(place: Place, store: Store, waits_again: bool) -> None:
+def test_a_wait_that_spans_the_week_and_ended_later_is_reported(place: Place, store: Store, waits_again: bool) -> None:
     store.runs.create(new_run("r"), BEFORE.start)
     lease, _ = store.leases.claim("r", owner(), LEASE_MS, BEFORE.start)
     waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.HUMAN, phase=None)

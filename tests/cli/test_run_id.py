@@ -1,4 +1,4 @@
-"""`--run-id` is idempotent: the same words are the same run, others are a conflict."""
+"""`--run-id` is idempotent: the same arguments give the same run, others are a conflict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_run_that_ended_is_reported_and_not_run_again(place: Place) -> None:
     assert (place.repository / "count.txt").read_text() == "x"
 
 
-def test_other_words_are_a_conflict(place: Place) -> None:
+def test_other_arguments_are_a_conflict(place: Place) -> None:
     assert place.play(SAY, words=WORDS).code == 0
     ended = place.play(SAY, words=(*WORDS, "--proof", "true"))
     assert (ended.code, is_one_line(ended)) == (2, True)
@@ -25,14 +25,14 @@ def test_other_words_are_a_conflict(place: Place) -> None:
     assert "nightly" in ended.json["error"]
 
 
-def test_a_run_that_waits_is_carried_on(place: Place) -> None:
+def test_a_run_that_waits_is_continued(place: Place) -> None:
     steps = ({"limit": {"resets_in": 5000}, "when": {"attempt": 1}}, SAY)
     assert place.play(*steps, words=WORDS).code == 10
     ended = place.play(*steps, words=WORDS)
     assert (ended.code, ended.json["attempt"]) == (0, 2)
 
 
-def test_a_run_whose_supervisor_died_is_carried_on(place: Place) -> None:
+def test_a_run_whose_supervisor_died_is_continued(place: Place) -> None:
     steps = ({"touch": place.path("on")}, {"hang": True, "when": {"attempt": 1}}, SAY)
     running = place.start_playing(*steps, words=WORDS)
     place.wait_for("on")
@@ -62,7 +62,7 @@ def test_resume_reopens_a_failed_run_and_reports_a_succeeded_one(place: Place) -
     assert place.type("resume", "nightly", "--json") == again
 
 
-def test_cancel_ends_what_nobody_works_on(place: Place) -> None:
+def test_cancel_ends_a_run_without_a_worker(place: Place) -> None:
     assert place.play({"limit": {}}, words=WORDS).code == 10
     assert place.type("cancel", "nightly").out.startswith("run nightly (#1) cancelled")
     for words in (("cancel", "nightly"), ("resume", "nightly")):

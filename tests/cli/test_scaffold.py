@@ -1,4 +1,4 @@
-"""`jackline scaffold`: an instance is laid down once, what a person wrote stays, a broken package begins nothing."""
+"""`jackline scaffold`: creates an instance once, keeps edited files, and creates nothing from a broken package."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_the_layout(place: Place) -> None:
     beside = {path.name for path in folder.rglob("*") if path.is_file()} - {os.path.basename(name) for name in FILES}
     assert all(name.startswith(("state.sqlite", ".dashboard.md.lock")) for name in beside), beside
     assert "forge" in (folder / "CLAUDE.md").read_text()
-    assert "<" not in (folder / "CLAUDE.md").read_text()  # every word to fill in was filled in
-    assert not place.home.exists()  # no other home was made on the way
+    assert "<" not in (folder / "CLAUDE.md").read_text()  # every placeholder was replaced
+    assert not place.home.exists()  # no other home was created
 
 
 def test_it_is_a_home(place: Place) -> None:
@@ -65,7 +65,7 @@ def test_it_is_a_home(place: Place) -> None:
     assert place.type("db", "migrate", "--home", str(folder)).out.startswith("the schema is up to date")
 
 
-def test_only_its_owner_may_look(place: Place) -> None:
+def test_only_its_owner_may_read_it(place: Place) -> None:
     previous = os.umask(0)
     try:
         assert scaffold(place).code == 0
@@ -109,7 +109,7 @@ def test_what_is_missing_comes_back(place: Place) -> None:
     assert "left  CLAUDE.md" in ended.out
 
 
-def test_migrations_that_a_later_jackline_brings_are_told(place: Place) -> None:
+def test_migrations_of_a_later_jackline_are_reported(place: Place) -> None:
     scaffold(place)
     old = instance(place) / "state.sqlite"
     for path in instance(place).glob("state.sqlite*"):
@@ -160,7 +160,7 @@ def test_the_flag_for_the_home_names_the_folder_as_well(place: Place) -> None:
     assert (both.code, is_one_line(both)) == (2, True)
 
 
-def test_another_database_of_the_settings_is_told(place: Place) -> None:
+def test_another_database_in_the_settings_is_reported(place: Place) -> None:
     ended = scaffold(place, environ={"JACKLINE_DATABASE": str(place.folder / "elsewhere.sqlite")})
     assert ended.code == 0
     assert "JACKLINE_DATABASE" in ended.err
@@ -210,7 +210,7 @@ def test_a_file_in_the_place_of_the_folder(place: Place) -> None:
     assert (place.folder / "there").read_text() == "mine"
 
 
-def test_a_place_where_nothing_can_be_made(place: Place) -> None:
+def test_a_folder_that_cannot_be_written(place: Place) -> None:
     ended = scaffold(place, "/proc/nowhere/forge")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
 
@@ -296,7 +296,7 @@ def test_a_whole_copy_is_fine(place: Place, package: Path) -> None:
 
 @pytest.mark.parametrize("name", ["0001_runs.sql", "0002_ledger.sqlite.sql", "0003_outbox.sql", bundle.FILES[-1]])
 @pytest.mark.parametrize("damage", ["missing", "empty", "blank", "comment"])
-def test_a_damaged_package_is_found_before_anything_is_made(
+def test_a_damaged_package_is_found_before_anything_is_created(
     place: Place, package: Path, name: str, damage: str
 ) -> None:
     path = package / name

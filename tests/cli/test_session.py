@@ -1,4 +1,4 @@
-"""A session that was begun by hand, or by another run: adopted once its owner has ended, else refused in one line."""
+"""A session that a person or another run started: adopted after its owner has ended, else refused in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.cli.place import Place
 
 WAITS = {"limit": {"resets_in": 3600}}
-TELLS = """echo $0 $1 >> told.txt; echo '{"type":"end"}'"""  # with which session it was started, and how
+TELLS = """echo $0 $1 >> told.txt; echo '{"type":"end"}'"""  # records the arguments that it was started with
 
 
 def talker() -> str:
@@ -43,7 +43,7 @@ def test_the_session_of_a_run_that_ended_is_adopted(place: Place) -> None:
     assert place.type("show", second.json["id"], "--json").json["sessions"] == {"talker": session}
 
 
-def test_a_session_that_the_agent_does_not_know_is_told_wherever_the_run_is(place: Place) -> None:
+def test_a_session_that_the_agent_does_not_know_is_reported_everywhere(place: Place) -> None:
     unknown = """echo '{"type":"error","class":"agent_error","detail":"gone","session_lost":true}'; exit 1"""
     command, resume = (json.dumps(["sh", "-c", said, "{session}"]) for said in (TELLS, unknown))
     folder = place.folder / ".config" / "jackline"

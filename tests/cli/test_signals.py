@@ -1,4 +1,4 @@
-"""Signals to `jackline run`: parked once, with the exact command to go on; nothing is left running."""
+"""Signals to `jackline run`: it parks once, prints the exact resume command, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_interrupted_while_it_waits_for_a_retry(place: Place) -> None:
     assert (ended.code, "jackline resume r" in ended.out) == (130, True)
 
 
-def test_interrupted_before_anything_was_begun(place: Place) -> None:
+def test_interrupted_before_anything_started(place: Place) -> None:
     """It waits for the prompt on standard input, which never comes."""
     program = (
         "import os, sys; from jackline.cli.main import main; real = sys.stdin.buffer\n"
@@ -86,7 +86,7 @@ def test_nohup_is_respected(place: Place) -> None:
     assert place.end_of(running).code == 0
 
 
-def test_nobody_waits_for_a_probe_that_hangs(place: Place) -> None:
+def test_a_probe_that_hangs_is_not_waited_for(place: Place) -> None:
     hangs = f"touch '{place.path('probing')}'; sleep 600"
     rule = f"{EFFECT_RULE}probe = {json.dumps(hangs)}\n"
     running = place.start_playing(SEND_FAILS, SAY, words=(*WORDS, "--policy", place.policy(rule)))

@@ -1,4 +1,4 @@
-"""Tasks, job files, dry runs, and what a run changed in git, as they are typed."""
+"""Tasks, job files, dry runs, and the changes of a run in git, from the command line."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_nearest_one_counts(git: Place) -> None:
     assert "line 2" in refused(git.type("tasks", "show", "broken"))
 
 
-def test_outside_a_repository_nothing_above_is_looked_at(place: Place) -> None:
+def test_outside_a_repository_parent_folders_are_not_searched(place: Place) -> None:
     place.task("above")
     below = place.repository / "below"
     below.mkdir()
@@ -131,7 +131,7 @@ def test_an_unknown_task_names_its_neighbours(place: Place) -> None:
     assert "no task is called '../../etc/passwd'" in refused(place.play(SAY, words=("--task", "../../etc/passwd")))
 
 
-def test_variables_and_further_words(place: Place) -> None:
+def test_variables_and_further_arguments(place: Place) -> None:
     place.task("greet", "---\nvar.who: you\nmax_calls: 7\nproof: test -d .\n---\nGreet {who} in {where}.")
     assert place.type("trust").code == 0
     words = ("--task", "greet", "--var", "where=there", "--var", "who=her", "--json", "and be brief")
@@ -159,7 +159,7 @@ def test_a_setting_of_a_task_that_makes_no_sense(place: Place) -> None:
 # --- commits ---------------------------------------------------------------------------------------------------
 
 
-def test_a_required_commit_is_there_and_told_everywhere(git: Place) -> None:
+def test_a_required_commit_is_found_and_shown_everywhere(git: Place) -> None:
     run = git.play(COMMIT, SAY, words=("--task", "debug_smoke_commit", "--json"))
     assert run.code == 0, run
     shown = git.type("show", run.json["id"], "--json").json
@@ -345,7 +345,7 @@ def test_a_dry_run_refuses_a_session_that_is_taken(place: Place) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--workspace", "--job", "--policy", "--script", "--task"])
-def test_an_empty_word_is_told(place: Place, flag: str) -> None:
+def test_an_empty_value_is_reported(place: Place, flag: str) -> None:
     assert f"{flag} is empty" in refused(place.type("run", "x", "--agent", "claude", flag, ""))
 
 

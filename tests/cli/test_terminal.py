@@ -1,4 +1,4 @@
-"""On a terminal and in a pipe: the live line, Ctrl-C, tables, colours, and readers that go away."""
+"""On a terminal and in a pipe: the live line, Ctrl-C, tables, colours and closed pipes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_one_live_line_that_is_erased_at_the_end(place: Place) -> None:
     seen = terminal.end()
     assert terminal.process.returncode == 0
     live, summary = seen.rsplit("\r\x1b[2K", 1)
-    assert "\n" not in live  # one line, written over again and again
+    assert "\n" not in live  # one line, overwritten each time
     assert summary.startswith("run ")
     assert "\x1b[32msucceeded, unverified\x1b[0m" in summary
 
@@ -100,7 +100,7 @@ def test_a_table_fits_the_terminal_and_obeys_no_escape_of_a_prompt(place: Place)
 
 
 @pytest.mark.parametrize(("words", "environ"), [(("--no-color",), {}), ((), {"NO_COLOR": "1"})])
-def test_no_colours_when_not_wanted(place: Place, words: tuple[str, ...], environ: dict[str, str]) -> None:
+def test_colours_can_be_disabled(place: Place, words: tuple[str, ...], environ: dict[str, str]) -> None:
     assert place.play(SAY).code == 0
     seen = Terminal(place, "list", *words, **environ).end()
     assert "succeeded" in seen
@@ -134,7 +134,7 @@ def test_a_reader_that_goes_away_disturbs_nothing(place: Place) -> None:
     assert place.type("list", "--json").rows[0]["state"] == "failed"
 
 
-def test_output_that_cannot_be_written_is_said(place: Place) -> None:
+def test_output_that_cannot_be_written_is_reported(place: Place) -> None:
     assert place.play(SAY).code == 0
     with open("/dev/full", "w") as full:
         process = place.start("list", stdout=full)

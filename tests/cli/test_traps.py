@@ -1,4 +1,4 @@
-"""Values that would silently mean something else: refused with one line, exit code 2, and nothing done."""
+"""Ambiguous values are refused with one line and exit code 2, and nothing is done."""
 
 from __future__ import annotations
 

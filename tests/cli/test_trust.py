@@ -1,4 +1,4 @@
-"""`jackline trust`: a project chooses programs only as long as its files are the ones a person has trusted."""
+"""`jackline trust`: a project chooses programs only while its files are those that a person trusted."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_one_project_is_not_another(project: Place) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{", '{"PROJECT": 3}', '{"PROJECT": {"digest": null}}'])
-def test_a_damaged_note_trusts_nobody(project: Place, damage: str) -> None:
+def test_a_damaged_record_trusts_nothing(project: Place, damage: str) -> None:
     project.home.mkdir()
     (project.home / "trust.json").write_text(damage.replace("PROJECT", str(project.repository)))
     assert not trusted(project)
@@ -135,7 +135,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
-def test_a_projects_file_that_is_broken_starts_no_work_and_is_told_by_every_look(place: Place, text: str) -> None:
+def test_a_broken_project_file_starts_no_work_and_every_command_reports_it(place: Place, text: str) -> None:
     file = place.repository / "jackline.toml"
     file.write_text(text)
     assert str(file) in refused(place.play(SAY))
@@ -238,7 +238,7 @@ def test_a_task_of_the_user_may_do_what_it_says(place: Place) -> None:
     assert place.play(SAY, words=("--task", "mine")).code == 0
 
 
-def test_a_task_that_hides_a_built_in_one_is_told(place: Place) -> None:
+def test_a_task_that_hides_a_built_in_one_is_reported(place: Place) -> None:
     place.task("debug_hello_simple")
     ended = place.play(SAY, words=("--task", "debug_hello_simple"))
     assert ended.code == 0
@@ -248,7 +248,7 @@ def test_a_task_that_hides_a_built_in_one_is_told(place: Place) -> None:
 
 
 @pytest.mark.parametrize("model", ["--openai-base-url=http://x", " -x", "a\nb", "  ", "\x1b[31m"])
-def test_a_model_an_effort_and_a_session_are_words_and_no_flags(place: Place, model: str) -> None:
+def test_a_model_an_effort_and_a_session_cannot_be_flags(place: Place, model: str) -> None:
     quoted = json.dumps(model)
     place.task("odd", f"---\nagent: claude\nmodel: {quoted}\n---\nx")
     for words in (

@@ -1,4 +1,4 @@
-"""`jackline uninstall`: it says what would go; with --yes that goes, and nothing else."""
+"""`jackline uninstall`: lists what it would remove; --yes removes exactly that."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def remaining(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def test_looking_removes_nothing(used: Place) -> None:
+def test_without_yes_nothing_is_removed(used: Place) -> None:
     before = remaining(used.folder)
     shown = used.type("uninstall", "--json").json
     assert shown["removed"] is False
@@ -166,8 +166,8 @@ def test_runs_are_known_by_their_summary_without_the_database(place: Place) -> N
     assert remaining(place.home) == {"runs", "runs/theirs"}
 
 
-def test_a_home_that_cannot_be_read_is_told(place: Place) -> None:
-    place.home.symlink_to("home")  # a link to itself: even root cannot look into it
+def test_a_home_that_cannot_be_read_is_reported(place: Place) -> None:
+    place.home.symlink_to("home")  # a link to itself: even root cannot read it
     for words in (("list",), ("uninstall",), ("uninstall", "--yes")):
         ended = place.type(*words)
         assert (ended.code, is_one_line(ended)) == (1, True), ended

@@ -1,4 +1,4 @@
-"""`jackline verify`: whoever altered what is written of a run is found out, and the place is named."""
+"""`jackline verify`: finds every change of a run's records and names its place."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tamper(place: Place, *statements: str) -> None:
     database.close()
 
 
-def test_a_run_that_nobody_touched_is_whole(played: Place) -> None:
+def test_an_unchanged_run_is_verified(played: Place) -> None:
     ended = played.type("verify", "r")
     assert (ended.code, "run r is intact: " in ended.out) == (0, True)
     found = played.type("verify", "r", "--json").json
@@ -56,7 +56,7 @@ def test_a_run_that_nobody_touched_is_whole(played: Place) -> None:
         ("UPDATE specs SET spec = replace(spec, 'mail:', 'post:')", "its spec was altered"),
     ],
 )
-def test_what_was_altered_is_named(played: Place, tampering: str, said: str) -> None:
+def test_an_altered_record_is_named(played: Place, tampering: str, said: str) -> None:
     tamper(played, tampering)
     ended = played.type("verify", "r")
     assert (ended.code, said in ended.out) == (1, True), ended

@@ -1,4 +1,4 @@
-"""`jackline work`: the queue from a shell, on both stores; every mistake one line and its exit code."""
+"""`jackline work`: the queue from a shell, on both databases; every mistake is one line with its exit code."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_loop_ends_when_there_is_nothing_left(queue: Place) -> None:
     refused(queue, 4, "nothing to claim", "next")
 
 
-def test_an_empty_queue_is_told_from_trouble(place: Place) -> None:
+def test_an_empty_queue_differs_from_an_error(place: Place) -> None:
     """A loop may end with the one, and must not be silent about the other."""
     nothing = {"error": "nothing to claim", "exit_code": 4}
     assert place.type("work", "next", "--json").json == nothing
@@ -89,7 +89,7 @@ def test_an_empty_queue_is_told_from_trouble(place: Place) -> None:
     refused(place, 1, "is damaged or not a jackline database", "next")
 
 
-def test_looking_makes_no_home(place: Place) -> None:
+def test_reading_creates_no_home(place: Place) -> None:
     for action in ("list", "pending", "replay"):
         ended = place.type("work", action)
         assert (ended.code, ended.out, ended.err) == (0, "", "no matching work items\n")
@@ -158,7 +158,7 @@ def test_items_without_an_id_get_fresh_ones(place: Place) -> None:
         (("replay", "--older-than", "long"), "--older-than 'long' is not a valid time"),
     ],
 )
-def test_bad_words_are_usage_errors(place: Place, words: tuple[str, ...], said: str) -> None:
+def test_bad_arguments_are_usage_errors(place: Place, words: tuple[str, ...], said: str) -> None:
     refused(place, 2, said, *words)
 
 
@@ -190,7 +190,7 @@ def test_a_payload_comes_from_anywhere(place: Place) -> None:
     refused(place, 2, "is longer than 1,000,000 characters", "enqueue", "--kind", "k", "--payload", "-", stdin=longest)
 
 
-def test_a_payload_that_nobody_could_read_again_is_not_taken(place: Place) -> None:
+def test_a_payload_that_could_not_be_read_back_is_refused(place: Place) -> None:
     """It would be claimed, and then nothing could print it; nor any page of the list that it is on."""
     for depth, code in ((99, 0), (101, 2), (990, 2)):
         payload = "[" * depth + "]" * depth
@@ -218,7 +218,7 @@ def test_who_acts_has_a_name_in_one_line(place: Place, name: str) -> None:
     assert not place.home.exists()
     work(place, "enqueue", "--id", "a", "--kind", "k", "--question", "?")
     for words in (("annotate", "a", "--notes", "x"), ("answer", "a", "x"), ("replay", "--requeue")):
-        if words[0] != "replay":  # which has nothing to change here
+        if words[0] != "replay":  # replay has nothing to change here
             refused(place, 2, "a name in one line", *words, environ=environ)
 
 
@@ -236,7 +236,7 @@ def test_a_person_is_asked_and_answers(queue: Place) -> None:
     assert (again["question"], again["answer"], again["token"]) == ("left or right?", "left", 2)
 
 
-def test_a_command_that_is_shown_can_be_typed_whatever_the_id(place: Place) -> None:
+def test_a_shown_command_works_for_any_id(place: Place) -> None:
     for name in ("-a", "--home=/evil"):
         work(place, "enqueue", f"--id={name}", "--kind", "k")
     shown = place.type("work", "list", "--limit", "1").err
@@ -250,7 +250,7 @@ def test_a_command_that_is_shown_can_be_typed_whatever_the_id(place: Place) -> N
 
 
 @pytest.mark.parametrize("words", [("a", "yes"), ("--id", "a", "yes"), ("a", "--answer", "yes")])
-def test_an_answer_may_be_said_in_several_ways(place: Place, words: tuple[str, ...]) -> None:
+def test_an_answer_may_be_given_in_several_ways(place: Place, words: tuple[str, ...]) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "k", "--question", "well?")
     assert work(place, "answer", *words)["answer"] == "yes"
 
@@ -330,7 +330,7 @@ def test_replay_shows_and_puts_back_what_was_given_up(queue: Place) -> None:
 
 
 def test_what_was_given_up_is_put_back_before_what_only_waits(queue: Place) -> None:
-    """A host that died at the newest of many items finds it again, however many wait before it."""
+    """A host that crashed while working on the newest of many items gets that item back first."""
     for number in range(4):
         work(queue, "enqueue", "--id", f"i{number}", "--kind", "k")
     work(queue, "claim", "i3")
@@ -338,7 +338,7 @@ def test_what_was_given_up_is_put_back_before_what_only_waits(queue: Place) -> N
     assert [(row["id"], row["status"]) for row in put_back] == [("i0", "pending"), ("i3", "pending")]
 
 
-def test_who_acts_is_said_or_known(place: Place) -> None:
+def test_the_actor_is_given_or_found(place: Place) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "k", environ={"JACKLINE_ACTOR": "forge"})
     assert work(place, "next", environ={"JACKLINE_ACTOR": "forge"})["owner_agent"] == "forge"
     work(place, "release", "a", "--owner", "forge")
@@ -406,7 +406,7 @@ def test_the_home_s_schema_wins(place: Place) -> None:
     refused(place, 2, "schemas/mail.json: $ must contain ['subject']", *words)
 
 
-def test_an_item_that_is_there_is_not_judged_again(place: Place) -> None:
+def test_an_existing_item_is_not_validated_again(place: Place) -> None:
     """Who enqueues on every start must not fail because the schema became stricter meanwhile."""
     work(place, "enqueue", "--id", "a", "--kind", "mail", "--payload", "{}")
     schema(place.home / "schemas" / "mail.json")
@@ -462,7 +462,7 @@ def test_a_schema_that_is_no_file_refuses_everything(place: Place) -> None:
 
 
 @pytest.mark.parametrize("words", [("list",), ("pending", "--json"), ("get", "a"), ("replay",)])
-def test_looking_at_the_queue_imports_nothing_heavy(place: Place, words: tuple[str, ...]) -> None:
+def test_reading_the_queue_imports_nothing_heavy(place: Place, words: tuple[str, ...]) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "k")
     ended = place.end_of(place.python(PROGRAM, "work", *words))
     assert ended.code == 0, ended
