@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.domain.changes import action
+from jackline.domain.changes import reflog_action
 from jackline.engine import git
 
 RUN = "01run"
@@ -57,7 +57,7 @@ def test_a_dash_leads_back_to_the_branch_before(agent: Agent, words: tuple[str, 
 @pytest.mark.parametrize("subject", ["plain", "fix checkout and switch", "checkout", "-C checkout"])
 def test_a_commit_carries_the_mark_whatever_its_words(agent: Agent, subject: str) -> None:
     agent.git("commit", "-q", "--allow-empty", f"-m{subject}")
-    assert agent.last_entry() == f"{action(RUN)}: {subject}"
+    assert agent.last_entry() == f"{reflog_action(RUN)}: {subject}"
 
 
 def test_it_ends_as_git_ends(agent: Agent) -> None:

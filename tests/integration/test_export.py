@@ -1,4 +1,4 @@
-"""A run's files, written from a real store: heart, attempt loop and SQLite are real, the agent is played."""
+"""A run's files, written from a real store: run machine, attempt loop and SQLite are real, the agent is played."""
 
 from __future__ import annotations
 

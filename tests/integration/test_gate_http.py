@@ -1,4 +1,4 @@
-"""The http door, spoken to by raw bytes: the right token, everything that is wrong, many at once, and the end."""
+"""The HTTP gate, spoken to by raw bytes: the right token, everything that is wrong, many at once, and the end."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ TOKEN = "0123456789abcdef"
 LIMIT_S = 20
 
 
-class Book:
+class FakeLedger:
     """Allows everything, unless it is told to raise."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
-        self.wishes: list[CallRequest] = []
+        self.requests: list[CallRequest] = []
         self.reports: list[CallResult] = []
 
-    def prepare(self, wish: CallRequest) -> GateAnswer:
+    def prepare(self, request: CallRequest) -> GateAnswer:
         if self.error is not None:
             raise self.error
-        self.wishes.append(wish)
-        return GateAnswer(Decision.ALLOW, f"c-{wish.agent_call}")
+        self.requests.append(request)
+        return GateAnswer(Decision.ALLOW, f"c-{request.agent_call}")
 
     def finish(self, report: CallResult) -> None:
         self.reports.append(report)
@@ -45,8 +45,8 @@ class Book:
 class Client:
     """One connection, and what comes back on it."""
 
-    def __init__(self, door: HttpGate) -> None:
-        self.port = int(door.address.rpartition(":")[2].partition("/")[0])
+    def __init__(self, gate: HttpGate) -> None:
+        self.port = int(gate.address.rpartition(":")[2].partition("/")[0])
         self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT_S)
         self._file = self._socket.makefile("rb")
 
@@ -96,18 +96,18 @@ def is_allowed(answer: tuple[int, dict[str, Any]]) -> bool:
 
 
 @contextmanager
-def opened(book: Book, errors: list[BaseException]) -> Iterator[HttpGate]:
-    door = HttpGate(book, TOKEN, HOOKS, errors.append)
-    door.open()
+def opened(ledger: FakeLedger, errors: list[BaseException]) -> Iterator[HttpGate]:
+    gate = HttpGate(ledger, TOKEN, HOOKS, errors.append)
+    gate.open()
     try:
-        yield door
+        yield gate
     finally:
-        door.close()
+        gate.close()
 
 
 @contextmanager
-def connected(door: HttpGate) -> Iterator[Client]:
-    client = Client(door)
+def connected(gate: HttpGate) -> Iterator[Client]:
+    client = Client(gate)
     try:
         yield client
     finally:
@@ -115,27 +115,27 @@ def connected(door: HttpGate) -> Iterator[Client]:
 
 
 def test_one_connection_carries_many_questions() -> None:
-    book, errors = Book(), list[BaseException]()
-    with opened(book, errors) as door, connected(door) as client:
+    ledger, errors = FakeLedger(), list[BaseException]()
+    with opened(ledger, errors) as gate, connected(gate) as client:
         for number in range(20):
             assert is_allowed(client.post(pre(f"t{number}")))
-    assert [wish.agent_call for wish in book.wishes] == [f"t{number}" for number in range(20)]
+    assert [request.agent_call for request in ledger.requests] == [f"t{number}" for number in range(20)]
     assert errors == []
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], f"{TOKEN}x", "ünknown"])
 def test_nothing_is_written_down_without_the_token(token: str) -> None:
-    book = Book()
-    with opened(book, []) as door, connected(door) as client:
+    ledger = FakeLedger()
+    with opened(ledger, []) as gate, connected(gate) as client:
         client.send(post(pre(), token))
         assert client.answer()[0] == 401
-    assert book.wishes == []
+    assert ledger.requests == []
 
 
 @pytest.mark.parametrize("header", [b"", b"Authorization: Basic abc\r\n", b"Authorization: Bearer\r\n"])
 def test_another_way_to_show_who_one_is_is_none(header: bytes) -> None:
-    book = Book()
-    with opened(book, []) as door, connected(door) as client:
+    ledger = FakeLedger()
+    with opened(ledger, []) as gate, connected(gate) as client:
         client.send(b"POST /hook HTTP/1.1\r\n%sContent-Length: 2\r\n\r\n{}" % header)
         assert client.answer()[0] == 401
 
@@ -148,11 +148,11 @@ def test_another_way_to_show_who_one_is_is_none(header: bytes) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_understood_is_refused_and_the_connection_goes_on(body: bytes) -> None:
-    book, errors = Book(), list[BaseException]()
-    with opened(book, errors) as door, connected(door) as client:
+    ledger, errors = FakeLedger(), list[BaseException]()
+    with opened(ledger, errors) as gate, connected(gate) as client:
         assert client.post(body)[0] == 400
         assert is_allowed(client.post(pre()))
-    assert (len(book.wishes), errors) == (1, [])
+    assert (len(ledger.requests), errors) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -165,33 +165,33 @@ def test_what_cannot_be_understood_is_refused_and_the_connection_goes_on(body: b
     ],
 )  # fmt: skip
 def test_what_is_no_request_is_refused_and_the_connection_ends(raw: bytes) -> None:
-    book, errors = Book(), list[BaseException]()
-    with opened(book, errors) as door, connected(door) as client:
+    ledger, errors = FakeLedger(), list[BaseException]()
+    with opened(ledger, errors) as gate, connected(gate) as client:
         client.send(raw)
         assert client.answer()[0] == 400
         assert client.is_over()
-    assert (book.wishes, errors) == ([], [])
+    assert (ledger.requests, errors) == ([], [])
 
 
 @pytest.mark.parametrize("length", ["67108865", "9" * 5000])
 def test_a_body_beyond_the_limit_is_not_even_read(length: str) -> None:
-    with opened(Book(), []) as door, connected(door) as client:
+    with opened(FakeLedger(), []) as gate, connected(gate) as client:
         client.send(f"POST /hook HTTP/1.1\r\nContent-Length: {length}\r\n\r\n".encode())
         assert client.answer()[0] == 413
         assert client.is_over()
 
 
 def test_a_length_with_thousands_of_digits_is_no_way_to_end_the_run() -> None:
-    book, errors = Book(), list[BaseException]()
-    with opened(book, errors) as door, connected(door) as client:
+    ledger, errors = FakeLedger(), list[BaseException]()
+    with opened(ledger, errors) as gate, connected(gate) as client:
         client.send(b"POST /hook HTTP/1.1\r\nContent-Length: %s2\r\n\r\n{}" % (b"0" * 5_000))
         assert client.answer()[0] == 401
         assert client.is_over()
-    assert (book.wishes, errors) == ([], [])
+    assert (ledger.requests, errors) == ([], [])
 
 
 def test_the_body_of_a_stranger_is_not_kept_in_memory() -> None:
-    with opened(Book(), []) as door, connected(door) as client:
+    with opened(FakeLedger(), []) as gate, connected(gate) as client:
         client.send(b"POST /hook HTTP/1.1\r\nContent-Length: 60000000\r\n\r\n" + b"x" * 65_536)
         assert client.answer()[0] == 401
 
@@ -200,8 +200,8 @@ def test_a_stranger_who_says_nothing_more_is_sent_away_and_one_who_knows_the_tok
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("jackline.engine.gate_http._HttpHandler.timeout", 1.0)
-    book = Book()
-    with opened(book, []) as door, connected(door) as known, connected(door) as stranger:
+    ledger = FakeLedger()
+    with opened(ledger, []) as gate, connected(gate) as known, connected(gate) as stranger:
         assert is_allowed(known.post(pre("t1")))
         stranger.send(b"POST /hook HT")
         assert stranger.is_over()  # waits until it is: longer than the other one has been silent by then
@@ -210,57 +210,57 @@ def test_a_stranger_who_says_nothing_more_is_sent_away_and_one_who_knows_the_tok
 
 def test_who_only_tells_gets_an_answer_without_words() -> None:
     """An object, even an empty one, would become an entry in the session of the agent, for every call."""
-    book = Book()
-    with opened(book, []) as door, connected(door) as client:
+    ledger = FakeLedger()
+    with opened(ledger, []) as gate, connected(gate) as client:
         assert is_allowed(client.post(pre("t1")))
         client.send(post(json.dumps({"hook_event_name": "PostToolUse", "tool_use_id": "t1"}).encode()))
         assert client.raw() == (200, b"")
         assert is_allowed(client.post(pre("t2")))
-    assert [report.call_id for report in book.reports] == ["c-t1"]
+    assert [report.call_id for report in ledger.reports] == ["c-t1"]
 
 
 def test_a_large_call_is_taken_whole() -> None:
-    book = Book()
-    with opened(book, []) as door, connected(door) as client:
+    ledger = FakeLedger()
+    with opened(ledger, []) as gate, connected(gate) as client:
         assert is_allowed(client.post(pre(tool_input={"command": "x" * 8_000_000})))
-    wished = book.wishes[0].input
-    assert isinstance(wished, dict)
-    assert len(wished["command"]) == 8_000_000
+    asked = ledger.requests[0].input
+    assert isinstance(asked, dict)
+    assert len(asked["command"]) == 8_000_000
 
 
 def test_another_path_is_not_the_gate() -> None:
-    book = Book()
-    with opened(book, []) as door, connected(door) as client:
+    ledger = FakeLedger()
+    with opened(ledger, []) as gate, connected(gate) as client:
         assert client.post(pre(), path="/other")[0] == 404
-    assert book.wishes == []
+    assert ledger.requests == []
 
 
 def test_a_request_that_is_cut_off_is_none() -> None:
-    book, errors = Book(), list[BaseException]()
-    with opened(book, errors) as door:
-        with connected(door) as client:
+    ledger, errors = FakeLedger(), list[BaseException]()
+    with opened(ledger, errors) as gate:
+        with connected(gate) as client:
             client.send(post(pre())[:-5])
-        with connected(door) as other:
+        with connected(gate) as other:
             assert is_allowed(other.post(pre("t2")))
-    assert ([wish.agent_call for wish in book.wishes], errors) == (["t2"], [])
+    assert ([request.agent_call for request in ledger.requests], errors) == (["t2"], [])
 
 
 def test_many_ask_at_once_and_each_gets_its_own_answer() -> None:
-    book, answers = Book(), list[tuple[int, dict[str, Any]]]()
+    ledger, answers = FakeLedger(), list[tuple[int, dict[str, Any]]]()
 
-    def ask(door: HttpGate, name: str) -> None:
-        with connected(door) as client:
+    def ask(gate: HttpGate, name: str) -> None:
+        with connected(gate) as client:
             answers.extend(client.post(pre(f"{name}-{number}")) for number in range(10))
 
-    with opened(book, []) as door:
-        threads = [threading.Thread(target=ask, args=(door, f"t{number}")) for number in range(16)]
+    with opened(ledger, []) as gate:
+        threads = [threading.Thread(target=ask, args=(gate, f"t{number}")) for number in range(16)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(LIMIT_S)
-    assert len(answers) == len(book.wishes) == 160
+    assert len(answers) == len(ledger.requests) == 160
     assert all(map(is_allowed, answers))
-    assert len({wish.agent_call for wish in book.wishes}) == 160
+    assert len({request.agent_call for request in ledger.requests}) == 160
 
 
 @pytest.mark.parametrize(
@@ -269,29 +269,29 @@ def test_many_ask_at_once_and_each_gets_its_own_answer() -> None:
 )
 def test_what_the_store_refuses_is_no_permission(error: Exception, *, surfaces: bool) -> None:
     errors: list[BaseException] = []
-    with opened(Book(error), errors) as door, connected(door) as client:
+    with opened(FakeLedger(error), errors) as gate, connected(gate) as client:
         assert client.post(pre())[0] == 500
     assert errors == ([error] if surfaces else [])
 
 
 def test_an_error_that_nobody_expected_surfaces_and_is_no_permission() -> None:
     errors: list[BaseException] = []
-    with opened(Book(ZeroDivisionError("a fault of ours")), errors) as door, connected(door) as client:
+    with opened(FakeLedger(ZeroDivisionError("a fault of ours")), errors) as gate, connected(gate) as client:
         client.send(post(pre()))
         assert client.is_over()
     assert [type(error) for error in errors] == [ZeroDivisionError]
 
 
-def test_a_closed_door_answers_nobody_who_is_connected_and_takes_nobody_in() -> None:
-    book = Book()
-    with opened(book, []) as door, connected(door) as client:
+def test_a_closed_gate_answers_nobody_who_is_connected_and_takes_nobody_in() -> None:
+    ledger = FakeLedger()
+    with opened(ledger, []) as gate, connected(gate) as client:
         assert is_allowed(client.post(pre("t1")))
-        door.close()
+        gate.close()
         assert client.is_over()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", client.port), timeout=LIMIT_S)
-    assert [wish.agent_call for wish in book.wishes] == ["t1"]
+    assert [request.agent_call for request in ledger.requests] == ["t1"]
 
 
-def test_a_door_that_never_opened_can_be_closed() -> None:
-    HttpGate(Book(), TOKEN, HOOKS, lambda _error: None).close()
+def test_a_gate_that_never_opened_can_be_closed() -> None:
+    HttpGate(FakeLedger(), TOKEN, HOOKS, lambda _error: None).close()

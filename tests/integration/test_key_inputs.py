@@ -20,7 +20,7 @@ GIT = frozenset({"git.commit", "git.branch", "git.remote", "git.upstream", "git.
 
 @pytest.fixture(scope="module")
 def warden() -> Iterator[Warden]:
-    with Warden.start(deadline_ms=boot_ms() + 600_000, marker={"JACKLINE_COMMAND": "test-ingredients"}) as one:
+    with Warden.start(deadline_ms=boot_ms() + 600_000, marker={"JACKLINE_COMMAND": "test-key-inputs"}) as one:
         yield one
 
 

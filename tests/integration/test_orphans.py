@@ -1,4 +1,4 @@
-"""Leftovers of a dead attempt are found and ended, wherever they have moved; nobody else is."""
+"""Orphans of a dead attempt are found and ended, wherever they have moved; nobody else is."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def tree(process: subprocess.Popen[bytes]) -> dict[str, int]:
 
 
 def found(marker: dict[str, str]) -> set[int]:
-    return {leftover.pid for leftover in orphans.find_orphans(marker)}
+    return {orphan.pid for orphan in orphans.find_orphans(marker)}
 
 
 TREE = os.path.join(PROGRAMS, "tree.py")
 
 
-def test_a_leftover_says_what_it_is(marker: dict[str, str]) -> None:
+def test_an_orphan_says_what_it_is(marker: dict[str, str]) -> None:
     with running("-c", WAITER, env=marker) as process:
         first_line(process)
-        (leftover,) = orphans.find_orphans(marker)
-        assert (leftover.pid, leftover.start_ticks) == (process.pid, orphans.read_start_ticks(process.pid))
-        assert leftover.command.startswith(sys.executable)
+        (orphan,) = orphans.find_orphans(marker)
+        assert (orphan.pid, orphan.start_ticks) == (process.pid, orphans.read_start_ticks(process.pid))
+        assert orphan.command.startswith(sys.executable)
 
 
 def test_only_a_process_with_the_whole_marker_is_found(marker: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from jackline.clock import boot_ms
 from jackline.domain.call_gate import decide_call
-from jackline.domain.notices import evidence_of
+from jackline.domain.notices import describe_doubts
 from jackline.domain.records import Spec
 from jackline.domain.states import CallState
 from jackline.engine import recovery
@@ -55,7 +55,7 @@ def test_a_call_that_was_cut_off_keeps_what_its_probe_saw(
     assert "exit 3: asked about: 3" in call.reason
     last = store.records.list_events("run-1")[-1]
     assert (last.kind, json.loads(last.data)["reason"]) == ("call.in_doubt", call.reason)
-    assert "exit 3: asked about: 3" in evidence_of([call])
+    assert "exit 3: asked about: 3" in describe_doubts([call])
     assert store.verify.verify_run("run-1").problems == ()
     # The next recovery asks again, and now somebody knows.
     (tmp_path / "answer").write_text("0")

@@ -33,15 +33,15 @@ def intents() -> None:
 
     prepare, finish = call_ledger.CallLedger.prepare, call_ledger.CallLedger.finish
 
-    def hasty(self: call_ledger.CallLedger, request: call_ledger.CallRequest) -> call_ledger.GateAnswer:
-        answer = prepare(self, request)
-        if request.tool == "send" and answer.decision == "allow":
+    def hasty(self: call_ledger.CallLedger, wish: call_ledger.CallRequest) -> call_ledger.GateAnswer:
+        answer = prepare(self, wish)
+        if wish.tool == "send" and answer.decision == "allow":
             self._store.ledger.settle(self._lease, Settlement(answer.call_id, "succeed", self._now()))
         return answer
 
-    def late(self: call_ledger.CallLedger, result: call_ledger.CallResult) -> Call:
-        call = self._store.calls.get(self._run.id, result.call_id)
-        return call if call is not None and call.state == "done" else finish(self, result)
+    def late(self: call_ledger.CallLedger, report: call_ledger.CallResult) -> Call:
+        call = self._store.calls.get(self._run.id, report.call_id)
+        return call if call is not None and call.state == "done" else finish(self, report)
 
     call_ledger.CallLedger.prepare = hasty  # type: ignore[method-assign]
     call_ledger.CallLedger.finish = late  # type: ignore[method-assign]
