@@ -1,4 +1,4 @@
-"""What the pages name is really there: files, headings, commands, flags, settings, variables, targets of make."""
+"""What the pages name exists: files, modules, headings, commands, flags, settings, variables, targets of make."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from pkgutil import resolve_name
 
 import pytest
 
@@ -20,6 +21,8 @@ COMMAND = re.compile(r"(?:^|[\s/;|&(])jackline(?P<flags>(?: --?[a-z-]+)*) (?P<na
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 ACTION = re.compile(r"^    ([a-z][a-z-]*)(?: |$)", re.MULTILINE)
 PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
+MODULE_FILE = re.compile(r"\w+\.py")
+PYTHON_NAME = re.compile(r"(jackline(?:\.\w+)+)(?:\(.*\))?")
 VARIABLE = re.compile(r"\bJACKLINE_[A-Z_]+\b")
 TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 CLI = "docs/cli.md"
@@ -40,6 +43,7 @@ NOT_OURS = (
     ".agents/",
     "tasks/NAME.md",
 )
+NOT_PYTHON = {"jackline.toml", "jackline.log", "jackline.answer", "jackline.change"}  # files, and rules of the policy
 
 
 @cache
@@ -170,6 +174,19 @@ def test_every_file_that_a_page_names_is_in_the_tree(name: str) -> None:
     paths = [text for text in inline_code(name) if PATH.fullmatch(text) and not text.startswith((".venv", *NOT_OURS))]
     missing = [path for path in paths if not any((root / path).exists() for root in (ROOT, ROOT / "src" / "jackline"))]
     assert missing == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_module_that_a_page_names_is_in_the_tree(name: str) -> None:
+    files = {text for text in inline_code(name) if MODULE_FILE.fullmatch(text)}
+    assert files <= {path.name for path in (ROOT / "src").rglob("*.py")}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_of_the_package_on_a_page_can_be_imported(name: str) -> None:
+    found = [PYTHON_NAME.fullmatch(text) for text in inline_code(name)]
+    for dotted in {match[1] for match in found if match} - NOT_PYTHON:
+        resolve_name(dotted)
 
 
 @pytest.mark.parametrize("name", NAMES)
