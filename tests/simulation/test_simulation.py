@@ -16,7 +16,7 @@ from jackline.errors import Fenced
 from jackline.features.cases.learning import REVIEW_COMMAND
 from jackline.store.models import NewRun, RunChange
 from jackline.store.open import open_store
-from tests.simulation.world import Crash, Outside, attempt, spec_for
+from tests.simulation.runtime import Crash, Outside, attempt, spec_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,7 +76,7 @@ def live(store: Store, clock: Clocked, seed: int, *, case: bool = False) -> None
 
 
 def answer_truthfully(store: Store, run: Run, outside: Outside) -> None:
-    """The person looks into the world and says what is there."""
+    """A person checks which effects happened, and answers accordingly."""
     if run.status.state is RunState.WAITING and run.status.reason is WaitReason.IN_DOUBT:
         for call in store.calls.list_open(run.id):
             if call.state is CallState.IN_DOUBT:

@@ -221,6 +221,6 @@ def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool) -> Run:
     if dead is None:
         outside.now += LEASE_MS + 1
     owner = Owner(f"owner-{outside.rng.random()}", "host", "boot", 1)
-    lease, claimed = crashing.claim(run_id, owner, LEASE_MS, outside.now, dead)
-    world = SimulatedRuntime(crashing, lease, claimed, outside, probe=probe)
-    return run_attempt(crashing, lease, claimed, world)
+    lease, claimed = crashing.leases.claim(run_id, owner, LEASE_MS, outside.now, dead)
+    runtime = SimulatedRuntime(crashing, lease, claimed, outside, probe=probe)
+    return run_attempt(crashing, lease, claimed, runtime)
