@@ -195,9 +195,9 @@ def test_a_terminal_state_refuses_to_be_cancelled(store: Store, state: RunState)
 @pytest.mark.parametrize(
     "act",
     [
-        lambda store: store.request_cancel("nobody", AT, "notice-1"),
-        lambda store: store.answer("nobody", "call-1", "allow", AT),
-        lambda store: store.drop_archived_events("nobody", "", AT),
+        lambda store: store.runs.request_cancel("nobody", AT, "notice-1"),
+        lambda store: store.approvals.answer("nobody", "call-1", "allow", AT),
+        lambda store: store.admin.drop_archived_events("nobody", "", AT),
         lambda store: claimed(store, "nobody"),
     ],
 )

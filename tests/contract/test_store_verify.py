@@ -88,6 +88,7 @@ def test_a_run_that_is_not_there_cannot_be_verified(store: Store) -> None:
         ("UPDATE calls SET answer = 'happened' WHERE id = 'effect'", "call effect was altered"),
         ("UPDATE calls SET finished_at = 1 WHERE id = 'effect'", "call effect was altered"),
         ("UPDATE calls SET reason = 'because' WHERE id = 'effect'", "call effect was altered"),
+        ("UPDATE calls SET reason_code = 'gave_up' WHERE id = 'effect'", "call effect was altered"),
         ("UPDATE calls SET parent_id = 'read' WHERE id = 'effect'", "call effect was altered"),
         ("UPDATE calls SET output = 'never' WHERE id = 'effect'", "call effect was altered"),
         ("UPDATE calls SET input = 'short' WHERE id = 'read'", "call read was altered"),

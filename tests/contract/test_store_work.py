@@ -587,14 +587,14 @@ def test_one_of_many_gets_the_item_and_one_takes_it_over(opened: Callable[..., S
         winners = [one.token for one in results if isinstance(one, WorkItem)]
         assert winners == [token]
         clock.now += LEASE_MS
-    results = _together([lambda s=s: s.claim_next((), "late", LEASE_MS, AT) for s in stores])  # type: ignore[misc]
+    results = _together([lambda s=s: WorkQueue(s).claim_next((), "late", LEASE_MS, AT) for s in stores])  # type: ignore[misc]
     assert results == [None] * 4
     assert kinds(stores[0]).count("work.buried") == 1
 
 
 def test_one_item_is_put_in_once_by_many(opened: Callable[..., Store]) -> None:
     stores = [opened() for _ in range(6)]
-    results = _together([lambda s=s: s.enqueue(NewItem("item-1", "mail"), AT, "x") for s in stores])  # type: ignore[misc]
+    results = _together([lambda s=s: WorkQueue(s).enqueue(NewItem("item-1", "mail"), AT, "x") for s in stores])  # type: ignore[misc]
     assert sorted(new for _, new in results) == [False] * 5 + [True]
     assert kinds(stores[0]) == ["work.created"]
 
