@@ -1,1 +1,1 @@
-"""The operations that the commands and the library share; wires engine, store, views and agents together."""
+"""The operations that the commands and the library share; wires engine, store, exports and agents together."""

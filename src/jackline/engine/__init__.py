@@ -1,1 +1,1 @@
-"""Carries out what the heart decided; the only layer that starts and ends processes."""
+"""Executes what the run machine decides; the only layer that starts and ends processes."""

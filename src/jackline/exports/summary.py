@@ -1,6 +1,6 @@
 """The result of a run in one record: the contents of metadata.json and summary.txt.
 
-`fold` is pure; `summary_of` reads the store. It writes nothing.
+`build_summary` is pure; `load_summary` reads the store. It writes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is written down, on SQLite and PostgreSQL; it compares and sets, and decides nothing.
+"""The database, SQLite or PostgreSQL. It compares and sets; it decides nothing.
 
-`open.open_store` gives a `contract.Store`. The named queries in `queries/` are shared by both backends.
+`open.open_store` returns a `store.Store`. The named queries in `queries/` are shared by both backends.
 """

@@ -33,7 +33,7 @@ class ConvertedQueries(dict[str, T], Generic[T]):
 
 
 def load_queries(backend: str) -> dict[str, str]:
-    """Every query by name, before `expanded`; the backend's own replace the shared ones."""
+    """Every query by name, before `expand_query`; the backend's own replace the shared ones."""
     return load_shared() | load_overrides(backend)
 
 
