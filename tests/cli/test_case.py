@@ -18,7 +18,7 @@ from jackline.features.cases import entries
 from jackline.features.cases import location as case_place
 from jackline.features.cases.lifecycle import Opening, start_case
 from tests.cli.place import SAY, Ended, Place, is_one_line
-from tests.cli.test_light import HEAVY, PROGRAM
+from tests.cli.test_startup_imports import HEAVY, PROGRAM
 from tests.support.secrets import TOKENS
 
 START = ("case", "start", "fix overlay keep_geom_type routing")

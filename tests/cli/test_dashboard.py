@@ -14,7 +14,7 @@ import time
 import pytest
 
 from tests.cli.place import EFFECT_RULE, SAY, SEND_FAILS, Place, is_one_line
-from tests.cli.test_light import HEAVY, PROGRAM
+from tests.cli.test_startup_imports import HEAVY, PROGRAM
 from tests.support.helpers import wait_until
 
 ASK_RULE = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')

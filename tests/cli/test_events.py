@@ -23,7 +23,7 @@ from jackline.store.models import JOURNAL
 from jackline.store.open import open_store
 from jackline.store.store import Store
 from tests.cli.place import SAY, SEND, Place, is_one_line
-from tests.cli.test_light import HEAVY, PROGRAM
+from tests.cli.test_startup_imports import HEAVY, PROGRAM
 
 MANY = """
 import sys

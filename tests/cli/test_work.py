@@ -14,7 +14,7 @@ import pytest
 
 from jackline.engine import run_env
 from tests.cli.place import SAY, Place, is_one_line
-from tests.cli.test_light import HEAVY, PROGRAM
+from tests.cli.test_startup_imports import HEAVY, PROGRAM
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
