@@ -61,7 +61,8 @@ def test_a_secret_in_the_request_does_not_become_the_name_of_the_case(at: Place)
 def test_a_verification_that_could_not_be_run_again_is_refused(at: Place) -> None:
     """What is kept is redacted, and `close` would run that."""
     token = TOKENS["github p"]
-    refused(at.type("case", "start", "x", "--verify", f"curl -H 'X: {token}' host"), 2, "--verify seems to contain a secret")
+    ended = at.type("case", "start", "x", "--verify", f"curl -H 'X: {token}' host")
+    refused(ended, 2, "--verify seems to contain a secret")
     assert not (at.repository / ".agents").exists()
 
 

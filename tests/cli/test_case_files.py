@@ -16,14 +16,14 @@ from tests.cli.place import Ended, Place
 LISTS = ("hypotheses.jsonl", "evidence.jsonl", "commands.jsonl", "learning.jsonl")
 DIE_BEFORE_FILES = """
 import os, signal, sys
-from jackline.features.cases import files
-files.follow = lambda home, case_id: os.kill(os.getpid(), signal.SIGKILL)
+from jackline.features.cases import case_files
+case_files.update_case = lambda home, case_id: os.kill(os.getpid(), signal.SIGKILL)
 from jackline.cli.main import main
 main(sys.argv[1:])
 """
 DIE_IN_APPEND = """
 import os, signal, sys
-from jackline.exports import case_files
+from jackline.features.cases import case_files
 whole = case_files._append
 def half(path, data):
     whole(path, data[: len(data) // 2])
@@ -34,15 +34,15 @@ main(sys.argv[1:])
 """
 MANY = """
 import os, sys
-from jackline.features.cases import writing
+from jackline.features.cases import entries
 from jackline.app.home import open_home
-from jackline.exports import coalesce
-coalesce.once.__defaults__ = (60.0,)  # on a busy machine a slow one is not a stopped one
+from jackline.exports import rebuild
+rebuild.rebuild_once.__defaults__ = (60.0,)  # on a busy machine a slow one is not a stopped one
 with open_home() as home:
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(int(sys.argv[2])):
-        writing.add_hypothesis(home, f"{sys.argv[1]}-{number}")
+        entries.add_hypothesis(home, f"{sys.argv[1]}-{number}")
     assert not home.warnings, home.warnings
 """
 
@@ -237,7 +237,7 @@ def test_a_repository_that_is_gone_leaves_the_case_readable(place: Place) -> Non
     place.repository.rename(moved)
     shown = place.type("case", "status", "--case", folder.name, cwd=place.folder)
     assert shown.code == 0
-    assert "is not there" in shown.err
+    assert "does not exist" in shown.err
     moved.rename(place.repository)
 
 

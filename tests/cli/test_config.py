@@ -64,7 +64,7 @@ def test_a_password_is_masked(place: Place, address: str) -> None:
         ("agent = 3\nagnts = 3\n", "did you mean agents"),
         ('[agents.claude]\nbinray = "x"\n', "did you mean binary?"),
         ("[agents.claude]\nbinary = 3\n", "agents.claude.binary must be text"),
-        ('[agents.claude]\nenv = "HOME"\n', "agents.claude.env must be a list of texts"),
+        ('[agents.claude]\nenv = "HOME"\n', "agents.claude.env must be a list of strings"),
         ("agents = 3\n", "agents must be tables"),
         ("[agents]\nclaude = 3\n", "agents.claude must be a table"),
     ],

@@ -19,21 +19,21 @@ from tests.support.helpers import wait_until
 
 ASK_RULE = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')
 LAST = "## Newest learnings"
-# Adds items as fast as it can, each of them an application's own write.
+# Adds items as fast as it can, each in its own write.
 WRITER = """
 import sys
-from jackline.app import work
 from jackline.app.home import open_home
-from jackline.exports import coalesce
-coalesce.once.__defaults__ = (60.0,)  # on a busy machine a slow one is not a stopped one
+from jackline.exports import rebuild
+from jackline.features.work import work_queue
+rebuild.rebuild_once.__defaults__ = (60.0,)  # on a busy machine a slow one is not a stopped one
 name, count = sys.argv[1], int(sys.argv[2])
 with open_home() as home:
     for place in range(count):
-        work.enqueue(home, f"{name}-{place}", "load")
+        work_queue.enqueue_item(home, f"{name}-{place}", "load")
         print(place, flush=True)
     assert home.warnings == [], home.warnings
 """
-# Holds the lock, and does not go on.
+# Holds the lock for ever.
 HOLD = """
 import fcntl, pathlib, signal, sys
 file = open(sys.argv[1], "a")

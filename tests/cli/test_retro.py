@@ -13,7 +13,7 @@ from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
 from jackline.domain.records import RunStatus, Turn
 from jackline.domain.states import Failure, Phase, RunState, WaitReason
-from jackline.features.reports import weeks
+from jackline.features.reports import retro_report
 from jackline.store.models import RunChange
 from jackline.store.open import migrate, open_store
 from jackline.store.store import Store
@@ -22,10 +22,10 @@ from tests.support import predecessors as old
 from tests.support.stores import LEASE_MS, new_run, owner
 
 HOUR = 3_600_000
-LAST = weeks.get_last_full_week(
+LAST = retro_report.get_last_full_week(
     round(time.time() * 1000)
 )  # a test that is run at midnight before a Monday may see another
-BEFORE = weeks.get_week_before(LAST, 1)
+BEFORE = retro_report.get_week_before(LAST, 1)
 RUNNING = RunStatus(state=RunState.RUNNING, phase=Phase.WORKING, attempt=1)
 
 
@@ -228,7 +228,7 @@ def test_a_week_in_the_future(place: Place, store: Store) -> None:
 
 def test_this_week_so_far(place: Place) -> None:
     assert place.play(SAY).code == 0
-    now = weeks.get_current_week(round(time.time() * 1000))
+    now = retro_report.get_current_week(round(time.time() * 1000))
     ended = place.type("retro", "weekly", "--week", now.name)
     assert ended.code == 0
     assert f"{now.name} is not over" in ended.err

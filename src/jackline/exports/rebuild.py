@@ -31,8 +31,8 @@ class RebuildBlocked(JacklineError):
 def rebuild_once(lock: str, build: Callable[[], object], patience_s: float = PATIENCE_S) -> bool:
     """Build, or return False if another process is about to. Call it after the change is committed.
 
-    `lock` is the path of a file beside the built one; a second lock file ends with `.next`. Raises Held if the
-    building process does not finish.
+    `lock` is the path of a file beside the built one; a second lock file ends with `.next`. Raises RebuildBlocked if
+    the building process does not finish.
     """
     turn = _try_lock(f"{lock}.next")
     if turn is None and _lock_age_s(f"{lock}.next") <= 2 * patience_s:

@@ -61,7 +61,6 @@ def _describe_error(error: JacklineError) -> str:
 
 
 def _write(home: Home, case_id: str, *, anew: bool) -> str:
-
     store = home.store()
     case = Cases(store).get(case_id)
     if case is None:
