@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
+from jackline.domain.states import CallState
 from jackline.store.record_digests import RECORDS, digest_calls, digest_receipt, digest_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from jackline.domain.records import Call, Receipt
+
+# The kind of the event after which a call is in this state.
+_KINDS = {
+    CallState.PREPARED: "call.prepared",
+    CallState.DONE: "call.done",
+    CallState.FAILED: "call.failed",
+    CallState.DENIED: "call.denied",
+    CallState.IN_DOUBT: "call.in_doubt",
+    CallState.VOID: "call.void",
+    CallState.ABANDONED: "call.abandoned",
+}
 
 
 def build_intended(kind: str, call: Call) -> Fact:
@@ -54,7 +66,7 @@ def build_settled(call: Call, origin: str, external_id: str = "", *, receipt: Re
         data["external_id"] = external_id
         if not isinstance(receipt, bool):
             records |= digest_receipt(receipt)
-    return Fact(f"call.{call.state}", {**data, RECORDS: records})
+    return Fact(_KINDS[call.state], {**data, RECORDS: records})
 
 
 def build_answered(call: Call, same_question: Iterable[Call], answer: str, by: str) -> Fact:
