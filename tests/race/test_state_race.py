@@ -44,7 +44,7 @@ def _fill(store: Store, database: str, start: Any, each: int) -> None:
     programs = [start("fill", database, str(number), CASE, str(each)) for number in range(PROCESSES)]
     assert [program.hear() for program in programs] == ["ready"] * PROCESSES
     for program in programs:
-        program.tell()
+        program.send_order()
     told = [program.hear() for program in programs]
     _hypotheses_are_whole(store, told, PROCESSES * each)
     _journal_is_whole(store, told, PROCESSES * each)
@@ -111,7 +111,7 @@ def test_processes_that_claim_next_share_the_queue(store: Store, database: str, 
     programs = [start("drain", database, f"w{number}") for number in range(PROCESSES)]
     assert [program.hear() for program in programs] == ["ready"] * PROCESSES
     for program in programs:
-        program.tell()
+        program.send_order()
     got = [item for program in programs for item in program.hear()["claimed"]]
     assert sorted(got) == sorted(f"i{number}" for number in range(40))
     assert WorkItems(store).count_open() == []

@@ -63,7 +63,7 @@ def test_one_of_many_processes_gets_the_run(store: Store, database: str, start: 
     programs = [start("claim", database, f"worker-{number}", "run-1") for number in range(4)]
     assert [program.hear() for program in programs] == ["ready"] * 4
     for program in programs:
-        program.tell()
+        program.send_order()
     tokens = [program.hear()["token"] for program in programs]
     assert sorted(tokens, key=str) == [1, None, None, None]
 
@@ -148,7 +148,7 @@ def test_reading_never_waits_for_a_writer(store: Store, database: str, start: Ca
     assert store.runs.get("run-1") is not None
     assert [row.id for row in store.runs.list_page(RunQuery())] == ["run-1"]
     assert len(store.records.list_events("run-1")) == 1
-    holder.tell()
+    holder.send_order()
     if waiting.ident is None:
         waiting.start()
     waiting.join(60)
@@ -172,7 +172,7 @@ def _hammer(store: Store, database: str, start: Callable[..., Any], pairs: int) 
     for program in programs:
         assert program.hear() == "ready"
     for program in programs:
-        program.tell()
+        program.send_order()
     slowest = [program.hear()["slowest"] for program in programs]
     assert max(slowest) < 20, "a writer was starved"  # seconds, for what takes milliseconds
     rows = store.runs.list_page(RunQuery())
