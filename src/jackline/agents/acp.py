@@ -9,10 +9,9 @@ import json
 import sys
 from collections.abc import Sequence
 
-from jackline.agents import agent_events
+from jackline.agents.agent_events import classify_by_events, parse_event_line
 from jackline.agents.cli_args import encode_prompt, helper_argv, helper_env
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.errors import UsageError
 
 GATE_REASON = "an ACP agent asks only before calls that it considers dangerous, and some agents never ask"
@@ -43,34 +42,26 @@ class AcpAdapter:
     """The agent whose command comes after `--`."""
 
     declaration = DECLARATION
+    parse = staticmethod(parse_event_line)
+    classify = staticmethod(classify_by_events)
 
     def launch(self, request: TurnRequest) -> Launch:
         if not request.arguments:
             raise UsageError("no agent command given; write it after --: `jackline run … --agent acp -- gemini --acp`")
         return launch(request, request.arguments)
 
-    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
-        return agent_events.parse_event_line(line)
-
-    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-        return agent_events.classify_by_events(exit_, events, tail)
-
 
 ADAPTER: Adapter = AcpAdapter()
 
 
 def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
-    """Launch the client with the agent's command line `words`."""
-    env = {**helper_env(request), **_server_env(request)}
+    """Launch the client with the agent's command line `words`, and our MCP server in the JSON of the protocol."""
+    env = helper_env(request)
+    if request.mcp is not None:
+        program, *arguments = request.mcp.argv
+        variables = [{"name": name, "value": value} for name, value in request.mcp.env.items()]
+        server = {"name": request.mcp.name, "command": program, "args": arguments, "env": variables}
+        env["JACKLINE_MCP_SERVERS"] = json.dumps([server])
+        if _QWEN_BLOCKING not in request.environ:
+            env[_QWEN_BLOCKING] = "1"
     return Launch(argv=helper_argv(request, "acp", *words), env=env, stdin=encode_prompt(request))
-
-
-def _server_env(request: TurnRequest) -> dict[str, str]:
-    """Build the entry of our MCP server, in the JSON of the protocol."""
-    if request.mcp is None:
-        return {}
-    program, *arguments = request.mcp.argv
-    env = [{"name": name, "value": value} for name, value in request.mcp.env.items()]
-    server = {"name": request.mcp.name, "command": program, "args": arguments, "env": env}
-    waits = {} if _QWEN_BLOCKING in request.environ else {_QWEN_BLOCKING: "1"}
-    return {"JACKLINE_MCP_SERVERS": json.dumps([server]), **waits}

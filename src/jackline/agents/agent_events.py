@@ -1,27 +1,23 @@
-"""jackline's own event lines, which its helper programs print: one JSON object a line, in the words of `Heard`. Pure.
+"""Builds agent events: from jackline's own event lines, and from untrusted fields of a CLI's output. Pure.
 
-{"type":"message","text":"…"}, {"type":"call.started","call":"…","tool":"…","input":{…}}, {"type":"call.finished",
-"call":"…","ok":true,"exit_code":0,"output":"…"}, {"type":"usage","input":1,"output":2,"cached":0,"usd":0.1},
-{"type":"session","id":"…"}, {"type":"limit","detail":"…","resets_at":SECONDS}, {"type":"error","class":"…",
-"detail":"…"}, {"type":"end","reason":"…"}.
+An event line is one JSON object, as jackline's helper programs print it: {"type":"message","text":"…"},
+{"type":"call.started","call":"…","tool":"…","input":{…}}, {"type":"call.finished","call":"…","ok":true,"exit_code":0,
+"output":"…"}, {"type":"usage","input":1,"output":2,"cached":0,"usd":0.1}, {"type":"session","id":"…"},
+{"type":"limit","detail":"…","resets_at":SECONDS}, {"type":"error","class":"…","detail":"…"},
+{"type":"end","reason":"…"}.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jackline.agents.json_fields import RAW, as_count, as_str, parse_line, seconds_to_ms, usd_to_micros
 from jackline.agents.outcomes import last_event, outcome_of_complaints, outcome_of_exit
-from jackline.domain.outcome import AgentEvent, Outcome, Scope, Usage
+from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure, WaitReason
 
-if TYPE_CHECKING:
-    from jackline.domain.outcome import Exit
-
-
-_KINDS = frozenset(
-    {"message", "thinking", "call.started", "call.finished", "usage", "session", "limit", "retry", "error",
-     "end"}
+_KINDS = (
+    "message", "thinking", "call.started", "call.finished", "usage", "session", "limit", "retry", "error", "end",
 )  # fmt: skip
 _TEXT_NAMES = ("text", "detail", "reason", "id")  # the first of these fields becomes the event's text
 _SCOPES = {str(one): one for one in Scope}
@@ -45,7 +41,7 @@ def classify_by_events(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -
 
 def _to_events(fields: dict[str, Any]) -> tuple[AgentEvent, ...]:
     kind = fields.pop("type", None)
-    if not isinstance(kind, str) or kind not in _KINDS:
+    if kind not in _KINDS:
         return RAW
     text = next((fields[name] for name in _TEXT_NAMES if isinstance(fields.get(name), str)), "")
     if "resets_at" in fields or kind == "limit":

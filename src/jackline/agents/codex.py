@@ -117,7 +117,22 @@ class CodexAdapter:
         return parse_line(line, lambda fields: _parse_fields(fields, self._now()))
 
     def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-        return _classify(exit_, events, tail)
+        """The end decides; without one the last complaint, and before the session starts the text on stderr."""
+        end = last_event(events, "end")
+        if end is not None:
+            is_ok = end.data.get("ok") is True
+            return outcome_of_exit(exit_, ended=True, tail=tail) if is_ok else outcome_of_event(end)
+        complaint = outcome_of_complaints([one for one in events if not one.data.get("notice")])
+        if complaint is not None:
+            return complaint
+        # It exited before the end of the turn: its own error line is on stderr, below its log.
+        lines = [line for line in tail.splitlines() if _OWN_LINE.match(line)]
+        error = lines[-1] if lines and exit_.code else ""
+        if last_event(events, "session") is None and _SESSION_LOST.search(error):
+            return Outcome(failure=Failure.AGENT_ERROR, detail=error, session_lost=True)
+        if _TOO_LARGE in error:
+            return Outcome(failure=Failure.CONTEXT_TOO_LONG, detail=error)
+        return outcome_of_exit(exit_, ended=False, tail=error or tail)
 
     def native_path(self, realpath: str) -> tuple[str, ...]:
         """Where the program behind this npm launcher may be, in order; empty if it is not a launcher.
@@ -194,7 +209,10 @@ def _parse_fields(fields: dict[str, Any], now: int) -> Iterable[AgentEvent]:
             data = {"ok": False, "class": str(error.failure), "resets_at": error.resets_at}
             return (AgentEvent(kind="end", text=error.text, data=data),)
         case "turn.completed":
-            return (_parse_usage(as_dict(fields.get("usage"))), AgentEvent("end", data={"ok": True}))
+            # The figures cover the whole session, and those of a fork include the session that it started from.
+            names = ("input_tokens", "output_tokens", "cached_input_tokens")
+            usage = Usage(*(as_count(as_dict(fields.get("usage")).get(name)) for name in names))
+            return (AgentEvent("usage", usage=usage, scope=Scope.SESSION), AgentEvent("end", data={"ok": True}))
     return RAW
 
 
@@ -208,16 +226,6 @@ def _parse_error(text: str, now: int) -> AgentEvent:
     return error_event(error.text, error.failure)
 
 
-def _parse_usage(usage: dict[str, Any]) -> AgentEvent:
-    """The figures cover the whole session, and those of a fork include the session that it started from."""
-    used = Usage(
-        tokens_input=as_count(usage.get("input_tokens")),
-        tokens_output=as_count(usage.get("output_tokens")),
-        tokens_cached=as_count(usage.get("cached_input_tokens")),
-    )
-    return AgentEvent("usage", usage=used, scope=Scope.SESSION)
-
-
 def _parse_item(stage: str, item: dict[str, Any]) -> tuple[AgentEvent, ...]:
     done = stage == "item.completed"
     match item.get("type"):
@@ -226,23 +234,19 @@ def _parse_item(stage: str, item: dict[str, Any]) -> tuple[AgentEvent, ...]:
         case "reasoning":
             return (AgentEvent(kind="thinking", text=as_str(item.get("text"))),) if done else ()
         case "todo_list":  # repeated at the end of the turn
-            return () if done else (AgentEvent(kind="thinking", text=_format_plan(item)),)
+            steps = map(as_dict, as_list(item.get("items")))
+            plan = (f"[{'x' if step.get('completed') is True else ' '}] {step.get('text')}" for step in steps)
+            return () if done else (AgentEvent(kind="thinking", text="\n".join(plan)),)
         case "error":  # a warning: `turn.failed` reports the error that ends a turn
             return (error_event(as_str(item.get("message")), Failure.AGENT_ERROR, notice=True),)
         case "command_execution" | "file_change" | "mcp_tool_call" | "collab_tool_call" | "web_search":
-            return _parse_call(stage, item)
-    return RAW
-
-
-def _parse_call(stage: str, item: dict[str, Any]) -> tuple[AgentEvent, ...]:
-    """A call's id belongs to this process: a resumed session counts from the beginning again."""
-    match stage:
-        case "item.started":
-            return (call_started(item.get("id"), *_parse_tool(item)),)
-        case "item.completed":
+            # A call's id belongs to this process: a resumed session counts from the beginning again.
+            if stage == "item.started":
+                return (call_started(item.get("id"), *_parse_tool(item)),)
             ok = item.get("status", "completed") == "completed"
-            return (call_finished(item.get("id"), _extract_output(item), ok=ok, exit_code=item.get("exit_code")),)
-    return ()
+            finished = call_finished(item.get("id"), _extract_output(item), ok=ok, exit_code=item.get("exit_code"))
+            return (finished,) if done else ()
+    return RAW
 
 
 def _parse_tool(item: dict[str, Any]) -> tuple[str, Any]:
@@ -272,18 +276,10 @@ def _unwrap_shell(command: str) -> str:
     words = list(_QUOTED.finditer(found[1])) if found else []
     if not found or sum(len(word[0]) for word in words) != len(found[1]):
         return command
-    return "".join(_unquote(word) for word in words)
-
-
-def _unquote(word: re.Match[str]) -> str:
-    if word["double"] is not None:
-        return re.sub(r"\\([$`\"\\!\n])", r"\1", word["double"])
-    return word["single"] or word["plain"] or word["one"] or ""
-
-
-def _format_plan(item: dict[str, Any]) -> str:
-    steps = map(as_dict, as_list(item.get("items")))
-    return "\n".join(f"[{'x' if step.get('completed') is True else ' '}] {step.get('text')}" for step in steps)
+    return "".join(
+        re.sub(r"\\([$`\"\\!\n])", r"\1", word["double"] or "") or word["single"] or word["plain"] or word["one"] or ""
+        for word in words
+    )
 
 
 # --- errors: only ever of a line of the CLI itself (`error`, `turn.failed`), never of the model's words -----
@@ -341,7 +337,11 @@ class ErrorLine(NamedTuple):
 
 def classify_error(text: str, now: int) -> ErrorLine:
     """Classify an error line, and find when to retry; `now` is in milliseconds."""
-    code, message = _parse_provider_error(text)
+    # For status 400, the line is the provider's whole answer.
+    fields = parse_object(text.encode("utf-8", "replace")) or {}
+    error = as_dict(fields.get("error"))
+    code = as_str(error.get("code")) or as_str(error.get("type"))
+    message = as_str(error.get("message")) or as_str(fields.get("detail")) or text
     status = _find_status(message)
     failure = (
         _PROVIDER_CODES.get(code)
@@ -354,49 +354,18 @@ def classify_error(text: str, now: int) -> ErrorLine:
     )
 
 
-def _classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-    """The end decides; without one the last complaint, and before the session starts the text on stderr."""
-    end = last_event(events, "end")
-    if end is not None:
-        is_ok = end.data.get("ok") is True
-        return outcome_of_exit(exit_, ended=True, tail=tail) if is_ok else outcome_of_event(end)
-    complaint = outcome_of_complaints([one for one in events if not one.data.get("notice")])
-    if complaint is not None:
-        return complaint
-    # It exited before the end of the turn: its own error line is on stderr, below its log.
-    lines = [line for line in tail.splitlines() if _OWN_LINE.match(line)]
-    error = lines[-1] if lines and exit_.code else ""
-    if last_event(events, "session") is None and _SESSION_LOST.search(error):
-        return Outcome(failure=Failure.AGENT_ERROR, detail=error, session_lost=True)
-    if _TOO_LARGE in error:
-        return Outcome(failure=Failure.CONTEXT_TOO_LONG, detail=error)
-    return outcome_of_exit(exit_, ended=False, tail=error or tail)
-
-
 def _find_status(text: str) -> int | None:
     found = _STATUS.search(text)
     return int(found[1]) if found else None
 
 
-def _parse_provider_error(text: str) -> tuple[str, str]:
-    """Code and message of a line that is a provider's whole answer, as for status 400; else the line itself."""
-    fields = parse_object(text.encode("utf-8", "replace"))
-    if fields is None:
-        return "", text
-    error = as_dict(fields.get("error"))
-    message = as_str(error.get("message")) or as_str(fields.get("detail"))
-    return as_str(error.get("code")) or as_str(error.get("type")), message or text
-
-
 def _find_reset(text: str, now: int) -> int | None:
+    """Find a delay, or a time of day in this machine's zone, today if there is no date."""
     if found := _RESETS_IN.search(text):
         return now + parse_duration_ms(found[1])
     found = _RESETS_AT.search(text)
-    return _parse_local_time(found, now) if found else None
-
-
-def _parse_local_time(found: re.Match[str], now: int) -> int | None:
-    """A time of day in this machine's zone, today if there is no date; Codex rounds the minute down."""
+    if found is None:
+        return None
     today = time.localtime(now / 1000)
     month = _MONTHS.index(found["month"]) + 1 if found["month"] else today.tm_mon
     year, day = int(found["year"] or today.tm_year), int(found["day"] or today.tm_mday)
@@ -405,4 +374,4 @@ def _parse_local_time(found: re.Match[str], now: int) -> int | None:
         seconds = time.mktime((year, month, day, hour, int(found["minute"]), 0, 0, 0, -1))
     except (OverflowError, ValueError):
         return None
-    return round(seconds) * 1000 + _MINUTE_MS
+    return round(seconds) * 1000 + _MINUTE_MS  # Codex rounds the minute down

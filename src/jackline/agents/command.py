@@ -1,10 +1,11 @@
 """Any command line as an agent: the prompt on standard input, the output as messages, the exit code as outcome. Pure.
 
-A custom agent may print jackline's event lines (event_lines.py) among its text, and ask the gate.
+A custom agent may print jackline's event lines (agent_events.py) among its text, and ask the gate.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -28,6 +29,7 @@ DECLARATION = Declaration(
     version_arguments=(),
     is_named_by_arguments=True,
 )
+_PLACEHOLDER = re.compile(r"\{(prompt|workspace|session|model|folder)\}")
 _LONGEST_TEXT = 4_000
 
 
@@ -53,9 +55,17 @@ ADAPTER: Adapter = CommandAdapter()
 
 def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
     """Fill the placeholders of the words; the prompt goes to standard input unless a word has {prompt}."""
-    has_prompt = any("{prompt}" in word for word in words)
-    stdin = None if has_prompt else encode_prompt(request)
-    return Launch(argv=tuple(_fill_placeholders(word, request) for word in words), env=helper_env(request), stdin=stdin)
+    values = {
+        "prompt": request.prompt,
+        "workspace": request.workspace,
+        "session": request.session or "",
+        "model": request.model,
+        "folder": request.folder,
+    }
+    # In one pass: an inserted value must not be read as a placeholder.
+    argv = tuple(_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in words)
+    stdin = None if any("{prompt}" in word for word in words) else encode_prompt(request)
+    return Launch(argv=argv, env=helper_env(request), stdin=stdin)
 
 
 def parse(line: bytes) -> tuple[AgentEvent, ...]:
@@ -71,24 +81,3 @@ def classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
     """Event lines decide, then the exit code: a plain command prints no terminal event."""
     outcome = agent_events.classify_by_events(exit_, events, tail)
     return Outcome() if outcome.failure is Failure.NO_TERMINAL_EVENT else outcome
-
-
-def _fill_placeholders(word: str, request: TurnRequest) -> str:
-    """Fill piece by piece: an inserted value must not be read as a placeholder."""
-    values = {
-        "prompt": request.prompt,
-        "workspace": request.workspace,
-        "session": request.session or "",
-        "model": request.model,
-        "folder": request.folder,
-    }
-    filled = ""
-    while word:
-        before, brace, rest = word.partition("{")
-        name, end, after = rest.partition("}")
-        filled += before
-        if end and name in values:
-            filled, word = filled + values[name], after
-        else:
-            filled, word = filled + brace, rest
-    return filled

@@ -99,32 +99,38 @@ class GeminiAdapter:
         reject_arguments(DECLARATION.name, request.arguments, _REJECTED)
         argv = (
             *node_argv(request.binary or DECLARATION.binary, {}), "--output-format", "stream-json", "--skip-trust",
-            *_arguments(request), *request.arguments,
+            *_build_arguments(request), *request.arguments,
         )  # fmt: skip
         env = {**NODE_ENV, "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
         defaults = os.path.join(request.folder, "gemini-defaults.json")
         stdin = encode_node_prompt(DECLARATION.name, request)
         # It reads this file only where root alone can write, and reports an error about any other at every start.
         if os.geteuid() != 0 or _DEFAULTS_PATH in request.environ:
-            return Launch(argv=argv, env=env, files={}, stdin=stdin)
+            return Launch(argv=argv, env=env, stdin=stdin)
         # The CLI merges the servers of all its files by name.
         servers = {"mcpServers": mcp_servers(request.mcp)} if request.mcp else {}
-        fields = {**_DEFAULTS, **servers}
-        return Launch(
-            argv=argv, env={**env, _DEFAULTS_PATH: defaults}, files={defaults: json.dumps(fields).encode()}, stdin=stdin
-        )
+        files = {defaults: json.dumps({**_DEFAULTS, **servers}).encode()}
+        return Launch(argv=argv, env={**env, _DEFAULTS_PATH: defaults}, files=files, stdin=stdin)
 
     def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse_line(line, _parse_fields)
 
     def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-        return _classify(exit_, events, tail)
+        """The result decides, unless it reports success after the CLI gave up or without asking the model."""
+        end = last_event(events, "end")
+        if end is None:
+            return _classify_without_result(exit_, tail)
+        if end.data.get("ok") is not True or any(one.data.get("gave_up") for one in events):
+            return _classify_failed_end(exit_, events, tail)
+        if end.data.get("asked") is not True:
+            return Outcome(failure=Failure.CONTEXT_TOO_LONG, detail=_MODEL_NOT_ASKED)
+        return outcome_of_exit(exit_, ended=True, tail=find_error_line(tail))
 
 
 ADAPTER: Adapter = GeminiAdapter()
 
 
-def _arguments(request: TurnRequest) -> Iterator[str]:
+def _build_arguments(request: TurnRequest) -> Iterator[str]:
     if not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it accepts only one of them
         yield "--yolo"
     if request.session:
@@ -140,8 +146,11 @@ def _parse_fields(fields: dict[str, Any]) -> Iterable[AgentEvent]:
     match fields.get("type"):
         case "init":
             return session_events(fields.get("session_id"))
+        case "message" if fields.get("role") == "assistant":
+            data = {"delta": True} if fields.get("delta") is True else {}  # the next piece continues the text
+            return (AgentEvent(kind="message", text=as_str(fields.get("content")), data=data),)
         case "message":
-            return _parse_message(fields)
+            return ()  # our own prompt
         case "tool_use":
             return (call_started(fields.get("tool_id"), fields.get("tool_name"), fields.get("parameters")),)
         case "tool_result":
@@ -156,14 +165,6 @@ def _parse_fields(fields: dict[str, Any]) -> Iterable[AgentEvent]:
             return _parse_result(fields)
         case _:
             return RAW
-
-
-def _parse_message(fields: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
-    """A piece of the model's text: `delta` means that the next piece continues it."""
-    if fields.get("role") != "assistant":
-        return ()  # our own prompt
-    data = {"delta": True} if fields.get("delta") is True else {}
-    return (AgentEvent(kind="message", text=as_str(fields.get("content")), data=data),)
 
 
 def _parse_result(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
@@ -221,18 +222,6 @@ def _parse_error(message: str, timestamp: str) -> AgentEvent:
     status = as_count(error.get("code"))
     failure = _find_failure(status, text) or Failure.AGENT_ERROR
     return error_event(" ".join(text.split()), failure, status=status, resets_at=_find_reset(text, timestamp))
-
-
-def _classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-    """The result decides, unless it reports success after the CLI gave up or without asking the model."""
-    end = last_event(events, "end")
-    if end is None:
-        return _classify_without_result(exit_, tail)
-    if end.data.get("ok") is not True or any(one.data.get("gave_up") for one in events):
-        return _classify_failed_end(exit_, events, tail)
-    if end.data.get("asked") is not True:
-        return Outcome(failure=Failure.CONTEXT_TOO_LONG, detail=_MODEL_NOT_ASKED)
-    return outcome_of_exit(exit_, ended=True, tail=find_error_line(tail))
 
 
 def _find_failure(status: int, text: str) -> Failure | None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from jackline.agents import agent_events
+from jackline.agents.agent_events import classify_by_events, parse_event_line
 from jackline.agents.cli_args import encode_prompt, helper_argv, helper_env
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.errors import UsageError
 
 DECLARATION = Declaration(
@@ -32,6 +31,8 @@ class OllamaAdapter:
     """A model on an ollama server, with shell and file tools."""
 
     declaration = DECLARATION
+    parse = staticmethod(parse_event_line)
+    classify = staticmethod(classify_by_events)
     serves = "ollama serve"  # the command that starts its server
 
     def launch(self, request: TurnRequest) -> Launch:
@@ -49,12 +50,6 @@ class OllamaAdapter:
             return parse_host_and_port(environ.get("OLLAMA_HOST", ""))
         except ValueError as error:
             raise UsageError(str(error)) from None
-
-    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
-        return agent_events.parse_event_line(line)
-
-    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-        return agent_events.classify_by_events(exit_, events, tail)
 
 
 ADAPTER: Adapter = OllamaAdapter()

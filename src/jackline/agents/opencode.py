@@ -115,7 +115,19 @@ class OpencodeAdapter:
         return parse_line(line, _parse_fields)
 
     def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-        return _classify(exit_, events, strip_colours(tail))
+        """The last end or error decides: an error before a later step is over."""
+        tail, last = strip_colours(tail), last_event(events, "end", "error")
+        if last is None and exit_.code and _SESSION_LOST.search(tail):
+            return Outcome(failure=Failure.AGENT_ERROR, detail="Session not found", session_lost=True)
+        if last is None or exit_.lost or exit_.signal is not None:
+            return outcome_of_exit(exit_, ended=False, tail=tail)
+        if last.kind == "error":
+            return outcome_of_event(_resolve_log_error(last, tail))
+        if last.data.get("ok") is not True:
+            return Outcome(failure=Failure.AGENT_ERROR, detail=f"the model stopped before it was done: {last.text}")
+        if exit_.code == 1 and last_event(events, "error") is not None:
+            return Outcome()  # the exit code reports that error, even if the turn continued and ended well
+        return outcome_of_exit(exit_, ended=True, tail=tail)
 
     def native_path(self, realpath: str) -> tuple[str, ...]:
         """Where the program behind this npm launcher may be, in order; empty if it is not a launcher.
@@ -185,23 +197,19 @@ def _parse_fields(fields: dict[str, Any]) -> tuple[AgentEvent, ...]:
         case "reasoning":
             return (AgentEvent(kind="thinking", text=as_str(part.get("text"))),)
         case "tool_use":
-            return _parse_call(part)
+            # Reported only after the call finished.
+            call, state = part.get("callID"), as_dict(part.get("state"))
+            code = as_dict(state.get("metadata")).get("exit")
+            output = as_str(state.get("output")) or as_str(state.get("error"))
+            ok = state.get("status") == "completed" and not code
+            started = call_started(call, part.get("tool"), state.get("input"))
+            return started, call_finished(call, output, ok=ok, exit_code=code)
         case "step_finish":
             return _parse_step_end(part)
         case "error":
             error = _parse_error(as_dict(fields.get("error")), as_count(fields.get("timestamp")))
             return (*session_events(fields.get("sessionID")), error)
     return RAW
-
-
-def _parse_call(part: dict[str, Any]) -> tuple[AgentEvent, ...]:
-    """A call is reported only after it finished."""
-    call, state = part.get("callID"), as_dict(part.get("state"))
-    code = as_dict(state.get("metadata")).get("exit")
-    output = as_str(state.get("output")) or as_str(state.get("error"))
-    ok = state.get("status") == "completed" and not code
-    started = call_started(call, part.get("tool"), state.get("input"))
-    return started, call_finished(call, output, ok=ok, exit_code=code)
 
 
 def _parse_step_end(part: dict[str, Any]) -> tuple[AgentEvent, ...]:
@@ -253,22 +261,6 @@ def _parse_error(error: dict[str, Any], now: int) -> AgentEvent:
         resets_at = now + int(seconds) * 1000 if is_valid else None
     ref = as_str(data.get("ref"))
     return error_event(message or name, failure, status=status, ref=ref, resets_at=resets_at)
-
-
-def _classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-    """The last end or error decides: an error before a later step is over."""
-    last = last_event(events, "end", "error")
-    if last is None and exit_.code and _SESSION_LOST.search(tail):
-        return Outcome(failure=Failure.AGENT_ERROR, detail="Session not found", session_lost=True)
-    if last is None or exit_.lost or exit_.signal is not None:
-        return outcome_of_exit(exit_, ended=False, tail=tail)
-    if last.kind == "error":
-        return outcome_of_event(_resolve_log_error(last, tail))
-    if last.data.get("ok") is not True:
-        return Outcome(failure=Failure.AGENT_ERROR, detail=f"the model stopped before it was done: {last.text}")
-    if exit_.code == 1 and last_event(events, "error") is not None:
-        return Outcome()  # the exit code reports that error, even if the turn continued and ended well
-    return outcome_of_exit(exit_, ended=True, tail=tail)
 
 
 def _find_failure(name: str, message: str, status: int, data: Mapping[str, Any]) -> Failure:

@@ -5,7 +5,7 @@ Anything that such an adapter raises becomes one clear line: it must not break a
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any
 
 from jackline.agents.json_fields import RAW
@@ -20,14 +20,14 @@ _DETAIL = 300
 
 
 def list_names() -> tuple[str, ...]:
-    """List the installed ones, without importing them."""
+    """List the agents of the installed packages, without importing them."""
     return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
 
 
 def load_plugin(name: str) -> Adapter:
     """Load the adapter of that name; AgentUnavailable if it is broken."""
     found = list(entry_points(group=GROUP, name=name))
-    packages = sorted({_find_package(point) for point in found})
+    packages = sorted({point.dist.name if point.dist else point.value.partition(":")[0] for point in found})
     if len(packages) > 1:
         raise AgentUnavailable(name, why=f"{' and '.join(packages)} both provide it; uninstall one of them")
     point, package = found[0], packages[0]
@@ -95,10 +95,5 @@ def _find_fault(adapter: Any, name: str) -> str:  # noqa: ANN401 - it can be any
     return "" if declaration.name == name else f"is declared as '{declaration.name}', not as '{name}'"
 
 
-def _find_package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else point.value.partition(":")[0]
-
-
 def _describe(error: Exception) -> str:
-    """The error on one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:_DETAIL]

@@ -112,7 +112,7 @@ class QwenAdapter:
         start = node_argv(request.binary or DECLARATION.binary, _LAUNCHERS, "--expose-gc")
         files = _build_files(request)
         return Launch(
-            argv=(*start, "--output-format", "stream-json", *_arguments(request), *request.arguments),
+            argv=(*start, "--output-format", "stream-json", *_build_arguments(request), *request.arguments),
             env={
                 **NODE_ENV,
                 "QWEN_CODE_NO_RELAUNCH": "true",
@@ -129,13 +129,19 @@ class QwenAdapter:
         return parse_line(line, _parse_fields)
 
     def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-        return _classify(exit_, events, tail)
+        """The last result decides, then the exit, then the CLI's line on stderr; errors before a success are over."""
+        end, error = last_event(events, "end"), last_event(events, "error")
+        if end is not None and end.data.get("ok") is not True:
+            return Outcome(Failure.AGENT_ERROR) if error is None else outcome_of_event(error)
+        if end is None and _SESSION_LOST.search(tail):
+            return Outcome(failure=Failure.AGENT_ERROR, detail=last_line(tail), session_lost=True)
+        return outcome_of_exit(decode_signal(exit_), ended=end is not None, tail=find_error_line(tail))
 
 
 ADAPTER: Adapter = QwenAdapter()
 
 
-def _arguments(request: TurnRequest) -> Iterator[str]:
+def _build_arguments(request: TurnRequest) -> Iterator[str]:
     if not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it accepts only one of them
         yield "--yolo"
     if request.fork_of:
@@ -171,29 +177,21 @@ _EXIT_CODE = re.compile(r"^Exit Code: (\d{1,3})$", re.MULTILINE)
 
 def _parse_fields(fields: dict[str, Any]) -> Iterable[AgentEvent]:
     match fields.get("type"):
-        case "system":
-            return _parse_system(fields)
+        case "system" if fields.get("subtype") == "init":
+            return session_events(fields.get("session_id"))
+        case "system" if fields.get("subtype") == "retry":
+            data = as_dict(fields.get("data"))
+            return (retry_event(data.get("reason"), attempt=data.get("attempt"), delay_ms=data.get("delayMs")),)
         case "assistant":
             return _parse_assistant(fields)
         case "user":
             return parse_results(fields, _EXIT_CODE)
         case "result":
             return _parse_end(fields)
-        case "stream_event":
+        case "system" | "stream_event":
             return ()  # the state of its goals, and pieces of messages that follow complete
         case _:
             return RAW
-
-
-def _parse_system(fields: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
-    match fields.get("subtype"):
-        case "init":
-            return session_events(fields.get("session_id"))
-        case "retry":
-            data = as_dict(fields.get("data"))
-            return (retry_event(data.get("reason"), attempt=data.get("attempt"), delay_ms=data.get("delayMs")),)
-        case _:
-            return ()
 
 
 def _parse_assistant(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
@@ -233,16 +231,6 @@ _BROKEN = re.compile(
     r"Connection error|fetch failed|terminated|socket|ECONN|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|UND_ERR|stream activity|"
     r"timed? ?out", re.IGNORECASE,
 )  # fmt: skip
-
-
-def _classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-    """The last result decides, then the exit, then the CLI's line on stderr. Errors before a good result are over."""
-    end, error = last_event(events, "end"), last_event(events, "error")
-    if end is not None and end.data.get("ok") is not True:
-        return Outcome(Failure.AGENT_ERROR) if error is None else outcome_of_event(error)
-    if end is None and _SESSION_LOST.search(tail):
-        return Outcome(failure=Failure.AGENT_ERROR, detail=last_line(tail), session_lost=True)
-    return outcome_of_exit(decode_signal(exit_), ended=end is not None, tail=find_error_line(tail))
 
 
 def _find_failure(text: str) -> Failure:

@@ -32,7 +32,7 @@ _NONE: Mapping[str, TomlAgent] = {}
 
 
 def list_agents(toml_agents: Mapping[str, TomlAgent] = _NONE) -> tuple[str, ...]:
-    """List every agent, sorted; a broken one too, because `load` reports its error."""
+    """List every agent, sorted; a broken one too, because `load_adapter` reports its error."""
     from jackline.agents import plugins
 
     return tuple(sorted({*AGENTS, *plugins.list_names(), *toml_agents}))

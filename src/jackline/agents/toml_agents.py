@@ -64,7 +64,22 @@ class _TomlCommandAdapter:
 
     def __init__(self, agent: TomlAgent, reader: Adapter | None) -> None:
         self._agent, self._reader = agent, reader
-        self.declaration = _build_declaration(agent, reader)
+        structured = agent.format != TEXT
+        self.declaration = Declaration(
+            name=agent.name,
+            binary=agent.command[0],
+            gate="advisory",
+            gate_reason=command.DECLARATION.gate_reason,
+            chooses_session=any("{session}" in word for word in agent.command),
+            resumes=bool(agent.resume),
+            structured=structured,
+            tokens=structured,
+            cost=(command.DECLARATION if reader is None else reader.declaration).cost,
+            minimum=agent.minimum,
+            version_arguments=agent.version,
+            install=agent.install,
+            passes=agent.env,
+        )
 
     def launch(self, request: TurnRequest) -> Launch:
         resumes = request.resume and self._agent.resume
@@ -87,6 +102,9 @@ class _TomlCommandAdapter:
 class _TomlAcpAdapter:
     """Starts the ACP client with the agent's command."""
 
+    parse = staticmethod(agent_events.parse_event_line)
+    classify = staticmethod(agent_events.classify_by_events)
+
     def __init__(self, agent: TomlAgent) -> None:
         self._agent = agent
         self.declaration = acp.DECLARATION._replace(
@@ -102,39 +120,13 @@ class _TomlAcpAdapter:
 
     def launch(self, request: TurnRequest) -> Launch:
         words = (*_resolve_binary(self._agent.acp, request), *request.arguments)
-        return acp.launch(
-            request._replace(binary=sys.executable), words
-        )  # request.binary is the agent's, not the client's
-
-    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
-        return agent_events.parse_event_line(line)
-
-    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-        return agent_events.classify_by_events(exit_, events, tail)
+        # `request.binary` is the agent's, not the client's.
+        return acp.launch(request._replace(binary=sys.executable), words)
 
 
 def _resolve_binary(words: Sequence[str], request: TurnRequest) -> tuple[str, ...]:
     """Replace the program with the path where it was found, if any."""
     return (request.binary or words[0], *words[1:])
-
-
-def _build_declaration(agent: TomlAgent, reader: Adapter | None) -> Declaration:
-    structured = agent.format != TEXT
-    return Declaration(
-        name=agent.name,
-        binary=agent.command[0],
-        gate="advisory",
-        gate_reason=command.DECLARATION.gate_reason,
-        chooses_session=any("{session}" in word for word in agent.command),
-        resumes=bool(agent.resume),
-        structured=structured,
-        tokens=structured,
-        cost=(command.DECLARATION if reader is None else reader.declaration).cost,
-        minimum=agent.minimum,
-        version_arguments=agent.version,
-        install=agent.install,
-        passes=agent.env,
-    )
 
 
 def _parse_table(name: str, table: Mapping[str, object]) -> TomlAgent:
@@ -146,13 +138,16 @@ def _parse_table(name: str, table: Mapping[str, object]) -> TomlAgent:
         _reject(name, f"has an unknown key '{unknown[0]}'; known keys are {', '.join(known)}")
     lists = {word: _parse_list(name, word, table[word]) for word in _LISTS if word in table}
     texts = {word: _parse_text(name, word, table[word]) for word in _TEXTS if word in table}
+    minimum = texts.get("minimum", "")
+    if minimum and not _VERSION.fullmatch(minimum):
+        _reject(name, f"has the minimum '{minimum}', which is not a version such as 1.2.3")
     agent = TomlAgent(
         name=name,
         command=lists.get("command", ()),
         acp=lists.get("acp", ()),
         resume=lists.get("resume", ()),
         format=texts.get("format", TEXT),
-        minimum=_parse_version(name, texts.get("minimum", "")),
+        minimum=tuple(int(part) for part in minimum.split(".")) if minimum else (),
         env=lists.get("env", ()),
         install=texts.get("install", ""),
         model_arguments=lists.get("model_arguments", ()),
@@ -200,12 +195,6 @@ def _parse_text(name: str, word: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         _reject(name, f'has a {word} that is not a string; write {word} = "…"')
     return value
-
-
-def _parse_version(name: str, text: str) -> tuple[int, ...]:
-    if text and not _VERSION.fullmatch(text):
-        _reject(name, f"has the minimum '{text}', which is not a version such as 1.2.3")
-    return tuple(int(part) for part in text.split(".")) if text else ()
 
 
 def _reject(name: str, what: str) -> NoReturn:

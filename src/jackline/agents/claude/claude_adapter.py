@@ -88,21 +88,20 @@ class ClaudeAdapter:
     def launch(self, request: TurnRequest) -> Launch:
         reject_arguments(DECLARATION.name, request.arguments, _REJECTED)
         settings = os.path.join(request.folder, "claude-settings.json")
+        files = {settings: json.dumps(build_settings(request.gate, _TOKEN, request.reminder)).encode()}
+        servers: tuple[str, ...] = ()
+        if request.mcp is not None:  # adds jackline's server; the user's own servers stay
+            config = os.path.join(request.folder, "claude-mcp.json")
+            files[config] = json.dumps({"mcpServers": mcp_servers(request.mcp)}).encode()
+            servers = ("--mcp-config", config)
         # No tool is allowed here: the gate allows each call. Without its hooks, nothing that changes files could run.
         argv = (
             request.binary or DECLARATION.binary, "-p", "--output-format", "stream-json", "--verbose",
-            "--settings", settings, *_mcp_arguments(request), "--disallowedTools", ",".join(_DISALLOWED),
-            *_session_arguments(request), *_model_arguments(request), *request.arguments,
+            "--settings", settings, *servers, "--disallowedTools", ",".join(_DISALLOWED),
+            *_build_arguments(request), *request.arguments,
         )  # fmt: skip
-        return Launch(
-            argv=argv,
-            env=_environment(request),
-            files={
-                settings: json.dumps(build_settings(request.gate, _TOKEN, request.reminder)).encode(),
-                **_mcp_config(request),
-            },
-            stdin=encode_prompt(request),  # an empty one lets a resumed session continue with its deferred call
-        )
+        # An empty prompt lets a resumed session continue with its deferred call.
+        return Launch(argv=argv, env=_build_env(request), files=files, stdin=encode_prompt(request))
 
     def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse_line(line, claude_output.parse_fields)
@@ -114,28 +113,11 @@ class ClaudeAdapter:
 ADAPTER: Adapter = ClaudeAdapter()
 
 
-def _mcp_arguments(request: TurnRequest) -> tuple[str, ...]:
-    """Add jackline's server; the user's own servers stay."""
-    return ("--mcp-config", *_mcp_config(request)) if request.mcp else ()
-
-
-def _mcp_config(request: TurnRequest) -> dict[str, bytes]:
-    if request.mcp is None:
-        return {}
-    fields = {"mcpServers": mcp_servers(request.mcp)}
-    return {os.path.join(request.folder, "claude-mcp.json"): json.dumps(fields).encode()}
-
-
-def _session_arguments(request: TurnRequest) -> tuple[str, ...]:
+def _build_arguments(request: TurnRequest) -> Iterator[str]:
     if request.fork_of:
-        new = ("--session-id", request.session) if request.session else ()
-        return ("--resume", request.fork_of, "--fork-session", *new)
-    if not request.session:
-        return ()
-    return ("--resume" if request.resume else "--session-id", request.session)
-
-
-def _model_arguments(request: TurnRequest) -> Iterator[str]:
+        yield from ("--resume", request.fork_of, "--fork-session")
+    if request.session:
+        yield from ("--resume" if request.resume and not request.fork_of else "--session-id", request.session)
     if request.model:
         yield model_flag(request)
     if request.effort:
@@ -145,7 +127,7 @@ def _model_arguments(request: TurnRequest) -> Iterator[str]:
         yield from ("--max-budget-usd", f"{request.usd_micros_left / 1_000_000:.6f}")
 
 
-def _environment(request: TurnRequest) -> dict[str, str]:
+def _build_env(request: TurnRequest) -> dict[str, str]:
     # The gate is on this machine: through a proxy it would be unreachable, and every call would be blocked.
     no_proxy = next((request.environ[name] for name in ("no_proxy", "NO_PROXY") if request.environ.get(name)), "")
     no_proxy = f"{no_proxy},127.0.0.1" if no_proxy else "127.0.0.1"

@@ -46,11 +46,28 @@ class ClaudeHooks:
     def parse(self, fields: Mapping[str, Any]) -> ToolRequested | ToolFinished | SubagentEvent | None:
         match fields.get("hook_event_name"):
             case "PreToolUse":
-                return _parse_request(fields)
+                tool = _require(fields, "tool_name")
+                return ToolRequested(
+                    tool=tool,
+                    input=fields.get("tool_input"),
+                    agent_call=_require(fields, "tool_use_id"),
+                    folder=as_str(fields.get("cwd")),
+                    subagent=as_str(fields.get("agent_id")),
+                    starts_subagent=tool in _LAUNCHERS,
+                )
             case "PostToolUse":
                 return _parse_result(fields)
             case "PostToolUseFailure":
-                return _parse_failure(fields)
+                error = as_str(fields.get("error"))
+                code = EXIT_CODE.match(error)
+                return ToolFinished(
+                    agent_call=_require(fields, "tool_use_id"),
+                    ok=False,
+                    exit_code=int(code[1]) if code else None,
+                    output=error,
+                    duration_ms=_parse_duration(fields),
+                    input=fields.get("tool_input"),
+                )
             case "SubagentStart":
                 return SubagentEvent(_require(fields, "agent_id"))
             case "SubagentStop":
@@ -133,10 +150,18 @@ def build_settings(address: str, token: str, reminder: Sequence[str] = ()) -> di
         _SUBAGENT_STARTED: hook,
         _SUBAGENT_STOPPED: hook,
     }
+    compaction: dict[str, Any] = {}
+    if reminder:
+        # If the command fails, the session continues as if there were no hook.
+        remind = {"type": "command", "command": f"{shlex.join(reminder)} || true", "timeout": _REMINDER_S}
+        compaction = {
+            _BEFORE_COMPACTION: [{"hooks": [remind]}],
+            _SESSION_STARTED: [{"matcher": "|".join(_FORGETTING_STARTS), "hooks": [remind]}],
+        }
     return {
         "hooks": {
             **{event: [{"hooks": [one]}] for event, one in each.items()},
-            **(_compaction_hooks(reminder) if reminder else {}),
+            **compaction,
         },
         # Explicit defaults: these settings override the user's and the project's, which may set them to true.
         "disableAllHooks": False,
@@ -153,27 +178,6 @@ def is_background(response: object) -> bool:
     return any(started) or table.get("status") == "async_launched"
 
 
-def _compaction_hooks(command: Sequence[str]) -> dict[str, Any]:
-    """If the command fails, the session continues as if there were no hook."""
-    hook = {"type": "command", "command": f"{shlex.join(command)} || true", "timeout": _REMINDER_S}
-    return {
-        _BEFORE_COMPACTION: [{"hooks": [hook]}],
-        _SESSION_STARTED: [{"matcher": "|".join(_FORGETTING_STARTS), "hooks": [hook]}],
-    }
-
-
-def _parse_request(fields: Mapping[str, Any]) -> ToolRequested:
-    tool = _require(fields, "tool_name")
-    return ToolRequested(
-        tool=tool,
-        input=fields.get("tool_input"),
-        agent_call=_require(fields, "tool_use_id"),
-        folder=as_str(fields.get("cwd")),
-        subagent=as_str(fields.get("agent_id")),
-        starts_subagent=tool in _LAUNCHERS,
-    )
-
-
 def _parse_result(fields: Mapping[str, Any]) -> ToolFinished:
     response = fields.get("tool_response")
     table = as_dict(response)
@@ -184,19 +188,6 @@ def _parse_result(fields: Mapping[str, Any]) -> ToolFinished:
         duration_ms=_parse_duration(fields),
         is_over=not is_background(response),
         subagent=as_str(table.get("agentId")),
-        input=fields.get("tool_input"),
-    )
-
-
-def _parse_failure(fields: Mapping[str, Any]) -> ToolFinished:
-    error = as_str(fields.get("error"))
-    code = EXIT_CODE.match(error)
-    return ToolFinished(
-        agent_call=_require(fields, "tool_use_id"),
-        ok=False,
-        exit_code=int(code[1]) if code else None,
-        output=error,
-        duration_ms=_parse_duration(fields),
         input=fields.get("tool_input"),
     )
 

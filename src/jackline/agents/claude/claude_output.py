@@ -59,7 +59,12 @@ def parse_fields(fields: dict[str, Any]) -> Iterable[AgentEvent]:
         case "user":
             return _parse_results(fields)
         case "rate_limit_event":
-            return _parse_limit(as_dict(fields.get("rate_limit_info")))
+            # Only a rejected request is a limit; a warning, or a rejection that paid overage covers, is not.
+            info = as_dict(fields.get("rate_limit_info"))
+            if info.get("status") != "rejected" or info.get("isUsingOverage") is True:
+                return ()
+            text = f"usage limit reached ({as_str(info.get('rateLimitType')) or 'unknown'})"
+            return (AgentEvent(kind="limit", text=text, data={"resets_at": seconds_to_ms(info.get("resetsAt"))}),)
         case "result":
             return _parse_end(fields)
         case "attachment" | "command_lifecycle":
@@ -138,14 +143,6 @@ def _parse_assistant(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
     if not fields.get("parent_tool_use_id"):
         usage = _parse_usage(as_dict(message.get("usage")), _MESSAGE_NAMES)
         yield AgentEvent("usage", usage=usage, scope=Scope.MESSAGE, message_id=as_str(message.get("id")))
-
-
-def _parse_limit(info: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
-    """Only a rejected request is a limit; a warning, or a rejection that paid overage covers, is not."""
-    if info.get("status") != "rejected" or info.get("isUsingOverage") is True:
-        return ()
-    text = f"usage limit reached ({as_str(info.get('rateLimitType')) or 'unknown'})"
-    return (AgentEvent(kind="limit", text=text, data={"resets_at": seconds_to_ms(info.get("resetsAt"))}),)
 
 
 def _parse_end(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:

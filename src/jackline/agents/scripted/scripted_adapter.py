@@ -8,10 +8,9 @@ from __future__ import annotations
 import os.path
 import sys
 
-from jackline.agents import agent_events
+from jackline.agents.agent_events import classify_by_events, parse_event_line
 from jackline.agents.cli_args import encode_prompt, helper_env
 from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
-from jackline.domain.outcome import AgentEvent, Exit, Outcome
 
 PLAYER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_player.py")
 DECLARATION = Declaration(
@@ -30,6 +29,8 @@ class ScriptedAdapter:
     """The scripted agent."""
 
     declaration = DECLARATION
+    parse = staticmethod(parse_event_line)
+    classify = staticmethod(classify_by_events)
 
     def launch(self, request: TurnRequest) -> Launch:
         script = os.path.join(request.folder, "script.json")
@@ -39,12 +40,6 @@ class ScriptedAdapter:
             files={script: request.options.get("script", "").encode("utf-8", "surrogatepass")},
             stdin=encode_prompt(request),
         )
-
-    def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
-        return agent_events.parse_event_line(line)
-
-    def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
-        return agent_events.classify_by_events(exit_, events, tail)
 
 
 ADAPTER: Adapter = ScriptedAdapter()
