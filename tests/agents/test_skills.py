@@ -14,7 +14,7 @@ from tests.docs.pages import read
 from tools.agents.pins import read as pins
 
 DESCRIPTION = "Keep a durable case"  # of the skill `jackline`, as models see it
-POINTER = "Substantial tasks keep a case"
+POINTER = "Keep a case with `jackline case` for a substantial task"
 ROW = re.compile(r"^\| ([a-z]+) (\S+) \| (yes|no) \| (yes|no) \|$", re.MULTILINE)
 
 

@@ -28,9 +28,9 @@ _POINTER_TEXT = f"""\
 {BEGIN}
 ## Cases, reviews and commits
 
-Substantial tasks keep a case with `jackline case`, small ones do not. Read the skill before you begin one:
-`.agents/skills/jackline/SKILL.md`; before a change lands `.agents/skills/pre-land-review/SKILL.md`; before a commit
-`.agents/skills/commit/SKILL.md`.
+Keep a case with `jackline case` for a substantial task, not for a small one. Read these skills:
+`.agents/skills/jackline/SKILL.md` before you start a case, `.agents/skills/pre-land-review/SKILL.md` before a change
+lands, `.agents/skills/commit/SKILL.md` before a commit.
 {END}
 """
 

@@ -176,7 +176,7 @@ def _render_success(report: WeekReport) -> Iterator[str]:
         ]
         for one in report.successes
     ]
-    yield from _render_table("agent|task|succeeded|of them proved|failed|cancelled|success|cost|tokens", rows)
+    yield from _render_table("agent|task|succeeded|proved|failed|cancelled|success|cost|tokens", rows)
 
 
 def _render_cost(report: WeekReport) -> Iterator[str]:
@@ -202,7 +202,7 @@ def _render_time(report: WeekReport) -> Iterator[str]:
         ["queued", "a worker", "-", format_duration(times.queued)],
         *(["waiting", _format_reason(one.reason), str(one.times), format_duration(one.ms)] for one in times.waits),
     ]
-    yield from _render_table("state|for|times|how long, over all runs", rows if times.running or times.lost else [])
+    yield from _render_table("state|for|times|total time", rows if times.running or times.lost else [])
 
 
 def _format_reason(reason: str) -> str:
@@ -220,7 +220,7 @@ def _render_limits(report: WeekReport) -> Iterator[str]:
 def _render_failures(report: WeekReport) -> Iterator[str]:
     yield from ("## Failure classes", "")
     rows = [[one.failure, str(one.runs), str(one.turns)] for one in report.failures]
-    yield from _render_table("class|runs that failed so|turns that failed so", rows)
+    yield from _render_table("class|failed runs|failed turns", rows)
 
 
 def _render_learnings(report: WeekReport) -> Iterator[str]:
