@@ -1,4 +1,4 @@
-"""Rules for events of people and agents: their types, payloads and names. Pure."""
+"""Events of people and agents: checks their types, payloads and names, appends them, and reads the timeline."""
 
 from __future__ import annotations
 
