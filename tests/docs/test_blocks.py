@@ -84,7 +84,7 @@ def test_a_policy_a_job_or_a_settings_file_loads(block: Block, tmp_path: Path) -
 
 @pytest.mark.parametrize("block", all_blocks("markdown"), ids=str)
 def test_a_task_file_loads(block: Block) -> None:
-    assert task.parse("shown", block.text, str(block), TASK_SETTINGS).prompt
+    assert task.parse_task("shown", block.text, str(block), TASK_SETTINGS).prompt
 
 
 @pytest.mark.parametrize("block", all_blocks("json"), ids=str)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jackline.clock import boot_ms
-from jackline.domain.changes import UNCHANGED, Changes, marking
+from jackline.domain.changes import UNCHANGED, Changes, build_reflog_env
 from jackline.engine.git import read_changes
 from jackline.engine.process import Warden
 
@@ -29,7 +29,7 @@ class Tree:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_EDITOR": "true"}
 
     def git(self, *words: str, run: str = "", where: Path | None = None, code: int = 0, **more: str) -> str:
-        env = {**self.env, **(marking(run) if run else {}), **more}
+        env = {**self.env, **(build_reflog_env(run) if run else {}), **more}
         folder = where or self.folder
         ended = subprocess.run(["git", *words], cwd=folder, env=env, capture_output=True, text=True, check=False)
         assert ended.returncode == code, (words, ended)
@@ -389,6 +389,6 @@ def test_a_missing_object_is_not_fetched(tree: Tree) -> None:
 
 def test_hundreds_of_commits_within_the_same_second_keep_their_order(tree: Tree) -> None:
     script = 'for n in $(seq 300); do git commit -q --allow-empty -m "commit $n" || exit 1; done'
-    subprocess.run(["/bin/sh", "-c", script], cwd=tree.folder, env={**tree.env, **marking(RUN)}, check=True)
+    subprocess.run(["/bin/sh", "-c", script], cwd=tree.folder, env={**tree.env, **build_reflog_env(RUN)}, check=True)
     found = tree.found().commits
     assert [commit.partition(" ")[2] for commit in found] == [f"commit {number}" for number in range(1, 301)]

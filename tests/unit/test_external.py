@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.external import found, is_ingredient, primary
+from jackline.domain.external import choose_primary_id, find_external_ids, is_ingredient
 from jackline.domain.states import CallClass
 from jackline.policy.rules import Rule
 
@@ -46,36 +46,39 @@ To https://github.com/o/r.git
     ],
 )
 def test_what_is_found_without_a_pattern_of_the_rule(output: str, names: dict[str, str]) -> None:
-    assert found(PLAIN, output) == names
+    assert find_external_ids(PLAIN, output) == names
 
 
 def test_the_rules_own_pattern_comes_first_and_may_have_a_group() -> None:
     own = rule(("release", r"published (\S+)"), ("url", r"at (\S+)"))
-    names = found(own, "published v1\npublished v2 at ftp.example.org\nhttps://example.org/log")
+    names = find_external_ids(own, "published v1\npublished v2 at ftp.example.org\nhttps://example.org/log")
     assert names == {"release": "v2", "url": "ftp.example.org"}
-    assert primary(names) == "v2"
+    assert choose_primary_id(names) == "v2"
 
 
 def test_a_pattern_without_a_group_gives_the_whole_match() -> None:
-    assert found(rule(("ticket", r"ABC-\d+")), "ABC-1 and ABC-22")["ticket"] == "ABC-22"
+    assert find_external_ids(rule(("ticket", r"ABC-\d+")), "ABC-1 and ABC-22")["ticket"] == "ABC-22"
 
 
 def test_a_group_that_took_no_part_is_no_find() -> None:
-    assert found(rule(("id", r"id(?:=(\d+))?")), "id=4\nid") == {"id": "4"}
+    assert find_external_ids(rule(("id", r"id(?:=(\d+))?")), "id=4\nid") == {"id": "4"}
 
 
 def test_a_pattern_that_cannot_be_read_is_passed_over() -> None:
-    assert found(rule(("id", "("), ("n", r"\d+")), "12") == {"n": "12"}
+    assert find_external_ids(rule(("id", "("), ("n", r"\d+")), "12") == {"n": "12"}
 
 
 def test_the_commit_of_a_push_is_a_better_name_than_its_address() -> None:
-    assert primary(found(PLAIN, PUSH)) == "5d6e7f8"
-    assert primary(found(PLAIN, "done: https://github.com/o/r/pull/7")) == "https://github.com/o/r/pull/7"
+    assert choose_primary_id(find_external_ids(PLAIN, PUSH)) == "5d6e7f8"
+    assert (
+        choose_primary_id(find_external_ids(PLAIN, "done: https://github.com/o/r/pull/7"))
+        == "https://github.com/o/r/pull/7"
+    )
 
 
 def test_what_was_known_before_the_call_is_no_name_that_it_got() -> None:
-    assert primary({"folder": "/x", "git.commit": "abc", "file:1": "def", "url": "", "pr": "7"}) == "7"
-    assert primary({"git.commit": "abc"}) == primary({}) == ""
+    assert choose_primary_id({"folder": "/x", "git.commit": "abc", "file:1": "def", "url": "", "pr": "7"}) == "7"
+    assert choose_primary_id({"git.commit": "abc"}) == choose_primary_id({}) == ""
     assert is_ingredient("git.url")
     assert not is_ingredient("url")
 
@@ -83,21 +86,21 @@ def test_what_was_known_before_the_call_is_no_name_that_it_got() -> None:
 def test_of_a_huge_output_both_ends_are_read() -> None:
     middle = "x" * 100 + "\n"
     output = "https://a.example/first\n" + middle * 20_000 + "MessageId: <last@example.org>\n"
-    assert found(PLAIN, output) == {"url": "https://a.example/first", "message": "<last@example.org>"}
+    assert find_external_ids(PLAIN, output) == {"url": "https://a.example/first", "message": "<last@example.org>"}
 
 
 def test_the_middle_of_a_huge_output_is_not_read() -> None:
     filler = "y" * 200_000
-    assert found(PLAIN, f"{filler}\nhttps://a.example/1\n{filler}") == {}
+    assert find_external_ids(PLAIN, f"{filler}\nhttps://a.example/1\n{filler}") == {}
 
 
 @pytest.mark.parametrize("line", ["http://" * 100_000, "https://x/pull/" * 50_000])
 def test_one_endless_line_does_not_stop_the_gate(line: str) -> None:
-    assert all(len(value) <= 4096 for value in found(PLAIN, line).values())  # read whole it takes seconds
+    assert all(len(value) <= 4096 for value in find_external_ids(PLAIN, line).values())  # read whole it takes seconds
 
 
 @given(st.text(), st.lists(st.tuples(st.text(max_size=5), st.text(max_size=10)), max_size=3))
 def test_no_output_and_no_pattern_makes_it_fail(output: str, patterns: list[tuple[str, str]]) -> None:
-    names = found(rule(*patterns), output)
+    names = find_external_ids(rule(*patterns), output)
     assert all(value for value in names.values())
-    assert primary(names) in {"", *names.values()}
+    assert choose_primary_id(names) in {"", *names.values()}

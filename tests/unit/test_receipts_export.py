@@ -70,7 +70,7 @@ def test_what_was_not_made_is_counted_and_not_listed() -> None:
     assert (found.effects, found.unknown) == ((), ())
     text = render_receipts(found)
     assert "This run has no effects." in text
-    assert text.endswith("Not listed: 2 known not to have happened, 1 denied, 1 asked for.\n")
+    assert text.endswith("Not listed: 2 known not to have happened, 1 denied, 1 needed approval.\n")
 
 
 def test_an_unknown_call_that_was_cut_off_stands_apart() -> None:

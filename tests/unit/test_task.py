@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.task import Task, fill, parse
+from jackline.domain.task import Task, fill_prompt, parse_task
 from jackline.errors import UsageError
 
 SETTINGS = ("timeout_seconds", "max_usd")
@@ -14,7 +14,7 @@ KNOWN = {"workspace": "/srv/tree", "task": "mend"}
 
 
 def read(text: str) -> Task:
-    return parse("mend", text, "mend.md", SETTINGS)
+    return parse_task("mend", text, "mend.md", SETTINGS)
 
 
 def refused(text: str) -> str:
@@ -69,25 +69,25 @@ def test_front_matter_is_optional(text: str) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("colour: red", "mend.md, line 3: unknown key 'colour'; known are description, agent"),
+        ("colour: red", "mend.md, line 3: unknown key 'colour' (known keys: description, agent"),
         ("max_tokens: 3", "unknown key 'max_tokens'"),
         ("mode: party", "mode must be job or interactive"),
-        ("requires_commit: yes", "requires_commit is true or false, not 'yes'"),
-        ("requires_commit:", "requires_commit is true or false"),
-        ("timeout_seconds: soon", "timeout_seconds is a number, not 'soon'"),
-        ("timeout_seconds:", "timeout_seconds is a number"),
-        ("fallback: codex", "fallback is a list: write [a, b]"),
-        ("- codex", "a list is written [a, b]"),
+        ("requires_commit: yes", "requires_commit must be true or false, not 'yes'"),
+        ("requires_commit:", "requires_commit must be true or false"),
+        ("timeout_seconds: soon", "timeout_seconds must be a number, not 'soon'"),
+        ("timeout_seconds:", "timeout_seconds must be a number"),
+        ("fallback: codex", "fallback must be a list such as [a, b]"),
+        ("- codex", "write a list as [a, b]"),
         ("  agent: codex", "not indented"),
-        ("agent", "cannot be read"),
-        ("agent:codex", "cannot be read"),
-        ("proof: |", "proof begins with |: put it between double quotes"),
-        ("proof: [a]", "proof begins with ["),
-        ('proof: "a', "proof has a quote that does not end"),
-        ("model: *anchor", "begins with *"),
-        ("var.2: x", "'2' is no name"),
-        ("var.workspace: x", "'workspace' is filled by jackline itself"),
-        ("description: twice", "'description' is said twice"),
+        ("agent", "cannot be parsed"),
+        ("agent:codex", "cannot be parsed"),
+        ("proof: |", "proof starts with |; put it in double quotes"),
+        ("proof: [a]", "proof starts with ["),
+        ('proof: "a', "proof has an unclosed quote"),
+        ("model: *anchor", "starts with *"),
+        ("var.2: x", "'2' is not a valid name"),
+        ("var.workspace: x", "'workspace' is set by jackline"),
+        ("description: twice", "duplicate key 'description'"),
     ],
 )
 def test_what_is_refused_names_its_line(line: str, said: str) -> None:
@@ -97,7 +97,7 @@ def test_what_is_refused_names_its_line(line: str, said: str) -> None:
 
 
 def test_front_matter_without_an_end() -> None:
-    assert "has no end" in refused("---\nagent: x\n")
+    assert "is not closed" in refused("---\nagent: x\n")
 
 
 @given(st.text())
@@ -115,18 +115,18 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 def test_variables_are_filled_and_other_braces_stay() -> None:
     prompt = 'In {workspace}: {what}, {{what}}, {"a": {"b": 1}}, {}, { what }, ${{HOME}}, {task}'
     task = Task("mend", prompt, "mend.md", variables={"what": "a"})
-    assert fill(task, {"what": "{task}"}, KNOWN) == (
+    assert fill_prompt(task, {"what": "{task}"}, KNOWN) == (
         'In /srv/tree: {task}, {what}, {"a": {"b": 1}}, {}, { what }, ${HOME}, mend'
     )
-    assert fill(task, {}, KNOWN).startswith("In /srv/tree: a,")
+    assert fill_prompt(task, {}, KNOWN).startswith("In /srv/tree: a,")
 
 
 def test_a_missing_variable_and_one_that_nobody_asked_for_are_named() -> None:
     task = Task("mend", "{a} {b} {a} {c}", "mend.md", variables={"c": ""})
     assert task.needs == ("a", "b")
-    with pytest.raises(UsageError, match="wants to know b: add --var b=VALUE"):
-        fill(task, {"a": "1"}, KNOWN)
-    with pytest.raises(UsageError, match="has no variable 'd': it has a, b, c"):
-        fill(task, {"d": "1"}, KNOWN)
+    with pytest.raises(UsageError, match="needs a value for b: add --var b=VALUE"):
+        fill_prompt(task, {"a": "1"}, KNOWN)
+    with pytest.raises(UsageError, match="has no variable 'd'; its variables: a, b, c"):
+        fill_prompt(task, {"d": "1"}, KNOWN)
     with pytest.raises(UsageError, match="has no variable 'workspace'"):
-        fill(task, {"a": "", "b": "", "workspace": "/"}, KNOWN)
+        fill_prompt(task, {"a": "", "b": "", "workspace": "/"}, KNOWN)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.schemas import mistake
+from jackline.domain.schemas import find_input_mistake
 
 GOOD: list[tuple[str, object]] = [
     ("Bash", {"command": "ls", "timeout": 1000, "description": "look", "run_in_background": True}),
@@ -59,12 +59,12 @@ BAD: list[tuple[str, object, str]] = [
 
 @pytest.mark.parametrize(("tool", "input"), GOOD, ids=range(len(GOOD)))
 def test_what_fits_is_no_mistake(tool: str, input: object) -> None:
-    assert mistake(tool, input) == ""
+    assert find_input_mistake(tool, input) == ""
 
 
 @pytest.mark.parametrize(("tool", "input", "said"), BAD, ids=range(len(BAD)))
 def test_what_does_not_fit_is_told_with_what_is_wanted(tool: str, input: object, said: str) -> None:
-    told = mistake(tool, input)
+    told = find_input_mistake(tool, input)
     assert said in told
     assert "\n" not in told
 
@@ -83,10 +83,10 @@ FIELDS = st.sampled_from(
 @given(tool=NAMES, input=JSON | st.dictionaries(FIELDS, JSON, max_size=4))
 @settings(deadline=None)
 def test_whatever_a_model_sends_is_judged_in_one_line(tool: str, input: object) -> None:
-    assert "\n" not in mistake(tool, input)
+    assert "\n" not in find_input_mistake(tool, input)
 
 
 @given(tool=st.text(), input=JSON)
 @settings(deadline=None)
 def test_a_tool_that_nobody_knows_gets_no_opinion(tool: str, input: object) -> None:
-    assert mistake(f"mcp__{tool}", input) == ""
+    assert find_input_mistake(f"mcp__{tool}", input) == ""

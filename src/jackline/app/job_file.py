@@ -15,7 +15,7 @@ from jackline.app.tasks import TASK_SETTINGS
 from jackline.app.text_files import read_text
 from jackline.domain.events import NOTHING
 from jackline.domain.records import AgentOptions
-from jackline.domain.task import JSON, MODES, fill, language
+from jackline.domain.task import JSON, MODES, detect_job_format, fill_prompt
 from jackline.errors import UsageError
 from jackline.named import NamedTuple
 
@@ -95,7 +95,7 @@ def _parse_fields(text: str, source: str) -> dict[str, Any]:
     plain = text.lstrip("\ufeff")
     try:
         fields: dict[str, Any] = (
-            json.loads(plain) if language(text) == JSON else tomllib.loads(plain.replace("\r\n", "\n"))
+            json.loads(plain) if detect_job_format(text) == JSON else tomllib.loads(plain.replace("\r\n", "\n"))
         )
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from None
@@ -191,7 +191,7 @@ def _build_prompt(typed: Request, job: Job, task: Task | None, variables: Mappin
             raise UsageError(f"--var {next(iter(variables))} is for a task: name one with --task")
         return more
     known = {"workspace": os.path.realpath(workspace or "."), "task": task.name}
-    return "\n\n".join(part for part in (fill(task, variables, known), more) if part.strip())
+    return "\n\n".join(part for part in (fill_prompt(task, variables, known), more) if part.strip())
 
 
 def _combine_manner(typed: Request, job: Job, task: Task | None) -> AgentOptions:

@@ -10,7 +10,7 @@ from jackline.app.setting_keys import KEYS, suggest_nearest
 from jackline.app.text_files import read_regular_text, shorten_name
 from jackline.domain import ids
 from jackline.domain.task import BUILT_IN as SHIPPED
-from jackline.domain.task import PROJECT, USER, parse
+from jackline.domain.task import PROJECT, USER, parse_task
 from jackline.errors import UsageError
 from jackline.named import NamedTuple
 
@@ -140,4 +140,4 @@ def _read_task(name: str, origin: str, path: str) -> Task:
         folder = path.removesuffix(os.path.join(os.sep, PROJECT_FOLDER, name + _SUFFIX)) or os.sep
         if not os.path.realpath(path).startswith(os.path.join(paths.find_repository(folder), "")):
             raise UsageError(f"{path} leads out of the project by a link: put the task itself there")
-    return parse(name, read_regular_text(path, _FILE_LIMIT), path, TASK_SETTINGS)._replace(origin=origin)
+    return parse_task(name, read_regular_text(path, _FILE_LIMIT), path, TASK_SETTINGS)._replace(origin=origin)

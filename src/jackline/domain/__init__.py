@@ -1,1 +1,1 @@
-"""The pure part: words, tables, decisions and folds. Standard library only, no clock, no I/O."""
+"""Records, transition tables and decisions. Pure: standard library only, no clock, no I/O."""

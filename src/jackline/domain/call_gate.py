@@ -104,13 +104,17 @@ def decide_call(intent: Intent, history: History) -> Admission:
             decision=Decision.DENY, reason=f"the run's budget of {history.most_calls} calls is spent", spent=True
         )
     rule = intent.rule
-    refusal = _find_refusal(intent, rule)
-    if refusal:
-        return Admission(decision=Decision.DENY, reason=refusal)
+    if intent.mistake:
+        return Admission(decision=Decision.DENY, reason=intent.mistake)
+    if rule.decision is Decision.DENY:
+        hint = f": {rule.hint}" if rule.hint else ""
+        return Admission(decision=Decision.DENY, reason=f"rule '{rule.name}' denies {intent.tool}{hint}")
     stored = _find_stored_result(intent, history)
     if stored is not None:
         return stored
-    if intent.waits_for and not _is_approved(history):
+    # A call that a person approved does not wait for others.
+    approved = any(call.state is CallState.DENIED and call.answer == "allow" for call in history.same_key)
+    if intent.waits_for and not approved:
         return Admission(
             decision=Decision.DENY, reason=f"a crash interrupted these calls; make them again first: {intent.waits_for}"
         )
@@ -123,15 +127,6 @@ def decide_call(intent: Intent, history: History) -> Admission:
     over_limit = None if intent.replaces else _check_limit(rule, history)
     admitted = over_limit or _decide_repeatable(intent, history)
     return admitted._replace(original=intent.replaces or admitted.original)
-
-
-def _find_refusal(intent: Intent, rule: Rule) -> str:
-    """Why the call is denied whatever its history; with the rule's hint, because a model reads it."""
-    if intent.mistake:
-        return intent.mistake
-    if rule.decision is not Decision.DENY:
-        return ""
-    return f"rule '{rule.name}' denies {intent.tool}" + (f": {rule.hint}" if rule.hint else "")
 
 
 def _find_stored_result(intent: Intent, history: History) -> Admission | None:
@@ -206,11 +201,6 @@ def _decide_by_earlier(call: Call) -> Admission | None:
     return None
 
 
-def _is_approved(history: History) -> bool:
-    """Whether a person approved this very call: then it does not wait for others."""
-    return any(call.state is CallState.DENIED and call.answer == "allow" for call in history.same_key)
-
-
 def _check_limit(rule: Rule, history: History) -> Admission | None:
     if rule.most is None or history.of_rule < rule.most:
         return None
@@ -260,13 +250,11 @@ def _decide_repeatable(intent: Intent, history: History) -> Admission:
 
 
 ALL_EFFECTS = "effects"  # every rule that asks
-_NO_RULES = frozenset(
-    {OTHER_COMMANDS, *map(str, CallClass)}
-)  # parts of a joined name that are not rules, and never ask
+_NO_RULES = frozenset({OTHER_COMMANDS, *map(str, CallClass)})  # parts of a joined name that are not rules
 
 
 def apply_permissions(rule: Rule, allowed: Collection[str]) -> Rule:
-    """Turn the rule's `ask` into `allow` if every part of it is approved."""
+    """Turn the rule's `ask` into `allow` if every part of it was approved before the run; never change a `deny`."""
     if rule.decision is not Decision.ASK or not allowed:
         return rule
     names = set(rule.name.split(NAME_SEPARATOR)) - _NO_RULES

@@ -1,8 +1,8 @@
-"""What a run changed in its repository, and how git's own records tell whose a commit is. Pure: it reads text only.
+"""Finds the commits of a run in git's reflogs, and sums up what they changed. Pure: it only parses the output of git.
 
-Every process of a run has GIT_REFLOG_ACTION=jackline/RUN, and git writes it into the reflog of each ref it moves. A
-move alone proves nothing (a pull, a checkout and a reset move refs to other people's commits), so a commit counts only
-where the entry tells that the commit was made by that very move.
+Every process of a run has GIT_REFLOG_ACTION=jackline/RUN, and git writes it into the reflog of each ref that it moves.
+A move alone proves nothing (a pull, a checkout and a reset move refs to other people's commits), so a commit counts
+only if the entry shows that this move created it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 VARIABLE = "GIT_REFLOG_ACTION"
-# One entry of a reflog: where it stands, what was written, whose email; then of the commit: id, parents, committer's
-# email and time, message. The message comes last, because nothing else may hold a newline.
+# One entry of a reflog: its selector, its text, the email; then of the commit: id, parents, committer's email and time,
+# message. The message comes last, because only it may contain a newline.
 ENTRY_FORMAT = "%gD%n%gs%n%ge%n%H%n%P%n%ce%n%ct%n%B"
 _ENTRY_LINES = 7
 _SELECTOR = re.compile(r"(.*)@\{(\d+)\}")
-_MADE_BY_REBASE = frozenset({"pick", "reword", "edit", "squash", "fixup", "continue", "merge"})
+_REBASE_ACTIONS = frozenset({"pick", "reword", "edit", "squash", "fixup", "continue", "merge"})  # that create a commit
 _MERGED = ("Merge made by", "In-index merge")
 _FORWARDED = "fast-forward"
-_SUBJECT = 200
+_MOST_SUBJECT = 200
 
 
 @stored_as("commits files_changed insertions deletions")
 class Changes(NamedTuple):
-    """What a run changed in its repository; a commit is its id and its subject, as `git log --oneline` has it."""
+    """What a run changed in its repository; a commit is its id and its subject, as in `git log --oneline`."""
 
     commits: tuple[str, ...] = ()
     files_changed: int = 0
@@ -38,7 +38,7 @@ class Changes(NamedTuple):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids alone."""
+        """The ids of the commits."""
         return tuple(commit.partition(" ")[0] for commit in self.commits)
 
 
@@ -50,7 +50,7 @@ class ReflogEntry(NamedTuple):
 
     ref: str
     at: int
-    told: str
+    text: str  # what git wrote about the move
     email: str
     commit: str
     parents: int
@@ -60,67 +60,65 @@ class ReflogEntry(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """The first line of the message, in the spaces that a reflog has."""
+        """The first line of the message, with its spaces normalized as in a reflog."""
         return " ".join(self.message.strip().partition("\n")[0].split())
 
     @property
     def is_head(self) -> bool:
-        """Whether it is of a worktree's HEAD, which every commit moves."""
+        """Whether the ref is the HEAD of a worktree, which every commit moves."""
         return self.ref == "HEAD" or self.ref.endswith("/HEAD")
 
 
-def action(run_id: str) -> str:
-    """What git shall call the moves that this run makes."""
+def reflog_action(run_id: str) -> str:
+    """The action that git writes into the reflog for every move by this run."""
     return f"jackline/{run_id}"
 
 
-def marking(run_id: str) -> dict[str, str]:
-    """The environment by which the commits of a run are told from everybody else's."""
-    return {VARIABLE: action(run_id)}
+def build_reflog_env(run_id: str) -> dict[str, str]:
+    """The environment that attributes commits to a run."""
+    return {VARIABLE: reflog_action(run_id)}
 
 
-def entries(text: str) -> list[ReflogEntry]:
-    """The entries of a reflog listing in ENTRY_FORMAT with NULs between them; what is not whole is passed over."""
-    found = (_entry(record) for record in text.split("\0"))
-    return [entry for entry in found if entry is not None]
+def parse_reflog(listing: str) -> list[ReflogEntry]:
+    """Parse a reflog listing in ENTRY_FORMAT with NULs between the entries; incomplete entries are skipped."""
+    entries: list[ReflogEntry] = []
+    for record in listing.split("\0"):
+        lines = record.split("\n", _ENTRY_LINES)
+        selector = _SELECTOR.fullmatch(lines[0])
+        if selector is None or len(lines) <= _ENTRY_LINES or not lines[6].isdigit():
+            continue
+        _, text, email, commit, parents, committer, committed_at, message = lines
+        ref, at, count = selector[1], int(selector[2]), len(parents.split())
+        entries.append(ReflogEntry(ref, at, text, email, commit, count, committer, int(committed_at), message))
+    return entries
 
 
-def _entry(record: str) -> ReflogEntry | None:
-    parts = record.split("\n", _ENTRY_LINES)
-    selector = _SELECTOR.fullmatch(parts[0])
-    if selector is None or len(parts) <= _ENTRY_LINES or not parts[6].isdigit():
-        return None
-    _, told, email, commit, parents, committer, committed_at, message = parts
-    place = (selector[1], int(selector[2]))
-    return ReflogEntry(*place, told, email, commit, len(parents.split()), committer, int(committed_at), message)
+def find_created_commits(run_id: str, entries: Iterable[ReflogEntry]) -> dict[str, str]:
+    """Return the commits that the run created, by id, oldest first, each with its subject."""
+    own = [entry for entry in entries if creates_commit(run_id, entry)]
+    # A reflog is newest first, also within one second. HEAD's has nearly everything.
+    own.reverse()
+    ordered = sorted(own, key=lambda entry: (entry.at, not entry.is_head))
+    return {entry.commit: entry.subject[:_MOST_SUBJECT] for entry in ordered}
 
 
-def made_by(run_id: str, found: Iterable[ReflogEntry]) -> dict[str, str]:
-    """The commits that the run made, by id, oldest first, each with its subject."""
-    mine = [entry for entry in found if is_made(run_id, entry)]
-    # Every reflog comes newest first, and is exact within one second, too; HEAD's has nearly everything.
-    mine.reverse()
-    ordered = sorted(mine, key=lambda entry: (entry.at, not entry.is_head))
-    return {entry.commit: entry.subject[:_SUBJECT] for entry in ordered}
-
-
-def is_made(run_id: str, entry: ReflogEntry) -> bool:
-    """Whether this move of a ref was the making of the commit, by a process of this run."""
-    told = re.fullmatch(rf"{re.escape(action(run_id))}(?: \((\w+)\))?:(.*)", entry.told)
-    if told is None:
+def creates_commit(run_id: str, entry: ReflogEntry) -> bool:
+    """Whether a process of this run created the commit by this move."""
+    found = re.fullmatch(rf"{re.escape(reflog_action(run_id))}(?: \((\w+)\))?:(.*)", entry.text)
+    if found is None:
         return False
-    kind, text = told[1], told[2].strip()
-    # git asks for the time once: whoever makes a commit writes the same one into the commit and into the reflog.
+    kind, text = found[1], found[2].strip()
+    # git takes the time once: the process that creates a commit writes the same time into the commit and the reflog.
     same_moment = (entry.email, entry.at) == (entry.committer, entry.committed_at)
-    if kind is not None:  # `rebase` may keep the old dates, and calls a squashed commit by another name meanwhile
-        return kind in _MADE_BY_REBASE and text != _FORWARDED and (same_moment or text == entry.subject)
+    if kind is not None:  # `rebase` may keep the old dates, and a squashed commit has another subject meanwhile
+        return kind in _REBASE_ACTIONS and text != _FORWARDED and (same_moment or text == entry.subject)
     merged = entry.parents > 1 and text.startswith(_MERGED)
-    # git's own words are plain: what is not readable is a subject in another encoding.
+    # git's own texts are ASCII: an undecodable one is a subject in another encoding.
     return same_moment and (merged or text == entry.subject or "\N{REPLACEMENT CHARACTER}" in text)
 
 
-def totals(commits: Mapping[str, str], numstat: str) -> Changes:
-    """The commits, with the sum of their lines and the number of distinct files; `numstat` as -z gives it."""
+def sum_changes(commits: Mapping[str, str], numstat: str) -> Changes:
+    """Sum up the changed lines and the distinct files of commits; `numstat` is the output of `--numstat -z`."""
     files: set[str] = set()
     sums = [0, 0]
     fields = iter(numstat.split("\0"))
@@ -131,7 +129,7 @@ def totals(commits: Mapping[str, str], numstat: str) -> Changes:
         if not parts[2]:  # a renamed file: its old and its new name follow
             next(fields, "")
         files.add(parts[2] or next(fields, ""))
-        for place in (0, 1):
-            sums[place] += int(parts[place]) if parts[place].isdigit() else 0  # a binary file has dashes
-    told = tuple(f"{commit} {subject}".rstrip() for commit, subject in commits.items())
-    return Changes(told, len(files), *sums)
+        for column in (0, 1):
+            sums[column] += int(parts[column]) if parts[column].isdigit() else 0  # a binary file has dashes
+    lines = tuple(f"{commit} {subject}".rstrip() for commit, subject in commits.items())
+    return Changes(lines, len(files), *sums)

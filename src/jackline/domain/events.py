@@ -1,4 +1,4 @@
-"""The event: append-only, numbered in its stream, chained by hash to the one before. Pure."""
+"""Events: append-only, numbered in their stream, each chained by hash to the one before. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 GENESIS = ""
-NOTHING: Mapping[str, Any] = MappingProxyType({})  # a default that nobody can fill by mistake
+NOTHING: Mapping[str, Any] = MappingProxyType({})  # a read-only default
+DEEPEST = 100  # levels of nesting that every recursive parser can read
 
 
 class Fact(NamedTuple):
-    """Something that happened, before it has a place in a stream."""
+    """Something that happened, before it has a position in a stream."""
 
     kind: str
     data: Mapping[str, Any] = NOTHING
@@ -27,7 +28,7 @@ class Fact(NamedTuple):
 
 @stored_as("stream seq at kind actor data hash")
 class Event(NamedTuple):
-    """A fact with its place: stream (a run's id), sequence, time, actor, and the chain's hash up to here."""
+    """A fact with its position: stream (a run's id), sequence, time, actor, and the chain's hash up to here."""
 
     stream: str
     seq: int
@@ -38,13 +39,13 @@ class Event(NamedTuple):
     hash: str
 
 
-# Made once: every event needs one.
+# Built once: every event needs one.
 _READABLE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _ESCAPED = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def canonical(value: object) -> str:
-    """JSON with one spelling: sorted keys, no white space, no escapes but the necessary ones."""
+    """Encode as canonical JSON: sorted keys, no white space, only the necessary escapes."""
     text = _READABLE.encode(value)
     if text.isascii():
         return text
@@ -56,8 +57,8 @@ def canonical(value: object) -> str:
 
 
 def chain(previous: str, stream: str, seq: int, at: int, kind: str, actor: str, data: str) -> str:
-    """The hash of an event: it covers every column and the hash before it."""
-    # Each text after its length, so that no character can be moved from one column into its neighbour unseen.
+    """Compute the hash of an event: it covers every column and the previous hash."""
+    # Each text follows its length, so that moving a character from one column to the next changes the hash.
     text = (
         f"{len(previous)}:{previous},{len(stream)}:{stream},{seq},{at},"
         f"{len(kind)}:{kind},{len(actor)}:{actor},{len(data)}:{data}"
@@ -66,14 +67,14 @@ def chain(previous: str, stream: str, seq: int, at: int, kind: str, actor: str, 
 
 
 def place(fact: Fact, stream: str, seq: int, at: int, actor: str, previous: str) -> Event:
-    """Give a fact its place after `previous`."""
+    """Build the event of a fact; `previous` is the hash before it."""
     data = canonical(dict(fact.data))
     digest = chain(previous, stream, seq, at, fact.kind, actor, data)
     return Event(stream=stream, seq=seq, at=at, kind=fact.kind, actor=actor, data=data, hash=digest)
 
 
 def broken_at(events: list[Event], previous: str = GENESIS, after: int = 0) -> int | None:
-    """The sequence number of the first event that is altered, missing or out of order; None if the chain holds."""
+    """The sequence number of the first event that is altered, missing or out of order; None if the chain is intact."""
     for expected, event in enumerate(events, after + 1):
         digest = chain(previous, event.stream, expected, event.at, event.kind, event.actor, event.data)
         if event.seq != expected or event.hash != digest:
@@ -82,20 +83,12 @@ def broken_at(events: list[Event], previous: str = GENESIS, after: int = 0) -> i
     return None
 
 
-DEEPEST = 100  # values in values: whoever reads it with a recursive parser must get to its end
-
-
 def find_json_problem(value: object) -> str:
-    """What is wrong with it, to be read after its name; empty if nothing is."""
+    """Describe why not every JSON parser could read the value, as a predicate after its name; empty if all could."""
     level = [value]
     for _ in range(DEEPEST):
         if any(isinstance(one, float) and not isfinite(one) for one in level):
-            return "has a number that is too large, or none"
-        level = [inner for one in level for inner in _inside(one)]
+            return "has a number that is too large or not a number"
+        containers = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [inner for container in containers for inner in container]
     return f"is nested more than {DEEPEST} deep" if level else ""
-
-
-def _inside(value: object) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []

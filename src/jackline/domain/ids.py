@@ -1,4 +1,4 @@
-"""Ids: time-ordered, collision-free in parallel, short to type. Pure: time and randomness are handed in.
+"""Ids: time-ordered, collision-free in parallel, short to type. Pure: time and randomness are passed in.
 
 An id is 26 characters of Crockford's base 32 in lower case: 48 bits of milliseconds, 80 bits of randomness.
 """
@@ -15,13 +15,13 @@ RANDOM_BYTES = 10
 
 
 def make(wall_ms: int, randomness: bytes) -> str:
-    """An id from a time and ten random bytes."""
+    """Make an id from a time and ten random bytes."""
     number = (wall_ms & (1 << 48) - 1) << 80 | int.from_bytes(randomness[:RANDOM_BYTES], "big")
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def is_chosen(text: str) -> bool:
-    """Whether a caller may use this text as a run's id: it becomes a folder's name."""
+    """Whether a caller may use this text as a run's id, which becomes the name of a folder."""
     return re.fullmatch(_CHOSEN, text) is not None and ".." not in text
 
 

@@ -1,4 +1,4 @@
-"""The limits of a run and its usage, cumulative over attempts and resumes. Pure."""
+"""The limits of a run, its usage over all attempts, and how often and when a transient failure is retried. Pure."""
 
 from __future__ import annotations
 

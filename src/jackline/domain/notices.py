@@ -1,4 +1,4 @@
-"""What people are told when a run ends or waits. Pure: the store writes it in the same transaction as the state."""
+"""Builds the notification for a run that ends or waits. Pure: the store writes it in the transaction of the state."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import Call, RunStatus, Spec
 
-_SHOWN = 200
-_MOST_SHOWN = 5
+_MOST_TEXT = 200
+_MOST_CALLS = 5
 
 
-def notice_of(notice_id: str, run_id: str, spec: Spec, life: RunStatus, at: int) -> Notice | None:
-    """The notice of a run that stands so; None while it goes on, and for a short retry, which is not news."""
-    if life.state in {RunState.QUEUED, RunState.RUNNING} or life.reason is WaitReason.RETRY:
+def build_notice(notice_id: str, run_id: str, spec: Spec, status: RunStatus, at: int) -> Notice | None:
+    """Build the notice for a status; None for a run that continues, or that only waits for a retry."""
+    if status.state in {RunState.QUEUED, RunState.RUNNING} or status.reason is WaitReason.RETRY:
         return None
-    kind = f"run.waiting.{life.reason}" if life.state is RunState.WAITING else f"run.{life.state}"
-    title = f"{life.agent or spec.agent}/{spec.task}: {life.reason or life.state}"
-    # The store puts the chain's head in, because it is known only once the last event has its place.
-    return Notice(id=notice_id, run_id=run_id, kind=kind, title=title, body=life.detail, chain_head="", created_at=at)
+    kind = f"run.waiting.{status.reason}" if status.state is RunState.WAITING else f"run.{status.state}"
+    title = f"{status.agent or spec.agent}/{spec.task}: {status.reason or status.state}"
+    # The store sets the head of the chain, which is known only after the last event is appended.
+    return Notice(id=notice_id, run_id=run_id, kind=kind, title=title, body=status.detail, chain_head="", created_at=at)
 
 
-def evidence_of(doubts: Sequence[Call]) -> str:
-    """The calls in doubt and what was found out about each, for the person who has to judge them."""
-    return "; ".join(_doubt(call) for call in doubts[:_MOST_SHOWN])
-
-
-def _doubt(call: Call) -> str:
-    touched = f" → {call.target}" if call.target else ""
-    return f"{call.tool}{touched} {call.input[:_SHOWN]} ({call.reason[:_SHOWN] or 'cut off'})"
+def describe_doubts(calls: Sequence[Call]) -> str:
+    """Describe calls in doubt and the evidence about each, for the person who decides."""
+    lines: list[str] = []
+    for call in calls[:_MOST_CALLS]:
+        target = f" → {call.target}" if call.target else ""
+        reason = call.reason[:_MOST_TEXT] or "interrupted"
+        lines.append(f"{call.tool}{target} {call.input[:_MOST_TEXT]} ({reason})")
+    return "; ".join(lines)

@@ -1,7 +1,8 @@
-"""The values that adapters return to the engine: an agent's events, its usage, and how a turn ended. Pure."""
+"""What adapters return to the engine (an agent's events, how a turn ended), and the meter that sums up usage. Pure."""
 
 from __future__ import annotations
 
+import operator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class Scope(StrEnum):
     """What a usage figure covers: CLIs differ, and adding up a running total would count it twice."""
 
     STEP = "step"  # one more request to the model
-    MESSAGE = "message"  # the same message may be repeated, with the same `Heard.of`
+    MESSAGE = "message"  # the same message may be repeated, with the same `message_id`
     TURN = "turn"  # everything since the process started
     SESSION = "session"  # everything since the session began, earlier turns included
 
@@ -68,16 +69,15 @@ class AgentEvent(NamedTuple):
     message_id: str = ""
 
 
-_FIELDS = ("tokens_input", "tokens_output", "tokens_cached", "usd_micros")
 _NOTHING = Usage()
 _MOST_MESSAGES = 100
 
 
 class UsageMeter:
-    """The usage of one turn. `before` is the usage that earlier turns of the same session were charged."""
+    """Computes the usage of one turn from figures of different scopes: steps add up, running totals replace."""
 
     def __init__(self, before: Usage = _NOTHING) -> None:
-        """Start at zero."""
+        """`before` is the usage that earlier turns of the same session were charged."""
         self._before = before
         self._steps = _NOTHING
         self._messages: dict[str, Usage] = {}
@@ -94,7 +94,9 @@ class UsageMeter:
             case Scope.TURN:
                 self._total = _merge(usage, self._total)
             case Scope.SESSION:
-                self._total = _merge(_clamp(subtract_usage(usage, self._before)), self._total)
+                # Not below zero: a session that was lost and restarted counts from zero.
+                since = Usage(*(max(0, amount) for amount in subtract_usage(usage, self._before)))
+                self._total = _merge(since, self._total)
         return self.total
 
     @property
@@ -112,19 +114,14 @@ class UsageMeter:
 
 def add_usage(one: Usage, other: Usage) -> Usage:
     """The sum of both."""
-    return Usage(*(getattr(one, name) + getattr(other, name) for name in _FIELDS))
+    return Usage(*map(operator.add, one, other))
 
 
 def subtract_usage(one: Usage, other: Usage) -> Usage:
     """The difference, which may be negative."""
-    return Usage(*(getattr(one, name) - getattr(other, name) for name in _FIELDS))
-
-
-def _clamp(usage: Usage) -> Usage:
-    """No less than zero: a session that was lost and restarted counts from zero."""
-    return Usage(*(max(0, getattr(usage, name)) for name in _FIELDS))
+    return Usage(*map(operator.sub, one, other))
 
 
 def _merge(usage: Usage, otherwise: Usage) -> Usage:
-    """Figure by figure: a 0 means that it was not reported."""
-    return Usage(*(getattr(usage, name) or getattr(otherwise, name) for name in _FIELDS))
+    """Replace each figure that is 0, because 0 means that it was not reported."""
+    return Usage(*(amount or other for amount, other in zip(usage, otherwise, strict=True)))

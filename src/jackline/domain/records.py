@@ -1,6 +1,6 @@
-"""The dozen records that travel between the layers: what was asked, how it stands, who holds it. Pure data.
+"""The records that the layers exchange: runs, attempts, turns, checks, calls and receipts. Pure data.
 
-They are NamedTuples because every command loads them: a frozen dataclass costs four times as much to make at import.
+They are NamedTuples because every command imports them: a frozen dataclass takes four times as long to define.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 @stored_as("model effort arguments passes tells_cost")
 class AgentOptions(NamedTuple):
-    """How one agent is to be run; what is empty is left to the CLI's own default."""
+    """The options of one agent; empty ones are left to the CLI's own defaults."""
 
     model: str = ""
     effort: str = ""
     arguments: tuple[str, ...] = ()
-    passes: tuple[str, ...] = ()  # names of environment variables it may see besides those that it declares
-    tells_cost: bool = True  # a cost of 0 from one that does not is one that nobody knows
+    passes: tuple[str, ...] = ()  # environment variables it may see besides those that it declares
+    tells_cost: bool = True  # otherwise a cost of 0 means unknown
 
 
 @stored_as(
@@ -44,7 +44,7 @@ class AgentOptions(NamedTuple):
     "fork_of allowed"
 )
 class Spec(NamedTuple):
-    """What was asked for, frozen when the run starts: a resume on another day must not see tomorrow's settings."""
+    """The request, frozen when the run starts: later changes of the settings must not affect a resume."""
 
     prompt: str
     workspace: str
@@ -59,28 +59,28 @@ class Spec(NamedTuple):
     retry: RetryPolicy = RetryPolicy()
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, str] = NOTHING
-    fallback: tuple[str, ...] = ()  # who takes over, in this order, when the agent cannot go on
+    fallback: tuple[str, ...] = ()  # the agents that take over, in this order, when the agent cannot continue
     agent_options: Mapping[str, AgentOptions] = NOTHING
-    session: str = ""  # of the agent, made by hand before the run
+    session: str = ""  # an existing session of the agent to continue
     requires_commit: bool = False
-    job: str = ""  # the text of the job file that asked for it
-    strict: bool = False  # an unknown call that a crash cut off is in doubt like an effect
-    approval_timeout_ms: int = 0  # after which silence is the answer below; 0: wait for ever
+    job: str = ""  # the text of the job file
+    strict: bool = False  # an unknown call that a crash interrupted is in doubt, like an effect
+    approval_timeout_ms: int = 0  # after which `approval_answer` applies; 0: no timeout
     approval_answer: str = "deny"
-    ungated: bool = False  # a person accepts that an agent without an enforced door holds nothing back
-    preface: str = ""  # what a fork's agent is told of the run that it was forked from
-    fork_of: str = ""  # the session of that run's agent, where this one's begins as a copy of it
-    allowed: tuple[str, ...] = ()  # rules, by name, whose asking a person has answered beforehand
+    ungated: bool = False  # a person accepts that an agent without an enforced gate is not held back
+    preface: str = ""  # what the agent of a fork reads about the parent run
+    fork_of: str = ""  # the session of the parent's agent, if this run's session starts as a copy of it
+    allowed: tuple[str, ...] = ()  # names of rules that were approved in advance
     unknown: tuple[str, ...] = ()  # stored names of a newer version; not stored again, because such a run is refused
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """Everybody who may work on it, in their order."""
+        """All agents that may work on it, in order."""
         return (self.agent, *self.fallback)
 
     @property
     def imported(self) -> str:
-        """The predecessor that the run was taken over from; such a run has no policy, and is never carried on."""
+        """The program that the run was imported from; such a run has no policy, and is never continued."""
         return self.options.get("imported", "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,17 +91,17 @@ class Spec(NamedTuple):
             "retry": stored_dict(self.retry),
             "rules": [stored_dict(rule) for rule in self.rules],
             "options": dict(self.options),
-            "manners": {agent: stored_dict(manner) for agent, manner in self.agent_options.items()},
+            "manners": {agent: stored_dict(options) for agent, options in self.agent_options.items()},
         }
 
     def changes(self) -> dict[str, Any]:
-        """Return what differs from the defaults, as `to_dict` does: a later field with a default is not in it."""
+        """Return the values of `to_dict` that differ from the defaults, so that a later field does not change it."""
         nested = {
             "limits": stored_changes(self.limits),
             "retry": stored_changes(self.retry),
             "rules": [stored_changes(rule) for rule in self.rules],
             "options": dict(self.options),
-            "manners": {agent: stored_changes(manner) for agent, manner in self.agent_options.items()},
+            "manners": {agent: stored_changes(options) for agent, options in self.agent_options.items()},
         }
         plain = {name: value for name, value in stored_changes(self).items() if name not in nested}
         return plain | {name: value for name, value in nested.items() if value}
@@ -117,25 +117,22 @@ class Spec(NamedTuple):
             return known
 
         spec = cls(**values)
-        rules, manners = data.get("rules", ()), data.get("manners", {})
+        rules = data.get("rules", ())
         for rule in rules:
             known_values(Rule, f"rules.{rule['name']}", rule)
+        agent_options: dict[str, AgentOptions] = {}
+        for name, stored in data.get("manners", {}).items():
+            options = AgentOptions(**known_values(AgentOptions, f"manners.{name}", stored))
+            agent_options[name] = options._replace(arguments=tuple(options.arguments), passes=tuple(options.passes))
         spec = spec._replace(
             limits=Limits(**known_values(Limits, "limits", data.get("limits", {}))),
             retry=RetryPolicy(**known_values(RetryPolicy, "retry", data.get("retry", {}))),
             rules=tuple(Rule.from_dict(rule) for rule in rules),
             fallback=tuple(spec.fallback),
             allowed=tuple(spec.allowed),
-            agent_options={
-                name: _build_manner(known_values(AgentOptions, f"manners.{name}", one)) for name, one in manners.items()
-            },
+            agent_options=agent_options,
         )
         return spec._replace(unknown=tuple(unknown))
-
-
-def _build_manner(values: dict[str, Any]) -> AgentOptions:
-    manner = AgentOptions(**values)
-    return manner._replace(arguments=tuple(manner.arguments), passes=tuple(manner.passes))
 
 
 @stored_as(
@@ -143,7 +140,7 @@ def _build_manner(values: dict[str, Any]) -> AgentOptions:
     "spent agent"
 )
 class RunStatus(NamedTuple):
-    """The part of a run that the heart changes; `goal` is where recovery leads back to after a crash."""
+    """The part of a run that the run machine changes; `goal` is the phase that recovery returns to after a crash."""
 
     state: RunState = RunState.QUEUED
     reason: WaitReason | None = None
@@ -160,15 +157,15 @@ class RunStatus(NamedTuple):
     retries: int = 0
     cancel_requested: bool = False
     spent: Spent = Spent()
-    agent: str = ""  # who works on it now; empty: the first
+    agent: str = ""  # the current agent; empty: the first
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the life as plain JSON values, by stored name."""
+        """Return the status as plain JSON values, by stored name."""
         return {**stored_dict(self), "spent": stored_dict(self.spent)}
 
 
 class Run(NamedTuple):
-    """One durable intent."""
+    """One durable run: its frozen request, its status and its position in the event stream."""
 
     id: str
     number: int
@@ -184,16 +181,16 @@ class Run(NamedTuple):
     updated_at: int
     started_at: int | None = None
     finished_at: int | None = None
-    forked_at: int | None = None  # the last step of the parent that it knows of
+    forked_at: int | None = None  # the last step of the parent that this run knows
 
     @property
     def agent(self) -> str:
-        """Who works on it now."""
+        """The current agent."""
         return self.status.agent or self.spec.agent
 
 
 class Repository(NamedTuple):
-    """A place where runs work: named by the hash of its path, as its predecessor did."""
+    """A folder in which runs work; its id is the hash of its path."""
 
     id: str
     path: str
@@ -202,7 +199,7 @@ class Repository(NamedTuple):
 
 @stored_as("name host boot pid")
 class Owner(NamedTuple):
-    """Who holds a lease: one supervisor process on one boot of one host."""
+    """The owner of a lease: one supervisor process on one boot of one host."""
 
     name: str
     host: str
@@ -264,7 +261,7 @@ class Turn(NamedTuple):
 
 @stored_as("run_id step attempt command started_at ended_at exit_code output tree")
 class Check(NamedTuple):
-    """A command that the host executed to prove something."""
+    """A command that the host ran to check the agent's work."""
 
     run_id: str
     step: int
@@ -290,7 +287,7 @@ class Call(NamedTuple):
     attempt: int
     turn: int
     step: int
-    occurrence: int  # which call of its key this is; 0 for reads and locals, which are not counted
+    occurrence: int  # its number among the calls of its key; 0 for reads and locals, which are not counted
     tool: str
     call_class: CallClass
     replay: Replay
@@ -310,16 +307,16 @@ class Call(NamedTuple):
     exit_code: int | None = None
     finished_at: int | None = None
     parent_id: str | None = None  # the call that this one is part of: a subagent's task
-    input_ref: str | None = None  # the digest of a large input, whose beginning alone stands in `input`
+    input_ref: str | None = None  # the digest of a large input; `input` has only its start
     output_ref: str | None = None
     duration_ms: int | None = None
-    external: str = ""  # JSON: what was found in the output by the names of its rule (url, pr, commit, message)
+    external: str = ""  # JSON: ids found in the output, by name (url, pr, commit, message)
     reason_code: str = ""  # a `ReasonCode`, or empty
 
 
 @stored_as("call_id run_id key target rule output external_id origin at")
 class Receipt(NamedTuple):
-    """Proof of an effect's outcome; `origin` says who gave it: the agent, a probe or a person."""
+    """Proof of an effect's outcome; `origin` is its source: the agent, a probe or a person."""
 
     call_id: str
     run_id: str
@@ -334,7 +331,7 @@ class Receipt(NamedTuple):
 
 @stored_as("id run_id kind title body chain_head created_at delivered_at")
 class Notice(NamedTuple):
-    """A notification in the outbox, written in the same transaction as the state that it tells."""
+    """A notification in the outbox, written in the same transaction as the state that it reports."""
 
     id: str
     run_id: str

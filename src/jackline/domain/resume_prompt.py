@@ -52,11 +52,23 @@ def build_resume_prompt(
         lines += _section(_AGAIN, [f"{call.tool} {call.input}" for call in forced])  # whole: to be made exactly so
         lines += ["", f"{_REFUSED if held else ''}{_NOTE}"]
     lines += _section("Commits you already made:", list(commits))
-    lines += _section("Already done; do not repeat:", [_describe_receipt(one) for one in receipts])
+    receipt_lines = [
+        f"{receipt.rule} → {receipt.target or receipt.call_id}"
+        + (f" ({receipt.external_id})" if receipt.external_id else "")
+        for receipt in receipts
+    ]
+    lines += _section("Already done; do not repeat:", receipt_lines)
     unknown = [call for call in calls if call.state is CallState.IN_DOUBT]
     lines += _section("Interrupted, outcome unknown; check before you repeat:", [_shorten(one) for one in unknown])
     settled = {*(receipt.key for receipt in receipts), *(call.key for call in forced)}
-    void = [call for call in calls if call.state is CallState.VOID and _is_reported(call) and call.key not in settled]
+    void = [
+        call
+        for call in calls
+        if call.state is CallState.VOID
+        # A call that may be repeated freely is reported only if a person decided about it.
+        and (call.call_class is CallClass.EFFECT or call.answer)
+        and call.key not in settled
+    ]
     lines += _section(
         "Known not to have happened:", [f"{_shorten(one)}{_RETRY if one.answer == 'retry' else ''}" for one in void]
     )
@@ -95,21 +107,11 @@ def _find_approved(calls: Sequence[Call]) -> list[Call]:
     return list(approved.values())
 
 
-def _is_reported(call: Call) -> bool:
-    """Whether to report that the call did not happen; one that repeats freely only if a person decided so."""
-    return call.call_class is CallClass.EFFECT or bool(call.answer)
-
-
 def _section(title: str, items: list[str]) -> list[str]:
     if not items:
         return []
     more = [f"- and {len(items) - _MOST} more"] if len(items) > _MOST else []
     return ["", title, *(f"- {item}" for item in items[:_MOST]), *more]
-
-
-def _describe_receipt(receipt: Receipt) -> str:
-    external = f" ({receipt.external_id})" if receipt.external_id else ""
-    return f"{receipt.rule} → {receipt.target or receipt.call_id}{external}"
 
 
 def _shorten(call: Call) -> str:

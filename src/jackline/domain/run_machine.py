@@ -68,7 +68,7 @@ _MOST_DRAINS = 3  # turns in which an agent may fail to make interrupted calls a
 
 
 class MachineState(NamedTuple):
-    """A run as the machine sees it: the stored life, and facts that matter only during this attempt."""
+    """A run as the machine sees it: the stored status, and facts that matter only during this attempt."""
 
     run_id: str
     spec: Spec
@@ -105,8 +105,10 @@ class StepResult(NamedTuple):
 def step(state: MachineState, event: MachineInput) -> StepResult:
     """Decide the result of one input."""
     match event:
-        case Claimed():
-            return _on_claimed(state)
+        case Claimed():  # the transition table refuses `succeeded` and `cancelled` runs
+            claimed = next_run(state.life.state, "claim")
+            life = state.life._replace(state=claimed, reason=None, wake_at=None, failure=None, detail="")
+            return _start_recovery(state._replace(life=life, stopping=None, stop_detail="", outcome=None))
         case Recovered():
             return _on_recovered(state, event)
         case TurnEnded():
@@ -115,13 +117,6 @@ def step(state: MachineState, event: MachineInput) -> StepResult:
             return _on_check_ended(state, event)
         case StopWanted():
             return _on_stop_wanted(state, event)
-
-
-def _on_claimed(state: MachineState) -> StepResult:
-    """Begin an attempt, and clear how the last one ended. The table refuses `succeeded` and `cancelled` runs."""
-    claimed = next_run(state.life.state, "claim")
-    life = state.life._replace(state=claimed, reason=None, wake_at=None, failure=None, detail="")
-    return _start_recovery(state._replace(life=life, stopping=None, stop_detail="", outcome=None))
 
 
 def _start_recovery(state: MachineState) -> StepResult:

@@ -1,4 +1,4 @@
-"""Summaries over the turns of a run: their cost, and the sessions that were lost. Pure."""
+"""Summaries of a run: its cost, the sessions that were lost, and the outcomes of its calls in one line. Pure."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def _reports_cost(spec: Spec, turn: Turn) -> bool:
 
 @stored_as("calls tools effects failed replayed abandoned denied asked in_doubt receipts steps")
 class Tally(NamedTuple):
-    """The run-wide completion summary; every call of the ledger counts, over all attempts."""
+    """The outcomes of all calls of a run, over all attempts."""
 
-    calls: int = 0  # everything that was asked for
-    tools: int = 0  # let through
-    effects: int = 0  # let through, and effects
+    calls: int = 0  # requested
+    tools: int = 0  # allowed
+    effects: int = 0  # allowed effects
     failed: int = 0
-    replayed: int = 0  # a stored result was given, or a call made again that was cut off or came to nothing
+    replayed: int = 0  # answered with a stored result, or made again after an interruption or a failure
     abandoned: int = 0
     denied: int = 0
-    asked: int = 0  # a person's word was wanted first
+    asked: int = 0  # needed approval
     in_doubt: int = 0
     receipts: int = 0
     steps: int = 0
@@ -66,12 +66,12 @@ NO_CALLS = Tally()
 
 
 def completion(tally: Tally) -> str:
-    """What was done, in one line; what is rare is told only where it is there."""
+    """Summarize the calls in one line; rare outcomes appear only if there are any."""
     always = [
         pluralize(tally.tools, "tool call"),
         f"{tally.failed} failed",
         f"{tally.replayed} replayed",
         f"{tally.abandoned} abandoned",
     ]
-    rare = ((tally.denied, "denied"), (tally.asked, "asked for"), (tally.in_doubt, "in doubt"))
+    rare = ((tally.denied, "denied"), (tally.asked, "needed approval"), (tally.in_doubt, "in doubt"))
     return ", ".join([*always, *(f"{count} {word}" for count, word in rare if count), pluralize(tally.steps, "step")])

@@ -1,7 +1,7 @@
-"""What the inputs of well-known tools look like, and what is wrong with one that does not. Pure; it judges shape only.
+"""Validates the inputs of well-known tools, by type only. Pure.
 
-The shapes were read from what the CLIs themselves offer to a model. A tool that is not named here gets no opinion, a
-field that is not named here is no mistake: a newer CLI may know more than this table.
+The schemas are those that the CLIs send to their models. Unknown tools and unknown fields are valid: a newer CLI may
+have more of them than this table.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_LONGEST = 40
+_MOST_VALUE = 40
+_TYPE_NAMES = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
 class Field(NamedTuple):
-    """One field of an input, by all the names that it has among the CLIs; `hint` says what belongs into it."""
+    """One field of an input, with all names that it has among the CLIs; `hint` describes its value."""
 
     names: tuple[str, ...]
     kind: str = "text"
     hint: str = ""
     required: bool = True
-    filled: bool = False  # nothing but blanks is as good as missing
+    filled: bool = False  # a blank value counts as missing
 
 
 def _optional(kind: str, *names: str) -> tuple[Field, ...]:
@@ -34,16 +35,16 @@ _FILE = Field(("file_path", "filePath", "absolute_path", "path"), hint="name the
 _CLAUDE_FILE = _FILE._replace(names=("file_path",))
 _COMMAND = Field(("command",), hint="give the command to run", filled=True)
 _CONTENT = Field(("content",), hint="give the whole new content of the file")
-_OLD = Field(("old_string", "oldString"), hint="give the exact text that is to be replaced")
-_NEW = Field(("new_string", "newString"), hint="give the text to put there")
-_PATTERN = Field(("pattern",), hint="give the pattern to look for", filled=True)
-_PROMPT = Field(("prompt",), hint="say what is to be done", filled=True)
-_URL = Field(("url",), hint="give the whole address", filled=True)
-_QUERY = Field(("query",), hint="say what to search for", filled=True)
+_OLD = Field(("old_string", "oldString"), hint="give the exact text to replace")
+_NEW = Field(("new_string", "newString"), hint="give the replacement text")
+_PATTERN = Field(("pattern",), hint="give the pattern to search for", filled=True)
+_PROMPT = Field(("prompt",), hint="describe the task", filled=True)
+_URL = Field(("url",), hint="give the complete URL", filled=True)
+_QUERY = Field(("query",), hint="give the search query", filled=True)
 _RUNNING = (*_optional("number", "timeout"), *_optional("switch", "run_in_background"))
 _SLICE = _optional("number", "offset", "limit")
 
-# What real CLIs offer, each under the very name that its door reports.
+# By the names that the CLIs report to the gate.
 _TOOLS: Mapping[str, tuple[Field, ...]] = {
     # claude
     "Bash": (_COMMAND, *_RUNNING),
@@ -77,7 +78,7 @@ _TOOLS: Mapping[str, tuple[Field, ...]] = {
     "todowrite": (Field(names=("todos",), kind="list", hint="give the whole list"),),
     "webfetch": (_URL,),
 }
-# Words that many agents share, each with fields of its own: only what is given is judged, nothing is missed.
+# Names that several agents use, each with its own fields: only the present ones are checked, none is required.
 _SHARED: Mapping[str, tuple[Field, ...]] = {
     name: tuple(field._replace(required=False) for field in fields)
     for name, fields in {
@@ -93,58 +94,47 @@ _SHARED: Mapping[str, tuple[Field, ...]] = {
 }
 
 
-def mistake(tool: str, given: object) -> str:
-    """What is wrong with the input of a call, in one sentence that says what is wanted; empty if nothing is."""
+def find_input_mistake(tool: str, given: object) -> str:
+    """Return what is wrong with the input of a call and what is needed, in one sentence; empty if it is valid."""
     fields = _TOOLS.get(tool, _SHARED.get(tool))
     if fields is None:
         return ""
     if not isinstance(given, dict):
         needs = " and ".join(f"'{field.names[0]}'" for field in fields if field.required)
         return f"{tool} needs an object as its input{f', with {needs}' if needs else ''}"
-    return next(filter(None, (_wrong(tool, field, given) for field in fields)), "")
+    return next(filter(None, (_find_field_mistake(tool, field, given) for field in fields)), "")
 
 
-def _wrong(tool: str, field: Field, given: Mapping[str, object]) -> str:
+def _find_field_mistake(tool: str, field: Field, given: Mapping[str, object]) -> str:
     name = next((one for one in field.names if given.get(one) is not None), field.names[0])
     value, (wanted, fits) = given.get(name), _KINDS[field.kind]
     hint = f": {field.hint}" if field.hint else ""
     if value is None:
         return f"{tool} needs '{name}' ({wanted}){hint}" if field.required else ""
     if not fits(value):
-        return f"'{name}' of {tool} must be {wanted}, not {_shown(value)}{hint}"
-    if field.filled and _is_blank(value):
+        actual = _TYPE_NAMES.get(type(value)) or f"{str(value)[:_MOST_VALUE]!r}"
+        return f"'{name}' of {tool} must be {wanted}, not {actual}{hint}"
+    if field.filled and not any(str(one).strip() for one in (value if isinstance(value, list) else [value])):
         return f"'{name}' of {tool} is empty{hint}"
     if field.filled and "\0" in str(value):
-        return f"'{name}' of {tool} holds a NUL character: leave it out"
+        return f"'{name}' of {tool} contains a NUL character; remove it"
     return ""
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+def _is_command(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 def _is_number(value: object) -> bool:
-    """Also one in quotes: models write them so, and the CLIs take them."""
+    """Also accept a number in quotes, as models write them and the CLIs do."""
     if isinstance(value, str):
         return value.strip().removeprefix("-").replace(".", "", 1).isdecimal()
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_blank(value: object) -> bool:
-    words = value if isinstance(value, list) else [value]
-    return not any(str(one).strip() for one in words)
-
-
-def _shown(value: object) -> str:
-    """What was given instead, short enough for one line."""
-    names = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
-    said = names.get(type(value))
-    return said or f"{str(value)[:_LONGEST]!r}"
-
-
 _KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "text": ("text", lambda value: isinstance(value, str)),
-    "command": ("text, or a list of texts", lambda value: isinstance(value, str) or _is_texts(value)),
+    "command": ("text, or a list of texts", _is_command),
     "number": ("a number", _is_number),
     "switch": ("true or false", lambda value: isinstance(value, bool) or value in ("true", "false")),
     "list": ("a list", lambda value: isinstance(value, list)),

@@ -1,4 +1,4 @@
-"""The closed sets of words: states, reasons, classes, and the exit code each end has. Pure values."""
+"""Enumerations: states, reasons, classes and failures, and the exit code of each outcome. Pure values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RunState(StrEnum):
-    """Where a run stands; the last three are terminal."""
+    """The state of a run; the last three are terminal."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -34,7 +34,7 @@ class WaitReason(StrEnum):
 
 
 class Phase(StrEnum):
-    """What a running run is busy with."""
+    """What a running run is doing."""
 
     RECOVERING = "recovering"
     PLANNING = "planning"
@@ -52,7 +52,7 @@ class Role(StrEnum):
 
 
 class StepKind(StrEnum):
-    """What a numbered step of a run was."""
+    """The kind of a numbered step of a run."""
 
     RECOVERY = "recovery"
     TURN = "turn"
@@ -61,7 +61,7 @@ class StepKind(StrEnum):
 
 
 class CallState(StrEnum):
-    """Where a call stands in the ledger."""
+    """The state of a call in the ledger."""
 
     PREPARED = "prepared"
     DONE = "done"
@@ -73,7 +73,7 @@ class CallState(StrEnum):
 
 
 class CallClass(StrEnum):
-    """How far a call reaches."""
+    """What a call can change: nothing, the workspace, the world outside, or it is unknown."""
 
     READ = "read"
     LOCAL = "local"
@@ -82,7 +82,7 @@ class CallClass(StrEnum):
 
 
 class Replay(StrEnum):
-    """What may be done with a call that was in flight when everything died."""
+    """What recovery may do with a call that a crash interrupted."""
 
     EXACT = "exact"
     IDEMPOTENT = "idempotent"
@@ -91,7 +91,7 @@ class Replay(StrEnum):
 
 
 class Decision(StrEnum):
-    """What the gate says to a call; `stored` gives back an earlier result instead of a second effect."""
+    """The gate's decision about a call; `stored` returns an earlier result instead of a second effect."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -100,14 +100,14 @@ class Decision(StrEnum):
 
 
 class ReasonCode(StrEnum):
-    """Why a call was settled, where that decides what happens next; its reason explains it to people."""
+    """Why a call was settled, if that decides what happens next; the call's reason explains it to people."""
 
-    GAVE_UP = "gave_up"  # the turn's time ran out: the agent is not made to repeat the call
-    SEND_AGAIN = "send_again"  # nobody knows that it happened, and the same key may be sent again
+    GAVE_UP = "gave_up"  # the turn timed out: the agent is not made to repeat the call
+    SEND_AGAIN = "send_again"  # the outcome is unknown, and the same key may be sent again
 
 
 class Proof(StrEnum):
-    """What the host itself found out about the final tree."""
+    """What the host's own check showed about the final tree."""
 
     PROVED = "proved"
     UNVERIFIED = "unverified"
@@ -115,7 +115,7 @@ class Proof(StrEnum):
 
 
 class WorkStatus(StrEnum):
-    """Where a work item stands; the last three are terminal."""
+    """The status of a work item; the last three are terminal."""
 
     PENDING = "pending"
     IN_FLIGHT = "in_flight"
@@ -129,7 +129,7 @@ WORK_ENDED = frozenset({WorkStatus.DONE, WorkStatus.FAILED, WorkStatus.CANCELLED
 
 
 class Failure(StrEnum):
-    """Why a turn or a run did not end well."""
+    """Why a turn or a run failed."""
 
     AGENT_ERROR = "agent_error"
     LIMIT = "limit"
@@ -147,7 +147,7 @@ class Failure(StrEnum):
     UNAVAILABLE = "unavailable"
     BUDGET = "budget"
     PROOF = "proof"
-    LEARNINGS = "learnings"  # of the run's open cases: not in a tracked file, and no reason why
+    LEARNINGS = "learnings"  # a learning of an open case of the run is in no tracked file, and has no reason why not
     UNGATED = "ungated"
 
 

@@ -1,7 +1,7 @@
-"""A task: a template for runs, read from the text of a Markdown file with front matter. Pure: no file is opened here.
+"""Parses tasks: templates for runs, written as Markdown with front matter. Pure: it opens no file.
 
-The front matter is the small part of YAML that people write: `key: value` lines between two `---` lines. Whatever
-could mean something else in real YAML (nesting, blocks, anchors) is refused, never guessed.
+The front matter is a small part of YAML: `key: value` lines between two `---` lines. Anything that could mean something
+else in real YAML (nesting, blocks, anchors) is an error.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from jackline.named import NamedTuple, stored_as
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-
-if TYPE_CHECKING:
     Setting = int | float | str
 
 FENCE = "---"
 MODES = ("job", "interactive")
-PROJECT, USER, BUILT_IN = "project", "user", "built in"  # whose a task is
-GIVEN = ("workspace", "task")  # variables that every task has
+PROJECT, USER, BUILT_IN = "project", "user", "built in"  # origins of tasks
+GIVEN = ("workspace", "task")  # variables that jackline sets for every task
+JSON, TOML = "json", "toml"
 _TEXTS = ("description", "agent", "model", "effort", "proof", "mode")
 _LISTS = ("agents", "fallback", "allow")
 _SWITCHES = ("requires_commit", "requires_clean")
@@ -33,7 +32,7 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _LINE = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*$")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_CHOICES = ("true", "false", "allow", "deny")  # what a setting may be besides a number
+_CHOICES = ("true", "false", "allow", "deny")  # values of settings that are not numbers
 _NOT_PLAIN = tuple("|>&*!%@`{}[]\"'")
 _PLACES = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
 
@@ -43,7 +42,7 @@ _PLACES = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
     "variables origin allow"
 )
 class Task(NamedTuple):
-    """What a task file says; what is empty is left to the flags and settings."""
+    """The content of a task file; the flags and settings apply where it is empty."""
 
     name: str
     prompt: str
@@ -59,150 +58,137 @@ class Task(NamedTuple):
     requires_clean: bool = False
     settings: Mapping[str, Setting] = NOTHING
     variables: Mapping[str, str] = NOTHING  # with their defaults
-    origin: str = ""  # whose it is
-    allow: tuple[str, ...] = ()  # rules whose asking is answered beforehand
+    origin: str = ""  # PROJECT, USER or BUILT_IN
+    allow: tuple[str, ...] = ()  # rules that are approved in advance
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The variables that have no default and must be given."""
+        """The variables without a default, which must be given."""
         named = dict.fromkeys(found[2] for found in _PLACES.finditer(self.prompt) if found[2])
         return tuple(name for name in named if name not in self.variables and name not in GIVEN)
 
 
-class _Word(NamedTuple):
+class _Line(NamedTuple):
     """One line of front matter."""
 
     name: str
     value: str
-    where: str
+    where: str  # the file and the line number, for errors
 
 
-def parse(name: str, text: str, source: str, settings: Sequence[str] = ()) -> Task:
-    """The task in a file's text; a mistake names the file and the line. `settings` are the names it may set."""
-    head, prompt = _split(text.removeprefix("\ufeff").replace("\r\n", "\n"), source)
-    words = list(_words(head, source))
-    known = (*_TEXTS, *_LISTS, *_SWITCHES, *settings)
+def parse_task(name: str, text: str, source: str, settings: Sequence[str] = ()) -> Task:
+    """Parse the text of a task file; an error names the file and the line. `settings` are the names that it may set."""
+    head, prompt = _split_front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"), source)
+    fields: dict[str, Any] = {}
+    numbers: dict[str, Setting] = {}
+    variables: dict[str, str] = {}
     seen: set[str] = set()
-    for word in words:
-        _refuse(word, known, seen)
-        seen.add(word.name)
-    texts = {word.name: _text(word) for word in words if word.name in _TEXTS}
-    lists = {word.name: _list(word) for word in words if word.name in _LISTS}
-    switches = {word.name: _switch(word) for word in words if word.name in _SWITCHES}
-    numbers = {word.name: _setting(word) for word in words if word.name in settings}
-    variables = {word.name[len(_VARIABLE) :]: _text(word) for word in words if word.name.startswith(_VARIABLE)}
-    if texts.get("mode", MODES[0]) not in MODES:
-        raise UsageError(f"{source}: mode must be {' or '.join(MODES)}, not '{texts['mode']}'")
-    agents = {**texts, **_agents(lists, texts, source)}
-    return Task(
-        name=name, prompt=prompt.strip(), source=source, settings=numbers, variables=variables, **{**agents, **switches}
-    )
+    for line in _parse_lines(head, source, (*_TEXTS, *_LISTS, *_SWITCHES, *settings)):
+        if line.name in seen:
+            raise UsageError(f"{line.where}: duplicate key '{line.name}'")
+        seen.add(line.name)
+        if line.name.startswith(_VARIABLE):
+            variables[line.name[len(_VARIABLE) :]] = _parse_text(line)
+        elif line.name in settings:
+            numbers[line.name] = _parse_setting(line)
+        else:
+            fields[line.name] = _parse_field(line)
+    if fields.get("mode", MODES[0]) not in MODES:
+        raise UsageError(f"{source}: mode must be {' or '.join(MODES)}, not '{fields['mode']}'")
+    if "agents" in fields:  # short for an agent and its fallback
+        if "agent" in fields or "fallback" in fields:
+            raise UsageError(f"{source}: use either 'agents', or 'agent' and 'fallback'")
+        agents = fields.pop("agents")
+        fields |= {"agent": agents[0] if agents else "", "fallback": agents[1:]}
+    return Task(name=name, prompt=prompt.strip(), source=source, settings=numbers, variables=variables, **fields)
 
 
-def fill(task: Task, given: Mapping[str, str], known: Mapping[str, str]) -> str:
-    """The prompt with its variables filled: `{name}`; `{{name}}` stays as `{name}`, and so does every other brace."""
-    named = {*task.variables, *task.needs}
+def fill_prompt(task: Task, given: Mapping[str, str], known: Mapping[str, str]) -> str:
+    """Replace `{name}` in the prompt by the value of the variable, and `{{name}}` by `{name}`; keep other braces."""
+    names = {*task.variables, *task.needs}
     for name in given:
-        if name not in named:
-            said = f"it has {', '.join(sorted(named))}" if named else "it has none"
-            raise UsageError(f"task '{task.name}' has no variable '{name}': {said}")
+        if name not in names:
+            hint = f"its variables: {', '.join(sorted(names))}" if names else "it has none"
+            raise UsageError(f"task '{task.name}' has no variable '{name}'; {hint}")
     values = {**task.variables, **given, **{name: known[name] for name in GIVEN}}
     missing = [name for name in task.needs if name not in given]
     if missing:
         flags = " ".join(f"--var {name}=VALUE" for name in missing)
-        raise UsageError(f"task '{task.name}' wants to know {', '.join(missing)}: add {flags}")
+        raise UsageError(f"task '{task.name}' needs a value for {', '.join(missing)}: add {flags}")
     return _PLACES.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], task.prompt)
 
 
-def _split(text: str, source: str) -> tuple[list[str], str]:
+def detect_job_format(text: str) -> str:
+    """Return the format of a job file, which is also its suffix: no TOML starts with a brace."""
+    return JSON if text.lstrip("\ufeff \t\r\n").startswith("{") else TOML
+
+
+def _split_front_matter(text: str, source: str) -> tuple[list[str], str]:
     lines = text.split("\n")
     if lines[0].rstrip() != FENCE:
         return [], text
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() == FENCE:
             return lines[1:number], "\n".join(lines[number + 1 :])
-    raise UsageError(f"{source}: the front matter has no end: close it with a line of {FENCE}")
+    raise UsageError(f"{source}: the front matter is not closed; end it with a line of {FENCE}")
 
 
-def _words(lines: list[str], source: str) -> Iterator[_Word]:
+def _parse_lines(lines: list[str], source: str, known: Sequence[str]) -> Iterator[_Line]:
     for number, line in enumerate(lines, 2):
         where = f"{source}, line {number}"
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         found = _LINE.fullmatch(line.rstrip())
         if found is None:
-            hint = "a list is written [a, b]" if line.lstrip().startswith("- ") else "write `key: value`, not indented"
-            raise UsageError(f"{where}: '{line.strip()[:60]}' cannot be read: {hint}")
-        yield _Word(name=found[1], value=(found[2] or "").strip(), where=where)
+            hint = "write a list as [a, b]" if line.lstrip().startswith("- ") else "write `key: value`, not indented"
+            raise UsageError(f"{where}: '{line.strip()[:60]}' cannot be parsed; {hint}")
+        name = found[1]
+        if name.startswith(_VARIABLE):
+            variable = name[len(_VARIABLE) :]
+            if variable in GIVEN:
+                raise UsageError(f"{where}: '{variable}' is set by jackline")
+            if not re.fullmatch(_NAME, variable):
+                raise UsageError(f"{where}: '{variable}' is not a valid name; use letters, digits and _")
+        elif name not in known:
+            raise UsageError(f"{where}: unknown key '{name}' (known keys: {', '.join(known)}, var.NAME)")
+        yield _Line(name=name, value=(found[2] or "").strip(), where=where)
 
 
-def _refuse(word: _Word, known: Sequence[str], seen: set[str]) -> None:
-    if word.name in seen:
-        raise UsageError(f"{word.where}: '{word.name}' is said twice")
-    if word.name.startswith(_VARIABLE):
-        variable = word.name[len(_VARIABLE) :]
-        if not re.fullmatch(_NAME, variable) or variable in GIVEN:
-            taken = "is filled by jackline itself" if variable in GIVEN else "is no name: use letters, digits and _"
-            raise UsageError(f"{word.where}: '{variable}' {taken}")
-    elif word.name not in known:
-        raise UsageError(f"{word.where}: unknown key '{word.name}'; known are {', '.join(known)}, var.NAME")
+def _parse_field(line: _Line) -> str | tuple[str, ...] | bool:
+    if line.name in _TEXTS:
+        return _parse_text(line)
+    value = _COMMENT.sub("", line.value).strip()
+    if line.name in _SWITCHES:
+        if value not in {"true", "false"}:
+            raise UsageError(f"{line.where}: {line.name} must be true or false, not '{value}'")
+        return value == "true"
+    if not (value.startswith("[") and value.endswith("]")):
+        raise UsageError(f"{line.where}: {line.name} must be a list such as [a, b]")
+    items = [item.strip() for item in value[1:-1].split(",")]
+    return tuple(_parse_text(line._replace(value=item)) for item in items if item)
 
 
-def _text(word: _Word) -> str:
-    """Plain or quoted text; what YAML would read as something else has to be quoted."""
-    value = word.value
+def _parse_setting(line: _Line) -> Setting:
+    """Parse a number or a choice; the loader of the settings checks whether it is valid for the setting."""
+    value = _parse_text(line)
+    if value in _CHOICES:
+        return value
+    if not _NUMBER.fullmatch(value):
+        raise UsageError(f"{line.where}: {line.name} must be a number, not '{value}'")
+    return float(value) if "." in value else int(value)
+
+
+def _parse_text(line: _Line) -> str:
+    """Parse plain or quoted text; text that YAML would parse as something else must be quoted."""
+    value = line.value
     if value[:1] == '"':
         try:
             return str(json.loads(_COMMENT.sub("", value) if not value.endswith('"') else value))
         except ValueError:
-            raise UsageError(f"{word.where}: {word.name} has a quote that does not end") from None
+            raise UsageError(f"{line.where}: {line.name} has an unclosed quote") from None
     if value[:1] == "'" and value.endswith("'") and len(value) > 1:
         return value[1:-1].replace("''", "'")
     value = _COMMENT.sub("", value).strip()
     if value.startswith(_NOT_PLAIN):
-        raise UsageError(f'{word.where}: {word.name} begins with {value[0]}: put it between double quotes ("...")')
+        raise UsageError(f'{line.where}: {line.name} starts with {value[0]}; put it in double quotes ("...")')
     return value
-
-
-def _list(word: _Word) -> tuple[str, ...]:
-    value = _COMMENT.sub("", word.value).strip()
-    if not (value.startswith("[") and value.endswith("]")):
-        raise UsageError(f"{word.where}: {word.name} is a list: write [a, b]")
-    items = [item.strip() for item in value[1:-1].split(",")]
-    return tuple(_text(word._replace(value=item)) for item in items if item)
-
-
-def _switch(word: _Word) -> bool:
-    value = _COMMENT.sub("", word.value).strip()
-    if value not in {"true", "false"}:
-        raise UsageError(f"{word.where}: {word.name} is true or false, not '{value}'")
-    return value == "true"
-
-
-def _setting(word: _Word) -> Setting:
-    """A number, or one of few words; whether it fits the setting is judged where settings are loaded."""
-    value = _text(word)
-    if value in _CHOICES:
-        return value
-    if not _NUMBER.fullmatch(value):
-        raise UsageError(f"{word.where}: {word.name} is a number, not '{value}'")
-    return float(value) if "." in value else int(value)
-
-
-def _agents(lists: Mapping[str, tuple[str, ...]], texts: Mapping[str, str], source: str) -> dict[str, Any]:
-    """`agents` is short for an agent and its fallback."""
-    if "agents" not in lists:
-        return dict(lists)
-    rest = {name: names for name, names in lists.items() if name != "agents"}
-    if "agent" in texts or "fallback" in lists:
-        raise UsageError(f"{source}: say either 'agents', or 'agent' and 'fallback'")
-    agents = lists["agents"]
-    return {**rest, "agent": agents[0] if agents else "", "fallback": agents[1:]}
-
-
-JSON, TOML = "json", "toml"
-
-
-def language(text: str) -> str:
-    """The language that a job is written in, which is also how its file's name ends: no TOML begins with a brace."""
-    return JSON if text.lstrip("\ufeff \t\r\n").startswith("{") else TOML

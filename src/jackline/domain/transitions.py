@@ -1,4 +1,4 @@
-"""The transition tables of a run, a call and a work item. Nothing else in jackline decides which change is allowed."""
+"""The transition tables of runs, calls and work items. No other module decides which change is allowed. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ S = TypeVar("S")
 RUN: dict[tuple[R, str], R] = {
     (R.QUEUED, "claim"): R.RUNNING,
     (R.WAITING, "claim"): R.RUNNING,
-    (R.RUNNING, "claim"): R.RUNNING,  # a takeover: the lease ran out, or its holder is known to be dead
+    (R.RUNNING, "claim"): R.RUNNING,  # a takeover: the lease expired, or its owner is known to be dead
     (R.FAILED, "claim"): R.RUNNING,  # `resume` reopens a failed run as a new attempt
     (R.RUNNING, "succeed"): R.SUCCEEDED,
     (R.RUNNING, "fail"): R.FAILED,
@@ -30,7 +30,7 @@ CALL: dict[tuple[C, str], C] = {
     (C.PREPARED, "deny"): C.DENIED,
     (C.PREPARED, "doubt"): C.IN_DOUBT,
     (C.PREPARED, "abandon"): C.ABANDONED,
-    (C.IN_DOUBT, "doubt"): C.IN_DOUBT,  # a probe looked and does not know: its evidence is written down
+    (C.IN_DOUBT, "doubt"): C.IN_DOUBT,  # a probe could not decide: its evidence is recorded
     (C.IN_DOUBT, "happened"): C.DONE,
     (C.IN_DOUBT, "did_not"): C.VOID,
     (C.IN_DOUBT, "abandon"): C.ABANDONED,
@@ -38,13 +38,13 @@ CALL: dict[tuple[C, str], C] = {
 
 WORK: dict[tuple[W, str], W] = {
     (W.PENDING, "claim"): W.IN_FLIGHT,
-    (W.IN_FLIGHT, "claim"): W.IN_FLIGHT,  # a takeover: the lease ran out
+    (W.IN_FLIGHT, "claim"): W.IN_FLIGHT,  # a takeover: the lease expired
     (W.IN_FLIGHT, "release"): W.PENDING,
-    (W.IN_FLIGHT, "bury"): W.FAILED,  # the last attempt was given back, or its lease ran out: a dead letter
+    (W.IN_FLIGHT, "bury"): W.FAILED,  # the last attempt was released, or its lease expired: a dead letter
     (W.PENDING, "wait"): W.WAITING_HUMAN,
     (W.IN_FLIGHT, "wait"): W.WAITING_HUMAN,
     (W.WAITING_HUMAN, "answer"): W.PENDING,
-    # Whoever holds it, or a person who tidies the queue.
+    # By the worker that claimed it, or by a person who cleans up the queue.
     **{
         (before, change): after
         for before in (W.PENDING, W.IN_FLIGHT, W.WAITING_HUMAN)
@@ -54,31 +54,31 @@ WORK: dict[tuple[W, str], W] = {
 
 
 class TransitionRefused(ValueError):
-    """A change that the table does not know."""
+    """The transition table does not allow the change."""
 
 
 def next_run(state: R, change: str) -> R:
-    """The state after the change, or TransitionRefused."""
+    """Return the state after the change, or raise TransitionRefused."""
     return _next(RUN, state, change)
 
 
 def next_call(state: C, change: str) -> C:
-    """The state after the change, or TransitionRefused."""
+    """Return the state after the change, or raise TransitionRefused."""
     return _next(CALL, state, change)
 
 
 def next_work(status: W, change: str) -> W:
-    """The status after the change, or TransitionRefused."""
+    """Return the status after the change, or raise TransitionRefused."""
     return _next(WORK, status, change)
 
 
 def run_sources(change: str) -> tuple[R, ...]:
-    """The states from which the change is allowed: what a guarded UPDATE compares with."""
+    """Return the states that allow the change, for the comparison in a guarded UPDATE."""
     return tuple(state for state, name in RUN if name == change)
 
 
 def call_sources(change: str) -> tuple[C, ...]:
-    """The states from which the change is allowed: what a guarded UPDATE compares with."""
+    """Return the states that allow the change, for the comparison in a guarded UPDATE."""
     return tuple(state for state, name in CALL if name == change)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from jackline.domain.events import canonical
-from jackline.domain.notices import notice_of
+from jackline.domain.notices import build_notice
 from jackline.domain.records import Checkpoint
 from jackline.domain.run_inputs import Claimed, RunCheck, StartTurn
 from jackline.domain.run_machine import MachineState, StepResult, step
@@ -94,7 +94,7 @@ def _build_change(decided: StepResult, signal: RunInput, world: Runtime) -> RunC
         health=signal.health,
         changes=signal.changes,
         checkpoint=_build_checkpoint(decided, at),
-        notice=notice_of(world.new_id(), decided.state.run_id, decided.state.spec, decided.state.life, at),
+        notice=build_notice(world.new_id(), decided.state.run_id, decided.state.spec, decided.state.life, at),
     )
 
 

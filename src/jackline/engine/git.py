@@ -13,11 +13,11 @@ from jackline.domain.changes import (
     UNCHANGED,
     VARIABLE,
     Changes,
-    action,
-    entries,
-    made_by,
-    marking,
-    totals,
+    build_reflog_env,
+    find_created_commits,
+    parse_reflog,
+    reflog_action,
+    sum_changes,
 )
 from jackline.engine.command_runner import run_command
 from jackline.engine.process import SpawnFailed, WardenLost
@@ -95,13 +95,13 @@ def read_changes(
     """
     git = Git(workspace=workspace, env=env, warden=warden)
     listed = git.run(
-        "log", "--walk-reflogs", "--all", f"--grep-reflog=^{action(run_id)}", "-z", "--date=unix", "--no-notes",
+        "log", "--walk-reflogs", "--all", f"--grep-reflog=^{reflog_action(run_id)}", "-z", "--date=unix", "--no-notes",
         f"--format=tformat:{ENTRY_FORMAT}", "--no-patch", "--",
     )  # fmt: skip
     if listed is None:
         return None
     earlier = (commit.partition(" ") for commit in known.commits)
-    commits = {**{one: subject for one, _, subject in earlier}, **made_by(run_id, entries(listed))}
+    commits = {**{one: subject for one, _, subject in earlier}, **find_created_commits(run_id, parse_reflog(listed))}
     return _measure_changes(git, commits) if commits else UNCHANGED
 
 
@@ -114,7 +114,7 @@ def _measure_changes(git: Git, commits: dict[str, str]) -> Changes | None:
         "diff-tree", "--stdin", "--root", "-r", "-M", "--numstat", "-z", "--no-commit-id", "--no-ext-diff",
         "--no-textconv", stdin=_join_lines(kept),
     )  # fmt: skip
-    return totals(kept, numstat or "")  # an unreadable file must not hide the commit
+    return sum_changes(kept, numstat or "")  # an unreadable file must not hide the commit
 
 
 def _find_lost_commits(git: Git, commits: Iterable[str]) -> set[str] | None:
@@ -188,7 +188,7 @@ def build_commit_env(folder: str, run_id: str, environ: Mapping[str, str]) -> di
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
-    return {**marking(run_id), "PATH": os.pathsep.join((place, environ.get("PATH", os.defpath)))}
+    return {**build_reflog_env(run_id), "PATH": os.pathsep.join((place, environ.get("PATH", os.defpath)))}
 
 
 def _find_git(search_path: str) -> str | None:

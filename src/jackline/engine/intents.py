@@ -67,7 +67,7 @@ def _build_limits(spec: Spec, rule: Rule, judged: Classification) -> tuple[RuleL
 def build_settlement(report: CallResult, call: Call, spec: Spec, at: int) -> Settlement:
     """Build the settlement of a call, with the external ids that its rule finds in the output."""
     rule = rule_lookup.find_rule(spec.rules, call.rule)
-    found = external.found(rule, report.output) if call.call_class is CallClass.EFFECT else {}
+    found = external.find_external_ids(rule, report.output) if call.call_class is CallClass.EFFECT else {}
     known = json.loads(call.external) if call.external else {}
     return Settlement(
         call_id=report.call_id,
@@ -75,7 +75,7 @@ def build_settlement(report: CallResult, call: Call, spec: Spec, at: int) -> Set
         at=at,
         output=report.output,
         exit_code=report.exit_code,
-        external_id=report.external_id or external.primary(found),
+        external_id=report.external_id or external.choose_primary_id(found),
         duration_ms=max(0, at - call.prepared_at) if report.duration_ms is None else report.duration_ms,
         external=canonical({**known, **found}) if known or found else "",
     )

@@ -12,7 +12,7 @@ from jackline import clock, crash_points
 from jackline.clock import boot_ms
 from jackline.domain.agent_health import find_resting_agents
 from jackline.domain.events import Fact
-from jackline.domain.notices import evidence_of
+from jackline.domain.notices import describe_doubts
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import Check
 from jackline.domain.run_inputs import (
@@ -272,7 +272,7 @@ class LiveRuntime:
             usage=recovery.find_uncharged_usage(turn),
             asked=tuple(call.id for call in asked),
             asked_at=min((call.prepared_at for call in asked), default=None),
-            evidence=evidence_of(doubts),
+            evidence=describe_doubts(doubts),
             checks=find_pending_checks(self._store, self._run) if self._run.status.goal is Phase.PROVING else None,
         )
 

@@ -111,7 +111,7 @@ def render_receipts(receipts: Receipts) -> str:
     counts = (
         (receipts.did_not, "known not to have happened"),
         (receipts.denied, "denied"),
-        (receipts.asked, "asked for"),
+        (receipts.asked, "needed approval"),
     )
     left_out = ", ".join(f"{count} {word}" for count, word in counts if count)
     return "\n".join([*lines, f"Not listed: {left_out}.", ""] if left_out else lines)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jackline import extensions
 from jackline.domain import resume_prompt as packets
 from jackline.domain.records import Run
-from jackline.domain.task import language
+from jackline.domain.task import detect_job_format
 from jackline.exports import manifest, raw, record_json, resume_page, summary, transcript
 from jackline.files import (
     link_file,
@@ -50,7 +50,7 @@ def export_run(store: Store, run: Run, home: str, database: str = "") -> str:
     make_private_folder(folder)
     sweep_folder(folder)
     if run.spec.job:
-        write_file(os.path.join(folder, f"{JOB}.{language(run.spec.job)}"), _encode(run.spec.job))
+        write_file(os.path.join(folder, f"{JOB}.{detect_job_format(run.spec.job)}"), _encode(run.spec.job))
     _write_predecessor_files(store, run, folder)
     _write_summary(store, run, folder, home, database)
     _write_contents(store, run, folder)

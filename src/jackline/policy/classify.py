@@ -69,7 +69,7 @@ def classify_call(rules: tuple[Rule, ...], tool: str, given: Any, where: CallLoc
         if text is None
         else _classify_shell(rules, tool, text, _apply_folder(where, given))
     )
-    return judged._replace(mistake=schemas.mistake(tool, given))
+    return judged._replace(mistake=schemas.find_input_mistake(tool, given))
 
 
 def find_command_text(tool: str, given: Any) -> str | None:  # noqa: ANN401 - any JSON

@@ -61,10 +61,10 @@ def parse_policy(text: str, layer: str) -> ParsedPolicy:
 
 def parse_policy_tables(text: str, found: object, layer: str) -> ParsedPolicy:
     """Parse tables that were already read from TOML or, without line numbers, from JSON."""
-    from jackline.domain.task import JSON, language
+    from jackline.domain.task import JSON, detect_job_format
 
     return _parse_tables(
-        found, None if not found or language(text) == JSON else find_lines(_normalize_text(text)), layer
+        found, None if not found or detect_job_format(text) == JSON else find_lines(_normalize_text(text)), layer
     )
 
 

@@ -60,7 +60,7 @@ class RunStore(StorePart):
         return self._driver.write(lambda statements: self._cancel(statements, run_id, at, notice_id))
 
     def _cancel(self, statements: Statements, run_id: str, at: int, notice_id: str) -> Run:
-        from jackline.domain.notices import notice_of
+        from jackline.domain.notices import build_notice
         from jackline.domain.transitions import next_run
         from jackline.store.record_digests import cover, digest_run
 
@@ -82,7 +82,7 @@ class RunStore(StorePart):
         chain = append_events(statements, run_id, get_chain_end(run), facts, at, "person")
         statements.run(query, {"id": run_id, "state": str(state), "to": str(after), "at": at, **chain._asdict()})
         run = self._found(statements, run_id)
-        notice = notice_of(notice_id, run_id, run.spec, run.status, at)
+        notice = build_notice(notice_id, run_id, run.spec, run.status, at)
         if notice is not None:
             add_notice(statements, _mention_open_effects(statements, notice), run.chain_head)
         return run
