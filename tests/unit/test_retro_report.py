@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.features.cases.learning import REVIEW_COMMAND
-from jackline.features.reports import retro, retro_findings, retro_page, retro_proposals, retro_report, weeks
+from jackline.features.reports import retro, retro_findings, retro_page, retro_proposals, retro_report
 from jackline.features.reports.lines import CheckLine, Learning, Move, RunLine, Spending, TurnLine
 from jackline.features.reports.retro_report import WeekData, WeekReport, build_report
 from tests.unit.test_dashboard_page import EVIL, run
 
-W46 = weeks.Week("2026-W46", 1_794_182_400_000, 1_794_787_200_000)
+W46 = retro_report.Week("2026-W46", 1_794_182_400_000, 1_794_787_200_000)
 START, UNTIL = W46.start, W46.until
 HOUR = 3_600_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,11 +27,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @given(st.integers(-62_000_000_000_000, 253_300_000_000_000))
 def test_the_week_of_a_moment_is_that_of_the_calendar(now: int) -> None:
     known = (EPOCH + timedelta(milliseconds=now)).isocalendar()
-    found = weeks.get_current_week(now)
+    found = retro_report.get_current_week(now)
     assert found.name == f"{known.year:04}-W{known.week:02}"
     assert found.start <= now < found.until
-    assert weeks.parse_week(found.name) == found
-    assert weeks.get_last_full_week(now).until == found.start
+    assert retro_report.parse_week(found.name) == found
+    assert retro_report.get_last_full_week(now).until == found.start
 
 
 @given(st.integers(1, 9998), st.integers(0, 99))
@@ -39,34 +39,34 @@ def test_a_name_is_a_week_if_the_calendar_has_it(year: int, number: int) -> None
     try:
         date.fromisocalendar(year, number, 1)
     except ValueError:
-        assert weeks.parse_week(f"{year:04}-W{number:02}") is None
+        assert retro_report.parse_week(f"{year:04}-W{number:02}") is None
     else:
-        assert weeks.parse_week(f"{year:04}-W{number:02}") is not None
+        assert retro_report.parse_week(f"{year:04}-W{number:02}") is not None
 
 
 @pytest.mark.parametrize(
     "name", ["", "2026", "2026-46", "2026-W6", "2026-W046", "2026-w46", "\uff12026-W46", "2026-W46 "]
 )
 def test_what_only_looks_like_a_week_is_none(name: str) -> None:
-    assert weeks.parse_week(name) is None
+    assert retro_report.parse_week(name) is None
 
 
 def test_the_days_of_a_week() -> None:
-    assert weeks.parse_week("2026-W46") == W46
+    assert retro_report.parse_week("2026-W46") == W46
     assert W46.days == (
         "2026-11-09", "2026-11-10", "2026-11-11", "2026-11-12", "2026-11-13", "2026-11-14", "2026-11-15",
     )  # fmt: skip
-    assert weeks.parse_week("2026-W01") is not None
-    assert weeks.get_week_before(W46, 46).name == "2025-W52"
+    assert retro_report.parse_week("2026-W01") is not None
+    assert retro_report.get_week_before(W46, 46).name == "2025-W52"
 
 
 def test_the_weeks_around_a_new_year() -> None:
-    last, first = weeks.parse_week("2026-W53"), weeks.parse_week("2027-W01")
+    last, first = retro_report.parse_week("2026-W53"), retro_report.parse_week("2027-W01")
     assert last is not None
     assert first is not None
     assert (last.days[0], last.days[-1], first.days[0]) == ("2026-12-28", "2027-01-03", "2027-01-04")
-    assert (last.until, weeks.get_week_before(first, 1)) == (first.start, last)
-    assert weeks.parse_week("2027-W53") is None
+    assert (last.until, retro_report.get_week_before(first, 1)) == (first.start, last)
+    assert retro_report.parse_week("2027-W53") is None
 
 
 # --- where time went -----------------------------------------------------------------------------------------

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
     Archive = Callable[[str], Iterable[Event] | None]  # the archived events of a run, by its id; None: not at hand
 
-# The other kinds of streams: a StreamKind, or a name to import it by.
+# Functions that return the StreamKind of a feature, by the name to import them by.
 _FEATURE_STREAMS = (
-    "jackline.features.work.item_verification:ITEM_STREAMS",
-    "jackline.features.cases.case_verification:CASE_STREAMS",
+    "jackline.features.work.item_queries:describe_item_streams",
+    "jackline.features.cases.case_queries:describe_case_streams",
 )
 _FIRST_KINDS = (".created", ".started", ".imported")
 _PAGE = 1000
@@ -102,7 +102,7 @@ def _check_all(statements: Statements, archive: Archive | None) -> Iterator[str]
         yield f"there are events of a {label} that does not exist"
     for name in _FEATURE_STREAMS:
         module, _, attribute = name.partition(":")
-        yield from _check_streams(statements, getattr(import_module(module), attribute))
+        yield from _check_streams(statements, getattr(import_module(module), attribute)())
     yield from _check_streams(statements, StreamKind(query="other_chains", label="stream", build_stream=str))
     yield from _find_contradictions(statements)
 

@@ -9,7 +9,15 @@ from jackline.app import paths
 from jackline.domain.changes import Changes
 from jackline.domain.limits import Spent
 from jackline.domain.states import Failure, RunState
-from jackline.features.importers import clean_values, imported_runs, source_files
+from jackline.features.importers import imported_runs, source_files
+from jackline.features.importers.clean_values import (
+    clean_integer,
+    clean_name,
+    clean_number,
+    clean_text,
+    parse_moment,
+    parse_stamp,
+)
 from jackline.features.importers.import_records import AGENT_RUNNER, FoundRun, Source, SourceFile, Troubles
 from jackline.features.importers.imported_records import ImportedEvent, ImportedRun
 from jackline.named import NamedTuple
@@ -40,9 +48,9 @@ class _Names(NamedTuple):
         task, agent, run = ["", "", *parts][-3:]
         root = os.sep.join(parts[:-4]) if parts[-4:-3] == ["logs"] else os.path.dirname(folder)
         return cls(
-            clean_values.clean_name(metadata.get("task"), task or "adhoc"),
-            clean_values.clean_name(metadata.get("agent"), agent or "command"),
-            clean_values.clean_name(metadata.get("run_id"), run),
+            clean_name(metadata.get("task"), task or "adhoc"),
+            clean_name(metadata.get("agent"), agent or "command"),
+            clean_name(metadata.get("run_id"), run),
             paths.find_repository(root or os.sep),
         )
 
@@ -60,12 +68,12 @@ def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> Fou
     names = _Names.of(folder, metadata)
     # Runs of two repositories in the same second have the same name, so the path is part of the origin.
     origin = f"{names.path} {names.task}/{names.agent}/{names.run}"
-    since = clean_values.clean_name(metadata.get("start_time"), "")
+    since = clean_name(metadata.get("start_time"), "")
     run_id, other_id = imported_runs.build_ids(AGENT_RUNNER, origin, since)
     started, ended = _span(folder, names, metadata)
     ending = _ending(metadata) if has_metadata else _unknown(folder)
     turn = _turn(folder, names, metadata, ending, (started, ended))
-    tokens = clean_values.clean_integer(metadata.get("token_count"))
+    tokens = clean_integer(metadata.get("token_count"))
     spent = Spent(wall_ms=ended - started, iterations=1, steps=1, tokens_output=tokens)
     original = f"{names.task}/{names.agent}/{names.run}"
     options = {"original": original, "path": folder, "dry_run": "true" if metadata.get("dry_run") is True else ""}
@@ -93,10 +101,10 @@ def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> Fou
 def _span(folder: str, names: _Names, metadata: Mapping[str, Any]) -> tuple[int, int]:
     """Its start and end; if they are not recorded, from its name and its files."""
     last = max((source_files.get_modified(path) for path in _paths(folder) if source_files.get_size(path)), default=0)
-    started = clean_values.parse_moment(metadata.get("start_time")) or clean_values.parse_stamp(names.run) or last
-    elapsed = round(clean_values.clean_number(metadata.get("elapsed_seconds")) * 1000)
+    started = parse_moment(metadata.get("start_time")) or parse_stamp(names.run) or last
+    elapsed = round(clean_number(metadata.get("elapsed_seconds")) * 1000)
     # Copied files are newer than the run: their times are used only if nothing else is known.
-    ended = clean_values.parse_moment(metadata.get("end_time")) or (started + elapsed)
+    ended = parse_moment(metadata.get("end_time")) or (started + elapsed)
     return started, max(started, ended)
 
 
@@ -115,10 +123,10 @@ def _turn(
         exit_code=code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 2**31 else None,
         failure=None if ending.failure is None else str(ending.failure),
         detail=ending.detail,
-        last_message=clean_values.clean_text(metadata.get("last_message"), source_files.MOST_LINE),
+        last_message=clean_text(metadata.get("last_message"), source_files.MOST_LINE),
         stdout_bytes=source_files.get_size(_output(folder)),
         stderr_bytes=source_files.get_size(os.path.join(folder, ERRORS)),
-        spent=Spent(wall_ms=ended - started, tokens_output=clean_values.clean_integer(metadata.get("token_count"))),
+        spent=Spent(wall_ms=ended - started, tokens_output=clean_integer(metadata.get("token_count"))),
     )
 
 
@@ -145,7 +153,7 @@ def _said(turn: Turn, ending: imported_runs.RunEnding) -> Iterator[ImportedEvent
             at=at,
             kind="agent.message",
             actor=imported_runs.AGENT,
-            data={"text": clean_values.clean_text(turn.last_message)},
+            data={"text": clean_text(turn.last_message)},
         )
     if ending.state is RunState.FAILED:
         yield ImportedEvent(
@@ -160,8 +168,8 @@ def _unknown(folder: str) -> imported_runs.RunEnding:
 
 def _ending(metadata: Mapping[str, Any]) -> imported_runs.RunEnding:
     """From the exit code or the recorded failure, never from the output."""
-    code, error = metadata.get("exit_code"), clean_values.clean_text(metadata.get("error"))
-    told = imported_runs.parse_failure(clean_values.clean_name(metadata.get("classified_error"), ""))
+    code, error = metadata.get("exit_code"), clean_text(metadata.get("error"))
+    told = imported_runs.parse_failure(clean_name(metadata.get("classified_error"), ""))
     if told is None and code == 0:
         return imported_runs.SUCCEEDED
     if told is None and _NO_COMMIT in error.lower():
@@ -175,14 +183,14 @@ def _changes(metadata: Mapping[str, Any]) -> Changes | None:
     told = metadata.get("commits")
     commits = tuple(_commits(told if isinstance(told, list) else []))
     changed = metadata.get("files_changed")
-    count = len(changed) if isinstance(changed, list) else clean_values.clean_integer(changed)
+    count = len(changed) if isinstance(changed, list) else clean_integer(changed)
     if not commits and not count:
         return None
     return Changes(
         commits=commits,
         files_changed=count,
-        insertions=clean_values.clean_integer(metadata.get("insertions")),
-        deletions=clean_values.clean_integer(metadata.get("deletions")),
+        insertions=clean_integer(metadata.get("insertions")),
+        deletions=clean_integer(metadata.get("deletions")),
     )
 
 
@@ -190,9 +198,9 @@ def _commits(told: list[Any]) -> Iterator[str]:
     for one in told[:_MOST_COMMITS]:
         if isinstance(one, dict):
             commit, subject = (
-                clean_values.clean_name(one.get("commit"), "-"),
-                clean_values.clean_name(one.get("subject"), "", 200),
+                clean_name(one.get("commit"), "-"),
+                clean_name(one.get("subject"), "", 200),
             )
             yield f"{commit} {subject}".rstrip()
         elif isinstance(one, str):
-            yield clean_values.clean_name(one, "-", 300)
+            yield clean_name(one, "-", 300)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from jackline.app import identity
 from jackline.domain.events import canonical
 from jackline.domain.states import WORK_ENDED, WorkStatus
-from jackline.features.importers import clean_values, source_files
+from jackline.features.importers import source_files
+from jackline.features.importers.clean_values import (
+    MOST_TEXT,
+    SizeBudget,
+    clean_json,
+    clean_name,
+    clean_text,
+    parse_moment,
+)
 from jackline.features.importers.databases import Cells, RowQuery, SourceDatabase, open_database
 from jackline.features.importers.import_records import (
     AGENT_STATE,
@@ -73,13 +81,13 @@ def _item(cells: Cells) -> WorkItem:
             raise SourceUnreadable(f"its {what} is not a name in one line")
     if status not in set(WorkStatus):
         raise SourceUnreadable(f"its status is none of {', '.join(WorkStatus)}")
-    created = clean_values.parse_moment(cells["created_at"])
-    updated = clean_values.parse_moment(cells["updated_at"]) or created
+    created = parse_moment(cells["created_at"])
+    updated = parse_moment(cells["updated_at"]) or created
     if created is None or updated is None:
         raise SourceUnreadable("its created_at is not a time")
     owner, notes, status = (
         cells["owner_agent"],
-        clean_values.clean_text(cells["notes"], source_files.MOST_LINE),
+        clean_text(cells["notes"], source_files.MOST_LINE),
         WorkStatus(status),
     )
     held = int(status is WorkStatus.IN_FLIGHT)
@@ -88,7 +96,7 @@ def _item(cells: Cells) -> WorkItem:
         kind=str(kind),
         payload="",
         status=status,
-        owner_agent=clean_values.clean_name(owner, _NOBODY) if owner or held else None,
+        owner_agent=clean_name(owner, _NOBODY) if owner or held else None,
         created_at=created,
         updated_at=max(created, updated),
         notes=notes,
@@ -106,14 +114,12 @@ def _payload(database: SourceDatabase, row: int, told: object, troubles: Trouble
     return canonical(_tamed(database, f"row {row} of work_items", told, troubles, most=source_files.MOST_LINE))
 
 
-def _tamed(
-    database: SourceDatabase, place: str, told: object, troubles: Troubles, most: int = clean_values.MOST_TEXT
-) -> Any:  # noqa: ANN401 - any JSON
+def _tamed(database: SourceDatabase, place: str, told: object, troubles: Troubles, most: int = MOST_TEXT) -> Any:  # noqa: ANN401 - any JSON
     try:
         value = source_files.parse_value(told) if isinstance(told, str) else told
     except SourceUnreadable:
         value = told
-    kept = clean_values.clean_json(value, most)
+    kept = clean_json(value, most)
     if kept != value:
         troubles.note(database.path, place, "its payload was too deep, too long or too large: it was cut")
     return kept
@@ -123,7 +129,7 @@ def _events_of(database: SourceDatabase, item_id: str, troubles: Troubles) -> It
     asked = RowQuery(table="events", columns=_EVENTS, where=f"{_ITEM} = ?", values=(item_id,), most=_MOST_EVENTS)
     if not database.has("events", _ITEM):
         return
-    room = clean_values.SizeBudget()
+    room = SizeBudget()
     for row, cells in database.rows(asked, troubles):
         event = _event(database, row, cells, troubles)
         if event is not None:
@@ -134,17 +140,17 @@ def _events_of(database: SourceDatabase, item_id: str, troubles: Troubles) -> It
 def _stray(database: SourceDatabase, unreadable: set[object], troubles: Troubles) -> Iterator[FoundEvents]:
     stream = _stream(database)
     waiting: list[tuple[int, ImportedEvent]] = []
-    room = clean_values.SizeBudget()
+    room = SizeBudget()
     for row, cells in database.rows(_asked_stray(database, unreadable), troubles):
         event = _event(database, row, cells, troubles)
         if event is not None and row >= 0:
             item = cells[_ITEM]
-            named = {"work_item_id": clean_values.clean_name(item, _NOBODY, 200)} if item is not None else {}
+            named = {"work_item_id": clean_name(item, _NOBODY, 200)} if item is not None else {}
             waiting.append((row, event._replace(data={**event.data, **named})))
         if len(waiting) == _AT_ONCE or (waiting and not room.reserve(waiting[-1][1].data)):
             yield FoundEvents(stream, tuple(waiting))
             waiting.clear()
-            room = clean_values.SizeBudget()
+            room = SizeBudget()
     if waiting:
         yield FoundEvents(stream, tuple(waiting))
 
@@ -165,12 +171,12 @@ def _stream(database: SourceDatabase) -> str:
     """The stream is named after the first event, so that a copy of the file has the same stream."""
     quiet = Troubles()
     first = next(database.rows(RowQuery(table="events", columns=_EVENTS, most=1), quiet), (0, {}))
-    values = canonical(clean_values.clean_json(list(map(str, first[1].values()))))
+    values = canonical(clean_json(list(map(str, first[1].values()))))
     return f"{JOURNAL}{AGENT_STATE}-{build_digest(AGENT_STATE, values)}"
 
 
 def _event(database: SourceDatabase, row: int, cells: Cells, troubles: Troubles) -> ImportedEvent | None:
-    at, kind = clean_values.parse_moment(cells["ts"]), cells["type"]
+    at, kind = parse_moment(cells["ts"]), cells["type"]
     if at is None or not isinstance(kind, str) or not kind:
         reason = "its ts is not a time" if at is None else "its type is not a word"
         troubles.add(database.path, f"row {row} of events", reason)
@@ -178,8 +184,6 @@ def _event(database: SourceDatabase, row: int, cells: Cells, troubles: Troubles)
     payload = _tamed(database, f"row {row} of events", cells["payload"], troubles)
     data: dict[str, Any] = {"imported": AGENT_STATE, "payload": payload}
     if journal.find_kind_problem(kind):  # reserved for events of jackline
-        data["type"] = clean_values.clean_text(kind, 200)
+        data["type"] = clean_text(kind, 200)
         kind = _UNKNOWN_TYPE
-    return ImportedEvent(
-        at=at, kind=kind, actor=clean_values.clean_name(cells["actor"], _NOBODY, identity.LONGEST_ACTOR), data=data
-    )
+    return ImportedEvent(at=at, kind=kind, actor=clean_name(cells["actor"], _NOBODY, identity.LONGEST_ACTOR), data=data)

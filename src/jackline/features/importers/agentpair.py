@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.limits import Spent
 from jackline.domain.states import Failure, Role
-from jackline.features.importers import clean_values, imported_runs, source_files
+from jackline.features.importers import imported_runs, source_files
+from jackline.features.importers.clean_values import (
+    SizeBudget,
+    clean_integer,
+    clean_json,
+    clean_name,
+    clean_text,
+    parse_moment,
+)
 from jackline.features.importers.import_records import AGENTPAIR, FoundRun, Source, SourceFile, Troubles
 from jackline.features.importers.imported_records import ImportedEvent, ImportedRun
 from jackline.named import NamedTuple
@@ -51,11 +59,9 @@ class _Known(NamedTuple):
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], folder: str) -> _Known:
-        created = clean_values.parse_moment(manifest.get("created_at")) or clean_values.parse_moment(
-            manifest.get("updated_at")
-        )
+        created = parse_moment(manifest.get("created_at")) or parse_moment(manifest.get("updated_at"))
         return cls(
-            clean_values.clean_name(manifest.get("primary_agent"), "claude"),
+            clean_name(manifest.get("primary_agent"), "claude"),
             created or source_files.get_modified(folder),
         )
 
@@ -70,13 +76,13 @@ class _Transcript:
         self.entries = self.left_out = 0
         self.last = known.created
         self._reviews = False
-        self._room = clean_values.SizeBudget()
+        self._room = SizeBudget()
 
     def read_transcript(self, path: str, troubles: Troubles) -> None:
         """Read the transcript."""
         for _, entry in source_files.read_lines(path, troubles):
             self.entries += 1
-            self.last = clean_values.parse_moment(entry.get("timestamp")) or self.last
+            self.last = parse_moment(entry.get("timestamp")) or self.last
             kind = entry.get("type")
             if kind == "execute" and len(self.turns) < _MOST_TURNS:
                 self._begin(entry)
@@ -91,44 +97,42 @@ class _Transcript:
         last = self.known.created
         for _, message in source_files.read_lines(path, troubles):
             self.entries += 1
-            last = clean_values.parse_moment(message.get("timestamp")) or last
+            last = parse_moment(message.get("timestamp")) or last
             named = ("id", "type", "from", "to", "signal", "iteration", "metadata")
-            data = {name: clean_values.clean_json(message[name]) for name in named if message.get(name)}
-            data["text"] = clean_values.clean_text(message.get("content"))
+            data = {name: clean_json(message[name]) for name in named if message.get(name)}
+            data["text"] = clean_text(message.get("content"))
             self._add(
                 ImportedEvent(
                     at=last,
                     kind="agent.bridge",
-                    actor=clean_values.clean_name(message.get("from"), imported_runs.AGENT),
+                    actor=clean_name(message.get("from"), imported_runs.AGENT),
                     data=data,
                 )
             )
 
     def _begin(self, entry: Mapping[str, Any]) -> None:
-        agent = clean_values.clean_name(entry.get("agent"), self.known.agent)
+        agent = clean_name(entry.get("agent"), self.known.agent)
         role = Role.REVIEW if self._reviews or agent != self.known.agent else Role.WORK
-        turn = imported_runs.build_turn(
-            len(self.turns) + 1, agent, clean_values.clean_text(entry.get("content")), self.last, role
-        )
+        turn = imported_runs.build_turn(len(self.turns) + 1, agent, clean_text(entry.get("content")), self.last, role)
         self.turns.append(turn)
-        for event in imported_runs.build_turn_events(turn, clean_values.clean_integer(entry.get("iteration"), 1)):
+        for event in imported_runs.build_turn_events(turn, clean_integer(entry.get("iteration"), 1)):
             self._add(event)
 
     def _end(self, entry: Mapping[str, Any]) -> None:
         if not self.turns or self.turns[-1].ended_at is not None:  # its beginning was lost
             self._begin({**entry, "content": ""})
         turn = self.turns[-1]
-        took = clean_values.clean_integer(entry.get("duration")) // _MS
+        took = clean_integer(entry.get("duration")) // _MS
         began = min(turn.started_at, max(self.known.created, self.last - took)) if took else turn.started_at
-        said = clean_values.clean_text(entry.get("content"), _MOST_SAID)
+        said = clean_text(entry.get("content"), _MOST_SAID)
         spent = Spent(wall_ms=took)
         self.turns[-1] = turn._replace(started_at=began, ended_at=self.last, last_message=said, spent=spent)
 
     def _say(self, entry: Mapping[str, Any]) -> None:
-        agent = clean_values.clean_name(entry.get("agent"), self.known.agent)
-        said = clean_values.clean_text(entry.get("content")) or clean_values.clean_text(entry.get("error"))
+        agent = clean_name(entry.get("agent"), self.known.agent)
+        said = clean_text(entry.get("content")) or clean_text(entry.get("error"))
         named = ("type", "state", "signal", "iteration", "metadata", "agent")
-        data = {name: clean_values.clean_json(entry[name]) for name in named if entry.get(name)}
+        data = {name: clean_json(entry[name]) for name in named if entry.get(name)}
         kind = {"message": "agent.message", "error": "agent.error"}.get(str(entry.get("type")), "import.entry")
         self._add(ImportedEvent(at=self.last, kind=kind, actor=agent, data={**data, "text": said} if said else data))
 
@@ -148,11 +152,7 @@ class _Span(NamedTuple):
     @classmethod
     def of(cls, manifest: Mapping[str, Any], told: _Transcript, known: _Known) -> _Span:
         last = max((told.last, known.created, *(event.at for event in told.events)))
-        finished = (
-            clean_values.parse_moment(manifest.get("completed_at"))
-            or clean_values.parse_moment(manifest.get("updated_at"))
-            or last
-        )
+        finished = parse_moment(manifest.get("completed_at")) or parse_moment(manifest.get("updated_at")) or last
         started = min((turn.started_at for turn in told.turns), default=known.created)
         return cls(started, max(finished, last))
 
@@ -167,10 +167,10 @@ class _Origin(NamedTuple):
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], folder: str) -> _Origin:
-        repository = clean_values.clean_text(manifest.get("repo_path"), 4096) or os.path.dirname(folder)
-        repo_id = clean_values.clean_name(manifest.get("repo_id"), os.path.basename(os.path.dirname(folder)))
-        name = f"{repo_id}/{clean_values.clean_integer(manifest.get('id'))}"
-        return cls(folder, repository, name, clean_values.clean_name(manifest.get("created_at"), ""))
+        repository = clean_text(manifest.get("repo_path"), 4096) or os.path.dirname(folder)
+        repo_id = clean_name(manifest.get("repo_id"), os.path.basename(os.path.dirname(folder)))
+        name = f"{repo_id}/{clean_integer(manifest.get('id'))}"
+        return cls(folder, repository, name, clean_name(manifest.get("created_at"), ""))
 
 
 def _found(manifest: Mapping[str, Any], told: _Transcript, folder: str) -> FoundRun:
@@ -187,7 +187,7 @@ def _found(manifest: Mapping[str, Any], told: _Transcript, folder: str) -> Found
 def _run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], told: _Transcript) -> ImportedRun:
     known, turns = told.known, tuple(told.turns)
     span, ending = _Span.of(manifest, told, known), _ending(manifest)
-    iteration = clean_values.clean_integer(manifest.get("current_iteration"))
+    iteration = clean_integer(manifest.get("current_iteration"))
     spent = Spent(wall_ms=max(0, span.finished - span.started), iterations=iteration)
     return ImportedRun(
         id=run_id,
@@ -212,27 +212,27 @@ def _about(manifest: Mapping[str, Any], told: _Transcript, origin: _Origin) -> d
         "from": AGENTPAIR,
         "original": origin.name,
         "path": origin.folder,
-        "stood_at": clean_values.clean_name(manifest.get("state"), "-"),
+        "stood_at": clean_name(manifest.get("state"), "-"),
         "entries": told.entries,
         "kept": len(told.events),
     }
 
 
 def _spec(manifest: Mapping[str, Any], known: _Known, origin: _Origin) -> Spec:
-    workspace = clean_values.clean_text(manifest.get("worktree_path"), 4096) or origin.repository
+    workspace = clean_text(manifest.get("worktree_path"), 4096) or origin.repository
     named = ("review_mode", "claude_session_id", "codex_session_id", "done_signal", "tmux_session")
     options = {"original": origin.name, "path": origin.folder}
-    options |= {name: clean_values.clean_name(manifest.get(name), "") for name in named}
-    prompt = clean_values.clean_text(manifest.get("prompt"), source_files.MOST_LINE)
+    options |= {name: clean_name(manifest.get(name), "") for name in named}
+    prompt = clean_text(manifest.get("prompt"), source_files.MOST_LINE)
     spec = imported_runs.build_spec(AGENTPAIR, prompt, workspace, known.agent, options)
-    iterations = clean_values.clean_integer(manifest.get("max_iterations")) or None
+    iterations = clean_integer(manifest.get("max_iterations")) or None
     return spec._replace(
-        proof=clean_values.clean_text(manifest.get("proof_command")), limits=spec.limits._replace(iterations=iterations)
+        proof=clean_text(manifest.get("proof_command")), limits=spec.limits._replace(iterations=iterations)
     )
 
 
 def _ending(manifest: Mapping[str, Any]) -> imported_runs.RunEnding:
-    error = clean_values.clean_text(manifest.get("error"))
+    error = clean_text(manifest.get("error"))
     match manifest.get("state"):
         case "completed":
             return imported_runs.SUCCEEDED
@@ -241,4 +241,4 @@ def _ending(manifest: Mapping[str, Any]) -> imported_runs.RunEnding:
         case "failed":
             return imported_runs.build_failure(Failure.AGENT_ERROR, error)
         case state:
-            return imported_runs.build_unfinished(clean_values.clean_name(state, ""))
+            return imported_runs.build_unfinished(clean_name(state, ""))

@@ -1,20 +1,18 @@
-"""What is imported from predecessors: runs, calls and events."""
+"""Runs, calls and events as they are imported from other tools. Pure data."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from jackline.domain.changes import Changes
     from jackline.domain.records import Attempt, Call, RunStatus, Spec, Turn
-    from jackline.features.cases.case_model import Case, CaseEntry
-    from jackline.features.work.work_item import WorkItem
 
 
 class ImportResult(StrEnum):
@@ -64,27 +62,3 @@ class ImportedRun(NamedTuple):
     calls: tuple[ImportedCall, ...] = ()
     changes: Changes | None = None
     about: Mapping[str, Any] = NOTHING  # for its `run.imported`
-
-
-class ImportStore(Protocol):
-    """What the predecessors left: each is written in one transaction, once. A rehearsal only looks."""
-
-    def import_run(self, new: ImportedRun, at: int, actor: str, *, rehearse: bool = False) -> ImportResult:
-        """Write a run with all that is known of it; its chain goes from `run.created` to `run.imported`."""
-        ...
-
-    def import_item(
-        self, item: WorkItem, events: Sequence[ImportedEvent], at: int, actor: str, *, rehearse: bool = False
-    ) -> ImportResult:
-        """Write an item with the events that it had, then `work.imported`; TAKEN if kind or payload are others."""
-        ...
-
-    def import_case(
-        self, case: Case, entries: Sequence[CaseEntry], at: int, actor: str, *, rehearse: bool = False
-    ) -> ImportResult:
-        """Write a case with its entries, active nowhere; TAKEN if its request or its repository is another."""
-        ...
-
-    def import_events(self, stream: str, events: Sequence[tuple[int, ImportedEvent]], *, rehearse: bool = False) -> int:
-        """Write numbered events at the end of a stream, if their numbers are above the last one there; how many."""
-        ...

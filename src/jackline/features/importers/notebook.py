@@ -20,7 +20,15 @@ from jackline.features.cases.case_model import (
     RepoAction,
     parse_entry_id,
 )
-from jackline.features.importers import clean_values, source_files
+from jackline.features.importers import source_files
+from jackline.features.importers.clean_values import (
+    SizeBudget,
+    clean_json,
+    clean_text,
+    clean_texts,
+    parse_moment,
+    parse_stamp,
+)
 from jackline.features.importers.import_records import NOTEBOOK, FoundCase, Source, SourceFile, Troubles, build_digest
 
 if TYPE_CHECKING:
@@ -79,11 +87,7 @@ def _case(folder: str, told: Mapping[str, Any], troubles: Troubles) -> Case:
     repository, name = repository_id(path), os.path.basename(folder)
     given = told.get("id")
     case_id = next((one for one in (given, name) if isinstance(one, str) and _is_name(one)), None)
-    created = (
-        clean_values.parse_moment(told.get("created_at"))
-        or clean_values.parse_stamp(name)
-        or source_files.get_modified(folder)
-    )
+    created = parse_moment(told.get("created_at")) or parse_stamp(name) or source_files.get_modified(folder)
     case = Case(
         id=case_id or f"{NOTEBOOK}-{build_digest(NOTEBOOK, repository, name)}",
         repository=repository,
@@ -91,7 +95,7 @@ def _case(folder: str, told: Mapping[str, Any], troubles: Troubles) -> Case:
         user_name=identity.find_user_name(),
         run_id=None,
         status=CaseStatus.OPEN,
-        request=clean_values.clean_text(told.get("request"), source_files.MOST_LINE),
+        request=clean_text(told.get("request"), source_files.MOST_LINE),
         problem=_problem(told),
         created_at=created,
         updated_at=created,
@@ -115,13 +119,13 @@ def _root(folder: str) -> str:
 def _problem(told: Mapping[str, Any]) -> Problem:
     dirty = told.get("dirty_worktree")
     return Problem(
-        intent=clean_values.clean_text(told.get("intent")),
-        target_properties=clean_values.clean_texts(told.get("target_properties")),
-        intake_plan=clean_values.clean_json(told.get("intake_plan")),
-        expected_verification=clean_values.clean_texts(told.get("expected_verification")),
-        risks=clean_values.clean_texts(told.get("risks")),
-        non_goals=clean_values.clean_texts(told.get("non_goals")),
-        dirty_worktree=clean_values.clean_texts(dirty.get("paths") if isinstance(dirty, dict) else dirty),
+        intent=clean_text(told.get("intent")),
+        target_properties=clean_texts(told.get("target_properties")),
+        intake_plan=clean_json(told.get("intake_plan")),
+        expected_verification=clean_texts(told.get("expected_verification")),
+        risks=clean_texts(told.get("risks")),
+        non_goals=clean_texts(told.get("non_goals")),
+        dirty_worktree=clean_texts(dirty.get("paths") if isinstance(dirty, dict) else dirty),
     )
 
 
@@ -132,11 +136,11 @@ def _closed(case: Case, folder: str, troubles: Troubles) -> Case:
     if told is None and not os.path.lexists(path):
         return case
     told = told or {}
-    at = clean_values.parse_moment(told.get("closed_at")) or case.created_at
+    at = parse_moment(told.get("closed_at")) or case.created_at
     closeout = {
-        "summary": clean_values.clean_text(told.get("summary")),
-        "verification": clean_values.clean_json(told.get("verification")) or [],
-        "risks": list(clean_values.clean_texts(told.get("residual_risks"))),
+        "summary": clean_text(told.get("summary")),
+        "verification": clean_json(told.get("verification")) or [],
+        "risks": list(clean_texts(told.get("residual_risks"))),
         "imported": NOTEBOOK,
     }
     return case._replace(status=CaseStatus.CLOSED, closeout=closeout, closed_at=at, updated_at=at)
@@ -149,16 +153,12 @@ class _Notes:
         self._path = os.path.join(folder, _FILES[kind])
         self._case, self._kind, self._troubles = case, kind, troubles
         self._found: list[tuple[int | None, CaseEntry]] = []  # with the number that each had
-        self._room = clean_values.SizeBudget()
+        self._room = SizeBudget()
 
     def read(self) -> list[CaseEntry]:
         at = self._case.created_at
         for line, told in source_files.read_lines(self._path, self._troubles):
-            at = (
-                clean_values.parse_moment(told.get("timestamp"))
-                or clean_values.parse_moment(told.get("created_at"))
-                or at
-            )
+            at = parse_moment(told.get("timestamp")) or parse_moment(told.get("created_at")) or at
             number = self._number(told.get("id"))
             if told.get("event") == "resolve":
                 self._resolve(number, told, at, line)
@@ -174,14 +174,14 @@ class _Notes:
         return found[1] if found is not None and fits else None
 
     def _entry(self, told: Mapping[str, Any], at: int, line: int) -> CaseEntry:
-        text = clean_values.clean_text(told.get(_TEXTS.get(self._kind, "text")))
+        text = clean_text(told.get(_TEXTS.get(self._kind, "text")))
         if not text:
             self._say(line, f"it has no {_TEXTS.get(self._kind, 'text')}")
-        updated = clean_values.parse_moment(told.get("updated_at")) or at
+        updated = parse_moment(told.get("updated_at")) or at
         status, data = self._status(told, line), self._data(told, line)
         if not self._room.reserve([text, data]):
             self._say(line, "there is too much text: it was shortened")
-            text, data = clean_values.clean_text(text, _LITTLE), {}
+            text, data = clean_text(text, _LITTLE), {}
         return CaseEntry(
             case_id=self._case.id,
             kind=self._kind,
@@ -208,7 +208,7 @@ class _Notes:
         )
 
     def _data(self, told: Mapping[str, Any], line: int) -> dict[str, Any]:
-        data = {name: clean_values.clean_json(told[name]) for name in _DATA[self._kind] if told.get(name) is not None}
+        data = {name: clean_json(told[name]) for name in _DATA[self._kind] if told.get(name) is not None}
         if self._kind is EntryKind.LEARNING and data.get("kind") not in set(LearningKind):
             self._say(line, "its kind is none that is known")
         return data
@@ -219,7 +219,7 @@ class _Notes:
         if not places or self._kind is not EntryKind.HYPOTHESIS:
             self._say(line, "it resolves a hypothesis that is not there")
             return
-        note = clean_values.clean_text(told.get("note"))
+        note = clean_text(told.get("note"))
         for place in places:
             had, entry = self._found[place]
             data = {**entry.data, "note": note} if note else entry.data

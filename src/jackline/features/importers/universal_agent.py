@@ -10,7 +10,15 @@ from jackline.app import paths
 from jackline.domain.limits import Spent
 from jackline.domain.records import Call
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Replay
-from jackline.features.importers import clean_values, imported_runs, source_files
+from jackline.features.importers import imported_runs, source_files
+from jackline.features.importers.clean_values import (
+    SizeBudget,
+    clean_integer,
+    clean_json,
+    clean_name,
+    clean_text,
+    parse_moment,
+)
 from jackline.features.importers.databases import MOST_CELL, Cells, RowQuery, SourceDatabase, open_database
 from jackline.features.importers.import_records import UNIVERSAL_AGENT, FoundRun, Source, Troubles, build_digest
 from jackline.features.importers.imported_records import ImportedCall, ImportedEvent, ImportedRun
@@ -87,26 +95,22 @@ class _Ledger:
         self._steps, self._turns = steps, turns
         self._ids: set[str] = set()
         self._keys: dict[str, int] = {}
-        self._room = clean_values.SizeBudget()
+        self._room = SizeBudget()
         self.calls: list[ImportedCall] = []
 
     def add(self, cells: Cells, receipt: Cells | None) -> None:
-        began = clean_values.parse_moment(cells["created_at"]) or (self._turns[0].started_at if self._turns else 0)
-        ended = (
-            clean_values.parse_moment(cells["updated_at"])
-            or (clean_values.parse_moment(receipt["created_at"]) if receipt else None)
-            or began
-        )
+        began = parse_moment(cells["created_at"]) or (self._turns[0].started_at if self._turns else 0)
+        ended = parse_moment(cells["updated_at"]) or (parse_moment(receipt["created_at"]) if receipt else None) or began
         call = self._call(cells, receipt, began)
-        external = clean_values.clean_name(cells["external_correlation_id"], "", 500)
+        external = clean_name(cells["external_correlation_id"], "", 500)
         if not external and receipt is not None:
-            external = clean_values.clean_name(receipt["external_correlation_id"], "", 500)
+            external = clean_name(receipt["external_correlation_id"], "", 500)
         self.calls.append(ImportedCall(call=call, ended_at=max(began, ended), external_id=external))
 
     def _call(self, cells: Cells, receipt: Cells | None, began: int) -> Call:
         call_id = self._unique(str(cells["tool_call_id"]))
         kind = _CLASSES.get(str(cells["side_effect_class"]), CallClass.UNKNOWN)
-        key = clean_values.clean_name(cells["idempotency_key"], "", 200) or build_digest(UNIVERSAL_AGENT, call_id)
+        key = clean_name(cells["idempotency_key"], "", 200) or build_digest(UNIVERSAL_AGENT, call_id)
         turn = self._turn(began)
         return Call(
             id=call_id,
@@ -115,12 +119,11 @@ class _Ledger:
             turn=turn.number if turn else 1,
             step=self._steps.get(str(cells["step_id"]), 0),
             occurrence=self._occurrence(key, kind),
-            tool=clean_values.clean_name(cells["raw_tool_name"], "")
-            or clean_values.clean_name(cells["tool_name"], "unknown"),
+            tool=clean_name(cells["raw_tool_name"], "") or clean_name(cells["tool_name"], "unknown"),
             call_class=kind,
             replay=_replay(cells, kind),
             decision=Decision.ALLOW,
-            rule=clean_values.clean_name(cells["policy_rule_id"], ""),
+            rule=clean_name(cells["policy_rule_id"], ""),
             door=_DOOR,
             key=key,
             target="",
@@ -128,16 +131,16 @@ class _Ledger:
             state=_state(cells, receipt, kind),
             prepared_at=began,
             agent_call=call_id,
-            reason=clean_values.clean_text(cells["error_detail"]) or clean_values.clean_text(cells["error_code"]),
+            reason=clean_text(cells["error_detail"]) or clean_text(cells["error_code"]),
             output=self._text(cells["response_ref"] or (receipt or cells)["response_ref"]),
         )
 
     def _text(self, told: object) -> str:
-        whole = clean_values.clean_text(told, MOST_CELL)
-        return whole if self._room.reserve(whole) else clean_values.clean_text(whole, _LITTLE)
+        whole = clean_text(told, MOST_CELL)
+        return whole if self._room.reserve(whole) else clean_text(whole, _LITTLE)
 
     def _unique(self, told: str) -> str:
-        call_id = clean_values.clean_name(told, "", _LONGEST_ID)
+        call_id = clean_name(told, "", _LONGEST_ID)
         if call_id != told or call_id in self._ids:
             call_id = f"{call_id[:100]}-{build_digest(told, str(len(self._ids)))}"
         self._ids.add(call_id)
@@ -209,7 +212,7 @@ class _Reader:
         self._database, self._cells, self._troubles = database, cells, troubles
         self._id = str(cells["run_id"])
         self._created = self._read_time()
-        self._updated = max(self._created, clean_values.parse_moment(cells["updated_at"]) or 0)
+        self._updated = max(self._created, parse_moment(cells["updated_at"]) or 0)
         self._asked = self._read_spec()
         self._steps = [cells for _, cells in self._rows("run_steps", _STEPS)]
 
@@ -217,16 +220,14 @@ class _Reader:
         """Build the imported run."""
         attempts = self._attempts()
         steps = {
-            str(one["step_id"]): clean_values.clean_integer(one["step_index"])
-            for one in self._steps
-            if one["step_id"] is not None
+            str(one["step_id"]): clean_integer(one["step_index"]) for one in self._steps if one["step_id"] is not None
         }
         turns = _turns(attempts, self._prompt(), self._created, self._updated)
         calls = read_calls(self._database, self._id, steps, turns, self._troubles)
         events = [*self._begun(turns), *self._step_events(), *self._checkpoints()]
         finished = max((self._updated, *(one.ended_at for one in calls), *(event.at for event in events)))
         ending = self._ending(attempts)
-        since = clean_values.clean_name(self._cells["created_at"], "")
+        since = clean_name(self._cells["created_at"], "")
         run_id, other_id = imported_runs.build_ids(UNIVERSAL_AGENT, self._id, since)
         about = {"from": UNIVERSAL_AGENT, "original": self._id[:200], "path": self._database.path}
         run = ImportedRun(
@@ -244,20 +245,18 @@ class _Reader:
             turns=turns,
             attempts=tuple(attempts) or (imported_runs.build_attempt(1, self._created, finished, str(ending.state)),),
             calls=calls,
-            about={**about, "stood_at": clean_values.clean_name(self._cells["status"], "-"), "steps": len(steps)},
+            about={**about, "stood_at": clean_name(self._cells["status"], "-"), "steps": len(steps)},
         )
         return FoundRun(run=run, other_id=other_id)
 
     # the run itself
 
     def _prompt(self) -> str:
-        told = clean_values.clean_text(self._cells["last_job_prompt"], source_files.MOST_LINE)
-        return told or next(
-            (found for name in _PROMPTS if (found := clean_values.clean_text(self._asked.get(name)))), ""
-        )
+        told = clean_text(self._cells["last_job_prompt"], source_files.MOST_LINE)
+        return told or next((found for name in _PROMPTS if (found := clean_text(self._asked.get(name)))), "")
 
     def _read_time(self) -> int:
-        created, updated = (clean_values.parse_moment(self._cells[name]) for name in ("created_at", "updated_at"))
+        created, updated = (parse_moment(self._cells[name]) for name in ("created_at", "updated_at"))
         if created is None:
             instead = "its time is unknown" if updated is None else "its updated_at was taken"
             self._note(f"its created_at is not a time: {instead}")
@@ -275,7 +274,7 @@ class _Reader:
             return {}
 
     def _workspace(self) -> str:
-        told = clean_values.clean_text(self._cells["workspace_dir"], 4096)
+        told = clean_text(self._cells["workspace_dir"], 4096)
         return os.path.abspath(told) if told else os.path.dirname(self._database.path)
 
     def _repository(self) -> str:
@@ -283,14 +282,14 @@ class _Reader:
 
     def _spec(self) -> Spec:
         named = ("run_mode", "job_path", "provider_session_id", "parent_run_id", "entrypoint")
-        options = {name: clean_values.clean_name(self._cells[name], "", 500) for name in named}
+        options = {name: clean_name(self._cells[name], "", 500) for name in named}
         about = {"original": self._id[:200], "path": self._database.path}
         spec = imported_runs.build_spec(
             UNIVERSAL_AGENT, self._prompt(), self._workspace(), _AGENT, {**about, **options}
         )
-        iterations = clean_values.clean_integer(self._cells["max_iterations"]) or None
+        iterations = clean_integer(self._cells["max_iterations"]) or None
         return spec._replace(
-            task=clean_values.clean_name(self._cells["run_kind"], "adhoc"),
+            task=clean_name(self._cells["run_kind"], "adhoc"),
             limits=spec.limits._replace(iterations=iterations),
         )
 
@@ -302,30 +301,28 @@ class _Reader:
         calls: int,
         attempts: Sequence[Attempt],
     ) -> RunStatus:
-        iteration = clean_values.clean_integer(self._cells["iteration_count"])
+        iteration = clean_integer(self._cells["iteration_count"])
         spent = Spent(
             wall_ms=self._updated - self._created,
             iterations=iteration,
             steps=len(steps),
             calls=calls,
-            tokens_output=clean_values.clean_integer(self._cells["total_tokens"]),
+            tokens_output=clean_integer(self._cells["total_tokens"]),
         )
         highest = max((one.token for one in attempts), default=1)
         life = imported_runs.build_life(ending, turns, _AGENT, spent, attempts=highest)
         return life._replace(step=max(steps.values(), default=0), iteration=iteration)
 
     def _ending(self, attempts: Sequence[Attempt]) -> imported_runs.RunEnding:
-        status = clean_values.clean_name(self._cells["status"], "")
+        status = clean_name(self._cells["status"], "")
         if status in _DONE:
             return imported_runs.SUCCEEDED
         if status == "cancelled":
-            return imported_runs.CANCELLED._replace(detail=clean_values.clean_text(self._cells["cancel_reason"]))
+            return imported_runs.CANCELLED._replace(detail=clean_text(self._cells["cancel_reason"]))
         if status != "failed":
             return imported_runs.build_unfinished(status)
         told = imported_runs.parse_failure(attempts[-1].outcome or "") if attempts else None
-        return imported_runs.build_failure(
-            told or Failure.AGENT_ERROR, clean_values.clean_text(self._cells["terminal_reason"])
-        )
+        return imported_runs.build_failure(told or Failure.AGENT_ERROR, clean_text(self._cells["terminal_reason"]))
 
     # what belongs to it
 
@@ -341,23 +338,15 @@ class _Reader:
         """With their own numbers; of two attempts with one number the second is skipped."""
         found: dict[int, Attempt] = {}
         for row, cells in self._rows("run_attempts", _ATTEMPTS, _MOST_ATTEMPTS):
-            number = clean_values.clean_integer(cells["attempt_number"]) or len(found) + 1
+            number = clean_integer(cells["attempt_number"]) or len(found) + 1
             if number in found:
                 place = f"row {row} of run_attempts"
                 self._troubles.add(self._database.path, place, "another attempt of the run has its number")
                 continue
-            began = (
-                clean_values.parse_moment(cells["started_at"])
-                or clean_values.parse_moment(cells["created_at"])
-                or self._created
-            )
-            ended = (
-                clean_values.parse_moment(cells["ended_at"]) or clean_values.parse_moment(cells["updated_at"]) or began
-            )
-            outcome = clean_values.clean_name(cells["failure_class"], "") or clean_values.clean_name(
-                cells["status"], "-"
-            )
-            owner = clean_values.clean_name(cells["lease_owner"], "")
+            began = parse_moment(cells["started_at"]) or parse_moment(cells["created_at"]) or self._created
+            ended = parse_moment(cells["ended_at"]) or parse_moment(cells["updated_at"]) or began
+            outcome = clean_name(cells["failure_class"], "") or clean_name(cells["status"], "-")
+            owner = clean_name(cells["lease_owner"], "")
             found[number] = imported_runs.build_attempt(number, began, max(began, ended), outcome, owner)
         return [found[number] for number in sorted(found)]
 
@@ -367,20 +356,20 @@ class _Reader:
 
     def _step_events(self) -> Iterator[ImportedEvent]:
         for cells in self._steps:
-            at = clean_values.parse_moment(cells["created_at"]) or self._created
+            at = parse_moment(cells["created_at"]) or self._created
             named = ("step_id", "step_index", "status", "phase", "error_code", "error_detail")
             yield ImportedEvent(at=at, kind="import.step", actor=imported_runs.ENGINE, data=_some(cells, named))
 
     def _checkpoints(self) -> Iterator[ImportedEvent]:
         """Checkpoints as events; a run cannot resume from them."""
         for _, cells in self._rows("checkpoints", _CHECKPOINTS, _MOST_CHECKPOINTS):
-            at = clean_values.parse_moment(cells["created_at"]) or self._created
+            at = parse_moment(cells["created_at"]) or self._created
             named = ("checkpoint_id", "step_id", "checkpoint_type", "state_snapshot_json", "cursor_json")
             yield ImportedEvent(at=at, kind="import.checkpoint", actor=imported_runs.ENGINE, data=_some(cells, named))
 
 
 def _some(cells: Cells, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: clean_values.clean_json(cells[name]) for name in names if cells[name] is not None}
+    return {name: clean_json(cells[name]) for name in names if cells[name] is not None}
 
 
 def _turns(attempts: Sequence[Attempt], prompt: str, created: int, updated: int) -> tuple[Turn, ...]:

@@ -13,10 +13,19 @@ from jackline.domain.events import canonical
 from jackline.domain.states import WorkStatus
 from jackline.errors import ItemConflict, NoItem, Refused, UsageError
 from jackline.features.reports import dashboard, retro_page, retro_proposals
-from jackline.features.reports import weeks as weeks_module
 from jackline.features.reports.report_queries import ReportQueries
 from jackline.features.reports.retro_queries import RetroQueries
-from jackline.features.reports.retro_report import LOOK_BACK_MS, WeekData, WeekReport, build_report
+from jackline.features.reports.retro_report import (
+    LOOK_BACK_MS,
+    Week,
+    WeekData,
+    WeekReport,
+    build_report,
+    get_current_week,
+    get_last_full_week,
+    get_week_before,
+    parse_week,
+)
 from jackline.features.work.item_queries import WorkItems
 from jackline.features.work.item_store import WorkQueue
 from jackline.features.work.work_item import NewItem, build_answer_command
@@ -29,7 +38,6 @@ if TYPE_CHECKING:
     from jackline.features.reports.lines import Move, RunLine
     from jackline.features.reports.retro_page import AskedProposal
     from jackline.features.reports.retro_proposals import Proposal
-    from jackline.features.reports.weeks import Week
     from jackline.features.work.work_item import WorkItem
     from jackline.store.store import Store
 
@@ -167,14 +175,12 @@ def _is_untouched(path: str) -> bool:
 
 def _choose_week(name: str | None, now: int) -> Week:
     if name is None:
-        return weeks_module.get_last_full_week(now)
-    chosen = weeks_module.parse_week(name)
+        return get_last_full_week(now)
+    chosen = parse_week(name)
     if chosen is None:
-        raise UsageError(
-            f"--week '{name[:40]}' is not an ISO week: use one such as {weeks_module.get_last_full_week(now).name}"
-        )
+        raise UsageError(f"--week '{name[:40]}' is not an ISO week: use one such as {get_last_full_week(now).name}")
     if chosen.start > now:
-        raise UsageError(f"--week {name} has not begun: the current week is {weeks_module.get_current_week(now).name}")
+        raise UsageError(f"--week {name} has not begun: the current week is {get_current_week(now).name}")
     return chosen
 
 
@@ -205,9 +211,7 @@ def _ask(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> Ask
 
 def _find_open(store: Store, chosen: Week, one: Proposal) -> WorkItem | None:
     for weeks in range(1, _ASKED_BEFORE + 1):
-        item = WorkItems(store).get(
-            retro_proposals.build_item_id(weeks_module.get_week_before(chosen, weeks).name, one.slug)
-        )
+        item = WorkItems(store).get(retro_proposals.build_item_id(get_week_before(chosen, weeks).name, one.slug))
         if item is not None and item.status is WorkStatus.WAITING_HUMAN:
             return item
     return None

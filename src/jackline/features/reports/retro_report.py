@@ -1,23 +1,83 @@
-"""Measures the time that runs spent working, queued and waiting, from their state changes. Pure."""
+"""Builds the report of a week: which week, what its runs did, and where their time went. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 
 from jackline.domain.events import NOTHING
 from jackline.domain.states import WaitReason
 from jackline.features.reports import retro_findings
 from jackline.features.reports.dashboard_page import FOR_PEOPLE
 from jackline.features.reports.lines import CheckLine, Learning, Move, RunLine, Spending, TurnLine
-from jackline.features.reports.weeks import WEEK_MS, Week
+from jackline.formatting import DAY_MS, format_date, to_datetime
 from jackline.named import NamedTuple, stored_as
+
+_WEEK_NAME = re.compile(r"([0-9]{4})-W([0-9]{2})")
+DAYS = 7
+WEEK_MS = DAYS * DAY_MS
+_FIRST_MONDAY_MS = 4 * DAY_MS  # 1970 began on a Thursday
+LOOK_BACK_MS = 4 * WEEK_MS  # learnings of these weeks and of the week itself are compared
 
 RUNNING, QUEUED = "running", "queued"
 LIMIT, PEOPLE, OTHER = "limits", "people", "other waits"
+BUCKETS = (RUNNING, QUEUED, LIMIT, PEOPLE, OTHER)
 _KINDS = {"run.claimed": RUNNING, "run.created": QUEUED, "run.queued": QUEUED}
 _WORKED = frozenset({"run.succeeded", "run.failed"})
 _OF_REASON = {WaitReason.LIMIT: LIMIT, **dict.fromkeys(FOR_PEOPLE, PEOPLE)}
+
+
+# weeks
+
+
+class Week(NamedTuple):
+    """An ISO week, from Monday 00:00 UTC to the next."""
+
+    name: str  # 2026-W46
+    start: int
+    until: int
+
+    @property
+    def days(self) -> tuple[str, ...]:
+        """The dates of its days."""
+        return tuple(format_date(self.start + day * DAY_MS) for day in range(DAYS))
+
+
+def parse_week(text: str) -> Week | None:
+    """Parse the name of a week; None if it does not exist."""
+    found = _WEEK_NAME.fullmatch(text)
+    if found is None:
+        return None
+    try:
+        monday = date.fromisocalendar(int(found[1]), int(found[2]), 1)
+    except ValueError:
+        return None
+    return _build_week((monday - date(1970, 1, 1)).days * DAY_MS)
+
+
+def get_current_week(now: int) -> Week:
+    """The week that contains this time."""
+    return _build_week((now - _FIRST_MONDAY_MS) // WEEK_MS * WEEK_MS + _FIRST_MONDAY_MS)
+
+
+def get_week_before(week: Week, weeks: int) -> Week:
+    """The week a number of weeks earlier."""
+    return _build_week(week.start - weeks * WEEK_MS)
+
+
+def get_last_full_week(now: int) -> Week:
+    """The last complete week."""
+    return get_week_before(get_current_week(now), 1)
+
+
+def _build_week(start: int) -> Week:
+    year, number, _ = to_datetime(start + 3 * DAY_MS).isocalendar()  # the year of a week is that of its Thursday
+    return Week(name=f"{year:04}-W{number:02}", start=start, until=start + WEEK_MS)
+
+
+# time
 
 
 @stored_as("reason times ms")
@@ -47,9 +107,6 @@ class TimeSpent(NamedTuple):
         if bucket in {RUNNING, QUEUED}:
             return self.running if bucket == RUNNING else self.queued
         return sum(one.ms for one in self.waits if get_bucket(one.reason) == bucket)
-
-
-BUCKETS = (RUNNING, QUEUED, LIMIT, PEOPLE, OTHER)
 
 
 def get_bucket(reason: str) -> str:
@@ -95,7 +152,7 @@ def _find_state(move: Move, following: Move | None) -> str | None:
     return _KINDS.get(move.kind)
 
 
-LOOK_BACK_MS = 4 * WEEK_MS  # learnings of these weeks and of the week itself are compared
+# the report
 
 
 class WeekData(NamedTuple):
@@ -146,6 +203,10 @@ def build_report(week: Week, read: WeekData, now: int) -> WeekReport:
     """Build the report."""
     until = min(week.until, now)
     turns = [one for of_run in read.turns.values() for one in of_run if week.start <= one.started_at < week.until]
+    checks = {
+        run_id: [one for one in of_run if week.start <= one.started_at < week.until]
+        for run_id, of_run in read.checks.items()
+    }
     return WeekReport(
         week=week,
         until=until,
@@ -155,13 +216,6 @@ def build_report(week: Week, read: WeekData, now: int) -> WeekReport:
         spending=tuple(read.spending),
         times=measure_times(read.moves, read.before, week.start, until),
         repeated=retro_findings.find_repeated_learnings(read.learnings, week.start),
-        flaky=retro_findings.find_flaky_proofs(_select_week(read.checks, week), read.turns),
+        flaky=retro_findings.find_flaky_proofs(checks, read.turns),
         archived=sum(run.archived_at is not None for run in (*read.runs, *read.alive)),
     )
-
-
-def _select_week(checks: Mapping[str, Sequence[CheckLine]], week: Week) -> dict[str, list[CheckLine]]:
-    return {
-        run_id: [one for one in of_run if week.start <= one.started_at < week.until]
-        for run_id, of_run in checks.items()
-    }

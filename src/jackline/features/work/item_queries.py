@@ -1,21 +1,33 @@
-"""Reads of work items, and their conversion from and to rows. It changes nothing."""
+"""Reads of work items, their conversion from and to rows, and their verification. It changes nothing."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.states import WORK_ENDED, WorkStatus
 from jackline.errors import UsageError
-from jackline.features.work.work_item import ItemQuery, WorkItem
+from jackline.features.work.work_item import ItemQuery, WorkItem, get_item_stream
 from jackline.store.driver import Row, clean
 from jackline.store.parts import StorePart
 from jackline.store.rows import build_parameters, columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jackline.store.driver import Statements
+    from jackline.store.verify import RowDigests, StreamKind
+
+ITEM = "item"  # the name of the item's row among the records
+# Covered by its digest; not the lease and the time of the last change, which a renewal changes without an event.
+ITEM_COLUMNS = (
+    "id", "kind", "payload", "status", "owner_agent", "created_at", "notes", "priority", "attempts", "max_attempts",
+    "token", "question", "answer", "dead", "finished_at",
+)  # fmt: skip
 
 _UNFINISHED = tuple(one for one in WorkStatus if one not in WORK_ENDED)
 WORDS = {str(one): str(one) for one in _UNFINISHED}
 _MOST_PARTS = 300  # of a query: SQLite merges no more than 500
 _NEWEST = "ORDER BY created_at DESC, id DESC LIMIT :limit"
-_NO_STATUS = ""  # that no item has
 
 
 class WorkItems(StorePart):
@@ -38,7 +50,7 @@ class WorkItems(StorePart):
         """
         values = {**WORDS, "older_than": older_than, "limit": max(0, limit)}
         if given_up_only:
-            values["pending"] = _NO_STATUS
+            values["pending"] = ""  # a status that no item has
         found = self._driver.read(lambda one: one.all("unfinished_items", {**values, **one.clock()}))
         return [build_item(row) for row in found]
 
@@ -62,7 +74,13 @@ def build_item_values(item: WorkItem) -> dict[str, Any]:
 def build_listing(query: ItemQuery) -> tuple[str, dict[str, object]]:
     """The query of a page and its parameters: parts that each read one index from its newest end, merged."""
     values: dict[str, object] = {"limit": max(0, query.limit)}
-    shared = _build_shared(query, values)
+    shared = []
+    if query.owner is not None:
+        values["owner"] = clean(query.owner)
+        shared.append("owner_agent = :owner")
+    if query.before is not None:
+        values["before_at"], values["before_id"] = query.before[0], clean(query.before[1])
+        shared.append("(created_at, id) < (:before_at, :before_id)")
     statuses = _add_words("status", query.statuses, values) or [None]
     kinds = _add_words("kind", query.kinds, values) or [None]
     if len(statuses) * len(kinds) > _MOST_PARTS:
@@ -83,17 +101,6 @@ def _add_words(column: str, wanted: tuple[str, ...], values: dict[str, object]) 
     return list(named)
 
 
-def _build_shared(query: ItemQuery, values: dict[str, object]) -> list[str]:
-    conditions = []
-    if query.owner is not None:
-        values["owner"] = clean(query.owner)
-        conditions.append("owner_agent = :owner")
-    if query.before is not None:
-        values["before_at"], values["before_id"] = query.before[0], clean(query.before[1])
-        conditions.append("(created_at, id) < (:before_at, :before_id)")
-    return conditions
-
-
 def _build_filters(status: str | None, kind: str | None, wanted: str, *, led: bool) -> list[str]:
     """The conditions on status and kind; only one column leads, so that its index gives the order.
 
@@ -112,3 +119,39 @@ def _build_filters(status: str | None, kind: str | None, wanted: str, *, led: bo
 def _build_part(conditions: list[str]) -> str:
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT * FROM (SELECT {', '.join(columns('item'))} FROM work_items{where} {_NEWEST}) AS part"  # noqa: S608
+
+
+# verification
+
+# The events that write an item's row, and the keys by which those of older versions, without digests, are known.
+_EVENT_KEYS = {
+    "work.created": ("kind", "payload", "status", "priority", "max_attempts"),
+    "work.imported": ("kind", "payload", "status"),
+    "work.claimed": ("owner", "token", "attempt"),
+    "work.resolved": ("status",),
+    "work.released": ("owner",),
+    "work.buried": ("attempts",),
+    "work.waiting": ("question",),
+    "work.answered": ("answer",),
+    "work.annotated": ("notes",),
+}
+
+
+def describe_item_streams() -> StreamKind:
+    """Describe how the streams of items are verified: each row against its newest digest."""
+    from jackline.store.verify import StreamKind
+
+    return StreamKind(
+        query="item_chains",
+        label="work item",
+        build_stream=get_item_stream,
+        row=ITEM,
+        kinds=_EVENT_KEYS,
+        find_altered=_find_altered,
+    )
+
+
+def _find_altered(statements: Statements, item_id: str, digests: RowDigests) -> Iterator[str]:
+    row = statements.one("get_item", {"id": item_id})
+    if row is not None and digests.is_altered(ITEM, dict(zip(columns("item"), row, strict=True)), ITEM_COLUMNS):
+        yield "its row was altered after it had been written"

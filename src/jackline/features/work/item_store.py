@@ -11,7 +11,7 @@ from jackline.domain.events import GENESIS, Fact, place
 from jackline.domain.states import WORK_ENDED, WorkStatus
 from jackline.domain.transitions import TransitionRefused, next_work
 from jackline.errors import ItemConflict, ItemRefused, NoItem, UsageError
-from jackline.features.work.item_queries import WORDS, build_item, build_item_values
+from jackline.features.work.item_queries import ITEM, ITEM_COLUMNS, WORDS, build_item, build_item_values
 from jackline.features.work.work_item import LONGEST_NAME, WorkItem, get_item_stream, is_item_name
 from jackline.named import NamedTuple
 from jackline.store import redaction
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from jackline.features.work.work_item import Hold, NewItem
-
-ITEM = "item"  # the name of the item's row among the records
-# Covered by its digest; not the lease and the time of the last change, which a renewal changes without an event.
-ITEM_COLUMNS = (
-    "id", "kind", "payload", "status", "owner_agent", "created_at", "notes", "priority", "attempts", "max_attempts",
-    "token", "question", "answer", "dead", "finished_at",
-)  # fmt: skip
 
 RESOLUTIONS = ("succeed", "fail", "cancel")
 _MOST = 1_000_000_000  # the greatest priority and number of attempts
