@@ -22,7 +22,7 @@ from typing import Protocol, Self
 from jackline.domain.outcome import Exit
 from jackline.engine import orphans as orphans_module
 from jackline.engine import warden
-from jackline.engine.warden import wire
+from jackline.engine.warden import messages
 from jackline.engine.warden.process_tree import PATIENCE_MS
 from jackline.errors import JacklineError
 from jackline.named import NamedTuple
@@ -252,7 +252,7 @@ class Warden:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it lives; the codes are in `warden.wire`."""
+        """None while it lives; the codes are in `warden.messages`."""
         return self._process.returncode if self._is_gone.is_set() else None
 
     def spawn(self, argv: Sequence[str], env: Mapping[str, str], cwd: str, *, stdin: bytes | None = None) -> Child:
@@ -343,7 +343,7 @@ class Warden:
             return watch
 
     def _send(self, message: Mapping[str, object], fds: Sequence[int] = ()) -> None:
-        frame = wire.pack_message(message)
+        frame = messages.pack_message(message)
         try:
             with self._send_lock:
                 if fds:
@@ -357,7 +357,7 @@ class Warden:
         received = bytearray()
         while data := self._receive():
             received += data
-            while (message := wire.next_message(received)) is not None:
+            while (message := messages.next_message(received)) is not None:
                 self._handle_report(message)
         self._handle_death()
 
@@ -408,7 +408,7 @@ class Warden:
             self._end(watch, ending)
 
     def _end_leftovers(self) -> Exit:
-        if self._is_closing and self._process.returncode == wire.EXIT_QUIT:
+        if self._is_closing and self._process.returncode == messages.EXIT_QUIT:
             return Exit(code=None, signal=signal.SIGKILL, leftovers=0, lost=False)
         try:
             killed = orphans_module.kill_orphans(self._marker, recorded=self._recorded)

@@ -87,7 +87,7 @@ class Verification(StorePart):
             row = statements.one("chain", {"run_id": clean(run_id)})
             if row is None:
                 raise build_not_found(run_id)
-            return RunCheck(statements, RunChain(*row), archived).verify(kept_head)
+            return RunVerifier(statements, RunChain(*row), archived).verify(kept_head)
 
         return self._driver.snapshot(verify)
 
@@ -96,7 +96,7 @@ def _check_all(statements: Statements, archive: Archive | None) -> Iterator[str]
     for row in _read_pages(statements, "chains"):
         chain = RunChain(*row)
         archived = archive(chain.id) if archive and chain.archived_seq else None
-        yield from RunCheck(statements, chain, archived).find_problems()
+        yield from RunVerifier(statements, chain, archived).find_problems()
     for (stream,) in statements.all("stray_events", {}):
         label = f"stream {stream}" if ":" in stream else f"run {stream}"  # a run's id has no colon
         yield f"there are events of a {label} that does not exist"
@@ -259,7 +259,7 @@ class RunChain(NamedTuple):
     archived_head: str
 
 
-class RunCheck:
+class RunVerifier:
     """Checks everything that is stored of one run."""
 
     def __init__(self, statements: Statements, chain: RunChain, archived: Iterable[Event] | None = None) -> None:

@@ -7,7 +7,7 @@ the supervisor's end of the socket closes, or at the deadline on the boot clock,
 extends. A frozen supervisor does not renew.
 
 It must stay independent and small: no import of jackline, no threads, no `typing` (a third of the start-up time). Hence
-the relative imports: this package is loaded by its path. Jackline also imports `wire`, `proc` and `tree`.
+the relative imports: this package is loaded by its path. jackline also imports `messages` and `process_tree`.
 
 On macOS there is no subreaper and no /proc: only the agent's own process group can be killed there, and a descendant
 in another group survives.

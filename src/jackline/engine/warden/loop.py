@@ -13,8 +13,8 @@ import socket
 
 from .guard import Order, run_guard
 from .host import LINUX, TICK_MS, become_subreaper, boot_ms, drain_pipe, wait_readable
+from .messages import EXIT_ALONE, EXIT_DEADLINE, EXIT_QUIT, EXIT_SURVIVORS, STREAMS, next_message, pack_message
 from .process_tree import ProcessTree
-from .wire import EXIT_ALONE, EXIT_DEADLINE, EXIT_QUIT, EXIT_SURVIVORS, STREAMS, next_message, pack_message
 
 IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2")
 

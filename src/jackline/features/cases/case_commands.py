@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
-    from jackline.features.cases.command_runs import CommandResult
+    from jackline.features.cases.command_runs import CaseCommandResult
 
 
 _ACTIONS = {
@@ -294,7 +294,7 @@ def _close(args: Namespace, home: Home, out: Output) -> int:
     if args.force is not None and not args.force.strip():
         raise UsageError('--force needs a reason: --force "why it is closed anyway"')
 
-    def tell(command: str, ended: CommandResult | None) -> None:
+    def tell(command: str, ended: CaseCommandResult | None) -> None:
         if ended is None:
             out.print_note(f"verifying: {make_printable(command)}")
         elif not ended.passed and not out.json:

@@ -69,7 +69,7 @@ _TAIL = 65_536
 _KEPT = 4_000  # characters of output
 
 
-class CommandResult(NamedTuple):
+class CaseCommandResult(NamedTuple):
     """A finished command, with an exit code as a shell reports it."""
 
     command: str
@@ -96,7 +96,7 @@ def run_for_case(
     case_id: str | None = None,
     at: CaseLocation | None = None,
     hear: OutputListener = _ignore_output,
-) -> tuple[CaseEntry, CommandResult]:
+) -> tuple[CaseEntry, CaseCommandResult]:
     """Run a command here and record it; `hear` gets its output as it is printed."""
     at = at or location.get_location(home)
     case = location.choose_case(home, case_id, at)
@@ -116,7 +116,7 @@ def execute_and_record(
     at: CaseLocation,
     purpose: str = "",
     hear: OutputListener = _ignore_output,
-) -> tuple[CaseEntry, CommandResult]:
+) -> tuple[CaseEntry, CaseCommandResult]:
     """Run a command in the folder of `at` and record the result, also if it is interrupted."""
     try:
         ended = _execute(home, words, at.folder, hear)
@@ -124,7 +124,7 @@ def execute_and_record(
         record_command(
             home,
             case,
-            CommandResult(
+            CaseCommandResult(
                 command=_join_words(words), exit_code=INTERRUPTED, stdout=b"", stderr=b"interrupted\n", duration_ms=0
             ),
             at,
@@ -142,7 +142,7 @@ def _join_words(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else join(words)
 
 
-def _execute(home: Home, words: Sequence[str], folder: str, hear: OutputListener) -> CommandResult:
+def _execute(home: Home, words: Sequence[str], folder: str, hear: OutputListener) -> CaseCommandResult:
     """Run a command until it ends or the setting `case_seconds` is exceeded.
 
     One word is a line for the shell; several words are a program and its arguments.
@@ -162,7 +162,7 @@ def _execute(home: Home, words: Sequence[str], folder: str, hear: OutputListener
     if done.timed_out:
         late = f"\nended by jackline after {seconds:g} s (case_seconds)\n".encode()
         hear("stderr", late)
-        return CommandResult(
+        return CaseCommandResult(
             command=line,
             exit_code=TIMED_OUT,
             stdout=done.stdout_tail,
@@ -171,19 +171,19 @@ def _execute(home: Home, words: Sequence[str], folder: str, hear: OutputListener
             timed_out=True,
         )
     code = _BY_SIGNAL + (done.signal or 0) if done.exit_code is None else done.exit_code
-    return CommandResult(
+    return CaseCommandResult(
         command=line, exit_code=code, stdout=done.stdout_tail, stderr=done.stderr_tail, duration_ms=done.duration_ms
     )
 
 
-def _report_lost(line: str, code: int, why: str, hear: OutputListener) -> CommandResult:
+def _report_lost(line: str, code: int, why: str, hear: OutputListener) -> CaseCommandResult:
     """The result of a command that could not start, or that killed its watcher and so ended all its processes."""
     stderr = why.encode("utf-8", "replace")
     hear("stderr", stderr)
-    return CommandResult(command=line, exit_code=code, stdout=b"", stderr=stderr, duration_ms=0)
+    return CaseCommandResult(command=line, exit_code=code, stdout=b"", stderr=stderr, duration_ms=0)
 
 
-def record_command(home: Home, case: Case, ended: CommandResult, at: CaseLocation, purpose: str = "") -> CaseEntry:
+def record_command(home: Home, case: Case, ended: CaseCommandResult, at: CaseLocation, purpose: str = "") -> CaseEntry:
     """Record a finished command in the case."""
     store = home.store(create=True)
     status = CommandStatus.PASS if ended.passed else CommandStatus.FAIL

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.features.cases.case_model import Case, CaseEntry, Problem
-    from jackline.features.cases.command_runs import CommandResult
+    from jackline.features.cases.command_runs import CaseCommandResult
     from jackline.features.cases.location import CaseLocation
 
 
@@ -185,7 +185,7 @@ def close_case(
     *,
     case_id: str | None = None,
     at: CaseLocation | None = None,
-    tell: Callable[[str, CommandResult | None], None] = lambda _command, _ended: None,
+    tell: Callable[[str, CaseCommandResult | None], None] = lambda _command, _ended: None,
 ) -> Case:
     """Verify and close; CaseRefused with every condition that is not met, NotVerified if a verification fails.
 
@@ -255,7 +255,7 @@ def _refuse(case: Case, reasons: Sequence[str]) -> None:
 
 
 def _verify(
-    home: Home, case: Case, command: str, at: CaseLocation, tell: Callable[[str, CommandResult | None], None]
+    home: Home, case: Case, command: str, at: CaseLocation, tell: Callable[[str, CaseCommandResult | None], None]
 ) -> CaseEntry:
     """Run a verification in the root of the repository, also if `close` was typed elsewhere."""
     tell(command, None)
