@@ -12,7 +12,7 @@ from jackline.domain.states import CallClass, Decision, Replay
 from jackline.engine import probes
 from jackline.errors import PolicyError
 from jackline.policy import rule_lookup
-from jackline.policy.rules import Rule
+from jackline.policy.rules import PROBE_PREFIX, Rule
 
 FULL = """
 [[rule]]
@@ -357,4 +357,4 @@ def test_a_misspelt_built_in_probe_is_found_when_the_file_is_read() -> None:
 
 def test_the_built_in_probes_are_those_that_the_engine_has() -> None:
     assert set(probes.PROBES) == rule_lookup.PROBE_NAMES
-    assert rule_lookup.PROBE_PREFIX == probes.PREFIX
+    assert PROBE_PREFIX == probes.PREFIX

@@ -72,39 +72,26 @@ def _parse_words(words: Sequence[Word], valued: frozenset[str], *, numbered: boo
         elif ended or not text.startswith("-") or text == "-":
             between.append(text)
         else:
-            _add_flags(named, _parse_flag(text, valued, left))
+            for name, value in _parse_flag(text, valued, left).items():
+                before = named.get(name)
+                # The values of a repeated flag are joined, because `-f a -f b` sends both.
+                repeated = isinstance(before, str) and isinstance(value, str)
+                named[name] = f"{before}{VALUE_SEPARATOR}{value}" if repeated else value
     if numbered and between:
-        named |= {str(number): text for number, text in enumerate(between, 1)} | {
-            "words": VALUE_SEPARATOR.join(between)
-        }
+        named |= {str(number): text for number, text in enumerate(between, 1)}
+        named["words"] = VALUE_SEPARATOR.join(between)
     return named
 
 
-def _add_flags(named: dict[str, str | bool], more: Mapping[str, str | bool]) -> None:
-    """Add flags; the values of a repeated flag are joined, because `-f a -f b` sends both."""
-    for name, value in more.items():
-        before = named.get(name)
-        named[name] = (
-            f"{before}{VALUE_SEPARATOR}{value}" if isinstance(before, str) and isinstance(value, str) else value
-        )
-
-
 def _parse_flag(text: str, valued: frozenset[str], left: Iterator[Word]) -> Mapping[str, str | bool]:
-    """Parse one word with flags, and the value that may follow it."""
+    """Parse one word with flags, and the value that may follow it: `-uf` is `-u -f`, and `-mtext` is `-m text`."""
     if text.startswith("--") or text in valued:
         name, equals, value = text.partition("=")
         following = next(left, None) if not equals and name in valued else None
         return {name: value if equals else following.text if following else True}
-    named = _split_cluster(text, valued)
-    last = f"-{text[-1]}"
-    return {**named, last: getattr(next(left, None), "text", "")} if named.get(last) == "" else named
-
-
-def _split_cluster(text: str, valued: frozenset[str]) -> Mapping[str, str | bool]:
-    """Split a cluster: `-uf` is `-u -f`, and `-mtext` is `-m text`."""
     named: dict[str, str | bool] = {text: True}
-    for position, letter in enumerate(text[1:], 1):
+    for position, letter in enumerate(text[1:], 2):
         if f"-{letter}" in valued:
-            return named | {f"-{letter}": text[position + 1 :]}
+            return named | {f"-{letter}": text[position:] or getattr(next(left, None), "text", "")}
         named[f"-{letter}"] = True
     return named

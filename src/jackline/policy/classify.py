@@ -22,12 +22,22 @@ from jackline.shell import list_commands
 from jackline.shell.model import NotParsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from jackline.policy.rules import Rule
 
-
 _CALLER = "tool_call"  # a tool that calls another tool by name
+# The rules for files outside that a tool deletes or writes.
+_DELETE_RULES = {
+    PathZone.OUTSIDE: builtin.OUTSIDE_DELETE,
+    PathZone.UNKNOWN: builtin.OUTSIDE_DELETE,
+    PathZone.ROOT: builtin.ROOT_DELETE,
+}
+_WRITE_RULES = {
+    PathZone.OUTSIDE: builtin.OUTSIDE_FILE,
+    PathZone.UNKNOWN: builtin.OUTSIDE_FILE,
+    PathZone.HOOKS: builtin.HOOKS_WRITE,
+}
 
 
 class CallLocation(NamedTuple):
@@ -64,12 +74,12 @@ def classify_call(rules: tuple[Rule, ...], tool: str, given: Any, where: CallLoc
         inner = classify_call(rules, called, given.get("arguments", {}), where)
         return inner._replace(fields={**inner.fields, "tool": called})
     text = find_command_text(tool, given)
-    judged = (
+    classified = (
         _classify_tool(rules, tool, given, where)
         if text is None
         else _classify_shell(rules, tool, text, _apply_folder(where, given))
     )
-    return judged._replace(mistake=schemas.find_input_mistake(tool, given))
+    return classified._replace(mistake=schemas.find_input_mistake(tool, given))
 
 
 def find_command_text(tool: str, given: Any) -> str | None:  # noqa: ANN401 - any JSON
@@ -126,45 +136,28 @@ def _apply_folder(where: CallLocation, given: Any) -> CallLocation:  # noqa: ANN
 
 def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallLocation) -> Classification:  # noqa: ANN401 - any JSON
     rule = rule_lookup.find_tool_rule(rules, tool)
-    matched = f"the tool name matches '{rule.tool}' ({rule.layer})"
-    matches = (
-        RuleMatch(
-            words=tool, rule=rule.name, why="no rule matches this tool" if rule is rule_lookup.UNMATCHED else matched
-        ),
-    )
-    if builtin.BY_TOOL.get(tool) is not rule or rule.call_class is not CallClass.LOCAL:
-        return _build_judgement(rule, NOTHING, matches, where.folder)
-    for change in path_args.find_tool_changes(tool, given):
-        place = path_zones.find_zone(change.word, where.folder, where.workspace)
-        text = change.word.text
-        path = text if text.startswith("~") else path_zones.resolve_path(text, where.folder)
-        outside = _find_zone_rule(place, deletes=change.deletes)
+    is_inside_tool = builtin.BY_TOOL.get(tool) is rule and rule.call_class is CallClass.LOCAL
+    for change in path_args.find_tool_changes(tool, given) if is_inside_tool else ():
+        zone = path_zones.find_zone(change.word, where.folder, where.workspace)
+        outside = (_DELETE_RULES if change.deletes else _WRITE_RULES).get(zone)
         if outside is not None:
-            why = f"it {'deletes' if change.deletes else 'writes'} {path}, {place.value}"
-            return _build_judgement(
-                outside, {"path": path}, (RuleMatch(words=f"{tool} {text}", rule=outside.name, why=why),), where.folder
-            )
-    return _build_judgement(rule, NOTHING, matches, where.folder)
-
-
-def _find_zone_rule(place: PathZone, *, deletes: bool) -> Rule | None:
-    if deletes:
-        table = {
-            PathZone.OUTSIDE: builtin.OUTSIDE_DELETE,
-            PathZone.UNKNOWN: builtin.OUTSIDE_DELETE,
-            PathZone.ROOT: builtin.ROOT_DELETE,
-        }
-        return table.get(place)
-    if place is PathZone.HOOKS:
-        return builtin.HOOKS_WRITE
-    return builtin.OUTSIDE_FILE if place in {PathZone.OUTSIDE, PathZone.UNKNOWN} else None
+            text = change.word.text
+            path = text if text.startswith("~") else path_zones.resolve_path(text, where.folder)
+            why = f"it {'deletes' if change.deletes else 'writes'} {path}, {zone.value}"
+            match = RuleMatch(words=f"{tool} {text}", rule=outside.name, why=why)
+            return _build_classification(outside, {"path": path}, (match,), where.folder)
+    matched = f"the tool name matches '{rule.tool}' ({rule.layer})"
+    why = "no rule matches this tool" if rule is rule_lookup.UNMATCHED else matched
+    return _build_classification(rule, NOTHING, (RuleMatch(words=tool, rule=rule.name, why=why),), where.folder)
 
 
 # --- shells
 
 
 def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallLocation) -> Classification:
-    text = _normalize_paths(text, where)
+    if path_zones.resolve_path(where.folder, "/") == path_zones.resolve_path(where.workspace, "/"):
+        # In the workspace root, its absolute paths mean the same as relative ones.
+        text = str(keys.normalize_input({"command": text}, where.workspace)["command"])
     whole = {"command": text, "folder": _make_relative(where.folder, where)}
     try:
         parsed = list_commands(text)
@@ -172,7 +165,7 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallLo
         match = RuleMatch(
             words=text, rule=builtin.UNPARSED.name, why=f"the command cannot be parsed with certainty: {error}"
         )
-        return _build_judgement(_apply_tool_rule(rules, tool, builtin.UNPARSED), whole, (match,), where.folder)
+        return _build_classification(_apply_tool_rule(rules, tool, builtin.UNPARSED), whole, (match,), where.folder)
     found = [
         one
         for command in parsed
@@ -180,18 +173,12 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallLo
     ]
     matches = tuple(RuleMatch(words=one.words, rule=one.rule.name, why=one.why) for one in found)
     if not found:
-        return _build_judgement(_apply_tool_rule(rules, tool, builtin.NOTHING_RUN), whole, matches, where.folder)
+        return _build_classification(_apply_tool_rule(rules, tool, builtin.NOTHING_RUN), whole, matches, where.folder)
     rule, leading = _merge_commands(found)
     if leading is None:
-        return _build_judgement(rule, whole, matches, where.folder)
+        return _build_classification(rule, whole, matches, where.folder)
     fields = {**leading.fields, **whole, "folder": _make_relative(leading.folder or where.folder, where)}
-    return _build_judgement(rule, fields, matches, leading.folder)
-
-
-def _normalize_paths(text: str, where: CallLocation) -> str:
-    """Make workspace paths relative, if the call runs in the workspace root."""
-    same = path_zones.resolve_path(where.folder, "/") == path_zones.resolve_path(where.workspace, "/")
-    return str(keys.normalize_input({"command": text}, where.workspace)["command"]) if same else text
+    return _build_classification(rule, fields, matches, leading.folder)
 
 
 def _make_relative(folder: str, where: CallLocation) -> str:
@@ -240,23 +227,15 @@ def _add_strictest(rules: list[Rule], chosen: list[Rule]) -> list[Rule]:
     return chosen if rank_decision(strictest) <= max(map(rank_decision, chosen)) else [*chosen, strictest]
 
 
-def _build_judgement(
+def _build_classification(
     rule: Rule, fields: Mapping[str, Any], matches: tuple[RuleMatch, ...], folder: str
 ) -> Classification:
-    return Classification(
-        rule=rule,
-        fields=fields,
-        matches=matches,
-        host_inputs=frozenset(_find_host_inputs(rule, fields)) if folder else frozenset(),
-        folder=folder,
-    )
-
-
-def _find_host_inputs(rule: Rule, fields: Mapping[str, Any]) -> Iterable[str]:
-    """Yield the host inputs that key and target need; an alternative is skipped if an earlier one is known."""
-    for text in (*rule.key, *keys.find_field_names(rule.target)):
+    """Add the host inputs that key and target need; an alternative is skipped if an earlier one is known."""
+    host_inputs: set[str] = set()
+    for text in (*rule.key, *keys.find_field_names(rule.target)) if folder else ():
         for name in text.split("|"):
             if is_host_input(name) and (not name.startswith("file:") or fields.get(name.removeprefix("file:"))):
-                yield name
+                host_inputs.add(name)
             if fields.get(name):
                 break
+    return Classification(rule=rule, fields=fields, matches=matches, host_inputs=frozenset(host_inputs), folder=folder)

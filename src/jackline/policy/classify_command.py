@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
 _MOST_DEPTH = 4
+_MOST_SHOWN = 4  # required flags that an explanation lists
 _MOST_SEARCHED = 50  # most commands that are checked for each command fed by another one
 
 
@@ -159,7 +160,7 @@ def _find_candidates(program: str, subcommand: str | None) -> tuple[Rule, ...]:
 def _describe_match(rule: Rule) -> str:
     if not rule.command:
         return f"the tool name matches '{rule.tool}' ({rule.layer})"
-    having = f" with {' or '.join(rule.having)}" if rule.having and len(rule.having) <= _MOST_DEPTH else ""
+    having = f" with {' or '.join(rule.having)}" if rule.having and len(rule.having) <= _MOST_SHOWN else ""
     return f"the command matches '{' '.join(rule.command)}'{having} ({rule.layer})"
 
 
@@ -203,26 +204,28 @@ def _rank(rule: Rule) -> tuple[int, int]:
 def _classify_change(
     change: PathChange, words: str, otherwise: ClassifiedCommand | None, command: ShellCommand, scope: _Scope
 ) -> ClassifiedCommand:
-    place = _find_zone(change, command, scope)
+    word = change.word
+    listed = "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(scope)
+    zone = PathZone.INSIDE if listed else path_zones.find_zone(word, scope.folder, scope.workspace)
     kept = otherwise.rule if otherwise and otherwise.rule.call_class is CallClass.LOCAL else builtin.INSIDE_WRITE
-    rule = _find_zone_rule(place, change) or kept
+    rule = _find_zone_rule(zone, change) or kept
     if otherwise is not None and rule is otherwise.rule:
         return otherwise
     folder = scope.folder or ""
-    path = path_zones.resolve_path(change.word.text, folder) if change.word.exact and folder else change.word.text
-    why = f"it {'deletes' if change.deletes else 'writes'} {path}, {place.value}"
+    path = path_zones.resolve_path(word.text, folder) if word.exact and folder else word.text
+    why = f"it {'deletes' if change.deletes else 'writes'} {path}, {zone.value}"
     return ClassifiedCommand(
         words=words,
         rule=rule,
         why=why,
         fields={"path": path, **call_fields.build_stdin_fields(command)},
-        is_exact=change.word.exact and bool(folder),
+        is_exact=word.exact and bool(folder),
         folder=folder,
     )
 
 
-def _find_zone_rule(place: PathZone, change: PathChange) -> Rule | None:
-    match place:
+def _find_zone_rule(zone: PathZone, change: PathChange) -> Rule | None:
+    match zone:
         case PathZone.OUTSIDE:
             return builtin.OUTSIDE_DELETE if change.deletes else builtin.OUTSIDE_WRITE
         case PathZone.UNKNOWN:
@@ -232,13 +235,6 @@ def _find_zone_rule(place: PathZone, change: PathChange) -> Rule | None:
         case PathZone.HOOKS if not change.deletes:
             return builtin.HOOKS_WRITE
     return None
-
-
-def _find_zone(change: PathChange, command: ShellCommand, scope: _Scope) -> PathZone:
-    word = change.word
-    if "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(scope):
-        return PathZone.INSIDE
-    return path_zones.find_zone(word, scope.folder, scope.workspace)
 
 
 def _is_fed(command: ShellCommand) -> bool:
@@ -263,7 +259,7 @@ def _is_listed_inside(scope: _Scope) -> bool:
                 path_zones.find_zone(word, scope.folder, scope.workspace)
                 for word in file_effects.find_start_folders(line)
             )
-            if not all(place in {PathZone.INSIDE, PathZone.ROOT, PathZone.TEMPORARY} for place in starts):
+            if not all(zone in {PathZone.INSIDE, PathZone.ROOT, PathZone.TEMPORARY} for zone in starts):
                 return False
     return searched
 
@@ -283,7 +279,9 @@ def _set_git_folder(found: ClassifiedCommand, line: CommandLine) -> ClassifiedCo
     return found._replace(folder=folder)
 
 
-_STEERING = (
+# --- variables that make a program run other code
+
+_RISKY_VARIABLES = (
     "PATH=", "LD_", "DYLD_", "GIT_", "BASH_ENV=", "ENV=", "PAGER=", "EDITOR=", "VISUAL=", "PYTHONSTARTUP=",
     "NODE_OPTIONS=", "PERL5", "RUBYOPT=", "LESS", "MANPAGER=", "MANOPT=", "RIPGREP_CONFIG_PATH=", "SHELL=",
     "SHELLOPTS=", "BASHOPTS=", "BROWSER=", "SSH_ASKPASS=", "KUBECTL_EXTERNAL_DIFF=", "DOCKER_HOST=",
@@ -309,6 +307,6 @@ def has_risky_variables(command: ShellCommand, program: str) -> bool:
         whole = f"{name.removesuffix('+')}={value}"
         if whole.startswith(_HOMES) and program in _CONFIGURED:
             return True
-        if whole.startswith(_STEERING) and whole not in _HARMLESS_WHOLE and not whole.startswith(_HARMLESS):
+        if whole.startswith(_RISKY_VARIABLES) and whole not in _HARMLESS_WHOLE and not whole.startswith(_HARMLESS):
             return True
     return False

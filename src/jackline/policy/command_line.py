@@ -29,7 +29,7 @@ _HARMLESS_SETTING = re.compile(
     r"|(init\.defaultbranch|merge\.(ff|conflictstyle)|diff\.(algorithm|context|renames|noprefix)|log\.date)(=|$)"
     r"|core\.(quotepath=|autocrlf=|filemode=|ignorecase=|pager=(cat|less)?$|editor=(true|:|cat)$)"
 )
-_STEERING_SETTING = re.compile(
+_RISKY_SETTING = re.compile(
     r"(?is)(alias|credential|filter|url|includeif|(merge|diff)tool|man|browser|protocol|pager|sendemail|guitool"
     r"|instaweb|imap)\..+|include\.path|init\.templatedir|diff\.external|web\.browser|sequence\.editor"
     r"|core\.(hookspath|fsmonitor|sshcommand|pager|editor|askpass|gitproxy|attributesfile|worktree"
@@ -53,7 +53,7 @@ class CommandLine(NamedTuple):
     words: tuple[Word, ...]  # all arguments
     operand_indexes: tuple[int, ...]  # indexes of the words that are neither flags nor flag values
     operands: tuple[Word, ...]  # those words
-    first_uncertain: int  # from this index of `named` on, an unknown flag makes the split uncertain
+    first_uncertain: int  # from this index of `operands` on, an unknown flag makes the split uncertain
     flag_words: tuple[Word, ...] | None = None  # the words that may be flags, if that was determined
 
 
@@ -132,7 +132,12 @@ def matches_rule(rule: Rule, line: CommandLine) -> bool:
         _has_required(rule, line) if strict else any(_has_token(line, token) for token in rule.having)
     ):
         return False
-    return not (rule.lacking and _has_excluded(rule, line, strict=strict))
+    if not rule.lacking:
+        return True
+    flags = line if strict else _keep_certain_flags(line)
+    # A word that is not exact may expand to any flag.
+    may_hide_flag = strict and any(not word.exact and word.text[:1] in {"$", "`", "{"} for word in line.words)
+    return not may_hide_flag and not any(_has_token(flags, token) for token in rule.lacking)
 
 
 def is_lenient(rule: Rule) -> bool:
@@ -183,13 +188,6 @@ def _may_have_subcommands(wanted: Sequence[str], texts: Sequence[str], sure: int
         return False
     last = len(texts) - len(rest) + 1
     return any(all(map(matches_word, rest, texts[start : start + len(rest)])) for start in range(sure, last))
-
-
-def _has_excluded(rule: Rule, line: CommandLine, *, strict: bool) -> bool:
-    if any(_has_token(line if strict else _keep_certain_flags(line), token) for token in rule.lacking):
-        return True
-    # Such a word may expand to any flag.
-    return strict and any(not word.exact and word.text[:1] in {"$", "`", "{"} for word in line.words)
 
 
 def _keep_certain_flags(line: CommandLine) -> CommandLine:
@@ -257,22 +255,12 @@ def _is_alone(line: CommandLine, value: str) -> bool:
     return [word.text for word in line.operands] == [value] and line.first_uncertain >= len(line.words)
 
 
-def _is_forced(line: CommandLine, _: str) -> bool:
-    """Check for `+branch`, which overwrites a branch, or `:branch`, which deletes it."""
-    return any(text.startswith("+") or (text.startswith(":") and text != ":") for text, _ in line.operands[1:])
-
-
 def _sets_risky_config(line: CommandLine, _: str) -> bool:
     """Check for `git config NAME value` with a setting that makes git run a program or contact another host."""
     names = line.operands[1:-1]
     if names and names[0].text in {"get", "list", "get-color", "get-colorbool"}:
         return False
-    return any(_STEERING_SETTING.fullmatch(name.text) or not name.exact for name in names)
-
-
-def _has_helper(line: CommandLine, _: str) -> bool:
-    """Check for a remote helper such as `ext::sh -c …`, which git runs."""
-    return any(_HELPER.search(word.text) for word in line.words)
+    return any(_RISKY_SETTING.fullmatch(name.text) or not name.exact for name in names)
 
 
 def _only_shows_date(line: CommandLine, _: str) -> bool:
@@ -287,11 +275,6 @@ def _only_shows_date(line: CommandLine, _: str) -> bool:
     return True
 
 
-def _is_local(line: CommandLine, _: str) -> bool:
-    """Check that no operand can name another host."""
-    return all(word.exact and ":" not in word.text for word in line.operands)
-
-
 # Checks for `having` and `lacking` beyond plain flags, by the word before the colon.
 _CHECKS: Mapping[str, Callable[[CommandLine, str], bool]] = {
     "alone": _is_alone,
@@ -300,10 +283,13 @@ _CHECKS: Mapping[str, Callable[[CommandLine, str], bool]] = {
     ),
     "method": lambda line, value: read_only.classify_request(line.program, line.words, line.operands) == value,
     "script": lambda line, _: read_only.is_plain_script(line.program, line.words),
-    "remote": _is_local,
-    "refspec": _is_forced,
+    # No operand can name another host.
+    "remote": lambda line, _: all(word.exact and ":" not in word.text for word in line.operands),
+    # `+branch` overwrites a branch, and `:branch` deletes it.
+    "refspec": lambda line, _: any(w.text[:1] == "+" or (w.text[:1] == ":" != w.text) for w in line.operands[1:]),
     "setting": _sets_risky_config,
-    "helper": _has_helper,
+    # A remote helper such as `ext::sh -c …`, which git runs.
+    "helper": lambda line, _: any(_HELPER.search(word.text) for word in line.words),
     "clock": _only_shows_date,
     "before": lambda line, value: any(
         w.text == value for w in line.words[: line.operand_indexes[0] if line.operand_indexes else None]

@@ -88,8 +88,10 @@ def find_changes(line: CommandLine) -> Iterator[PathChange]:
         yield from _build_changes(named[1:] if not path_args.has_flag(line, "--reference") else named, deletes=False)
     elif program in _INTO_LAST:
         yield from _find_copy_changes(line, named)
+    elif program in _SPECIAL:
+        yield from _SPECIAL[program](line, named)
     else:
-        yield from _find_special_changes(line, named)
+        yield from _find_outputs(line, named)
 
 
 def find_read_outputs(line: CommandLine) -> Iterator[PathChange]:
@@ -99,25 +101,17 @@ def find_read_outputs(line: CommandLine) -> Iterator[PathChange]:
         yield from (PathChange(word) for word in named[1:2] if word.text != "-")
 
 
-def _find_special_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
-    special = _SPECIAL.get(line.program)
-    if special is not None:
-        yield from special(line, named)
-        return
+def _find_outputs(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
+    """Yield the paths that a build, test or format program writes."""
     outputs = list(path_args.find_flag_values(line, _OUTPUT.get(line.program, ())))
     yield from (PathChange(word) for word in outputs if word.text != "-")
-    yield from (PathChange(word, is_container=True) for word in _find_result_paths(line, named))
+    makes = _rewrites_files(line, named) or (line.program == "uv" and [word.text for word in named[:1]] == ["venv"])
+    results = [*path_args.find_flag_values(line, _RESULTS), *(named if makes else ())]
+    yield from (PathChange(word, is_container=True) for word in results if word.text.startswith(_ELSEWHERE))
     if line.program in _SECOND:
         yield from find_read_outputs(line)
     elif not outputs or line.program in {"git", "go", "cmake", "pip"}:
         yield PathChange(HERE, is_container=True)
-
-
-def _find_result_paths(line: CommandLine, named: Sequence[Word]) -> Iterator[Word]:
-    """Yield paths outside the working folder that a build, test or format program writes."""
-    makes = _rewrites_files(line, named) or (line.program == "uv" and [word.text for word in named[:1]] == ["venv"])
-    written = [*path_args.find_flag_values(line, _RESULTS), *(named if makes else ())]
-    yield from (word for word in written if word.text.startswith(_ELSEWHERE))
 
 
 def _rewrites_files(line: CommandLine, named: Sequence[Word]) -> bool:
@@ -158,12 +152,6 @@ def _find_rsync_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[Pa
         yield from _build_changes(named[:-1], deletes=True)
 
 
-def _find_in_place_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
-    """Yield the files of `yq -i expression file`; an expression does not look like a path outside."""
-    del line
-    yield from _build_changes(named, deletes=False)
-
-
 def _find_mktemp_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
     folders = path_args.find_flag_values(line, ("-p", "--tmpdir"))
     yield from (PathChange(word) for word in (*folders, *named) if "/" in word.text)
@@ -175,27 +163,13 @@ def _find_pre_commit_changes(line: CommandLine, named: Sequence[Word]) -> Iterat
     yield PathChange(Word(".git/hooks/pre-commit") if installs else HERE, is_container=not installs)
 
 
-def _find_second_operand(_: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
-    """Yield the archive of `ar r archive file`."""
-    yield from (PathChange(word) for word in named[1:2])
-
-
-def _find_first_operand(_: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
-    yield from (PathChange(word) for word in named[:1])
-
-
 def _find_dd_changes(line: CommandLine, _: Sequence[Word]) -> Iterator[PathChange]:
     outputs = (word for word in line.words if word.text.startswith("of="))
     yield from (PathChange(word._replace(text=word.text.removeprefix("of="))) for word in outputs)
 
 
-def _find_sed_changes(line: CommandLine, _: Sequence[Word]) -> Iterator[PathChange]:
-    yield from (PathChange(word) for word in read_only.find_sed_files(line.words))
-
-
 def _find_find_changes(line: CommandLine, _: Sequence[Word]) -> Iterator[PathChange]:
-    deletes = path_args.has_flag(line, "-delete")
-    if deletes:
+    if path_args.has_flag(line, "-delete"):
         yield from (PathChange(word, deletes=True, is_container=True) for word in find_start_folders(line))
     yield from (PathChange(word) for word in path_args.find_flag_values(line, _OUTPUT["find"]))
 
@@ -258,15 +232,6 @@ def _find_patch_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[Pa
         PathChange(word)
         for word in (*named[:1], *path_args.find_flag_values(line, ("-o", "--output", "-r", "--reject-file")))
     )
-
-
-def _find_aws_changes(line: CommandLine, _: Sequence[Word]) -> Iterator[PathChange]:
-    """Yield the last word of `aws s3api get-object … file`."""
-    yield from (PathChange(word) for word in line.words[-1:])
-
-
-def _find_no_changes(_: CommandLine, __: Sequence[Word]) -> Iterator[PathChange]:
-    yield from ()
 
 
 _TAR_VALUED = frozenset("fCFgITXbHKLNV")  # letters with a value
@@ -352,18 +317,19 @@ def _find_zstd_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[Pat
 
 _SPECIAL: dict[str, Callable[[CommandLine, Sequence[Word]], Iterator[PathChange]]] = {
     "dd": _find_dd_changes,
-    "sed": _find_sed_changes,
+    "sed": lambda line, _: map(PathChange, read_only.find_sed_files(line.words)),
     "find": _find_find_changes,
     "git": _find_git_changes,
     "patch": _find_patch_changes,
     "mktemp": _find_mktemp_changes,
-    "sqlite3": _find_first_operand,
-    "apply_patch": _find_no_changes,
-    "aws": _find_aws_changes,
+    "sqlite3": lambda _, named: map(PathChange, named[:1]),
+    "apply_patch": lambda *_: iter(()),  # its patch is classified instead
+    "aws": lambda line, _: map(PathChange, line.words[-1:]),  # `aws s3api get-object … file`
     "docker": _find_docker_changes,
-    "yq": _find_in_place_changes,
-    "dasel": _find_in_place_changes,
-    "ar": _find_second_operand,
+    # In `yq -i expression file`, the expression does not look like a path outside.
+    "yq": lambda _, named: _build_changes(named, deletes=False),
+    "dasel": lambda _, named: _build_changes(named, deletes=False),
+    "ar": lambda _, named: map(PathChange, named[1:2]),  # `ar r archive file`
     "pre-commit": _find_pre_commit_changes,
     "install": _find_install_changes,
     "rsync": _find_rsync_changes,

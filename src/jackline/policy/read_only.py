@@ -20,8 +20,6 @@ _CURL_LONG = (
 )  # fmt: skip
 _WGET_LONG = ("--post-data", "--post-file", "--body-data", "--body-file")
 _API_LONG = ("--field", "--raw-field", "--input", "--form")
-
-
 # With any other scheme curl is interactive and sends its standard input.
 _CURL_FETCHES = ("http", "https", "ftp", "ftps", "file", "sftp", "scp", "tftp")
 _CURL_SWITCHES = (
@@ -48,26 +46,19 @@ def find_url(words: Sequence[Word]) -> str:
 
 
 def _classify_curl(words: Sequence[Word], _: list[str]) -> str:
-    sent, method, as_query = _has_interactive_scheme(words), "", False
-    flags = list(_parse_flags(words))
-    for name, value in flags:
-        if name in {"-X", "--request"}:
-            method = value.upper()
-        sent = sent or name in {"-d", "-F", "-T", "-K", "-Q", "-a"} or _is_long_flag(name, _CURL_LONG)
-    as_query = any(name in {"-G", "--get"} for name, _ in _parse_flags(words, sure=True))
-    only_query = (
-        as_query
-        and not _has_interactive_scheme(words)
-        and not any(name in {"-F", "-T", "-K", "-Q"} or _is_long_flag(name, _CURL_LONG[5:]) for name, _ in flags)
-    )
-    if method and method not in _READING_METHODS:
+    urls = (word.text.partition("://") for word in words if not word.text.startswith("-"))
+    if any(mark and scheme.lower() not in _CURL_FETCHES and scheme.isalnum() for scheme, mark, _ in urls):
         return SENDS
-    return SENDS if sent and not only_query else READS
-
-
-def _has_interactive_scheme(words: Sequence[Word]) -> bool:
-    schemes = (word.text.partition("://") for word in words if not word.text.startswith("-"))
-    return any(mark and scheme.lower() not in _CURL_FETCHES and scheme.isalnum() for scheme, mark, _ in schemes)
+    flags = list(_parse_flags(words))
+    methods = [value.upper() for name, value in flags if name in {"-X", "--request"}]
+    if methods and methods[-1] and methods[-1] not in _READING_METHODS:
+        return SENDS
+    if any(name in {"-G", "--get"} for name, _ in _parse_flags(words, sure=True)):  # data becomes the query
+        sent = any(name in {"-F", "-T", "-K", "-Q"} or _is_long_flag(name, _CURL_LONG[5:]) for name, _ in flags)
+    else:
+        letters = {"-d", "-F", "-T", "-K", "-Q", "-a"}
+        sent = any(name in letters or _is_long_flag(name, _CURL_LONG) for name, _ in flags)
+    return SENDS if sent else READS
 
 
 def _parse_flags(words: Sequence[Word], *, sure: bool = False) -> Iterator[tuple[str, str]]:

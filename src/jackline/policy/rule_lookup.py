@@ -14,6 +14,7 @@ from jackline.policy import builtin
 from jackline.policy.rules import (
     NAME_SEPARATOR,
     OTHER_COMMANDS,
+    PROBE_PREFIX,
     Rule,
     drop_exit_codes,
     merge_rules,
@@ -25,10 +26,8 @@ from jackline.policy.rules import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-
 UNMATCHED = Rule(name="unmatched", tool="*", call_class=CallClass.UNKNOWN)
 BUILT_IN_RULES: tuple[Rule, ...] = builtin.RULES
-PROBE_PREFIX = "builtin:"  # prefix of the names of built-in probes
 PROBE_NAMES = frozenset({"file", "gh-issue-create", "gh-pr-create", "git-push", "http"})
 _LAYERS = ("run", "project", "user", "built-in")  # in matching order
 _DECISIONS = (Decision.ALLOW, Decision.ASK, Decision.DENY)  # `stored` is only set by the gate
@@ -111,42 +110,34 @@ def parse_rule_tables(
 ) -> tuple[Rule, ...]:
     """Build rules from `[[rule]]` tables. Errors name the file, the rule and, if known, the line."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        message = f"{source}: a policy is a list of [[rule]] tables"
-        raise PolicyError(message)
-    places = [_describe_location(table, source, number, lines) for number, table in enumerate(tables, 1)]
+        raise PolicyError(f"{source}: a policy is a list of [[rule]] tables")
+    places: list[str] = []
+    for number, table in enumerate(tables, 1):
+        line = f":{lines[number - 1]}" if number <= len(lines) else ""
+        name = table.get("name", table.get("tool"))
+        places.append(f"{source}{line}: rule {number}" + (f" '{name}'" if isinstance(name, str) else ""))
     rules = tuple(_parse_rule(table, place)._replace(layer=layer) for table, place in zip(tables, places, strict=True))
-    taken: set[str] = set()
+    taken = {*_RESERVED, *builtin.BY_NAME}
     for rule, place in zip(rules, places, strict=True):  # a call stores only the name of its rule
-        if rule.name in taken or rule.name in _RESERVED or rule.name in builtin.BY_NAME:
-            message = f"{place}: two rules are named '{rule.name}'; give each rule a unique 'name'"
-            raise PolicyError(message)
+        if rule.name in taken:
+            raise PolicyError(f"{place}: two rules are named '{rule.name}'; give each rule a unique 'name'")
         taken.add(rule.name)
     return rules
-
-
-def _describe_location(table: Mapping[str, Any], source: str, number: int, lines: Sequence[int]) -> str:
-    name = table.get("name", table.get("tool"))
-    line = f":{lines[number - 1]}" if number <= len(lines) else ""
-    return f"{source}{line}: rule {number}" + (f" '{name}'" if isinstance(name, str) else "")
 
 
 def _parse_rule(table: Mapping[str, Any], where: str) -> Rule:
     for word, value in table.items():
         if word not in _KEY_TYPES:
-            message = f"{where}: unknown key '{word}' (known keys: {', '.join(_KEY_TYPES)})"
-            raise PolicyError(message)
+            raise PolicyError(f"{where}: unknown key '{word}' (known keys: {', '.join(_KEY_TYPES)})")
         if not _has_type(value, _KEY_TYPES[word]):
-            message = f"{where}: '{word}' must be {_TYPE_NAMES[_KEY_TYPES[word]]}"
-            raise PolicyError(message)
+            raise PolicyError(f"{where}: '{word}' must be {_TYPE_NAMES[_KEY_TYPES[word]]}")
     try:
         rule = _build_rule(table)
     except (KeyError, ValueError) as error:
-        message = f"{where}: {'missing ' if isinstance(error, KeyError) else ''}{error}"
-        raise PolicyError(message) from None
+        raise PolicyError(f"{where}: {'missing ' if isinstance(error, KeyError) else ''}{error}") from None
     mistake = _find_mistake(rule)
     if mistake:
-        message = f"{where}: {mistake}"
-        raise PolicyError(message)
+        raise PolicyError(f"{where}: {mistake}")
     return rule
 
 
@@ -210,8 +201,7 @@ def _find_pattern_mistake(rule: Rule) -> str:
 def _check_choice(word: str, value: str, known: Iterable[str]) -> str:
     names = [str(one) for one in known]
     if value not in names:
-        message = f"'{word}' is '{value}'; use {', '.join(names[:-1])} or {names[-1]}"
-        raise ValueError(message)
+        raise ValueError(f"'{word}' is '{value}'; use {', '.join(names[:-1])} or {names[-1]}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Merges the rules that match one call into one rule, which is never laxer than any of them. Pure."""
+"""Policy rules, and how several rules for one call are merged into one that is never laxer than any of them. Pure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OTHER_COMMANDS = "others"  # in a rule name: other commands without a rule; the 
 WHOLE_COMMAND = ("command", "folder")  # fields that identify a shell call
 _CLASSES = (CallClass.READ, CallClass.LOCAL, CallClass.UNKNOWN, CallClass.EFFECT)  # strictest last
 _DECISIONS = (Decision.STORED, Decision.ALLOW, Decision.ASK, Decision.DENY)
-_BUILT_IN_PROBE = "builtin:"
+PROBE_PREFIX = "builtin:"  # of the names of built-in probes
 _HOST_PREFIXES = ("git.", "file:")  # prefixes of key inputs that only the host knows
 
 
@@ -111,15 +111,15 @@ def drop_exit_codes(rule: Rule) -> Rule:
 def _remove_claims(parts: Sequence[Rule], first: Rule) -> Rule:
     """Remove the claims of single rules: no probe and no field covers several commands, only the whole command does."""
     effects = [rule for rule in parts if rule.call_class is CallClass.EFFECT]
-    named = (piece for rule in effects for name in rule.key for piece in name.split("|"))
-    ingredients = dict.fromkeys(name for name in named if is_host_input(name))
+    names = (piece for rule in effects for name in rule.key for piece in name.split("|"))
+    host_inputs = dict.fromkeys(name for name in names if is_host_input(name))
     external = dict.fromkeys(pair for rule in effects for pair in rule.external)
     return first._replace(
         replay=first.replay if first.call_class in {CallClass.READ, CallClass.LOCAL} else Replay.ASK,
         # The built-in probes examine the whole call, and report doubt if other commands cause it.
-        probe=first.probe if len(parts) == 1 and first.probe.startswith(_BUILT_IN_PROBE) else "",
+        probe=first.probe if len(parts) == 1 and first.probe.startswith(PROBE_PREFIX) else "",
         nothing_happened=(),
-        key=(*WHOLE_COMMAND, *ingredients),
+        key=(*WHOLE_COMMAND, *host_inputs),
         target=first.target if len(effects) == 1 else "",
         external=tuple(external),
     )

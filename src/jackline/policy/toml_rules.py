@@ -16,6 +16,11 @@ from jackline.policy.rules import NAME_SEPARATOR, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+RULE = "rule"
+_OPENING, _CLOSING = "[{", "]}"
+_KEYS = {"call_class": "class", "most": "max"}  # where a field of a rule and its key in a file differ
+_HIDDEN_FIELDS = frozenset({"layer", "tightens"})  # not part of a policy file
+_ALWAYS_SHOWN = ("name", "call_class", "decision")
 _REQUIRED = {"tool": "*", "class": "read"}  # required keys, filled in to find further errors in a rule without them
 
 
@@ -36,6 +41,30 @@ class ParsedPolicy(NamedTuple):
 
     rules: tuple[Rule, ...]
     mistakes: tuple[PolicyMistake, ...] = ()
+
+
+class RuleLines(NamedTuple):
+    """The line where a rule begins, and the line of each of its keys."""
+
+    line: int
+    words: dict[str, int]
+
+
+class PolicyLines(NamedTuple):
+    """The lines of all rules in order, and of the other keys of the file."""
+
+    rules: list[RuleLines]
+    words: dict[str, int]
+
+
+class _Statement(NamedTuple):
+    """A table header or a `name = value`, possibly over several lines; `inner` has the lines of tables in its list."""
+
+    line: int
+    names: tuple[str, ...]
+    is_header: bool
+    is_list: bool
+    inner: tuple[int, ...]
 
 
 def parse_policy(text: str, layer: str) -> ParsedPolicy:
@@ -78,8 +107,6 @@ def require_valid(parsed: ParsedPolicy, source: str) -> tuple[Rule, ...]:
 
 def _parse_toml_error(message: str, text: str) -> PolicyMistake:
     """Convert an error of `tomllib` into a mistake with a line number."""
-    import re
-
     found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     if found is None:
         return PolicyMistake(0, message)
@@ -174,51 +201,7 @@ def _find_quoted(message: str) -> list[str]:
     return message.split("'")[1::2]
 
 
-RULE = "rule"
-_OPENING, _CLOSING = "[{", "]}"
-
-
-@cache
-def _compile_token() -> re.Pattern[str]:
-    # A string or a comment is one token, so a [[rule]] inside it does not count.
-    return re.compile(
-        r'''
-    """(?:\\.|[^\\])*?""""{0,2}  # multi-line string; quotes may precede its end
-    | "(?:\\.|[^"\\\n])*"
-    | \#[^\n]*
-    | [\[\]{}=\n.]
-    | [^\[\]{}=\n."'\#]+
-    '''
-        r"""
-    | '''.*?''''{0,2}  # the same without escapes
-    | '[^'\n]*'
-    """,
-        re.DOTALL | re.VERBOSE,
-    )
-
-
-class RuleLines(NamedTuple):
-    """The line where a rule begins, and the line of each of its keys."""
-
-    line: int
-    words: dict[str, int]
-
-
-class PolicyLines(NamedTuple):
-    """The lines of all rules in order, and of the other keys of the file."""
-
-    rules: list[RuleLines]
-    words: dict[str, int]
-
-
-class _Statement(NamedTuple):
-    """A table header or a `name = value`, possibly over several lines; `inner` has the lines of tables in its list."""
-
-    line: int
-    names: tuple[str, ...]
-    is_header: bool
-    is_list: bool
-    inner: tuple[int, ...]
+# --- the lines of rules and keys, for errors
 
 
 def find_lines(text: str) -> PolicyLines:
@@ -244,6 +227,25 @@ def _add_header(statement: _Statement, found: PolicyLines) -> None:
         found.rules[-1].words.setdefault(statement.names[1], statement.line)
     else:
         found.words.setdefault(statement.names[0], statement.line)
+
+
+@cache
+def _compile_token() -> re.Pattern[str]:
+    # A string or a comment is one token, so a [[rule]] inside it does not count.
+    return re.compile(
+        r'''
+    """(?:\\.|[^\\])*?""""{0,2}  # multi-line string; quotes may precede its end
+    | "(?:\\.|[^"\\\n])*"
+    | \#[^\n]*
+    | [\[\]{}=\n.]
+    | [^\[\]{}=\n."'\#]+
+    '''
+        r"""
+    | '''.*?''''{0,2}  # the same without escapes
+    | '[^'\n]*'
+    """,
+        re.DOTALL | re.VERBOSE,
+    )
 
 
 def _split_statements(text: str) -> Iterator[_Statement]:
@@ -282,9 +284,7 @@ def _find_table_lines(pieces: list[tuple[str, int]]) -> Iterator[int]:
         depth += (piece in _OPENING) - (piece in _CLOSING)
 
 
-_KEYS = {"call_class": "class", "most": "max"}  # where a field of a rule and its key in a file differ
-_HIDDEN_FIELDS = frozenset({"layer", "tightens"})  # not part of a policy file
-_ALWAYS_SHOWN = ("name", "call_class", "decision")
+# --- rendering
 
 
 def render_toml(rules: Sequence[Rule]) -> str:
@@ -312,34 +312,23 @@ def _render_heading(rule: Rule) -> str:
 
 
 def _render_table(rule: Rule) -> str:
-    text = "\n".join(("[[rule]]", *_render_lines(rule)))
-    if rule.tool or rule.command:
-        return text
-    # A policy file cannot express this rule: it matches by the path that a call changes.
-    return "\n".join(
-        ("# matches by the changed path, not by a tool or command", *(f"# {line}" for line in text.splitlines()))
-    )
-
-
-def _render_lines(rule: Rule) -> Iterator[str]:
-    plain = _build_defaults(rule)
-    for name, value in stored_dict(rule).items():
-        if name not in _HIDDEN_FIELDS and (name in _ALWAYS_SHOWN or value != plain[name]):
-            yield f"{_KEYS.get(name, name)} = {_render_value(name, value)}"
-
-
-def _build_defaults(rule: Rule) -> Mapping[str, object]:
-    """Return the defaults of a rule of this class."""
     repeats = rule.call_class in {CallClass.READ, CallClass.LOCAL}
-    effect = rule.call_class is CallClass.EFFECT
     defaults = Rule(
         name=rule.name,
         tool="",
         call_class=rule.call_class,
         replay=Replay.EXACT if repeats else Replay.ASK,
-        decision=Decision.ASK if effect else Decision.ALLOW,
+        decision=Decision.ASK if rule.call_class is CallClass.EFFECT else Decision.ALLOW,
     )
-    return stored_dict(defaults)
+    hidden = stored_dict(defaults)
+    lines = ["[[rule]]"]
+    for name, value in stored_dict(rule).items():
+        if name not in _HIDDEN_FIELDS and (name in _ALWAYS_SHOWN or value != hidden[name]):
+            lines.append(f"{_KEYS.get(name, name)} = {_render_value(name, value)}")
+    if rule.tool or rule.command:
+        return "\n".join(lines)
+    # A policy file cannot express this rule: it matches by the path that a call changes.
+    return "\n".join(("# matches by the changed path, not by a tool or command", *(f"# {line}" for line in lines)))
 
 
 def _render_value(name: str, value: object) -> str:
