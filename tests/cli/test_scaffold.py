@@ -117,7 +117,7 @@ def test_migrations_of_a_later_jackline_are_reported(place: Place) -> None:
     program = (
         "import sys; from jackline.store import schema; from jackline.store.sqlite import SqliteDriver\n"
         "driver = SqliteDriver(sys.argv[1], create=True)\n"
-        "schema.migrate(driver, 1, upto=schema.latest() - 1)\n"
+        "schema.migrate(driver, 1, upto=schema.get_latest_version() - 1)\n"
         "driver.close()\n"
     )
     assert place.end_of(place.python(program, str(old))).code == 0
@@ -252,7 +252,7 @@ def test_a_database_that_is_no_file_is_not_waited_for(place: Place, make: Callab
     instance(place).mkdir(parents=True)
     make(str(instance(place) / "state.sqlite"))
     ended = scaffold(place)
-    assert (ended.code, is_one_line(ended), "is no regular file" in ended.err) == (1, True, True), ended
+    assert (ended.code, is_one_line(ended), "is not a regular file" in ended.err) == (1, True, True), ended
 
 
 @pytest.mark.parametrize("name", ["state.sqlite", "dashboard.md", "retros", "context", "context/repos.md", "CLAUDE.md"])

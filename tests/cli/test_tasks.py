@@ -293,7 +293,7 @@ def test_a_dry_run_names_exactly_what_an_agent_will_see(place: Place) -> None:
 def test_a_dry_run_refuses_what_a_run_would(place: Place) -> None:
     assert "no task is called" in refused(place.play(SAY, words=("--task", "nothing", "--dry-run")))
     assert "not in a git repository" in refused(place.play(SAY, words=("--task", "debug_smoke_commit", "--dry-run")))
-    assert "no agent is called" in refused(place.type("run", "x", "--agent", "nobody", "--dry-run"))
+    assert "there is no agent 'nobody'" in refused(place.type("run", "x", "--agent", "nobody", "--dry-run"))
 
 
 def test_a_dry_run_tells_model_effort_proof_and_limits(place: Place) -> None:
