@@ -78,8 +78,7 @@ class _Client:
         self._rpc.cancel()
 
     def run_turn(self, prompt: str) -> None:
-        capabilities = self._initialize()
-        session, opened = self._open_session(capabilities)
+        session, opened = self._open_session(self._initialize())
         emit("session", id=session)
         if self._context.model:
             self._choose_model(session, opened)
@@ -118,7 +117,9 @@ class _Client:
         """Use whichever of the protocol's two methods the agent supports."""
         model = self._context.model
         params: Params = {"sessionId": session}
-        option = _find_model_option(opened)
+        options = opened.get("configOptions")
+        choices = [one for one in options if isinstance(one, dict)] if isinstance(options, list) else []
+        option = next((str(one.get("id")) for one in choices if "model" in (one.get("category"), one.get("id"))), "")
         if option:
             params |= {"configId": option, "value": model}
             self._request("session/set_config_option", params, self._raise_no_model)
@@ -256,14 +257,6 @@ def _describe(error: RpcError) -> str:
     data = error.data
     more = data.get("details") or data.get("message") if isinstance(data, dict) else data
     return f"{error.message}: {more}" if isinstance(more, str) and more else error.message
-
-
-def _find_model_option(opened: Mapping[str, Any]) -> str:
-    options = opened.get("configOptions")
-    for one in options if isinstance(options, list) else []:
-        if isinstance(one, dict) and "model" in (one.get("category"), one.get("id")):
-            return str(one.get("id"))
-    return ""
 
 
 def _emit_usage(ended: Mapping[str, Any]) -> None:

@@ -168,7 +168,12 @@ class RpcConnection:
             elif "method" in message:
                 self._handle(message)
             elif message.get("id") == self._number:
-                return _extract_result(message)
+                if isinstance(error := message.get("error"), dict):
+                    code = error.get("code")
+                    number = code if isinstance(code, int) else INTERNAL_ERROR
+                    raise RpcError(number, str(error.get("message")), error.get("data"))
+                result = message.get("result")
+                return result if isinstance(result, dict) else {}
 
     def prompt(self, session: str, text: str) -> RpcMessage:
         """Run the whole turn; if we are asked to terminate meanwhile, cancel it."""
@@ -222,12 +227,3 @@ class RpcConnection:
 
     def _send(self, **fields: object) -> None:
         self._process.send({"jsonrpc": "2.0", **fields})
-
-
-def _extract_result(message: RpcMessage) -> RpcMessage:
-    error = message.get("error")
-    if isinstance(error, dict):
-        code = error.get("code")
-        raise RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(error.get("message")), error.get("data"))
-    result = message.get("result")
-    return result if isinstance(result, dict) else {}

@@ -77,7 +77,10 @@ class AcpUpdates:
         self.heartbeat.beat()
         name = _as_str(update.get("sessionUpdate"))
         if name in TEXT_KINDS:
-            self._add_text(TEXT_KINDS[name], _extract_text(update.get("content")))
+            if TEXT_KINDS[name] != self._kind or sum(map(len, self._pieces)) > TEXT_CHARACTERS:
+                self.flush()
+            self._kind = TEXT_KINDS[name]
+            self._pieces.append(_extract_text(update.get("content")))
         elif name in ("tool_call", "tool_call_update"):
             self._update_call(update)
         elif name == "usage_update":
@@ -118,22 +121,16 @@ class AcpUpdates:
                 self.report_start(call)
         return bool(waiting)
 
-    def _add_text(self, kind: str, text: str) -> None:
-        if kind != self._kind or sum(map(len, self._pieces)) > TEXT_CHARACTERS:
-            self.flush()
-        self._kind = kind
-        self._pieces.append(text)
-
     def _update_call(self, update: dict[str, Any]) -> None:
         call, status = self.find_call(update), update.get("status")
         call.is_running = call.is_running or status == "in_progress"
-        if status in ("completed", "failed"):
-            self.report_start(call)
-            del self.calls[call.id]
-            if not call.is_refused:
-                self._report_end(call, ok=status == "completed" and not call.exit_code)
-
-    def _report_end(self, call: AcpCall, *, ok: bool) -> None:
+        if status not in ("completed", "failed"):
+            return
+        self.report_start(call)
+        del self.calls[call.id]
+        if call.is_refused:
+            return
+        ok = status == "completed" and not call.exit_code
         code = {} if call.exit_code is None else {"exit_code": call.exit_code}
         if call.admitted:
             self.gate.finish(call=call.admitted, ok=ok, output=call.output[-REPORTED_CHARACTERS:], **code)

@@ -1,7 +1,4 @@
-"""What every helper does around its turn: read the prompt and the environment, run, and print the last event.
-
-It also re-exports what the helpers share with the scripted player.
-"""
+"""What every helper does around its turn: read the prompt and the environment, run, and print the last event."""
 
 from __future__ import annotations
 
@@ -14,31 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ..scripted.playback.agent_io import (
-    GateClient,
-    Stop,
-    build_failure,
-    build_lost_session,
-    build_session_path,
-    emit,
-    replace_file,
-    write_all,
-)
-
-__all__ = [
-    "GateClient",
-    "Heartbeat",
-    "HelperContext",
-    "Stop",
-    "build_failure",
-    "build_http_failure",
-    "build_lost_session",
-    "build_session_path",
-    "child_env",
-    "emit",
-    "replace_file",
-    "run_helper",
-]
+from ..scripted.playback.agent_io import GateClient, Stop, build_failure, emit, write_all
 
 GATE_SECONDS = 60.0
 HEARTBEAT_SECONDS = 10.0

@@ -131,14 +131,14 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {"string": str, "integer": int, 
 
 def list_schemas() -> list[dict[str, Any]]:
     """The tools in the form of a request to the model."""
-    return [{"type": "function", "function": _build_schema(tool)} for tool in TOOLS.values()]
-
-
-def _build_schema(tool: ModelTool) -> dict[str, Any]:
-    fields = {name: {"type": field.kind, "description": field.description} for name, field in tool.fields.items()}
-    required = [name for name, field in tool.fields.items() if field.required]
-    schema = {"type": "object", "properties": fields, "required": required}
-    return {"name": tool.name, "description": tool.description, "parameters": schema}
+    schemas = []
+    for tool in TOOLS.values():
+        fields = {name: {"type": field.kind, "description": field.description} for name, field in tool.fields.items()}
+        required = [name for name, field in tool.fields.items() if field.required]
+        parameters = {"type": "object", "properties": fields, "required": required}
+        function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+        schemas.append({"type": "function", "function": function})
+    return schemas
 
 
 def run_tool(context: HelperContext, heartbeat: Heartbeat, agent_call: str, call: Mapping[str, Any]) -> str:
@@ -164,12 +164,19 @@ def parse_call(call: Mapping[str, Any]) -> tuple[ModelTool, dict[str, Any]]:
     tool = TOOLS.get(str(function.get("name")))
     if tool is None:
         raise InvalidCall(f"there is no tool '{function.get('name')}'; the tools are {', '.join(TOOLS)}")
-    return tool, _check_arguments(tool, _parse_arguments(function.get("arguments")))
+    arguments = _parse_arguments(function.get("arguments"))
+    given = {}  # only the tool's own fields: others that a model invents must not make two calls differ in the ledger
+    for name, field in tool.fields.items():
+        value = arguments.get(name)
+        if value is None and field.required:
+            raise InvalidCall(f"{tool.name} needs '{name}': {field.description}")
+        if value is not None:
+            given[name] = _convert_argument(tool, name, field, value)
+    return tool, given
 
 
 def _parse_arguments(arguments: object) -> dict[str, Any]:
-    """Some models send their arguments as text."""
-    if isinstance(arguments, str):
+    if isinstance(arguments, str):  # some models send text
         try:
             arguments = json.loads(arguments or "{}")
         except ValueError as error:
@@ -179,18 +186,6 @@ def _parse_arguments(arguments: object) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         raise InvalidCall("the arguments are not an object")
     return arguments
-
-
-def _check_arguments(tool: ModelTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep only the tool's own fields: others that a model invents must not make two calls differ in the ledger."""
-    given = {}
-    for name, field in tool.fields.items():
-        value = arguments.get(name)
-        if value is None and field.required:
-            raise InvalidCall(f"{tool.name} needs '{name}': {field.description}")
-        if value is not None:
-            given[name] = _convert_argument(tool, name, field, value)
-    return given
 
 
 def _convert_argument(tool: ModelTool, name: str, field: ToolField, value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -85,10 +85,8 @@ def _run_turn(arguments: Sequence[str], context: HelperContext, prompt: str) -> 
             _answer_calls(context, history, heartbeat)
             continue
         if answer.reason == "length":
-            advice = "give it more room, such as `-- num_ctx=32768`"
-            raise build_failure(
-                "context_too_long", f"the model's answer was cut off at the end of its context: {advice}"
-            )
+            detail = "the model's answer was cut off at the end of its context"
+            raise build_failure("context_too_long", f"{detail}: give it more room, such as `-- num_ctx=32768`")
         emit("end", reason="done")
         return
     raise build_failure("agent_error", f"the model did not finish within {MOST_STEPS} steps")

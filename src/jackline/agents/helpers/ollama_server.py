@@ -67,10 +67,14 @@ class OllamaServer:
         raise build_failure("connectivity", "ollama ended in the middle of an answer")
 
     def _request(self, method: str, path: str, body: bytes | None, model: str = "") -> Iterator[bytes]:
-        connection = self._connect()
+        parts = urlsplit(self.address)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=self._seconds)
+        headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
         try:
-            prefix = urlsplit(self.address).path.rstrip("/")
-            connection.request(method, prefix + path, body, self._headers())
+            connection.request(method, parts.path.rstrip("/") + path, body, headers)
             response = connection.getresponse()
             if response.status != OK:
                 self._raise_failure(response, model)
@@ -78,36 +82,23 @@ class OllamaServer:
                 if line.strip():
                     yield line
         except ConnectionRefusedError:
-            raise build_failure(
-                "connectivity", f"there is no answer at {self.address}: is `ollama serve` running?"
-            ) from None
+            detail = f"there is no answer at {self.address}: is `ollama serve` running?"
+            raise build_failure("connectivity", detail) from None
         except TimeoutError:
-            raise build_failure(
-                "connectivity", f"ollama at {self.address} sent nothing for {self._seconds:g} s"
-            ) from None
+            detail = f"ollama at {self.address} sent nothing for {self._seconds:g} s"
+            raise build_failure("connectivity", detail) from None
         except (OSError, http.client.HTTPException) as error:
-            raise build_failure(
-                "connectivity", f"the connection to ollama at {self.address} broke: {error!r}"
-            ) from None
+            detail = f"the connection to ollama at {self.address} broke: {error!r}"
+            raise build_failure("connectivity", detail) from None
         finally:
             connection.close()
-
-    def _connect(self) -> http.client.HTTPConnection:
-        parts = urlsplit(self.address)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        return kind(parts.hostname or "127.0.0.1", parts.port, timeout=self._seconds)
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
-        return {**headers, "Authorization": f"Bearer {self._key}"} if self._key else headers
 
     def _raise_failure(self, response: http.client.HTTPResponse, model: str) -> NoReturn:
         body = response.read(ERROR_BYTES)
         detail = str(_parse_object(body).get("error") or body.decode("utf-8", "replace").strip() or response.reason)
         if response.status == NOT_FOUND and model:
-            raise build_failure(
-                "model_not_found", f"{detail}: install it with `ollama pull {model}`, or choose another with --model"
-            )
+            how = f"install it with `ollama pull {model}`, or choose another with --model"
+            raise build_failure("model_not_found", f"{detail}: {how}")
         raise build_http_failure(response.status, f"ollama answered {response.status}: {detail}")
 
 

@@ -149,7 +149,12 @@ _TOP = ("version", "session", "steps", "description", "$schema")
 
 def validate(text: str) -> None:
     """Raise ScriptError, in one line that names the step, unless this is a script of version 1."""
-    script = _parse_json(text)
+    try:
+        script = json.loads(text, parse_constant=_reject_number)
+    except json.JSONDecodeError as error:
+        _reject("script", f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}")
+    except (ValueError, RecursionError) as error:
+        _reject("script", f"is not JSON: {error}")
     if not isinstance(script, dict):
         _reject("script", 'must be an object such as {"version": 1, "steps": [{"say": "hello"}]}')
     _check_keys("script", script, _TOP)
@@ -165,18 +170,8 @@ def validate(text: str) -> None:
         _check_step(f"step {number}", step)
 
 
-def _parse_json(text: str) -> object:
-    try:
-        return json.loads(text, parse_constant=_reject_number)
-    except json.JSONDecodeError as error:
-        _reject("script", f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}")
-    except (ValueError, RecursionError) as error:
-        _reject("script", f"is not JSON: {error}")
-
-
 def _reject_number(word: str) -> NoReturn:
-    message = f"{word} is not a number"
-    raise ValueError(message)
+    raise ValueError(f"{word} is not a number")
 
 
 def _check_step(where: str, step: object) -> None:
@@ -187,17 +182,13 @@ def _check_step(where: str, step: object) -> None:
     if len(actions) != 1:
         named = f"has {' and '.join(actions)}" if actions else "has none"
         _reject(where, f"must have exactly one action, and {named}")
-    action = actions[0]
-    _check_action(f"{where} ({action})", f"'{action}'", step[action], ACTIONS[action])
+    (action,) = actions
+    value, forms = step[action], ACTIONS[action]
+    # An action may have a short form (a text) and a long one (an object), which comes last.
+    form = forms[-1] if isinstance(value, dict) else forms[0]
+    _check_value(f"{where} ({action})", f"'{action}'", value, form)
     if "when" in step:
         _check_value(f"{where} (when)", "'when'", step["when"], WHEN)
-
-
-def _check_action(where: str, name: str, value: object, allowed: tuple[ValueCheck | ObjectShape, ...]) -> None:
-    """An action may have a short form (a text) and a long one (an object); check against the form that was used."""
-    shapes = [one for one in allowed if isinstance(one, ObjectShape)]
-    forms = shapes if shapes and isinstance(value, dict) else allowed
-    _check_value(where, name, value, forms[0])
 
 
 def _check_value(where: str, name: str, value: object, expected: ValueCheck | ObjectShape) -> None:
@@ -214,18 +205,12 @@ def _check_object(where: str, name: str, value: object, shape: ObjectShape) -> N
     for word in shape.required:
         if word not in value:
             _reject(where, f"'{word}' is missing")
-    _check_choices(where, value, shape)
-    for word, given in value.items():
-        _check_value(where, f"'{word}'", given, shape.fields[word])
-
-
-def _check_choices(where: str, value: Mapping[str, object], shape: ObjectShape) -> None:
-    if not shape.choices:
-        return
-    exclusive = frozenset().union(*shape.choices)
-    if exclusive & value.keys() not in shape.choices:
+    exclusive: frozenset[str] = frozenset().union(*shape.choices)
+    if shape.choices and exclusive & value.keys() not in shape.choices:
         choices = ", or ".join(" and ".join(sorted(choice)) or "none" for choice in shape.choices)
         _reject(where, f"needs {choices}")
+    for word, given in value.items():
+        _check_value(where, f"'{word}'", given, shape.fields[word])
 
 
 def _check_keys(where: str, value: Mapping[str, object], words: tuple[str, ...]) -> None:
@@ -236,5 +221,4 @@ def _check_keys(where: str, value: Mapping[str, object], words: tuple[str, ...])
 
 
 def _reject(where: str, what: str) -> NoReturn:
-    message = f"{where}: {what}"
-    raise ScriptError(message)
+    raise ScriptError(f"{where}: {what}")

@@ -94,23 +94,17 @@ def _open_session(script: Mapping[str, Any], folder: str, environ: Mapping[str, 
 
 def _play_steps(state: ScriptState, session: ScriptSession, steps: Sequence[Mapping[str, Any]]) -> None:
     """A step counts as finished when it has returned: a resume repeats the step that a kill interrupted."""
-    for number, step in enumerate(steps, 1):
-        if number <= session.finished:
-            continue
+    for number, step in enumerate(steps[session.finished :], session.finished + 1):
         state.step = number
-        if _applies(step.get("when", {}), state.attempt):
-            _play_step(state, step)
+        action = next(name for name in step if name != "when")
+        try:
+            if _applies(step.get("when", {}), state.attempt):
+                ACTIONS[action](state, step[action])
+        except BrokenPipeError:
+            raise
+        except (OSError, ValueError) as error:  # ValueError: the text is not a valid path
+            raise build_failure("agent_error", f"step {number} ({action}): {error}") from None
         session.save(number)
-
-
-def _play_step(state: ScriptState, step: Mapping[str, Any]) -> None:
-    action = next(name for name in step if name != "when")
-    try:
-        ACTIONS[action](state, step[action])
-    except BrokenPipeError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: the text is not a valid path
-        raise build_failure("agent_error", f"step {state.step} ({action}): {error}") from None
 
 
 def _applies(when: Mapping[str, Any], attempt: int) -> bool:

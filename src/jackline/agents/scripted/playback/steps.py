@@ -64,23 +64,15 @@ def _play_garbage(_state: ScriptState, garbage: Mapping[str, Any]) -> None:
     """Print exactly this many bytes from one block: memory use must not depend on the number."""
     descriptor = 2 if garbage.get("stream") == "stderr" else 1
     newline = garbage.get("newline", True)
-    block, left = memoryview(_build_block(garbage["kind"], newline=newline)), int(garbage["bytes"]) - 1
+    every_byte = bytes(range(256))
+    patterns = {"lines": LINE, "long_line": b"x"}
+    pattern = patterns.get(garbage["kind"], every_byte if newline else every_byte.replace(b"\n", b"\v"))
+    block, left = memoryview(pattern * (BLOCK_BYTES // len(pattern))), int(garbage["bytes"]) - 1
     while left:
         piece = block[:left]
         write_all(descriptor, piece)
         left -= len(piece)
     write_all(descriptor, b"\n" if newline else b"x")
-
-
-def _build_block(kind: str, *, newline: bool) -> bytes:
-    match kind:
-        case "lines":
-            return LINE * (BLOCK_BYTES // len(LINE))
-        case "long_line":
-            return b"x" * BLOCK_BYTES
-        case _:
-            block = bytes(range(256)) * (BLOCK_BYTES // 256)
-            return block if newline else block.replace(b"\n", b"\v")
 
 
 def _play_usage(_state: ScriptState, usage: Mapping[str, float]) -> None:
