@@ -65,21 +65,13 @@ unbounded_connection_retries = false
     return PointedCli(env, {f"{home}/config.toml": config.encode()})
 
 
-def _opencode(address: str, folder: str) -> PointedCli:
-    return _point_opencode(address, folder, "opencode", "@opencode-ai/plugin")
-
-
-def _kilo(address: str, folder: str) -> PointedCli:
-    return _point_opencode(address, folder, "kilo", "@kilocode/plugin")
-
-
-def _point_opencode(address: str, folder: str, name: str, plugin: str) -> PointedCli:
+def _opencode(address: str, folder: str, name: str = "opencode", plugin: str = "@opencode-ai/plugin") -> PointedCli:
     """For opencode and its fork, XDG folders override HOME, so they are set too."""
     import json
     import os.path
 
-    places = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state",
-              "XDG_CACHE_HOME": ".cache"}  # fmt: skip
+    folders = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state",
+               "XDG_CACHE_HOME": ".cache"}  # fmt: skip
     model = {"name": "Fake", "tool_call": True, "limit": {"context": 10_000_000, "output": 32_000},
              "cost": {"input": 1, "output": 2}}  # fmt: skip
     provider = {"npm": "@ai-sdk/openai-compatible", "name": "Fake", "models": {"fake-model": model},
@@ -94,9 +86,11 @@ def _point_opencode(address: str, folder: str, name: str, plugin: str) -> Pointe
         "package-lock.json": {"packages": {"": wants}},
         "node_modules/.package-lock.json": {},
     }
-    at = os.path.join(folder, ".config", name)
-    env = {variable: os.path.join(folder, place) for variable, place in places.items()}
-    return PointedCli(env, {os.path.join(at, file): json.dumps(fields).encode() for file, fields in files.items()})
+    env = {variable: os.path.join(folder, path) for variable, path in folders.items()}
+    config_folder = os.path.join(folder, ".config", name)
+    return PointedCli(
+        env, {os.path.join(config_folder, file): json.dumps(fields).encode() for file, fields in files.items()}
+    )
 
 
 def _ollama(address: str, folder: str) -> PointedCli:  # noqa: ARG001 - the variables are enough, no file is needed
@@ -130,7 +124,7 @@ _POINTING: dict[str, Callable[[str, str], PointedCli]] = {
     "claude": _claude,
     "codex": _codex,
     "gemini": _gemini,
-    "kilo": _kilo,
+    "kilo": lambda address, folder: _opencode(address, folder, "kilo", "@kilocode/plugin"),
     "ollama": _ollama,
     "opencode": _opencode,
     "qwen": _qwen,

@@ -1,4 +1,4 @@
-"""The program `python -m jackline.fake`: serves until its input ends or it gets SIGTERM."""
+"""The program `python -m jackline.fake`: serves the fake model until its input ends or it gets SIGTERM."""
 
 from __future__ import annotations
 

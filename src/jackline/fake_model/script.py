@@ -45,7 +45,7 @@ class Reply(NamedTuple):
 
 
 _DONE = Reply(say="ok")
-_LAST_STATUS = 599
+_OK, _ERRORS = 200, range(400, 600)  # HTTP statuses
 _LISTS = ("write", "calls")
 
 
@@ -76,11 +76,11 @@ def load_script(text: str) -> Script:
         raise ScriptError('the model\'s script must be an object with a list "replies"')
     if unknown := fields.keys() - {"replies", "otherwise"}:
         raise ScriptError(f"the model's script has '{min(unknown)}': it may have replies and otherwise")
-    replies = tuple(_reply(f"reply {number}", one) for number, one in enumerate(fields["replies"], 1))
-    return Script(replies, _reply("otherwise", fields["otherwise"]) if "otherwise" in fields else _DONE)
+    replies = tuple(_parse_reply(f"reply {number}", one) for number, one in enumerate(fields["replies"], 1))
+    return Script(replies, _parse_reply("otherwise", fields["otherwise"]) if "otherwise" in fields else _DONE)
 
 
-def _reply(where: str, fields: object) -> Reply:
+def _parse_reply(where: str, fields: object) -> Reply:
     if not isinstance(fields, dict):
         raise ScriptError(f"{where} of the model's script must be an object")
     for name, value in fields.items():
@@ -101,18 +101,6 @@ class _Check(NamedTuple):
     description: str
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_pair(value: object) -> bool:
-    return isinstance(value, list) and [type(part) for part in value] == [str, str]
-
-
 def _is_call(value: object) -> bool:
     return (
         isinstance(value, dict)
@@ -122,36 +110,29 @@ def _is_call(value: object) -> bool:
     )
 
 
-def _is_calls(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_call, value))
-
-
-def _is_headers(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
-
-
-def _is_status(value: object) -> bool:
-    return isinstance(value, int) and (value == Reply().status or 400 <= value <= _LAST_STATUS)  # noqa: PLR2004 - HTTP
-
-
-def _is_moment(value: object) -> bool:
-    return value in ("before", "middle")
-
-
-_TEXT = _Check(_is_text, "text")
-_COUNT = _Check(_is_count, "a whole number, 0 or more")
-_MOMENT = _Check(_is_moment, '"before" or "middle"')
+_TEXT = _Check(lambda value: isinstance(value, str), "text")
+_COUNT = _Check(lambda value: type(value) is int and value >= 0, "a whole number, 0 or more")
+_PAIR = _Check(lambda value: isinstance(value, list) and list(map(type, value)) == [str, str], "[path, content]")
+_CALL = _Check(_is_call, '{"tool": name, "input": {…}}')
+_CALLS = _Check(
+    lambda value: isinstance(value, list) and all(map(_is_call, value)), 'a list of {"tool": name, "input": {…}}'
+)
+_STATUS = _Check(lambda value: isinstance(value, int) and (value == _OK or value in _ERRORS), "200, or 400 to 599")
+_HEADERS = _Check(
+    lambda value: isinstance(value, dict) and all(isinstance(one, str) for one in value.values()), "an object of texts"
+)
+_MOMENT = _Check(lambda value: value in ("before", "middle"), '"before" or "middle"')
 _CHECKS = {
     "say": _TEXT,
     "thinking": _TEXT,
     "shell": _TEXT,
-    "write": _Check(_is_pair, "[path, content]"),
-    "call": _Check(_is_call, '{"tool": name, "input": {…}}'),
-    "calls": _Check(_is_calls, 'a list of {"tool": name, "input": {…}}'),
-    "status": _Check(_is_status, "200, or 400 to 599"),
+    "write": _PAIR,
+    "call": _CALL,
+    "calls": _CALLS,
+    "status": _STATUS,
     "message": _TEXT,
     "kind": _TEXT,
-    "headers": _Check(_is_headers, "an object of texts"),
+    "headers": _HEADERS,
     "drop": _MOMENT,
     "hang": _MOMENT,
     "pad": _COUNT,

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from jackline.fake_model.script import Reply, Script
     from jackline.fake_model.wire import ModelRequest, Wire
 
-
+_LOOPBACK = "127.0.0.1"
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 _JSON = "application/json"
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER with no time: closing sends a reset instead of an end
 
@@ -71,7 +72,7 @@ class FakeModelHandler(BaseHTTPRequestHandler):
             return
         wires = self._model.wires
         if wire := next((wire for wire in wires if wire.handles(self.command, path)), None):
-            self._handle_request(wire, path, body)
+            self._answer(wire, path, body)
             return
         pages = (wire.build_page(self.command, path) for wire in wires)
         page = next((page for page in pages if page is not None), None)
@@ -80,17 +81,17 @@ class FakeModelHandler(BaseHTTPRequestHandler):
         else:
             self._send_json(HTTPStatus.OK, page)
 
-    def _handle_request(self, wire: Wire, path: str, body: bytes) -> None:
+    def _answer(self, wire: Wire, path: str, body: bytes) -> None:
         try:
             asked = wire.parse_request(path, json.loads(body))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             self._send_json(HTTPStatus.BAD_REQUEST, wire.build_error(400, f"the request cannot be read: {error!r}", ""))
             return
-        self._play(wire, self._model.take_reply(asked), asked)
-
-    def _play(self, wire: Wire, reply: Reply, asked: ModelRequest) -> None:
+        reply = self._model.take_reply(asked)
         if reply.drop == "before":
-            self._reset()
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self.connection.close()
+            self.close_connection = True
         elif reply.hang == "before":
             self._hang()
         elif reply.status >= HTTPStatus.BAD_REQUEST:
@@ -106,8 +107,12 @@ class FakeModelHandler(BaseHTTPRequestHandler):
             return
         if asked.stream:
             self._send_stream(wire.stream_type(), list(wire.stream_response(content)), reply)
-        else:
-            self._send_whole(json.dumps(wire.build_response(content)).encode(), reply)
+            return
+        body = json.dumps(wire.build_response(content)).encode()
+        self._send_head(reply.status, {"Content-Type": _JSON, "Content-Length": str(len(body)), **reply.headers})
+        self.wfile.write(body[: len(body) // 2])
+        if not self._interrupt(reply):
+            self.wfile.write(body[len(body) // 2 :])
 
     def _send_stream(self, content_type: str, pieces: Sequence[bytes], reply: Reply) -> None:
         self._send_head(reply.status, {"Content-Type": content_type, "Transfer-Encoding": "chunked", **reply.headers})
@@ -119,12 +124,6 @@ class FakeModelHandler(BaseHTTPRequestHandler):
         for piece in pieces[middle:]:
             self._write_chunk(piece)
         self._write_chunk(b"")
-
-    def _send_whole(self, body: bytes, reply: Reply) -> None:
-        self._send_head(reply.status, {"Content-Type": _JSON, "Content-Length": str(len(body)), **reply.headers})
-        self.wfile.write(body[: len(body) // 2])
-        if not self._interrupt(reply):
-            self.wfile.write(body[len(body) // 2 :])
 
     def _interrupt(self, reply: Reply) -> bool:
         """Hang or drop the connection in the middle of the answer, if scripted; returns whether it did."""
@@ -139,11 +138,6 @@ class FakeModelHandler(BaseHTTPRequestHandler):
         self._model.hanging.set()
         while self.connection.recv(1):
             pass
-        self.close_connection = True
-
-    def _reset(self) -> None:
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self.connection.close()
         self.close_connection = True
 
     def _read_body(self) -> bytes:
@@ -181,10 +175,6 @@ class FakeModelHandler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-
-
-_LOOPBACK = "127.0.0.1"
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 
 
 class FakeModel:
@@ -246,7 +236,10 @@ class FakeModel:
         with self._more:
             self._asked.append(asked)
             if self._log is not None:
-                _append_log(self._log, len(self._asked), asked)
+                tools = [tool.name for tool in asked.tools]
+                line = json.dumps({"number": len(self._asked), **asked._asdict(), "tools": tools})
+                with os.fdopen(os.open(self._log, _APPEND, 0o600), "w", encoding="utf-8") as file:
+                    file.write(line + "\n")
             reply = self.script.next_reply(asked)
             self._more.notify_all()
             return reply
@@ -286,10 +279,3 @@ class _ModelServer(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     continue  # the client closed it first
-
-
-def _append_log(log: str, number: int, asked: ModelRequest) -> None:
-    tools = [tool.name for tool in asked.tools]
-    line = json.dumps({"number": number, **asked._asdict(), "tools": tools})
-    with os.fdopen(os.open(log, _APPEND, 0o600), "w", encoding="utf-8") as file:  # prompts are private
-        file.write(line + "\n")

@@ -62,7 +62,8 @@ def resolve_calls(reply: Reply, asked: ModelRequest) -> tuple[ToolCall, ...]:
 def _build_shell_call(command: str, asked: ModelRequest) -> ToolCall:
     tool = _find_tool(_SHELLS, asked)
     if tool is None:
-        raise ScriptError(f"the script needs a shell, but the agent offers none: {_list_names(asked)}")
+        names = ", ".join(tool.name for tool in asked.tools) or "no tools at all"
+        raise ScriptError(f"the script needs a shell, but the agent offers none: {names}")
     key = _find_property(tool, _COMMANDS)
     is_list = "array" in _list_types(_properties(tool).get(key, {}))
     return _build_call(tool.name, {key: ["bash", "-lc", command] if is_list else command, **_fill_required(tool, key)})
@@ -84,10 +85,6 @@ def _build_call(tool: str, input: Mapping[str, Any]) -> ToolCall:
 def _find_tool(names: Sequence[str], asked: ModelRequest) -> OfferedTool | None:
     offered = {tool.name: tool for tool in asked.tools}
     return next((offered[name] for name in names if name in offered), None)
-
-
-def _list_names(asked: ModelRequest) -> str:
-    return ", ".join(tool.name for tool in asked.tools) or "no tools at all"
 
 
 def _properties(tool: OfferedTool) -> Mapping[str, Any]:

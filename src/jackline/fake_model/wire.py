@@ -1,4 +1,4 @@
-"""The contract of a provider's protocol: read a request, write a reply. Contracts only."""
+"""The contract of a provider's protocol: its records, and what a wire reads and writes. Never does I/O."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-
-_LARGEST = 65_536
-
-
-def split_text(text: str) -> Iterator[str]:
-    """Split the text into at least two pieces (one for a single character, none for an empty text)."""
-    size = min(_LARGEST, (len(text) + 1) // 2) or 1
-    return (text[start : start + size] for start in range(0, len(text), size))
+_LARGEST_PIECE = 65_536
 
 
 class OfferedTool(NamedTuple):
@@ -91,3 +84,9 @@ class Wire(Protocol):
     def build_error(self, status: int, message: str, kind: str) -> Mapping[str, Any]:
         """The body of an error; `kind` is the provider's own word for it, empty for the usual one of the status."""
         ...
+
+
+def split_text(text: str) -> Iterator[str]:
+    """Split a text for a stream into at least two pieces (one for a single character, none for an empty text)."""
+    size = min(_LARGEST_PIECE, (len(text) + 1) // 2) or 1
+    return (text[start : start + size] for start in range(0, len(text), size))

@@ -20,8 +20,5 @@ def load_wires() -> tuple[Wire, ...]:
     """Import every wire."""
     from importlib import import_module
 
-    wires = []
-    for path in WIRES.values():
-        module, _, name = path.partition(":")
-        wires.append(getattr(import_module(module), name))
-    return tuple(wires)
+    found = (path.partition(":") for path in WIRES.values())
+    return tuple(getattr(import_module(module), name) for module, _, name in found)

@@ -60,9 +60,13 @@ class AnthropicWire:
     def stream_response(self, answer: FakeAnswer) -> Iterator[bytes]:
         yield _format_event("message_start", message=_build_message(answer, [], None, 1))
         for index, block in enumerate(_build_content(answer)):
-            yield from _stream_block(index, block)
-        delta = {"stop_reason": _stop_reason(answer), "stop_sequence": None}
-        yield _format_event("message_delta", delta=delta, usage=_build_usage(answer, answer.tokens_output))
+            # Announced empty, then filled by deltas.
+            yield _format_event("content_block_start", index=index, content_block={**block, **_EMPTY[block["type"]]})
+            for delta in _list_deltas(block):
+                yield _format_event("content_block_delta", index=index, delta=delta)
+            yield _format_event("content_block_stop", index=index)
+        end = {"stop_reason": _stop_reason(answer), "stop_sequence": None}
+        yield _format_event("message_delta", delta=end, usage=_build_usage(answer, answer.tokens_output))
         yield _format_event("message_stop")
 
     def stream_type(self) -> str:
@@ -131,14 +135,6 @@ def _build_content(answer: FakeAnswer) -> list[Mapping[str, Any]]:
         id = f"toolu_{call.id.removeprefix('call_')}"
         content.append({"type": "tool_use", "id": id, "name": call.tool, "input": dict(call.input)})
     return content
-
-
-def _stream_block(index: int, block: Mapping[str, Any]) -> Iterator[bytes]:
-    """One block of content: announced empty, then filled by deltas."""
-    yield _format_event("content_block_start", index=index, content_block={**block, **_EMPTY[block["type"]]})
-    for delta in _list_deltas(block):
-        yield _format_event("content_block_delta", index=index, delta=delta)
-    yield _format_event("content_block_stop", index=index)
 
 
 def _list_deltas(block: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -23,6 +23,11 @@ _USUAL = {
     503: "UNAVAILABLE",
 }
 _DAY_QUOTA = "QUOTA_EXHAUSTED"  # the provider's word for a quota that is not back soon
+_DAY_QUOTA_DETAILS = {
+    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+    "violations": [{"quotaMetric": "generate_content_requests", "quotaId": "GenerateRequestsPerDayPerProject"}],
+}
+_RETRY_DETAILS = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
 
 
 class GeminiWire:
@@ -42,7 +47,9 @@ class GeminiWire:
         return None
 
     def parse_request(self, path: str, body: Mapping[str, Any]) -> ModelRequest:
-        parts = [part for content in _list_contents(body) for part in _list_parts(content)]
+        instruction, contents = body.get("systemInstruction") or body.get("system_instruction"), body.get("contents")
+        messages = [instruction, *(contents if isinstance(contents, list) else [])]
+        parts = [part for message in messages for part in _list_parts(message)]
         return ModelRequest(
             wire=self.name,
             model=path.rpartition("/")[2].partition(":")[0],
@@ -75,7 +82,7 @@ class GeminiWire:
         word = _USUAL.get(status, usual) if not kind or kind == _DAY_QUOTA else kind
         fields: dict[str, Any] = {"code": status, "message": message, "status": word}
         if status == _LIMIT:
-            fields["details"] = [_build_day_quota() if kind == _DAY_QUOTA else _build_retry_info("1s")]
+            fields["details"] = [_DAY_QUOTA_DETAILS if kind == _DAY_QUOTA else _RETRY_DETAILS]
         return {"error": fields}
 
 
@@ -110,23 +117,8 @@ def _build_usage(answer: FakeAnswer) -> Mapping[str, Any]:
     }
 
 
-def _build_retry_info(delay: str) -> Mapping[str, Any]:
-    return {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
-
-
-def _build_day_quota() -> Mapping[str, Any]:
-    violation = {"quotaMetric": "generate_content_requests", "quotaId": "GenerateRequestsPerDayPerProject"}
-    return {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
-
-
 def _format_event(fields: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(fields, separators=(",", ":")).encode() + b"\r\n\r\n"
-
-
-def _list_contents(body: Mapping[str, Any]) -> list[Any]:
-    instruction = body.get("systemInstruction") or body.get("system_instruction")
-    contents = body.get("contents")
-    return [*([instruction] if instruction else []), *(contents if isinstance(contents, list) else [])]
 
 
 def _list_parts(content: object) -> list[dict[str, Any]]:
