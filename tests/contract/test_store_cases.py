@@ -239,7 +239,7 @@ def test_what_is_not_there_is_said(store: Store) -> None:
         lambda: CaseNotebook(store).reopen("x", PLACE, AT, "ann"),
         lambda: CaseNotebook(store).switch(PLACE, "x", AT),
     ):
-        with pytest.raises(NotFound, match="no case matches 'x': `jackline case list`"):
+        with pytest.raises(NotFound, match="no case matches 'x'; see `jackline case list`"):
             ask()
     assert Cases(store).get("x") is None
     assert Cases(store).list_entries("x") == []
@@ -360,21 +360,23 @@ SAID = f"it is {KNOWN}, or {TOKEN}"
 
 
 @pytest.fixture
-def keeper(database: str) -> Iterator[Store]:
+def redacting(database: str) -> Iterator[Store]:
     opened = open_store(database, create=False, redactor=Redactor([KNOWN]))
     yield opened
     opened.close()
 
 
-def test_everything_that_is_written_is_redacted(keeper: Store) -> None:
+def test_everything_that_is_written_is_redacted(redacting: Store) -> None:
     problem = Problem(SAID, (SAID,), {"plan": SAID, "password": "y"}, (SAID,), (SAID,), (SAID,), (SAID,))
-    case = started(keeper, request=SAID, problem=problem)
-    assert case == Cases(keeper).get("case-1")  # what is given back is what was kept
-    entry = CaseNotebook(keeper).add_entry("case-1", line(C, SAID, "fail", output=SAID, note=SAID), AT, "ann")
-    assert entry == Cases(keeper).list_entries("case-1")[0]
-    CaseNotebook(keeper).change_entry("case-1", C, 1, "pass", AT, "ann", {"note": SAID})
-    CaseNotebook(keeper).close("case-1", {"summary": SAID, "verification": [{"command": SAID}]}, AT, "ann")
-    rows = [row for table in ("cases", "case_entries", "events") for row in by_hand(keeper, f"SELECT * FROM {table}")]
+    case = started(redacting, request=SAID, problem=problem)
+    assert case == Cases(redacting).get("case-1")  # what is given back is what was kept
+    entry = CaseNotebook(redacting).add_entry("case-1", line(C, SAID, "fail", output=SAID, note=SAID), AT, "ann")
+    assert entry == Cases(redacting).list_entries("case-1")[0]
+    CaseNotebook(redacting).change_entry("case-1", C, 1, "pass", AT, "ann", {"note": SAID})
+    CaseNotebook(redacting).close("case-1", {"summary": SAID, "verification": [{"command": SAID}]}, AT, "ann")
+    rows = [
+        row for table in ("cases", "case_entries", "events") for row in by_hand(redacting, f"SELECT * FROM {table}")
+    ]
     assert [row for row in rows if REDACTED in str(row)]
     assert [row for row in rows if KNOWN in str(row) or TOKEN in str(row)] == []
-    assert intact(keeper)
+    assert intact(redacting)

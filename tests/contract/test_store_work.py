@@ -77,7 +77,7 @@ def test_the_same_item_is_put_in_once(store: Store) -> None:
 @pytest.mark.parametrize("other", [NewItem("item-1", "mail", '{"a":2}'), NewItem("item-1", "post", '{"a":1}')])
 def test_another_item_of_the_same_id_is_a_conflict(store: Store, other: NewItem) -> None:
     before = put(store, payload='{"a":1}')
-    with pytest.raises(Conflict, match="work item item-1 exists already with another kind or payload"):
+    with pytest.raises(Conflict, match="work item item-1 already exists with another kind or payload"):
         WorkQueue(store).enqueue(other, AT, "host")
     assert WorkItems(store).get("item-1") == before
 

@@ -177,7 +177,7 @@ def test_an_outage_that_lasts_is_told_without_the_password(postgres_database: st
     driver._address.parts.update(host="/nowhere", password="hunter2")
     driver._connection.close()
     store = Store(driver)
-    with pytest.raises(StoreUnavailable, match="nothing was lost, try again when it is back") as caught:
+    with pytest.raises(StoreUnavailable, match="nothing was lost, try again when it is available") as caught:
         made(store)
     assert "hunter2" not in str(caught.value)
 

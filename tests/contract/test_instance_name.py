@@ -1,4 +1,4 @@
-"""Whose instance a database is: what was said first stays, on both stores."""
+"""The name of an instance: the first one stays, on both stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outages of PostgreSQL around the queue and the journal: each change is written once, wherever it breaks."""
+"""Outages of PostgreSQL during writes of the queue and the journal: each change is written exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What dashboards and retros read, on each backend: the right rows, in order, bounded; and every cent counted once."""
+"""Queries of dashboards and retros on each backend: the right rows, in order, bounded; every cent counted once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The look at a run's open cases, on both stores: none is passed over because there are many."""
+"""The learning check reads all open cases of a run, however many there are, on both stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large texts: by reference, once a run, given back whole, covered by the chain; the same on every backend."""
+"""Large texts are stored once per run, read back whole and covered by the chain; the same on every backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upkeep: status, check, archive, append-only tables, and text that no database likes."""
+"""Status, checks, archives, append-only tables, and text that databases reject."""
 
 from __future__ import annotations
 

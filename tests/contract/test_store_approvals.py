@@ -1,4 +1,4 @@
-"""What is open in the ledger: forced calls, calls that wait for a word, timeouts, cancels; and the tally."""
+"""Open calls of the ledger: forced calls, approvals, timeouts, cancels; and the tally."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from jackline.features.work.work_item import ItemQuery, NewItem
 from jackline.secrets.redactor import Redactor
 from jackline.store.models import RunQuery, Settlement
 from jackline.store.store import Store
-from jackline.store.store import Store as OldStore
 from tests.support.stores import AT, LEASE_MS, intent, new_run, owner
 
 PARTS = ("runs", "leases", "ledger", "calls", "approvals", "blobs", "records", "journal", "verify", "admin")
@@ -26,7 +25,7 @@ print(*sorted(name for name in sys.modules if name.startswith("jackline.store.")
 
 
 @pytest.fixture
-def parts(store: OldStore) -> Store:
+def parts(store: Store) -> Store:
     return Store(store.driver)
 
 
@@ -53,7 +52,7 @@ def test_a_part_is_made_once(parts: Store) -> None:
         assert getattr(parts, name) is getattr(parts, name)
 
 
-def test_the_redactor_is_made_on_first_use(store: OldStore) -> None:
+def test_the_redactor_is_made_on_first_use(store: Store) -> None:
     made: list[Redactor] = []
 
     def make_redactor() -> Redactor:

@@ -1,4 +1,4 @@
-"""Eight processes fill the agent's own state at once: every number is given out once, nothing is lost."""
+"""Eight processes add cases, events and work items at once: every number is used once, nothing is lost."""
 
 from __future__ import annotations
 
