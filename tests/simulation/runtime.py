@@ -87,14 +87,14 @@ class CrashingDriver:
         return result
 
 
-class KnowingProber(Prober):
-    """A probe that reads the simulated effects, unless `tells` is False."""
+class SimulatedProber(Prober):
+    """A probe that reads the simulated effects, unless `can_answer` is False."""
 
-    def __init__(self, outside: Outside, *, tells: bool) -> None:
-        self._outside, self._tells = outside, tells
+    def __init__(self, outside: Outside, *, can_answer: bool) -> None:
+        self._outside, self._can_answer = outside, can_answer
 
     def probe_call(self, call: Call, at: int) -> Settlement | None:
-        if not self._tells:
+        if not self._can_answer:
             return None
         change = "happened" if self._outside.sent.get(call.target) else "did_not"
         return Settlement(call.id, change, at, origin="probe")
@@ -106,7 +106,7 @@ class SimulatedRuntime:
     def __init__(self, store: Store, lease: Lease, run: Run, outside: Outside, *, probe: bool) -> None:
         self._store, self._lease, self._outside = store, lease, outside
         self._inbox: deque[RunInput] = deque()
-        self._prober = KnowingProber(outside, tells=probe)
+        self._prober = SimulatedProber(outside, can_answer=probe)
         self.ledger = CallLedger(store, lease, run, self._prober, now=self.now, new_id=self.new_id, stop=self._stop)
         self._stopping = False
 
