@@ -34,7 +34,7 @@ _NO_COMMIT = "no git commits"
 _MOST_COMMITS = 1_000
 
 
-class _Names(NamedTuple):
+class _RunNames(NamedTuple):
     """Values from the path of a run."""
 
     task: str
@@ -43,7 +43,7 @@ class _Names(NamedTuple):
     path: str  # of the repository around the logs
 
     @classmethod
-    def of(cls, folder: str, metadata: Mapping[str, Any]) -> _Names:
+    def of(cls, folder: str, metadata: Mapping[str, Any]) -> _RunNames:
         parts = folder.rstrip(os.sep).split(os.sep)
         task, agent, run = ["", "", *parts][-3:]
         root = os.sep.join(parts[:-4]) if parts[-4:-3] == ["logs"] else os.path.dirname(folder)
@@ -61,18 +61,18 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
     metadata = source_files.read_optional_object(path, troubles)
     if metadata is None and not os.path.lexists(path):
         troubles.note(path, "", "it is missing: imported from the other files")
-    yield _run(source.path, metadata or {}, has_metadata=metadata is not None)
+    yield _build_run(source.path, metadata or {}, has_metadata=metadata is not None)
 
 
-def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> FoundRun:
-    names = _Names.of(folder, metadata)
+def _build_run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> FoundRun:
+    names = _RunNames.of(folder, metadata)
     # Runs of two repositories in the same second have the same name, so the path is part of the origin.
     origin = f"{names.path} {names.task}/{names.agent}/{names.run}"
     since = clean_name(metadata.get("start_time"), "")
     run_id, other_id = imported_runs.build_ids(AGENT_RUNNER, origin, since)
-    started, ended = _span(folder, names, metadata)
-    ending = _ending(metadata) if has_metadata else _unknown(folder)
-    turn = _turn(folder, names, metadata, ending, (started, ended))
+    started, ended = _find_span(folder, names, metadata)
+    ending = _find_ending(folder, metadata if has_metadata else None)
+    turn = _build_turn(folder, names, metadata, ending, (started, ended))
     tokens = clean_integer(metadata.get("token_count"))
     spent = Spent(wall_ms=ended - started, iterations=1, steps=1, tokens_output=tokens)
     original = f"{names.task}/{names.agent}/{names.run}"
@@ -89,18 +89,20 @@ def _run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) -> Fou
         updated_at=ended,
         finished_at=ended,
         started_at=started,
-        events=(*imported_runs.build_turn_events(turn), *_said(turn, ending)),
+        events=(*imported_runs.build_turn_events(turn), *_build_events(turn, ending)),
         turns=(turn,),
         attempts=(imported_runs.build_attempt(1, started, ended, str(ending.state)),),
-        changes=_changes(metadata),
+        changes=_build_changes(metadata),
         about={"from": AGENT_RUNNER, "original": original, "path": folder, "has_metadata": has_metadata},
     )
-    return FoundRun(run=run, other_id=other_id, files=tuple(_raw(folder, turn)))
+    return FoundRun(run=run, other_id=other_id, files=tuple(_list_kept_files(folder, turn)))
 
 
-def _span(folder: str, names: _Names, metadata: Mapping[str, Any]) -> tuple[int, int]:
+def _find_span(folder: str, names: _RunNames, metadata: Mapping[str, Any]) -> tuple[int, int]:
     """Its start and end; if they are not recorded, from its name and its files."""
-    last = max((source_files.get_modified(path) for path in _paths(folder) if source_files.get_size(path)), default=0)
+    last = max(
+        (source_files.get_modified(path) for path in _list_files(folder) if source_files.get_size(path)), default=0
+    )
     started = parse_moment(metadata.get("start_time")) or parse_stamp(names.run) or last
     elapsed = round(clean_number(metadata.get("elapsed_seconds")) * 1000)
     # Copied files are newer than the run: their times are used only if nothing else is known.
@@ -108,12 +110,12 @@ def _span(folder: str, names: _Names, metadata: Mapping[str, Any]) -> tuple[int,
     return started, max(started, ended)
 
 
-def _paths(folder: str) -> list[str]:
+def _list_files(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in _KEPT]
 
 
-def _turn(
-    folder: str, names: _Names, metadata: Mapping[str, Any], ending: imported_runs.RunEnding, span: tuple[int, int]
+def _build_turn(
+    folder: str, names: _RunNames, metadata: Mapping[str, Any], ending: imported_runs.RunEnding, span: tuple[int, int]
 ) -> Turn:
     started, ended = span
     code = metadata.get("exit_code")
@@ -124,29 +126,29 @@ def _turn(
         failure=None if ending.failure is None else str(ending.failure),
         detail=ending.detail,
         last_message=clean_text(metadata.get("last_message"), source_files.MOST_LINE),
-        stdout_bytes=source_files.get_size(_output(folder)),
+        stdout_bytes=source_files.get_size(_find_output(folder)),
         stderr_bytes=source_files.get_size(os.path.join(folder, ERRORS)),
         spent=Spent(wall_ms=ended - started, tokens_output=clean_integer(metadata.get("token_count"))),
     )
 
 
-def _output(folder: str) -> str:
+def _find_output(folder: str) -> str:
     """The file with the agent's output, else the transcript."""
     path = os.path.join(folder, OUTPUT)
     return path if source_files.get_size(path) else os.path.join(folder, TRANSCRIPT)
 
 
-def _raw(folder: str, turn: Turn) -> Iterator[SourceFile]:
+def _list_kept_files(folder: str, turn: Turn) -> Iterator[SourceFile]:
     as_turn = {
-        _output(folder): imported_runs.build_turn_file_name(turn),
+        _find_output(folder): imported_runs.build_turn_file_name(turn),
         os.path.join(folder, ERRORS): imported_runs.build_turn_file_name(turn, "stderr"),
     }
-    for path in _paths(folder):
+    for path in _list_files(folder):
         if source_files.get_size(path):
             yield SourceFile(source=path, name=os.path.basename(path), turn=as_turn.get(path, ""))
 
 
-def _said(turn: Turn, ending: imported_runs.RunEnding) -> Iterator[ImportedEvent]:
+def _build_events(turn: Turn, ending: imported_runs.RunEnding) -> Iterator[ImportedEvent]:
     at = turn.ended_at or turn.started_at
     if turn.last_message:
         yield ImportedEvent(
@@ -161,27 +163,25 @@ def _said(turn: Turn, ending: imported_runs.RunEnding) -> Iterator[ImportedEvent
         )
 
 
-def _unknown(folder: str) -> imported_runs.RunEnding:
-    """The end of a run without readable metadata."""
-    return imported_runs.UNREADABLE_END if os.path.lexists(os.path.join(folder, METADATA)) else imported_runs.CUT_OFF
-
-
-def _ending(metadata: Mapping[str, Any]) -> imported_runs.RunEnding:
+def _find_ending(folder: str, metadata: Mapping[str, Any] | None) -> imported_runs.RunEnding:
     """From the exit code or the recorded failure, never from the output."""
+    if metadata is None:
+        is_unreadable = os.path.lexists(os.path.join(folder, METADATA))
+        return imported_runs.UNREADABLE_END if is_unreadable else imported_runs.CUT_OFF
     code, error = metadata.get("exit_code"), clean_text(metadata.get("error"))
-    told = imported_runs.parse_failure(clean_name(metadata.get("classified_error"), ""))
-    if told is None and code == 0:
+    failure = imported_runs.parse_failure(clean_name(metadata.get("classified_error"), ""))
+    if failure is None and code == 0:
         return imported_runs.SUCCEEDED
-    if told is None and _NO_COMMIT in error.lower():
-        told = Failure.NO_COMMIT
-    if told is None and isinstance(code, int):
-        told = _EXITS.get(code)
-    return imported_runs.build_failure(told or Failure.AGENT_ERROR, error)
+    if failure is None and _NO_COMMIT in error.lower():
+        failure = Failure.NO_COMMIT
+    if failure is None and isinstance(code, int):
+        failure = _EXITS.get(code)
+    return imported_runs.build_failure(failure or Failure.AGENT_ERROR, error)
 
 
-def _changes(metadata: Mapping[str, Any]) -> Changes | None:
-    told = metadata.get("commits")
-    commits = tuple(_commits(told if isinstance(told, list) else []))
+def _build_changes(metadata: Mapping[str, Any]) -> Changes | None:
+    listed = metadata.get("commits")
+    commits = tuple(_format_commits(listed if isinstance(listed, list) else []))
     changed = metadata.get("files_changed")
     count = len(changed) if isinstance(changed, list) else clean_integer(changed)
     if not commits and not count:
@@ -194,13 +194,9 @@ def _changes(metadata: Mapping[str, Any]) -> Changes | None:
     )
 
 
-def _commits(told: list[Any]) -> Iterator[str]:
-    for one in told[:_MOST_COMMITS]:
+def _format_commits(commits: list[Any]) -> Iterator[str]:
+    for one in commits[:_MOST_COMMITS]:
         if isinstance(one, dict):
-            commit, subject = (
-                clean_name(one.get("commit"), "-"),
-                clean_name(one.get("subject"), "", 200),
-            )
-            yield f"{commit} {subject}".rstrip()
+            yield f"{clean_name(one.get('commit'), '-')} {clean_name(one.get('subject'), '', 200)}".rstrip()
         elif isinstance(one, str):
             yield clean_name(one, "-", 300)

@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 _ITEMS = ("id", "kind", "payload", "status", "owner_agent", "created_at", "updated_at", "notes")
 _EVENTS = ("ts", "type", "actor", "work_item_id", "payload")
 _MOST_EVENTS = 10_000  # of one item
-_AT_ONCE = 1_000
+_BATCH = 1_000
 _ITEM = "work_item_id"
 _STRAY = (
     "work_item_id IS NULL OR unreadable(work_item_id) "
     "OR work_item_id NOT IN (SELECT id FROM work_items WHERE id IS NOT NULL)"
 )
 _UNKNOWN_TYPE = "import.event"
-_NOBODY = "-"
+_UNKNOWN_NAME = "-"
 _TOO_MUCH = "[left out: the events of this item are too large]"
-_ASKED = "it waited for a person when it was imported"
+_NO_QUESTION = "it waited for a person when it was imported"
 
 
 def read(source: Source, troubles: Troubles) -> Iterator[FoundItem | FoundEvents]:
@@ -55,32 +55,37 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundItem | FoundEvents
     try:
         with open_database(source.path) as database:
             unreadable: set[object] = set()
-            yield from _items(database, unreadable, troubles)
-            yield from _stray(database, unreadable, troubles)
+            yield from _read_items(database, unreadable, troubles)
+            yield from _read_stray_events(database, unreadable, troubles)
     except OSError as error:
         troubles.add(source.path, "", error.strerror)
     except (SourceUnreadable, sqlite3.Error) as error:
         troubles.add(source.path, "", error)
 
 
-def _items(database: SourceDatabase, unreadable: set[object], troubles: Troubles) -> Iterator[FoundItem]:
+def _read_items(database: SourceDatabase, unreadable: set[object], troubles: Troubles) -> Iterator[FoundItem]:
     for row, cells in database.rows(RowQuery(table="work_items", columns=_ITEMS), troubles):
         try:
-            item = _item(cells)._replace(payload=_payload(database, row, cells["payload"], troubles))
+            item = _build_item(cells)
         except SourceUnreadable as error:
             unreadable.add(cells["id"])
             troubles.add(database.path, f"row {row} of work_items", error)
             continue
-        yield FoundItem(item, tuple(_events_of(database, item.id, troubles)))
+        place = f"row {row} of work_items"
+        payload = _clean_payload(database, place, cells["payload"], troubles, most=source_files.MOST_LINE)
+        item = item._replace(payload=canonical(payload))
+        yield FoundItem(item, tuple(_read_item_events(database, item.id, troubles)))
 
 
-def _item(cells: Cells) -> WorkItem:
+def _build_item(cells: Cells) -> WorkItem:
     item_id, kind, status = cells["id"], cells["kind"], cells["status"]
-    for what, told in (("id", item_id), ("kind", kind)):
-        if not isinstance(told, str) or not is_item_name(told):
+    for what, value in (("id", item_id), ("kind", kind)):
+        if not isinstance(value, str) or not is_item_name(value):
             raise SourceUnreadable(f"its {what} is not a name in one line")
     if status not in set(WorkStatus):
         raise SourceUnreadable(f"its status is none of {', '.join(WorkStatus)}")
+    if isinstance(cells["payload"], str) and len(cells["payload"]) > source_files.MOST_LINE:
+        raise SourceUnreadable(f"its payload is longer than {source_files.MOST_LINE} characters")
     created = parse_moment(cells["created_at"])
     updated = parse_moment(cells["updated_at"]) or created
     if created is None or updated is None:
@@ -96,58 +101,54 @@ def _item(cells: Cells) -> WorkItem:
         kind=str(kind),
         payload="",
         status=status,
-        owner_agent=clean_name(owner, _NOBODY) if owner or held else None,
+        owner_agent=clean_name(owner, _UNKNOWN_NAME) if owner or held else None,
         created_at=created,
         updated_at=max(created, updated),
         notes=notes,
         attempts=held,
         token=held,
-        question=(notes or _ASKED) if status is WorkStatus.WAITING_HUMAN else "",
+        question=(notes or _NO_QUESTION) if status is WorkStatus.WAITING_HUMAN else "",
         finished_at=max(created, updated) if status in WORK_ENDED else None,
     )
 
 
-def _payload(database: SourceDatabase, row: int, told: object, troubles: Troubles) -> str:
-    """Canonical JSON; an invalid text becomes a JSON string."""
-    if isinstance(told, str) and len(told) > source_files.MOST_LINE:
-        raise SourceUnreadable(f"its payload is longer than {source_files.MOST_LINE} characters")
-    return canonical(_tamed(database, f"row {row} of work_items", told, troubles, most=source_files.MOST_LINE))
-
-
-def _tamed(database: SourceDatabase, place: str, told: object, troubles: Troubles, most: int = MOST_TEXT) -> Any:  # noqa: ANN401 - any JSON
+def _clean_payload(
+    database: SourceDatabase, place: str, payload: object, troubles: Troubles, most: int = MOST_TEXT
+) -> Any:  # noqa: ANN401 - any JSON
+    """A payload as bounded JSON; an invalid text becomes a JSON string."""
     try:
-        value = source_files.parse_value(told) if isinstance(told, str) else told
+        value = source_files.parse_value(payload) if isinstance(payload, str) else payload
     except SourceUnreadable:
-        value = told
+        value = payload
     kept = clean_json(value, most)
     if kept != value:
         troubles.note(database.path, place, "its payload was too deep, too long or too large: it was cut")
     return kept
 
 
-def _events_of(database: SourceDatabase, item_id: str, troubles: Troubles) -> Iterator[ImportedEvent]:
+def _read_item_events(database: SourceDatabase, item_id: str, troubles: Troubles) -> Iterator[ImportedEvent]:
     asked = RowQuery(table="events", columns=_EVENTS, where=f"{_ITEM} = ?", values=(item_id,), most=_MOST_EVENTS)
     if not database.has("events", _ITEM):
         return
     room = SizeBudget()
     for row, cells in database.rows(asked, troubles):
-        event = _event(database, row, cells, troubles)
+        event = _build_event(database, row, cells, troubles)
         if event is not None:
-            told = event.data if room.reserve(event.data) else {**event.data, "payload": _TOO_MUCH}
-            yield event._replace(data={**told, "id": row})
+            data = event.data if room.reserve(event.data) else {**event.data, "payload": _TOO_MUCH}
+            yield event._replace(data={**data, "id": row})
 
 
-def _stray(database: SourceDatabase, unreadable: set[object], troubles: Troubles) -> Iterator[FoundEvents]:
-    stream = _stream(database)
+def _read_stray_events(database: SourceDatabase, unreadable: set[object], troubles: Troubles) -> Iterator[FoundEvents]:
+    stream = _name_stream(database)
     waiting: list[tuple[int, ImportedEvent]] = []
     room = SizeBudget()
-    for row, cells in database.rows(_asked_stray(database, unreadable), troubles):
-        event = _event(database, row, cells, troubles)
+    for row, cells in database.rows(_build_stray_query(database, unreadable), troubles):
+        event = _build_event(database, row, cells, troubles)
         if event is not None and row >= 0:
             item = cells[_ITEM]
-            named = {"work_item_id": clean_name(item, _NOBODY, 200)} if item is not None else {}
+            named = {"work_item_id": clean_name(item, _UNKNOWN_NAME, 200)} if item is not None else {}
             waiting.append((row, event._replace(data={**event.data, **named})))
-        if len(waiting) == _AT_ONCE or (waiting and not room.reserve(waiting[-1][1].data)):
+        if len(waiting) == _BATCH or (waiting and not room.reserve(waiting[-1][1].data)):
             yield FoundEvents(stream, tuple(waiting))
             waiting.clear()
             room = SizeBudget()
@@ -155,19 +156,17 @@ def _stray(database: SourceDatabase, unreadable: set[object], troubles: Troubles
         yield FoundEvents(stream, tuple(waiting))
 
 
-def _asked_stray(database: SourceDatabase, unreadable: set[object]) -> RowQuery:
+def _build_stray_query(database: SourceDatabase, unreadable: set[object]) -> RowQuery:
     """Events without an item, or of an item that is missing or unreadable."""
     if not database.has("events", _ITEM) or not database.has("work_items", "id"):
         return RowQuery(table="events", columns=_EVENTS)
-    database.define("unreadable", lambda item: _decoded(item) in unreadable)
+    database.define(
+        "unreadable", lambda item: (item.decode("utf-8", "replace") if isinstance(item, bytes) else item) in unreadable
+    )
     return RowQuery(table="events", columns=_EVENTS, where=_STRAY)
 
 
-def _decoded(item: object) -> object:
-    return item.decode("utf-8", "replace") if isinstance(item, bytes) else item
-
-
-def _stream(database: SourceDatabase) -> str:
+def _name_stream(database: SourceDatabase) -> str:
     """The stream is named after the first event, so that a copy of the file has the same stream."""
     quiet = Troubles()
     first = next(database.rows(RowQuery(table="events", columns=_EVENTS, most=1), quiet), (0, {}))
@@ -175,15 +174,17 @@ def _stream(database: SourceDatabase) -> str:
     return f"{JOURNAL}{AGENT_STATE}-{build_digest(AGENT_STATE, values)}"
 
 
-def _event(database: SourceDatabase, row: int, cells: Cells, troubles: Troubles) -> ImportedEvent | None:
+def _build_event(database: SourceDatabase, row: int, cells: Cells, troubles: Troubles) -> ImportedEvent | None:
     at, kind = parse_moment(cells["ts"]), cells["type"]
     if at is None or not isinstance(kind, str) or not kind:
         reason = "its ts is not a time" if at is None else "its type is not a word"
         troubles.add(database.path, f"row {row} of events", reason)
         return None
-    payload = _tamed(database, f"row {row} of events", cells["payload"], troubles)
+    payload = _clean_payload(database, f"row {row} of events", cells["payload"], troubles)
     data: dict[str, Any] = {"imported": AGENT_STATE, "payload": payload}
     if journal.find_kind_problem(kind):  # reserved for events of jackline
         data["type"] = clean_text(kind, 200)
         kind = _UNKNOWN_TYPE
-    return ImportedEvent(at=at, kind=kind, actor=clean_name(cells["actor"], _NOBODY, identity.LONGEST_ACTOR), data=data)
+    return ImportedEvent(
+        at=at, kind=kind, actor=clean_name(cells["actor"], _UNKNOWN_NAME, identity.LONGEST_ACTOR), data=data
+    )

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 MANIFEST, TRANSCRIPT, BRIDGE = "manifest.json", "transcript.jsonl", "bridge.jsonl"
 _MOST_ENTRIES = 5_000  # that become events; the file is kept whole
 _MOST_TURNS = 1_000
-_MOST_SAID = 65_536  # characters of a turn's result; the transcript has them all
+_MOST_RESULT = 65_536  # characters of a turn's result; the transcript has them all
 _MS = 1_000_000  # nanoseconds: Go's durations
-_UNTOLD = frozenset({"start", "iteration", "end"})  # what the run's own events say as well
+_REDUNDANT = frozenset({"start", "iteration", "end"})  # entries that the run's own events repeat
 
 
 def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
@@ -41,24 +41,24 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundRun]:
         if not os.path.lexists(path):
             troubles.add(path, "", "it is missing: the run cannot be identified")
         return
-    told = _Transcript(_Known.of(manifest, source.path))
-    told.read_transcript(os.path.join(source.path, TRANSCRIPT), troubles)
-    told.read_bridge(os.path.join(source.path, BRIDGE), troubles)
-    if told.left_out:
-        whole = len(told.events) + told.left_out
-        reason = f"only {len(told.events)} of its {whole} events were taken: its files are kept whole"
+    transcript = _Transcript(_ManifestValues.of(manifest, source.path))
+    transcript.read_transcript(os.path.join(source.path, TRANSCRIPT), troubles)
+    transcript.read_bridge(os.path.join(source.path, BRIDGE), troubles)
+    if transcript.left_out:
+        whole = len(transcript.events) + transcript.left_out
+        reason = f"only {len(transcript.events)} of its {whole} events were taken: its files are kept whole"
         troubles.note(source.path, "", reason)
-    yield _found(manifest, told, source.path)
+    yield _build_found(manifest, transcript, source.path)
 
 
-class _Known(NamedTuple):
+class _ManifestValues(NamedTuple):
     """Values of the manifest that the other files need."""
 
     agent: str
     created: int
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any], folder: str) -> _Known:
+    def of(cls, manifest: Mapping[str, Any], folder: str) -> _ManifestValues:
         created = parse_moment(manifest.get("created_at")) or parse_moment(manifest.get("updated_at"))
         return cls(
             clean_name(manifest.get("primary_agent"), "claude"),
@@ -69,7 +69,7 @@ class _Known(NamedTuple):
 class _Transcript:
     """Collects turns and events from the transcript and the bridge."""
 
-    def __init__(self, known: _Known) -> None:
+    def __init__(self, known: _ManifestValues) -> None:
         self.known = known
         self.turns: list[Turn] = []
         self.events: list[ImportedEvent] = []
@@ -85,12 +85,12 @@ class _Transcript:
             self.last = parse_moment(entry.get("timestamp")) or self.last
             kind = entry.get("type")
             if kind == "execute" and len(self.turns) < _MOST_TURNS:
-                self._begin(entry)
+                self._begin_turn(entry)
             elif kind == "result" and len(self.turns) < _MOST_TURNS:
-                self._end(entry)
-            elif kind not in _UNTOLD:
+                self._end_turn(entry)
+            elif kind not in _REDUNDANT:
                 self._reviews = entry.get("state") == "reviewing" if kind == "state" else self._reviews
-                self._say(entry)
+                self._add_entry(entry)
 
     def read_bridge(self, path: str, troubles: Troubles) -> None:
         """Read the messages between the two agents."""
@@ -110,7 +110,7 @@ class _Transcript:
                 )
             )
 
-    def _begin(self, entry: Mapping[str, Any]) -> None:
+    def _begin_turn(self, entry: Mapping[str, Any]) -> None:
         agent = clean_name(entry.get("agent"), self.known.agent)
         role = Role.REVIEW if self._reviews or agent != self.known.agent else Role.WORK
         turn = imported_runs.build_turn(len(self.turns) + 1, agent, clean_text(entry.get("content")), self.last, role)
@@ -118,17 +118,17 @@ class _Transcript:
         for event in imported_runs.build_turn_events(turn, clean_integer(entry.get("iteration"), 1)):
             self._add(event)
 
-    def _end(self, entry: Mapping[str, Any]) -> None:
+    def _end_turn(self, entry: Mapping[str, Any]) -> None:
         if not self.turns or self.turns[-1].ended_at is not None:  # its beginning was lost
-            self._begin({**entry, "content": ""})
+            self._begin_turn({**entry, "content": ""})
         turn = self.turns[-1]
         took = clean_integer(entry.get("duration")) // _MS
         began = min(turn.started_at, max(self.known.created, self.last - took)) if took else turn.started_at
-        said = clean_text(entry.get("content"), _MOST_SAID)
+        said = clean_text(entry.get("content"), _MOST_RESULT)
         spent = Spent(wall_ms=took)
         self.turns[-1] = turn._replace(started_at=began, ended_at=self.last, last_message=said, spent=spent)
 
-    def _say(self, entry: Mapping[str, Any]) -> None:
+    def _add_entry(self, entry: Mapping[str, Any]) -> None:
         agent = clean_name(entry.get("agent"), self.known.agent)
         said = clean_text(entry.get("content")) or clean_text(entry.get("error"))
         named = ("type", "state", "signal", "iteration", "metadata", "agent")
@@ -150,10 +150,10 @@ class _Span(NamedTuple):
     finished: int
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any], told: _Transcript, known: _Known) -> _Span:
-        last = max((told.last, known.created, *(event.at for event in told.events)))
+    def of(cls, manifest: Mapping[str, Any], transcript: _Transcript, known: _ManifestValues) -> _Span:
+        last = max((transcript.last, known.created, *(event.at for event in transcript.events)))
         finished = parse_moment(manifest.get("completed_at")) or parse_moment(manifest.get("updated_at")) or last
-        started = min((turn.started_at for turn in told.turns), default=known.created)
+        started = min((turn.started_at for turn in transcript.turns), default=known.created)
         return cls(started, max(finished, last))
 
 
@@ -173,20 +173,22 @@ class _Origin(NamedTuple):
         return cls(folder, repository, name, clean_name(manifest.get("created_at"), ""))
 
 
-def _found(manifest: Mapping[str, Any], told: _Transcript, folder: str) -> FoundRun:
+def _build_found(manifest: Mapping[str, Any], transcript: _Transcript, folder: str) -> FoundRun:
     origin = _Origin.of(manifest, folder)
     run_id, other_id = imported_runs.build_ids(AGENTPAIR, origin.name, origin.since)
     kept = [name for name in (MANIFEST, TRANSCRIPT, BRIDGE) if source_files.get_size(os.path.join(folder, name))]
     raw = tuple(SourceFile(source=os.path.join(folder, name), name=name) for name in kept)
     said = tuple(
-        (imported_runs.build_turn_file_name(turn), f"{turn.last_message}\n") for turn in told.turns if turn.last_message
+        (imported_runs.build_turn_file_name(turn), f"{turn.last_message}\n")
+        for turn in transcript.turns
+        if turn.last_message
     )
-    return FoundRun(run=_run(run_id, origin, manifest, told), other_id=other_id, files=raw, said=said)
+    return FoundRun(run=_build_run(run_id, origin, manifest, transcript), other_id=other_id, files=raw, said=said)
 
 
-def _run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], told: _Transcript) -> ImportedRun:
-    known, turns = told.known, tuple(told.turns)
-    span, ending = _Span.of(manifest, told, known), _ending(manifest)
+def _build_run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], transcript: _Transcript) -> ImportedRun:
+    known, turns = transcript.known, tuple(transcript.turns)
+    span, ending = _Span.of(manifest, transcript, known), _find_ending(manifest)
     iteration = clean_integer(manifest.get("current_iteration"))
     spent = Spent(wall_ms=max(0, span.finished - span.started), iterations=iteration)
     return ImportedRun(
@@ -194,31 +196,27 @@ def _run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], told: _Trans
         origin=f"{AGENTPAIR} {origin.name}",
         since=origin.since,
         repository=os.path.abspath(origin.repository),
-        spec=imported_runs.mark_unknown_cost(_spec(manifest, known, origin), turns),
+        spec=imported_runs.mark_unknown_cost(_build_spec(manifest, known, origin), turns),
         life=imported_runs.build_life(ending, turns, known.agent, spent)._replace(iteration=iteration),
         created_at=known.created,
         updated_at=span.finished,
         finished_at=span.finished,
         started_at=span.started,
-        events=tuple(told.events),
+        events=tuple(transcript.events),
         turns=turns,
         attempts=(imported_runs.build_attempt(1, span.started, span.finished, str(ending.state)),),
-        about=_about(manifest, told, origin),
+        about={
+            "from": AGENTPAIR,
+            "original": origin.name,
+            "path": origin.folder,
+            "stood_at": clean_name(manifest.get("state"), "-"),
+            "entries": transcript.entries,
+            "kept": len(transcript.events),
+        },
     )
 
 
-def _about(manifest: Mapping[str, Any], told: _Transcript, origin: _Origin) -> dict[str, object]:
-    return {
-        "from": AGENTPAIR,
-        "original": origin.name,
-        "path": origin.folder,
-        "stood_at": clean_name(manifest.get("state"), "-"),
-        "entries": told.entries,
-        "kept": len(told.events),
-    }
-
-
-def _spec(manifest: Mapping[str, Any], known: _Known, origin: _Origin) -> Spec:
+def _build_spec(manifest: Mapping[str, Any], known: _ManifestValues, origin: _Origin) -> Spec:
     workspace = clean_text(manifest.get("worktree_path"), 4096) or origin.repository
     named = ("review_mode", "claude_session_id", "codex_session_id", "done_signal", "tmux_session")
     options = {"original": origin.name, "path": origin.folder}
@@ -231,7 +229,7 @@ def _spec(manifest: Mapping[str, Any], known: _Known, origin: _Origin) -> Spec:
     )
 
 
-def _ending(manifest: Mapping[str, Any]) -> imported_runs.RunEnding:
+def _find_ending(manifest: Mapping[str, Any]) -> imported_runs.RunEnding:
     error = clean_text(manifest.get("error"))
     match manifest.get("state"):
         case "completed":

@@ -290,13 +290,13 @@ def _add_events(statements: Statements, stream: str, events: Sequence[tuple[int,
 
 def _redact_run(redactor: Redactor, new: ImportedRun) -> ImportedRun:
     """A run with all its records, redacted and storable."""
-    change = redaction.redact_change(redactor, RunChange(0, life=new.life, changes=new.changes))
+    change = redaction.redact_change(redactor, RunChange(0, status=new.life, changes=new.changes))
     return new._replace(
         origin=clean(new.origin),
         since=clean(new.since),
         repository=clean(new.repository),
         spec=_redact_spec(redactor, new.spec),
-        life=change.life or new.life,
+        life=change.status or new.life,
         events=tuple(_redact_events(redactor, new.events)),
         turns=tuple(_redact_turn(redactor, turn) for turn in new.turns),
         calls=tuple(_redact_call(redactor, call) for call in new.calls),

@@ -1,4 +1,7 @@
-"""Imports sources: reads everything that was found, stores it once, and yields records. It prints nothing."""
+"""Imports sources: stores everything that their readers find, once, and yields a record of each. It prints nothing.
+
+Raw files are copied with secrets redacted; databases are never copied.
+"""
 
 from __future__ import annotations
 
@@ -35,101 +38,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from jackline.app.home import Home
-    from jackline.features.importers.import_records import Found, Source, SourceFile, Trouble
+    from jackline.features.importers.import_records import Found, Source, SourceFile
     from jackline.store.store import Store
-
 
 FOLDER, TURNS = "imported", "turns"
 MOST_RAW = 1 << 30  # bytes of one file
 _CHUNK = 1 << 18
-
-
-def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """List the originals of imported cases that could not be read completely, for uninstall."""
-    folder = os.path.join(home.path, FOLDER)
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) and not os.path.islink(folder) else []
-    yield folder, "imported files", tuple(os.path.join(folder, name) for name in names if _is_stored_case(home, name))
-
-
-def _is_stored_case(home: Home, case_id: str) -> bool:
-    """Whether the home's own database has the case. A server is not asked; an unreadable database has none."""
-    path = os.path.join(home.path, FOLDER, case_id)
-    if os.path.islink(path) or not os.path.isdir(path) or "://" in home.database or home.is_new:
-        return False
-    try:
-        return Cases(home.store()).get(case_id) is not None
-    except JacklineError:
-        return False
-
-
-def keep_run_files(folder: str, found: FoundRun, secrets: Iterable[str], troubles: Troubles) -> None:
-    """Write all files of a run; an unreadable source is reported."""
-    known = tuple(secrets)
-    kept, turns = os.path.join(folder, FOLDER), os.path.join(folder, TURNS)
-    keep_files(kept, found.files, known, troubles)
-    make_private_folder(turns)
-    for raw in found.files:
-        if raw.turn and os.path.exists(os.path.join(kept, raw.name)):
-            _link_turn(os.path.join(kept, raw.name), os.path.join(turns, raw.turn))
-    for name, text in found.said:
-        said = (text.encode("utf-8", "replace"),)
-        write_pieces(os.path.join(turns, name), _redact_chunks(said, known))
-
-
-def keep_files(folder: str, files: Iterable[SourceFile], secrets: Iterable[str], troubles: Troubles) -> None:
-    """Copy files into a folder."""
-    known = tuple(secrets)
-    make_private_folder(folder)
-    for raw in files:
-        try:
-            _keep(os.path.join(folder, raw.name), raw, known, troubles)
-        except SourceUnreadable as error:
-            troubles.add(raw.source, "", error)
-
-
-def _keep(path: str, raw: SourceFile, secrets: tuple[str, ...], troubles: Troubles) -> None:
-    with _opened(raw.source) as source:
-        write_pieces(path, _redact_chunks(_chunks(source), secrets))
-        if _read(source, 1):
-            troubles.add(raw.source, "", f"only its first {MOST_RAW} bytes were kept")
-
-
-def _link_turn(path: str, turn: str) -> None:
-    """Link the copy as the output of a turn, or copy it where links fail."""
-    if not link_file(path, turn):
-        with _opened(path) as copy:
-            write_pieces(turn, _chunks(copy))
-
-
-def _redact_chunks(chunks: Iterable[bytes], secrets: tuple[str, ...]) -> Iterator[bytes]:
-    mask = SecretMask(secrets)
-    for chunk in chunks:
-        yield mask.feed(chunk)
-    yield mask.end()
-
-
-def _chunks(source: IO[bytes]) -> Iterator[bytes]:
-    left = MOST_RAW
-    while left and (chunk := _read(source, min(left, _CHUNK))):
-        left -= len(chunk)
-        yield chunk
-
-
-def _opened(path: str) -> IO[bytes]:
-    try:
-        return source_files.open_file(path)
-    except OSError as error:
-        raise SourceUnreadable(error.strerror) from None
-
-
-def _read(source: IO[bytes], most: int) -> bytes:
-    """Report a failed read as such, not as a failed write."""
-    try:
-        return source.read(most)
-    except OSError as error:
-        raise SourceUnreadable(error.strerror) from None
-
-
 _READERS = {
     AGENT_STATE: "jackline.features.importers.agent_state",
     NOTEBOOK: "jackline.features.importers.notebook",
@@ -164,7 +78,7 @@ def import_paths(
     yield from _take_troubles(troubles, "")
     importer = _Importer(home, troubles, dry_run=dry_run)
     for source in sources:
-        yield from importer.take(source)
+        yield from importer.import_source(source)
         yield from _take_troubles(troubles, source.kind)
     importer.finish()
 
@@ -178,26 +92,18 @@ def _find_sources(paths: Sequence[str], wanted: str | None, troubles: Troubles) 
         before, own = troubles.count, finder.own
         here = list(finder.find_sources(path))
         if not here and troubles.count == before:
-            raise UsageError(_describe_nothing(path, wanted, own=finder.own > own))
+            if finder.own > own:
+                raise UsageError(f"{path} holds runs of jackline itself, which are already in its database")
+            what = f"no data of {wanted}" if wanted else "nothing that can be imported"
+            raise UsageError(f"{path} holds {what}: see `jackline import --help` for what is recognised")
         sources |= dict.fromkeys(here)
     return list(sources)
 
 
-def _describe_nothing(path: str, wanted: str | None, *, own: bool) -> str:
-    if own:
-        return f"{path} holds runs of jackline itself, which are already in its database"
-    what = f"no data of {wanted}" if wanted else "nothing that can be imported"
-    return f"{path} holds {what}: see `jackline import --help` for what is recognised"
-
-
 def _take_troubles(troubles: Troubles, kind: str) -> Iterator[ImportRecord]:
     for one in troubles.take():
-        yield _build_trouble(one, kind)
-
-
-def _build_trouble(one: Trouble, kind: str) -> ImportRecord:
-    outcome = NOTED if one.is_note else UNREADABLE
-    return ImportRecord(outcome=outcome, kind=kind, path=one.path, place=one.place, reason=one.reason)
+        outcome = NOTED if one.is_note else UNREADABLE
+        yield ImportRecord(outcome=outcome, kind=kind, path=one.path, place=one.place, reason=one.reason)
 
 
 class _Importer:
@@ -208,26 +114,24 @@ class _Importer:
         self._actor = identity.read_actor(os.environ)
         self._changed = False
 
-    def take(self, source: Source) -> Iterator[ImportRecord]:
+    def import_source(self, source: Source) -> Iterator[ImportRecord]:
         """Import one source."""
         before = self._troubles.count
         for found in import_module(_READERS[source.kind]).read(source, self._troubles):
-            record = self._write(source, self._in_time(source, found), whole=self._troubles.count == before)
+            kept = import_records.limit_times(found, clock.wall_ms())
+            if kept is not found:
+                reason = "it has times in the future: they were set to now"
+                self._troubles.note(source.path, _describe_found(found), reason)
+            record = self._write(source, kept, whole=self._troubles.count == before)
             self._changed = self._changed or record.outcome == ImportResult.IMPORTED
             yield record
-
-    def _in_time(self, source: Source, found: Found) -> Found:
-        kept = import_records.limit_times(found, clock.wall_ms())
-        if kept is not found:
-            self._troubles.note(source.path, _describe_found(found), "it has times in the future: they were set to now")
-        return kept
 
     def finish(self) -> None:
         """Update the dashboard."""
         if self._changed and not self._dry_run:
             self._home.notify_change()
 
-    def _store(self) -> Store | None:
+    def _open_store(self) -> Store | None:
         """The store; None in a dry run without a home."""
         if self._dry_run and self._home.is_new:
             return None
@@ -236,88 +140,80 @@ class _Importer:
     def _write(self, source: Source, found: Found, *, whole: bool) -> ImportRecord:
         match found:
             case FoundItem():
-                return self._item(source, found)
+                return self._import_item(source, found)
             case FoundCase():
-                return self._case(source, found, whole=whole)
+                return self._import_case(source, found, whole=whole)
             case FoundEvents():
-                return self._events(source, found)
+                return self._import_events(source, found)
             case FoundRun():
-                return self._run(source, found)
+                return self._import_run(source, found)
 
-    def _item(self, source: Source, found: FoundItem) -> ImportRecord:
-        store, at = self._store(), clock.wall_ms()
-        became = ImportResult.IMPORTED
+    def _import_item(self, source: Source, found: FoundItem) -> ImportRecord:
+        store, at = self._open_store(), clock.wall_ms()
+        result = ImportResult.IMPORTED
         if store is not None:
-            became = Imports(store).import_item(found.item, found.events, at, self._actor, rehearse=self._dry_run)
-        return _build_record(became, source, ITEM, found.item.id)
+            result = Imports(store).import_item(found.item, found.events, at, self._actor, rehearse=self._dry_run)
+        return _build_record(result, source, ITEM, found.item.id)
 
-    def _events(self, source: Source, found: FoundEvents) -> ImportRecord:
-        store = self._store()
+    def _import_events(self, source: Source, found: FoundEvents) -> ImportRecord:
+        store = self._open_store()
         count = len(found.events)
         new = (
             count if store is None else Imports(store).import_events(found.stream, found.events, rehearse=self._dry_run)
         )
-        became = ImportResult.IMPORTED if new else ImportResult.ALREADY
-        return _build_record(became, source, EVENTS, found.stream)._replace(number=new or count)
+        result = ImportResult.IMPORTED if new else ImportResult.ALREADY
+        return _build_record(result, source, EVENTS, found.stream)._replace(number=new or count)
 
-    def _case(self, source: Source, found: FoundCase, *, whole: bool) -> ImportRecord:
-        store = self._store()
+    def _import_case(self, source: Source, found: FoundCase, *, whole: bool) -> ImportRecord:
+        store = self._open_store()
         if store is None:
             return _build_record(ImportResult.IMPORTED, source, CASE, found.case.id)
-        became, case = ImportResult.TAKEN, found.case
+        result, case = ImportResult.TAKEN, found.case
         for case_id in (found.case.id, found.other_id):
             case = found.case._replace(id=case_id)
-            became = Imports(store).import_case(case, found.entries, 0, self._actor, rehearse=True)
-            if became is not ImportResult.TAKEN:
+            result = Imports(store).import_case(case, found.entries, 0, self._actor, rehearse=True)
+            if result is not ImportResult.TAKEN:
                 break
-        if became is ImportResult.IMPORTED and not self._dry_run:
-            self._keep_originals(store, case.id, () if whole else found.files)
-            became = Imports(store).import_case(case, found.entries, clock.wall_ms(), self._actor)
-        return _build_record(became, source, CASE, case.id)
+        if result is ImportResult.IMPORTED and not self._dry_run:
+            if not whole and found.files:  # keep the originals of unreadable parts: the folder will be overwritten
+                folder = os.path.join(self._home.path, FOLDER, case.id)
+                keep_files(folder, found.files, store.redactor.values, Troubles())  # their problems were reported
+            result = Imports(store).import_case(case, found.entries, clock.wall_ms(), self._actor)
+        return _build_record(result, source, CASE, case.id)
 
-    def _keep_originals(self, store: Store, case_id: str, files: Sequence[SourceFile]) -> None:
-        """Keep the originals of a case with unreadable parts: its folder will be overwritten."""
-        if files:
-            folder = os.path.join(self._home.path, FOLDER, case_id)
-            keep_files(folder, files, store.redactor.values, Troubles())  # their problems were reported
-
-    def _run(self, source: Source, found: FoundRun) -> ImportRecord:
-        store = self._store()
+    def _import_run(self, source: Source, found: FoundRun) -> ImportRecord:
+        store = self._open_store()
         for run_id in (found.run.id, found.other_id):
             found = found._replace(run=found.run._replace(id=run_id))
-            became = (
+            result = (
                 ImportResult.IMPORTED
                 if store is None
                 else Imports(store).import_run(found.run, 0, self._actor, rehearse=True)
             )
-            if became is not ImportResult.TAKEN:
+            if result is not ImportResult.TAKEN:
                 break
         else:
             return _build_record(ImportResult.TAKEN, source, RUN, found.run.id)
         if store is not None and not self._dry_run:
-            became = self._keep(store, found, became)
-        return _build_record(became, source, RUN, found.run.id)
+            result = self._write_run(store, found, result)
+        return _build_record(result, source, RUN, found.run.id)
 
-    def _keep(self, store: Store, found: FoundRun, became: ImportResult) -> ImportResult:
-        """Write the files first, so that every run in the database has them."""
+    def _write_run(self, store: Store, found: FoundRun, result: ImportResult) -> ImportResult:
+        """Write the files first, so that every run in the database has them; a failed export is only a warning."""
         run_id = found.run.id
         folder = self._home.folder(run_id)
-        if became is ImportResult.IMPORTED:
+        if result is ImportResult.IMPORTED:
             keep_run_files(folder, found, store.redactor.values, self._troubles)
-            became = Imports(store).import_run(found.run, clock.wall_ms(), self._actor)
+            result = Imports(store).import_run(found.run, clock.wall_ms(), self._actor)
         elif os.path.exists(os.path.join(folder, "manifest.json")) or not os.path.isdir(folder):
-            return became  # the files are here, or on another host
-        self._export(store, run_id)
-        return became
-
-    def _export(self, store: Store, run_id: str) -> None:
-        """Write the projections; a failure is only a warning."""
+            return result  # the files are here, or on another host
         run = store.runs.get(run_id)
         try:
             if run is not None:
                 self._home.export(run)
         except JacklineError as error:
             self._home.warnings.append(f"{error}; `jackline export {run_id}` writes the files again")
+        return result
 
 
 def _describe_found(found: Found) -> str:
@@ -332,12 +228,92 @@ def _describe_found(found: Found) -> str:
             return f"run {found.run.id}"
 
 
-def _build_record(became: ImportResult, source: Source, what: str, name: str) -> ImportRecord:
+def _build_record(result: ImportResult, source: Source, what: str, name: str) -> ImportRecord:
     return ImportRecord(
-        outcome=str(became),
+        outcome=str(result),
         kind=source.kind,
         path=source.path,
         what=what,
         id=name,
-        reason=_TAKEN if became is ImportResult.TAKEN else "",
+        reason=_TAKEN if result is ImportResult.TAKEN else "",
     )
+
+
+# files
+
+
+def keep_run_files(folder: str, found: FoundRun, secrets: Iterable[str], troubles: Troubles) -> None:
+    """Write all files of a run; an unreadable source is reported."""
+    known = tuple(secrets)
+    kept, turns = os.path.join(folder, FOLDER), os.path.join(folder, TURNS)
+    keep_files(kept, found.files, known, troubles)
+    make_private_folder(turns)
+    for raw in found.files:
+        path, turn = os.path.join(kept, raw.name), os.path.join(turns, raw.turn)
+        if raw.turn and os.path.exists(path) and not link_file(path, turn):
+            with _open_source(path) as copy:
+                write_pieces(turn, _read_chunks(copy))
+    for name, text in found.said:
+        said = (text.encode("utf-8", "replace"),)
+        write_pieces(os.path.join(turns, name), _redact_chunks(said, known))
+
+
+def keep_files(folder: str, files: Iterable[SourceFile], secrets: Iterable[str], troubles: Troubles) -> None:
+    """Copy files into a folder."""
+    known = tuple(secrets)
+    make_private_folder(folder)
+    for raw in files:
+        try:
+            with _open_source(raw.source) as source:
+                write_pieces(os.path.join(folder, raw.name), _redact_chunks(_read_chunks(source), known))
+                if _read_bytes(source, 1):
+                    troubles.add(raw.source, "", f"only its first {MOST_RAW} bytes were kept")
+        except SourceUnreadable as error:
+            troubles.add(raw.source, "", error)
+
+
+def _redact_chunks(chunks: Iterable[bytes], secrets: tuple[str, ...]) -> Iterator[bytes]:
+    mask = SecretMask(secrets)
+    for chunk in chunks:
+        yield mask.feed(chunk)
+    yield mask.end()
+
+
+def _read_chunks(source: IO[bytes]) -> Iterator[bytes]:
+    left = MOST_RAW
+    while left and (chunk := _read_bytes(source, min(left, _CHUNK))):
+        left -= len(chunk)
+        yield chunk
+
+
+def _open_source(path: str) -> IO[bytes]:
+    try:
+        return source_files.open_file(path)
+    except OSError as error:
+        raise SourceUnreadable(error.strerror) from None
+
+
+def _read_bytes(source: IO[bytes], most: int) -> bytes:
+    """Report a failed read as such, not as a failed write."""
+    try:
+        return source.read(most)
+    except OSError as error:
+        raise SourceUnreadable(error.strerror) from None
+
+
+def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """List the originals of imported cases that could not be read completely, for uninstall."""
+    folder = os.path.join(home.path, FOLDER)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) and not os.path.islink(folder) else []
+    yield folder, "imported files", tuple(os.path.join(folder, name) for name in names if _is_stored_case(home, name))
+
+
+def _is_stored_case(home: Home, case_id: str) -> bool:
+    """Whether the home's own database has the case. A server is not asked; an unreadable database has none."""
+    path = os.path.join(home.path, FOLDER, case_id)
+    if os.path.islink(path) or not os.path.isdir(path) or "://" in home.database or home.is_new:
+        return False
+    try:
+        return Cases(home.store()).get(case_id) is not None
+    except JacklineError:
+        return False
