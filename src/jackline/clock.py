@@ -1,6 +1,6 @@
-"""The clocks and the names of this host; it only reads them, and nothing here ever waits.
+"""Reads the clocks of this host, its name and the id of its boot. It never waits.
 
-Leases on one host run on the boot clock: it counts sleep and suspend, and nobody can set it.
+Leases use the boot clock: it also counts while the machine is suspended, and cannot be set.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-# macOS has no boot clock by that name; its monotonic clock stands still while the machine sleeps.
+# macOS has no such clock; its monotonic clock stops while the machine sleeps.
 _BOOT_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -26,14 +26,14 @@ def host_name() -> str:
 
 
 def boot_id() -> str:
-    """Name this boot of the machine: a boot clock, a pid or a start time of another boot means nothing."""
+    """Identify this boot: the boot clock, a pid and the start time of a process are only valid within one boot."""
     if sys.platform == "darwin":
-        return _system_value(b"kern.bootsessionuuid")
+        return _read_sysctl(b"kern.bootsessionuuid")
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()
 
 
-def _system_value(name: bytes) -> str:
+def _read_sysctl(name: bytes) -> str:
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)

@@ -1,7 +1,7 @@
-"""Named crash points: in production they do nothing, under JACKLINE_CRASH_AT=point[:n] they kill this very process.
+"""Named crash points for tests: with JACKLINE_CRASH_AT=point[:n] they kill the process, otherwise they do nothing.
 
 `JACKLINE_CRASH_AT=call.intent.committed:2` sends SIGKILL to the process that reaches that point for the second time.
-The names are listed here and nowhere else, so that a test can walk through all of them.
+All names are listed here, so that a test can crash at each of them.
 """
 
 from __future__ import annotations
@@ -33,18 +33,15 @@ _left = int(_count) if _count.isdigit() else 1
 
 
 def unknown() -> str | None:
-    """The crash point that the environment names and that does not exist: a test with a typo must not pass."""
+    """Return the name in the environment if there is no such crash point: a test with a typo must not pass."""
     return _wanted if _wanted and _wanted not in POINTS else None
 
 
 def crash_point(point: str) -> None:
-    """Die here if the environment asks for it; a crash point must never tidy up, so SIGKILL is the only way."""
-    if point == _wanted:
-        _count_down()
-
-
-def _count_down() -> None:
-    global _left  # noqa: PLW0603 - the count is the one piece of state a crash point has
+    """Kill this process with SIGKILL, without any cleanup, if the environment names this point."""
+    global _left  # noqa: PLW0603 - the count is the only state of a crash point
+    if point != _wanted:
+        return
     _left -= 1
     if _left == 0:
         import signal

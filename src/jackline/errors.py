@@ -1,6 +1,6 @@
-"""The one tree of errors: each says what to do next, knows its exit code and whether trying again can help.
+"""All errors of jackline: each has an exit code, says what to do next, and knows whether a retry can help.
 
-The docstring of a class is the pattern of its message; nothing here imports anything of jackline.
+The docstring of a class is the pattern of its message. This module imports nothing of jackline.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class UsageError(JacklineError):
 
 
 class NotFound(UsageError):
-    """no {what} matches '{detail}': `{hint}` shows what there is"""
+    """no {what} matches '{detail}'; see `{hint}`"""
 
 
 class NoHome(UsageError):
-    """there is no home at {detail} yet: `jackline run` makes it, --home or JACKLINE_HOME names another"""
+    """there is no home at {detail} yet; `jackline run` creates it, --home or JACKLINE_HOME selects another"""
 
 
 class Ambiguous(UsageError):
-    """'{detail}' fits {count} {what}s or more ({some}, …): type a longer prefix"""
+    """'{detail}' matches {count} {what}s or more ({some}, …); type a longer prefix"""
 
 
 class Conflict(UsageError):
-    """run {detail} exists already and asks for something else: choose another --run-id, or resume it"""
+    """run {detail} already exists with another request; choose another --run-id, or resume it"""
 
 
 class Refused(UsageError):
@@ -50,13 +50,13 @@ class Refused(UsageError):
 
 
 class NoItem(NotFound):
-    """no work item has the id '{detail}': `jackline work list` shows what there is"""
+    """no work item has the id '{detail}'; see `jackline work list`"""
 
     exit_code = 1
 
 
 class ItemConflict(Conflict):
-    """work item {detail} exists already with another kind or payload: choose another --id"""
+    """work item {detail} already exists with another kind or payload; choose another --id"""
 
     exit_code = 1
 
@@ -68,13 +68,13 @@ class ItemRefused(Refused):
 
 
 class NoEvent(NotFound):
-    """no event has the id '{detail}': `jackline events tail` shows what there is"""
+    """no event has the id '{detail}'; see `jackline events tail`"""
 
     exit_code = 1
 
 
 class NoCase(NotFound):
-    """no {what} matches '{detail}': `{hint}` shows what there is"""
+    """no {what} matches '{detail}'; see `{hint}`"""
 
     exit_code = 1
 
@@ -92,7 +92,7 @@ class NotVerified(CaseRefused):
 
 
 class SessionTaken(Refused):
-    """session {detail} belongs to run {owner}, which has not ended: resume that run, or cancel it first"""
+    """session {detail} belongs to run {owner}, which has not ended; resume that run, or cancel it first"""
 
 
 class ConfigError(UsageError):
@@ -108,7 +108,7 @@ class ScriptError(UsageError):
 
 
 class PackageBroken(JacklineError):
-    """the package of this jackline is not whole: {detail} {why}; install it again"""
+    """this installation of jackline is incomplete: {detail} {why}; install it again"""
 
     exit_code = 3
 
@@ -120,31 +120,31 @@ class AgentUnavailable(JacklineError):
 
 
 class Ungated(AgentUnavailable):
-    """agent '{detail}' cannot be held by the gate: {why}; install another version of it, or choose another agent"""
+    """the gate cannot hold agent '{detail}': {why}; install another version of it, or choose another agent"""
 
     exit_code = 18
 
 
 class Busy(JacklineError):
-    """run {detail} is being worked on by {owner}: wait for it, follow it with `jackline logs -f {detail}`, or cancel it"""
+    """run {detail} is being worked on by {owner}; wait for it, follow it with `jackline logs -f {detail}`, or cancel it"""
 
     permanent = False
 
 
 class Fenced(JacklineError):
-    """run {detail} now belongs to another attempt; nothing more is written by this one"""
+    """run {detail} now belongs to another attempt; this one writes nothing more"""
 
     permanent = True
 
 
 class CancelWanted(JacklineError):
-    """run {detail} was asked to end: it cannot be put to wait"""
+    """run {detail} is being cancelled, so it cannot wait"""
 
     permanent = False
 
 
 class ReportNotWritten(JacklineError):
-    """{detail} cannot be written ({why}): mend that, then `jackline {command}` writes it"""
+    """{detail} cannot be written ({why}); fix that, then run `jackline {command}`"""
 
 
 class StoreError(JacklineError):
@@ -152,43 +152,43 @@ class StoreError(JacklineError):
 
 
 class StoreUnavailable(StoreError):
-    """the database cannot be reached: {detail}; nothing was lost, try again when it is back"""
+    """the database cannot be reached: {detail}; nothing was lost, try again when it is available"""
 
     permanent = False
 
 
 class StoreFull(StoreError):
-    """the disk is full ({detail}): make room, then resume; what was written before is safe"""
+    """the disk is full ({detail}); free some space, then resume; nothing was lost"""
 
     permanent = False
 
 
 class StoreReadOnly(StoreError):
-    """the database cannot be written ({detail}): check the permissions of the home folder"""
+    """the database cannot be written ({detail}); check the permissions of the home folder"""
 
 
 class StoreCorrupt(StoreError):
-    """{detail} is damaged or not a jackline database; it was left untouched: restore a backup, or name another home"""
+    """{detail} is damaged or not a jackline database; it was left untouched; restore a backup, or use another home"""
 
 
 class SchemaTooNew(StoreError):
-    """the database has schema {detail}, this jackline knows {known}: upgrade jackline"""
+    """the database has schema {detail}, but this jackline supports only {known}; upgrade jackline"""
 
 
 class SchemaTooOld(StoreError):
-    """the database has schema {detail}, this jackline needs {known}: run `jackline db migrate`"""
+    """the database has schema {detail}, but this jackline needs {known}; run `jackline db migrate`"""
 
 
 class SchemaMissing(SchemaTooOld):
-    """the database has no schema yet, this jackline needs {known}: run `jackline db migrate`"""
+    """the database has no schema yet, but this jackline needs {known}; run `jackline db migrate`"""
 
 
 class MigrationChanged(StoreError):
-    """migration {detail} was changed after it had been applied: reinstall the jackline version that made this database"""
+    """migration {detail} was changed after it was applied; reinstall the jackline version that created this database"""
 
 
 def disk_error(error: OSError, place: str) -> StoreError:
-    """What an error of the file system means to a person."""
+    """Convert an error of the file system into one that says what to do."""
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return StoreFull(place)
-    return StoreError(f"{place} cannot be written ({error.strerror}): check the disk and the permissions of the home")
+    return StoreError(f"{place} cannot be written ({error.strerror}); check the disk and the permissions of the home")

@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all, and locks between processes. Nothing here knows what the files mean.
+"""Atomic writes of files, and locks between processes. It knows nothing about the content of the files.
 
-A file is written beside its place, synced, and renamed into it: a reader never sees half of one, and a crash leaves
-the old one.
+A file is written under a temporary name, synced, and renamed: a reader never sees a partial file, and after a crash the
+old file is still there.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _WINDOWS_END = b"\r\n"
 
 
 class NotWritten(JacklineError):
-    """{detail} cannot be written ({why}): mend that, then `jackline export`; the run is safe"""  # noqa: D400 - the message
+    """{detail} cannot be written ({why}); fix that, then run `jackline export`; no data of the run was lost"""  # noqa: D400 - the message
 
 
 @contextmanager
 def report_path(path: str) -> Iterator[None]:
-    """Turn an OSError into a NotWritten that names the file."""
+    """Convert an OSError into a NotWritten error that names the file."""
     try:
         yield
     except OSError as error:
@@ -63,7 +63,7 @@ def open_lock(path: str) -> int:
 
 
 def is_unlocked(path: str) -> bool:
-    """True if no process holds the lock of a file that exists."""
+    """Check that no process holds the lock of an existing file."""
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         return lock_descriptor(descriptor)
@@ -73,7 +73,7 @@ def is_unlocked(path: str) -> bool:
 
 @contextmanager
 def lock_folder(path: str) -> Iterator[None]:
-    """Hold the lock of a folder; waits for it."""
+    """Wait for the lock of a folder, and hold it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         lock_descriptor(descriptor, wait=True)
@@ -87,54 +87,54 @@ def lock_folder(path: str) -> Iterator[None]:
 
 @contextmanager
 def replace_file(path: str, *, durable: bool = True) -> Iterator[int]:
-    """Give a descriptor to write to; when the block ends without an error, the new file replaces `path`.
+    """Yield a descriptor to write to; when the block ends without an error, the new file replaces `path`.
 
-    A file that is not durable is still whole, but a loss of power may bring back an older one.
+    A file that is not durable is also complete, but after a loss of power an older version may be there.
     """
-    beside = _beside(path)
+    temporary = _build_temporary_path(path)
     with report_path(path):
         try:
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
             try:
                 yield descriptor
                 if durable:
                     os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            _rename(beside, path, durable=durable)
+            _rename(temporary, path, durable=durable)
         finally:
-            _unlink(beside)
+            _unlink(temporary)
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Make `data` the whole content of the file."""
+    """Replace the content of the file by `data`."""
     write_pieces(path, (data,))
 
 
 def write_volatile(path: str, data: bytes) -> None:
-    """Write a file that is written again with every change, and need not wait for the disk."""
+    """Write a file without waiting for the disk, because it is written again with every change."""
     with replace_file(path, durable=False) as descriptor, os.fdopen(descriptor, "wb", closefd=False) as file:
         file.write(data)
 
 
 def write_pieces(path: str, pieces: Iterable[bytes]) -> None:
-    """Make the pieces the content of the file, with no more than one of them and a small buffer in memory."""
+    """Replace the content of the file by the pieces, with at most one of them and a small buffer in memory."""
     with replace_file(path) as descriptor, os.fdopen(descriptor, "wb", _BUFFER, closefd=False) as file:
         file.writelines(pieces)
 
 
 def link_file(source: str, path: str) -> bool:
-    """Make `path` a second name of the file `source`; False where the file system cannot."""
-    beside = _beside(path)
+    """Make `path` a hard link to the file `source`; False if the file system does not support it."""
+    temporary = _build_temporary_path(path)
     try:
-        os.link(source, beside, follow_symlinks=False)
+        os.link(source, temporary, follow_symlinks=False)
     except OSError:
         return False
     with report_path(path):
         try:
-            _rename(beside, path)
+            _rename(temporary, path)
         finally:
-            _unlink(beside)  # a rename between two names of one file does nothing, and leaves both
+            _unlink(temporary)  # a rename between two links to one file does nothing, and leaves both
     return True
 
 
@@ -143,49 +143,49 @@ def write_symlink(target: str, path: str) -> None:
     with report_path(path):
         if os.path.islink(path) and os.readlink(path) == target:
             return
-        beside = _beside(path)
+        temporary = _build_temporary_path(path)
         try:
-            os.symlink(target, beside)
-            _rename(beside, path)
+            os.symlink(target, temporary)
+            _rename(temporary, path)
         finally:
-            _unlink(beside)
+            _unlink(temporary)
 
 
 def remove_file(path: str) -> None:
-    """Remove the file, if it is there."""
+    """Remove the file, if it exists."""
     with report_path(path):
         _unlink(path)
 
 
-# files that are created once, and lines that are added once
+# new files, and missing lines
 
 
 def create_file(path: str, text: str, mode: int = 0o666) -> bool:
-    """Write a new file; False if the name is taken, even by a dangling link. It never replaces anything."""
+    """Write a new file; False if the name exists, even as a dangling link. It never replaces anything."""
     if os.path.lexists(path):
         return False
-    beside = _beside(path)
+    temporary = _build_temporary_path(path)
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        return _link_new(beside, path)
+        return _link_new(temporary, path)
     except OSError as error:
-        error.filename = path  # the caller does not know the name beside it
+        error.filename = path  # the caller does not know the temporary name
         raise
     finally:
-        _unlink(beside)
+        _unlink(temporary)
 
 
 def append_missing(path: str, find_missing: Callable[[bytes], bytes]) -> bool:
-    """Append what `find_missing` says that the text of the file lacks; True if that is anything.
+    """Append the lines that `find_missing` returns for the content of the file; True if there are any.
 
-    `find_missing` reads and returns lines that end with a newline; in the file they end as its first line does.
+    `find_missing` gets and returns lines that end with a newline; the file keeps the line ending of its first line.
     """
     with open(path, "ab+", opener=_open_regular) as file:
-        lock_descriptor(file.fileno(), wait=True)  # of two at once only one adds it
+        lock_descriptor(file.fileno(), wait=True)  # of two processes, only one appends
         file.seek(0)
         text = file.read()
         missing = find_missing(text.replace(_WINDOWS_END, b"\n"))
@@ -198,18 +198,20 @@ def append_missing(path: str, find_missing: Callable[[bytes], bytes]) -> bool:
 
 
 def make_private_folder(path: str) -> None:
-    """Make the folder and its missing parents, for their owner only."""
+    """Create the folder and its missing parents, accessible by their owner only."""
     with report_path(path):
         _make_folder(path)
 
 
 def sweep_folder(folder: str) -> None:
-    """Remove what a killed writer left behind; a recent file may belong to a writer that is still at work."""
+    """Remove temporary files of killed writers; a recent file may belong to a running writer."""
     with report_path(folder):
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
-            if name.startswith(".") and name.endswith(_SUFFIX) and _age_s(path) > _ABANDONED_S:
-                _unlink(path)
+            if name.startswith(".") and name.endswith(_SUFFIX):
+                with suppress(FileNotFoundError):
+                    if time.time() - os.lstat(path).st_mtime > _ABANDONED_S:
+                        os.unlink(path)
 
 
 def _make_folder(path: str) -> None:
@@ -220,13 +222,13 @@ def _make_folder(path: str) -> None:
         _make_folder(parent)
     try:
         os.mkdir(path, FOLDER_MODE)
-    except FileExistsError:  # another process was quicker; but a file in its place is an error
+    except FileExistsError:  # another process was faster; but a file of that name is an error
         if not os.path.isdir(path):
             raise
 
 
-def _beside(path: str) -> str:
-    """Name a file in the same folder, because a rename stays in one file system; random, for concurrent writers."""
+def _build_temporary_path(path: str) -> str:
+    """Build a path in the same folder, because a rename stays in one file system; random, for concurrent writers."""
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{name}.{os.urandom(6).hex()}{_SUFFIX}")
 
@@ -237,26 +239,26 @@ def _rename(source: str, path: str, *, durable: bool = True) -> None:
         return
     descriptor = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)  # else the rename itself may be lost with the power
+        os.fsync(descriptor)  # otherwise a loss of power may undo the rename
     finally:
         os.close(descriptor)
 
 
-def _link_new(beside: str, path: str) -> bool:
-    """Give a file its name; unlike a rename, a second name never replaces a file that appeared meanwhile."""
+def _link_new(temporary: str, path: str) -> bool:
+    """Give a file its final name; unlike a rename, a link never replaces a file that appeared meanwhile."""
     try:
-        os.link(beside, path, follow_symlinks=False)
+        os.link(temporary, path, follow_symlinks=False)
     except FileExistsError:
         return False
-    except OSError:  # a file system without second names: look once more
+    except OSError:  # a file system without hard links: check again
         if os.path.lexists(path):
             return False
-        os.rename(beside, path)
+        os.rename(temporary, path)
     return True
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Follow no link, and do not wait for the reader of a pipe."""
+    """Open a file without following a link or waiting for the other end of a pipe."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -267,10 +269,3 @@ def _open_regular(path: str, flags: int) -> int:
 def _unlink(path: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)
-
-
-def _age_s(path: str) -> float:
-    try:
-        return time.time() - os.lstat(path).st_mtime
-    except FileNotFoundError:
-        return 0.0

@@ -1,4 +1,4 @@
-"""Formats times, durations, money, counts and foreign text, and parses times. No clock, no files.
+"""Formats times, durations, money, counts and untrusted text, and parses times. It reads no clock and no file.
 
 `datetime` and `shlex` are imported where they are used: most state commands need neither.
 """
@@ -152,12 +152,12 @@ def pluralize(count: int, word: str) -> str:
 
 
 def make_printable(text: str) -> str:
-    """Replace everything that a terminal obeys, line ends too, by blanks."""
+    """Replace control characters, including line ends, by spaces."""
     return "".join(one if one.isprintable() else " " for one in text)
 
 
 def make_readable(text: str) -> str:
-    """Replace everything that a terminal obeys, except line ends and tabs, by a replacement character."""
+    """Replace control characters, except line ends and tabs, by a replacement character."""
     return re.sub(_UNPRINTABLE, "\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
@@ -180,7 +180,7 @@ def shorten_text(text: str, columns: int) -> str:
 
 
 def format_line(text: str, most: int = _LINE_LENGTH) -> str:
-    """Join a text into one line, cut it, and replace everything that a terminal obeys."""
+    """Join a text into one line, shorten it, and replace control characters."""
     text = text.lstrip()  # before the cut: leading blanks alone would leave an empty span, and those can be combined
     shown = " ".join(text[: 4 * most].split())
     if not shown.isprintable():
@@ -192,7 +192,7 @@ def format_line(text: str, most: int = _LINE_LENGTH) -> str:
 
 
 def format_code(text: str, most: int = _LINE_LENGTH) -> str:
-    """Format foreign text as a span of code, in which Markdown has no HTML, links, emphasis or tables."""
+    """Format untrusted text as a code span, in which Markdown ignores HTML, links, emphasis and tables."""
     return quote_code(format_line(text, most)) if text.strip() else "-"
 
 
@@ -206,7 +206,7 @@ def quote_code(text: str) -> str:
 def format_table(titles: str, rows: Sequence[Sequence[str]]) -> list[str]:
     """Format the lines of a table. `titles` has a `|` between two columns; a `|` in a cell is escaped, even in code."""
     names = titles.split("|")
-    # With a gap after a backslash: some renderers read two of them as one character, and the bar as the column's end.
+    # With a space after a backslash: some renderers read `\\|` as a backslash and the end of the column.
     cells = [[cell.replace("\\|", "\\ |").replace("|", "\\|") for cell in row] for row in rows]
     return [
         f"| {' | '.join(names)} |",

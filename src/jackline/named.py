@@ -1,4 +1,4 @@
-"""Records: a `NamedTuple` that is cheap to define, and the names under which the fields of a record are stored.
+"""A `NamedTuple` that is cheap to define, and the names under which the fields of records are stored.
 
 Every command defines about fifty record classes when it starts. `typing.NamedTuple` compiles each annotation and a
 constructor per class; this one keeps the annotations, which mypy has checked, and compiles a constructor for the first
@@ -66,7 +66,7 @@ else:
             return type(name, (tuple,), {**_SHARED, **body, **getters, **named})
 
     class NamedTuple(metaclass=_RecordType):
-        """The base that records name; they are not instances of it."""
+        """The base class of records; they are not instances of it."""
 
 
 _RecordClass = TypeVar("_RecordClass", bound=type)

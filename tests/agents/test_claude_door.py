@@ -329,7 +329,7 @@ def test_a_program_that_drops_the_hooks_is_not_started_at_all(set_stage: SetStag
     stage.binary = str(stage.program("claude", text))
     ended = stage.run("send a mail", *stage.policy("deny"))
     assert ended.code == UNGATED, ended
-    assert "cannot be held by the gate" in ended.err + json.dumps(ended.json)
+    assert "the gate cannot hold agent" in ended.err + json.dumps(ended.json)
     assert (stage.outbox, stage.model.asked) == ([], [])
 
 

@@ -530,7 +530,7 @@ def test_a_beginning_that_fits_several_is_refused(place: Place) -> None:
     first = begin(place, "--verify", "true")
     do(place, "close", "--summary", "x")
     do(place, "start", "another")
-    refused(place.type("case", "status", "--case", "2"), 2, "fits 2 cases")
+    refused(place.type("case", "status", "--case", "2"), 2, "matches 2 cases")
     assert do(place, "status", "--case", first[:-3]).out.startswith(first)
 
 

@@ -246,7 +246,7 @@ def test_what_cannot_be_written_is_a_warning(place: Place) -> None:
     assert ended.code == 0
     assert is_one_line(ended), ended
     assert "the dashboard is not up to date" in ended.err
-    assert "mend that, then `jackline dashboard` writes it" in ended.err
+    assert "fix that, then run `jackline dashboard`" in ended.err
     assert place.type("work", "get", "i").code == 0
     failed = place.type("dashboard")
     assert (failed.code, is_one_line(failed)) == (1, True)

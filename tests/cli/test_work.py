@@ -102,7 +102,7 @@ def test_reading_creates_no_home(place: Place) -> None:
         ("annotate", "x", "--notes", "y"),
         ("answer", "x", "y"),
     ):
-        refused(place, 1, "no work item has the id 'x': `jackline work list`", *words)
+        refused(place, 1, "no work item has the id 'x'; see `jackline work list`", *words)
     assert not place.home.exists()
 
 
@@ -164,7 +164,7 @@ def test_bad_arguments_are_usage_errors(place: Place, words: tuple[str, ...], sa
 
 def test_what_cannot_be_done_is_an_error(place: Place) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "k", "--payload", "1")
-    refused(place, 1, "work item a exists already", "enqueue", "--id", "a", "--kind", "k", "--payload", "2")
+    refused(place, 1, "work item a already exists", "enqueue", "--id", "a", "--kind", "k", "--payload", "2")
     refused(place, 1, "a is pending: claim it first", "release", "a")
     refused(place, 1, "there is no lease to renew", "renew", "a")
     work(place, "claim", "a", "--owner", "ada")

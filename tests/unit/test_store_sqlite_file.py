@@ -200,7 +200,7 @@ def test_a_full_disk_says_so_and_loses_nothing(path: str) -> None:
     made(store)
     pages = by_hand(store, "PRAGMA page_count")[0][0]
     by_hand(store, f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreFull, match=r"the disk is full .*: make room, then resume"):
+    with pytest.raises(StoreFull, match=r"the disk is full .*; free some space, then resume"):
         _fill(store, [])
     by_hand(store, "PRAGMA max_page_count = 1000000")
     made(store, "after")
@@ -333,7 +333,7 @@ def test_an_older_file_is_migrated_by_a_command_that_writes(path: str, monkeypat
     monkeypatch.setattr(schema, "get_latest_version", lambda: 1)
     open_store(path, create=True).close()
     monkeypatch.undo()
-    with pytest.raises(SchemaTooOld, match="has schema 1, this jackline needs"):
+    with pytest.raises(SchemaTooOld, match="has schema 1, but this jackline needs"):
         open_store(path, create=False)
     status = database_status(path)
     assert (status.schema, status.pending[0], status.counts) == (1, "0002_ledger", {})
@@ -348,5 +348,5 @@ def test_a_changed_migration_is_refused(path: str) -> None:
     connection.execute("UPDATE schema_migrations SET checksum = 'other' WHERE version = 1")
     connection.commit()
     connection.close()
-    with pytest.raises(MigrationChanged, match="migration 0001_runs was changed after it had been applied"):
+    with pytest.raises(MigrationChanged, match="migration 0001_runs was changed after it was applied"):
         migrate(path)

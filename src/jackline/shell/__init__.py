@@ -6,7 +6,7 @@ from jackline.shell.compound import parse_script
 from jackline.shell.model import NotParsed, Redirect, ShellCommand, Word
 from jackline.shell.walker import CommandContext, Walker
 
-__all__ = ["Command", "NotParsed", "Redirect", "Word", "commands"]
+__all__ = ["NotParsed", "Redirect", "ShellCommand", "Word", "list_commands"]
 
 
 def list_commands(text: str) -> tuple[ShellCommand, ...]:
