@@ -52,7 +52,9 @@ def find_flag_secrets(text: str) -> list[Span]:
         for flag in _compile_flags()
         if any(program in text for program in flag.programs)
         for match in flag.pattern.finditer(text)
-        if (program := _find_program(text, match.start(), flag.programs)) >= 0 and _looks_secret(match["value"])
+        if (program := _find_program(text, match.start(), flag.programs)) >= 0
+        and not match["value"].startswith(_NO_SECRET)
+        and not _HARMLESS.fullmatch(match["value"])
     ]
 
 
@@ -84,7 +86,3 @@ def _find_program(text: str, before: int, programs: tuple[str, ...]) -> int:
     first = max(0, before - _BACK)
     first = max(first, text.rfind("\n", first, before) + 1, text.rfind("\r", first, before) + 1)
     return max(text.rfind(program, first, before) for program in programs)
-
-
-def _looks_secret(value: str) -> bool:
-    return not value.startswith(_NO_SECRET) and _HARMLESS.fullmatch(value) is None

@@ -204,11 +204,8 @@ def _find_value(text: str, match: re.Match[str]) -> list[Span]:
         return _find_listed_value(text, match.start("joint"), context)
     if not _is_secret_value(text, context, name, match["joint"], value, kind):
         return []
-    return [
-        _extend_span(text, Span(start=start, end=end, context=context))
-        if kind == "bare"
-        else Span(start=start, end=end, context=context)
-    ]
+    span = Span(start=start, end=end, context=context)
+    return [_extend_span(text, span) if kind == "bare" else span]
 
 
 def _find_listed_value(text: str, joint: int, context: int) -> list[Span]:
@@ -242,7 +239,9 @@ def _is_secret_value(text: str, context: int, name: str, joint: str, value: str,
         in_query = is_query and not _HEXADECIMAL.fullmatch(value)
         return ((name.isupper() or in_query) and is_strong(value)) or is_basic_credential(value)
     if kind != "bare":
-        return len(value) >= _SHORTEST and not _is_sentence(value) and not _is_word(name, sign, value)
+        # A sentence such as `"token": "the token that the server gave"` documents a field.
+        is_sentence = len(value.split()) > _WORDS_OF_A_PHRASE and not has_digit(value)
+        return len(value) >= _SHORTEST and not is_sentence and not _is_word(name, sign, value)
     if is_flag or (name.isupper() and joint == "="):
         return len(value) >= _SHORTEST and not _CODE.search(value)
     return _may_be_secret(name, value)
@@ -252,11 +251,6 @@ def _is_vague(name: str) -> bool:
     """Check for names such as `SORT_KEY`, `key` and `SERVER_AUTH`, which are less specific than `API_KEY`."""
     lower = name.lower()
     return ("key" in lower and not is_secret_name(name)) or lower.rstrip("0123456789").endswith("auth")
-
-
-def _is_sentence(value: str) -> bool:
-    """Check for a sentence: `"token": "the token that the server gave"` documents a field."""
-    return len(value.split()) > _WORDS_OF_A_PHRASE and not has_digit(value)
 
 
 def _is_word(name: str, sign: str, value: str) -> bool:

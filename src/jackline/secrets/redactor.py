@@ -29,7 +29,7 @@ _OTHER_STEMS = (b"pwd", b"credential")  # only for JSON names, which are short
 _BEARER = "earer "  # matches both cases of the first letter
 _URL, _AT, _PRIVATE_KEY = b"://", b"@", PRIVATE_KEY.encode()
 _SIGNATURES = (b"sig=", b"nature=")  # of signed URLs
-# As in `commands`: programs and words that take secrets, with a flag, without one, or with a stem in the name.
+# As in `command_flags`: programs and words that take secrets, with a flag, without one, or with a stem in the name.
 _PROGRAMS = (b"curl", b"mysql", b"mariadb", b"redis-cli", b" login")
 _FLAGLESS = (b"machine ", b"asic ")
 _STEMMED = (b"sshpass", b"openssl")
@@ -47,7 +47,9 @@ class SecretClues(NamedTuple):
     @classmethod
     def find_clues(cls, data: bytes) -> SecretClues:
         """Search for hints in a few fast passes; there are no false negatives."""
-        names = _may_have_name(data) and _contains_any(_STEMS, data.lower())
+        # A name with a value needs one of these; a search for one character is nearly free.
+        has_joint = b"=" in data or b":" in data or b"-" in data or b">" in data
+        names = has_joint and _contains_any(_STEMS, data.lower())
         urls = _URL in data and (_AT in data or _contains_any(_SIGNATURES, data))
         flags = (
             (b"-" in data and _contains_any(_PROGRAMS, data))
@@ -55,11 +57,6 @@ class SecretClues(NamedTuple):
             or (names and _contains_any(_STEMMED, data))
         )
         return cls(names, has_long_run(data), urls, _PRIVATE_KEY in data, flags)
-
-
-def _may_have_name(data: bytes) -> bool:
-    """Check whether a name could have a value here; a search for one character is nearly free."""
-    return b"=" in data or b":" in data or b"-" in data or b">" in data
 
 
 def _contains_any(pieces: tuple[bytes, ...], data: bytes) -> bool:
@@ -191,11 +188,13 @@ def _find_named(text: str, clues: SecretClues) -> list[Span]:
 
     found = names.find_bearer_tokens(text) if clues.runs else []
     if clues.names:
-        found += names.find_named_secrets(text, _lower_ascii(text))
+        # Lower-case ASCII only, so that the length stays the same.
+        lower = text.lower()
+        if not text.isascii():
+            lower = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+        found += names.find_named_secrets(text, lower)
     if clues.urls:
-        from jackline.secrets.names import find_url_secrets
-
-        found += find_url_secrets(text)
+        found += names.find_url_secrets(text)
     return found
 
 
@@ -208,13 +207,6 @@ def _join_key_lines(text: str, lines: list[Span]) -> list[Span]:
         else:
             result.append(line)
     return result
-
-
-def _lower_ascii(text: str) -> str:
-    """Lower-case ASCII only, so that the length stays the same."""
-    if text.isascii():
-        return text.lower()
-    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 def merge_spans(found: list[Span]) -> list[Span]:
@@ -279,13 +271,10 @@ def is_searchable(value: str) -> bool:
         return False
     if word.isdigit() and len(word) < _SHORTEST_NUMBER:
         return False
-    return not _is_path(word)
-
-
-def _is_path(value: str) -> bool:
-    if len(value) == _AWS_SECRET_KEY and value.replace("/", "").replace("+", "").isalnum():
-        return False
-    return value.startswith(("/", "./", "../", "~/")) and "\n" not in value
+    if len(word) == _AWS_SECRET_KEY and word.replace("/", "").replace("+", "").isalnum():
+        return True
+    is_path = word.startswith(("/", "./", "../", "~/")) and "\n" not in word
+    return not is_path
 
 
 def build_needles(values: Iterable[str]) -> tuple[str, ...]:

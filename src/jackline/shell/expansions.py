@@ -261,18 +261,13 @@ def find_assignments(words: tuple[Word, ...]) -> tuple[Word, ...]:
         return (*found, *(build_unknown_assignment(word.text.partition("=")[2]) for word in found if is_reference))
     if program == "let":
         return tuple(name for word in given for name in find_arithmetic_assignments(word.text))
-    names = given if program in _NAMING else tuple(_find_printf_names(given)) if program == "printf" else ()
-    return tuple(build_unknown_assignment(word.text) for word in names if _VARIABLE_NAME.fullmatch(word.text))
+    names = [word.text for word in given] if program in _NAMING else []
+    if program == "printf":  # `printf -v NAME`, or `-vNAME`
+        names += [after.text for flag, after in pairwise(given) if flag.text == "-v"]
+        names += [word.text[2:] for word in given[:1] if word.text.startswith("-v")]
+    return tuple(build_unknown_assignment(name) for name in names if _VARIABLE_NAME.fullmatch(name))
 
 
 def find_arithmetic_assignments(numbers: str) -> Iterator[Word]:
     """Return the assignments inside `((…))`."""
     return (build_unknown_assignment(found[1]) for found in _COUNTED.finditer(numbers))
-
-
-def _find_printf_names(words: tuple[Word, ...]) -> Iterator[Word]:
-    """Yield the name in `printf -v NAME`."""
-    for flag, after in pairwise(words):
-        if flag.text == "-v":
-            yield after
-    yield from (word._replace(text=word.text[2:]) for word in words[:1] if word.text.startswith("-v"))

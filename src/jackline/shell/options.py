@@ -66,14 +66,9 @@ class _OptionParser:
         if word.text == "--":
             self.at += 1
             return False
-        if not self.options.plus or not word.text.startswith("+"):
-            return self.parse_dashed(word)
-        self.at += 1
-        self.parse_short(word)
-        return True
-
-    def parse_dashed(self, word: Word) -> bool:
-        if not word.text.startswith("-") or (word.text == "-" and "-" not in self.options.alone):
+        is_plus = self.options.plus and word.text.startswith("+")
+        is_lone_dash = word.text == "-" and "-" not in self.options.alone
+        if not is_plus and (not word.text.startswith("-") or is_lone_dash):
             return False
         self.at += 1
         if word.text.startswith("--"):

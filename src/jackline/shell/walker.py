@@ -1,4 +1,4 @@
-"""Walks a syntax tree: lists the commands in order with their folders, and removes wrappers."""
+"""Walks a syntax tree: lists the commands in order with their folders, without wrappers. It runs nothing."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ _CHANGING = {
     "mapfile": ("-C",),
     "readarray": ("-C",),
 }
+FOLDER_COMMANDS = frozenset(["cd", "chdir", "pushd", "popd"])
+SOURCE_COMMANDS = frozenset([".", "source"])
+_LONGEST_PATH = 4096  # PATH_MAX; a text of many `cd a` could build a longer path
 
 
 class CommandContext(NamedTuple):
@@ -106,7 +109,9 @@ class Walker:
                 self.folder = None
             self.walk(item, around)
             if otherwise:
-                self.folder = left if _is_exit(item) else None
+                # After `cd a || exit` the shell is in a or has ended.
+                is_exit = isinstance(item, SimpleCommand) and item.words[:1] == [Word("exit")]
+                self.folder = left if is_exit else None
             conditional = conditional or (self.moves != before and not (certain and operator == "&&"))
             certain = certain and _is_folder_change(item)
         if conditional:
@@ -185,7 +190,8 @@ class Walker:
 
     def walk_call(self, words: tuple[Word, ...], around: CommandContext) -> None:
         """Emit one command, or the commands that it wraps."""
-        if _changes_meaning(words):
+        marks = _CHANGING.get(words[0].text, ()) if words[0].exact else ()
+        if any(mark in word.text or not word.exact for mark in marks for word in words[1:]):
             raise NotParsed(f"{words[0].text} may change the meaning of other commands")
         taken = unwrap_command(words, around.stdin)
         if taken is None:
@@ -267,12 +273,6 @@ class Walker:
         )
 
 
-def _changes_meaning(words: tuple[Word, ...]) -> bool:
-    """Check for builtins that change the meaning of other words, or run a text argument."""
-    marks = _CHANGING.get(words[0].text, ()) if words[0].exact else ()
-    return any(mark in word.text or not word.exact for mark in marks for word in words[1:])
-
-
 def _opens_input(node: SimpleCommand) -> bool:
     return any("<" in redirect.operator for redirect in node.redirects)
 
@@ -294,16 +294,6 @@ def _find_output(node: ShellNode) -> Word | None:
 
 def _is_folder_change(node: ShellNode) -> bool:
     return isinstance(node, SimpleCommand) and bool(node.words) and node.words[0].text in FOLDER_COMMANDS
-
-
-def _is_exit(node: ShellNode) -> bool:
-    """Check for `exit`: after `cd a || exit` the shell is in a or has ended."""
-    return isinstance(node, SimpleCommand) and bool(node.words) and node.words[0] == Word("exit")
-
-
-FOLDER_COMMANDS = frozenset(["cd", "chdir", "pushd", "popd"])
-SOURCE_COMMANDS = frozenset([".", "source"])
-_LONGEST_PATH = 4096  # PATH_MAX; a text of many `cd a` could build a longer path
 
 
 def join_folder(folder: str | None, target: Word) -> str | None:
