@@ -83,9 +83,9 @@ def write_run(store: Store, wanted: SampleSpec, at: int) -> Run:
 def _write_turn(store: Store, lease: Lease, run: Run, at: int) -> None:
     session = f"session-{run.id}"
     turn = Turn(run.id, 1, 1, lease.token, "work", run.spec.agent, session, run.spec.prompt, at)
-    life = run.status._replace(phase=Phase.WORKING, step=1, turn=1, iteration=1)
+    status = run.status._replace(phase=Phase.WORKING, step=1, turn=1, iteration=1)
     fact = Fact("turn.started", {"turn": 1, "role": "work", "agent": run.spec.agent})
-    store.leases.write_change(lease, RunChange(at, (fact,), life, turn, session=(run.spec.agent, session)))
+    store.leases.write_change(lease, RunChange(at, (fact,), status, turn, session=(run.spec.agent, session)))
     for rule in (READ, READ, SEND):
         durable_call(store, lease, rule, new_id(at), at + 10)
     ended = turn._replace(ended_at=at + 20, exit_code=0, last_message="It passes now: the fixture was shared.")
@@ -94,17 +94,17 @@ def _write_turn(store: Store, lease: Lease, run: Run, at: int) -> None:
 
 def _write_end(store: Store, lease: Lease, run: Run, state: RunState, at: int) -> Run:
     check = Check(run.id, 2, lease.token, "pytest -q", at, at + 10, 0, "12 passed", "0" * 40)
-    life = _build_final_life(run.status, state)
+    status = _build_final_status(run.status, state)
     notice = Notice(new_id(at), run.id, f"run.{state}", f"{run.spec.task} {state}", "", "", at)
     checkpoint = Checkpoint(run.id, 2, "step", "{}", "{}", at)
-    facts = (Fact("check.ended", {"step": 2, "exit_code": 0}), Fact(f"run.{state}", {"proof": life.proof}))
+    facts = (Fact("check.ended", {"step": 2, "exit_code": 0}), Fact(f"run.{state}", {"proof": status.proof}))
     return store.leases.write_change(
-        lease, RunChange(at, facts, life, check=check, checkpoint=checkpoint, notice=notice)
+        lease, RunChange(at, facts, status, check=check, checkpoint=checkpoint, notice=notice)
     )
 
 
-def _build_final_life(life: RunStatus, state: RunState) -> RunStatus:
-    ended = life._replace(state=state, phase=None, step=2, turn=1, iteration=1)
+def _build_final_status(status: RunStatus, state: RunState) -> RunStatus:
+    ended = status._replace(state=state, phase=None, step=2, turn=1, iteration=1)
     match state:
         case RunState.WAITING:
             return ended._replace(reason=WaitReason.HUMAN)
