@@ -38,7 +38,10 @@ _REPORT_CONFIG_THEMSELVES = ("run", "resume", "doctor")
 COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Run agents": {
         "run": ("jackline.cli.commands.run", "start an agent and follow it until the run ends or waits"),
-        "resume": ("jackline.cli.commands.resume", "continue a run that is waiting, failed, or lost its supervisor"),
+        "resume": (
+            "jackline.cli.commands.resume",
+            "continue a run that is queued, waiting, failed, or lost its supervisor",
+        ),
         "answer": ("jackline.cli.commands.answer", "approve or deny a call, or settle one that is in doubt"),
         "cancel": ("jackline.cli.commands.cancel", "cancel a run"),
         "fork": ("jackline.cli.commands.fork", "start a new run from a checkpoint of another one"),
