@@ -86,7 +86,7 @@ THEME = TerminalTheme(
 
 
 class Terminal:
-    """A shell in a tmux server of its own."""
+    """A shell in its own tmux server."""
 
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", os.devnull]
@@ -106,7 +106,7 @@ class Terminal:
         return self._call("capture-pane", "-p", *(["-e"] if colours else [])).rstrip()
 
     def wait_for(self, pattern: str) -> str:
-        """The first group of the pattern, as soon as the screen shows it."""
+        """Wait until the screen shows the pattern; returns its first group."""
         deadline = time.monotonic() + SECONDS
         while not (found := re.search(pattern, self.read(), re.MULTILINE)):
             if time.monotonic() > deadline:
@@ -115,7 +115,7 @@ class Terminal:
         return found[found.lastindex or 0]
 
     def kill_command(self) -> None:
-        """SIGKILL for what the shell has started: jackline itself, without a chance to clean up."""
+        """Send SIGKILL to the command that the shell runs: jackline itself, without a chance to clean up."""
         shell = self._call("display-message", "-p", "#{pane_pid}").strip()
         (child,) = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
         os.kill(int(child), signal.SIGKILL)
@@ -125,7 +125,7 @@ class Terminal:
 
 
 def prepare(folder: Path) -> None:
-    """A repository with a failing test, and a remote that swallows the answer to the first push."""
+    """Create a repository with a failing test, and a remote that never answers the first push."""
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
     def git(*words: str) -> None:
@@ -152,7 +152,7 @@ def prepare(folder: Path) -> None:
 
 @contextmanager
 def serve_model(folder: Path) -> Iterator[str]:
-    """The fake model's address."""
+    """Start the fake model; yields its address."""
     script = folder / "model.json"
     script.write_text(json.dumps({"replies": REPLIES}))
     argv = [sys.executable, "-m", "jackline.fake", "--script", str(script)]
@@ -194,7 +194,7 @@ def wait_for_file(path: Path) -> None:
 
 
 def play(terminal: Terminal, folder: Path) -> None:
-    """The session of the picture."""
+    """Play the session of the picture."""
     remote = folder / "remote.git"
     terminal.wait_for(PROMPT)
     terminal.type('jackline run "fix the failing test and push" --agent claude')
@@ -214,7 +214,7 @@ def play(terminal: Terminal, folder: Path) -> None:
 
 
 def check_outcome(folder: Path, environ: dict[str, str]) -> None:
-    """The remote got one push, and its receipt comes from the probe."""
+    """Check that the remote received one push, confirmed by the probe."""
     pushes = (folder / "remote.git" / "pushes.log").read_text().splitlines()
     argv = [sys.executable, "-m", "jackline", "receipts", "1", "--json"]
     shown = subprocess.run(argv, cwd=folder / "sum", env=environ, check=True, capture_output=True, text=True).stdout

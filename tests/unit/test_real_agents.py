@@ -37,7 +37,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "locks" / pin.name).mkdir(parents=True)
         for name in ("package.json", "package-lock.json"):
             (tmp_path / "locks" / pin.name / name).write_text("{}")
-    monkeypatch.setattr(install, "_node", lambda _: str(node))
+    monkeypatch.setattr(install, "_ensure_node", lambda _: str(node))
     monkeypatch.setattr(install, "LOCKS", str(tmp_path / "locks"))
     monkeypatch.setattr(install, "read", lambda: {pin.name: pin for pin in (ONE, SCRIPT, ELSEWHERE)})
     monkeypatch.setenv("JACKLINE_AGENTS_CACHE", str(tmp_path / "cache"))
@@ -60,7 +60,7 @@ def test_each_is_installed_once_and_has_its_entry(cache: Path, capsys: pytest.Ca
     said = capsys.readouterr()
     assert said.err == ""
     assert said.out.count(str(cache / "one-1.2.3" / "bin" / "one")) == 2
-    assert "left out: the pinned package is for plan9-mips" in said.out
+    assert "skipped: the pinned package is for plan9-mips" in said.out
     # What `jackline uninstall` may take away, and nothing that was there before.
     (cache / "theirs-1.0").mkdir()
     assert install.main([]) == 0
@@ -90,7 +90,7 @@ def test_a_program_of_another_version_is_refused(
     wrong = pins.Pin("one", "the-one", "1.2", ("the-one/run",))
     monkeypatch.setattr(install, "read", lambda: {"one": wrong})
     assert install.main([]) == 1
-    assert "none of the-one/run says that it is 1.2" in capsys.readouterr().err
+    assert "none of the-one/run prints the version 1.2" in capsys.readouterr().err
     assert not (cache / "one-1.2").exists()
 
 

