@@ -67,16 +67,20 @@ def open_database(path: str) -> Iterator[SourceDatabase]:
         if header[_WAL_AT : _WAL_AT + 1] == _WAL and not os.path.exists(f"{path}-shm"):
             # No process has it open. SQLite would create files beside it, unless its log is empty.
             still = not has_log(path)
-            place = path if still else _copy_files(path, folder)
+            if not still:
+                place = os.path.join(folder, "copy")
+                for end in ("", "-wal"):
+                    with open_file(path + end) as source, open(place + end, "xb") as copy:
+                        copyfileobj(source, copy)
         address = f"file:{quote(os.path.abspath(place))}?mode=ro{'&immutable=1' if still else ''}"
         with closing(sqlite3.connect(address, uri=True, timeout=5)) as connection:
             connection.text_factory = bytes  # invalid UTF-8 must not end the reading
             connection.execute("PRAGMA query_only = ON")
             connection.execute("PRAGMA trusted_schema = OFF")  # the schema is not trusted
-            yield _database(path, connection)
+            yield _build_database(path, connection)
 
 
-def _database(path: str, connection: sqlite3.Connection) -> SourceDatabase:
+def _build_database(path: str, connection: sqlite3.Connection) -> SourceDatabase:
     try:
         return SourceDatabase(path, connection)
     except sqlite3.OperationalError as error:
@@ -93,26 +97,20 @@ def has_log(path: str) -> bool:
     return get_size(f"{path}-wal") > 0
 
 
-def _copy_files(path: str, folder: str) -> str:
-    for end in ("", "-wal"):
-        with open_file(path + end) as source, open(os.path.join(folder, f"copy{end}"), "xb") as copy:
-            copyfileobj(source, copy)
-    return os.path.join(folder, "copy")
-
-
 class SourceDatabase:
     """One file, with the tables and columns of its version."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
-        named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        names = [name.decode("utf-8", "replace") for (name,) in named if isinstance(name, bytes)]
-        self.tables: Mapping[str, frozenset[str]] = {name: self._columns(name) for name in names}
+        self.tables: Mapping[str, frozenset[str]] = {
+            table: frozenset(self._read_names("SELECT name FROM pragma_table_info(?)", table))
+            for table in self._read_names("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
 
-    def _columns(self, table: str) -> frozenset[str]:
-        found = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
-        return frozenset(name.decode("utf-8", "replace") for (name,) in found if isinstance(name, bytes))
+    def _read_names(self, sql: str, *values: str) -> list[str]:
+        found = self._connection.execute(sql, values).fetchall()
+        return [name.decode("utf-8", "replace") for (name,) in found if isinstance(name, bytes)]
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether the table is there with these columns."""
@@ -122,32 +120,36 @@ class SourceDatabase:
         """A function of one value, for conditions."""
         self._connection.create_function(name, 1, function)
 
-    def rows(self, asked: RowQuery, troubles: Troubles) -> Iterator[tuple[int, Cells]]:
+    def rows(self, query: RowQuery, troubles: Troubles) -> Iterator[tuple[int, Cells]]:
         """The rows by their numbers; a column that this version does not have is None."""
-        here = [name for name in asked.columns if self.has(asked.table, name)]
+        here = [name for name in query.columns if self.has(query.table, name)]
         if not here:
             return
-        cells = ", ".join(_bounded(name) for name in here)
-        where = f"WHERE {asked.where}" if asked.where else ""
-        most = asked.most + 1 if asked.most >= 0 else asked.most  # one more shows that there are more
-        sql = f'SELECT rowid, {cells} FROM "{asked.table}" {where} ORDER BY rowid LIMIT {most}'  # noqa: S608
+        cells = ", ".join(
+            f"CASE WHEN typeof(\"{name}\") IN ('text', 'blob') THEN substr(\"{name}\", 1, {MOST_CELL}) "
+            f'ELSE "{name}" END'
+            for name in here
+        )
+        where = f"WHERE {query.where}" if query.where else ""
+        most = query.most + 1 if query.most >= 0 else query.most  # one more shows that there are more
+        sql = f'SELECT rowid, {cells} FROM "{query.table}" {where} ORDER BY rowid LIMIT {most}'  # noqa: S608
         row = 0
         try:
-            for count, (number, *values) in enumerate(self._connection.execute(sql, asked.values)):
+            for count, (number, *values) in enumerate(self._connection.execute(sql, query.values)):
                 if not isinstance(number, int):
                     raise sqlite3.DataError("a column of its own is called rowid")
-                if count == asked.most:
-                    troubles.add(self.path, asked.description, f"only the first {asked.most} of them were read")
+                if count == query.most:
+                    troubles.add(self.path, query.description, f"only the first {query.most} of them were read")
                     return
-                row, place = number, f"row {number} of {asked.table}"
-                told = (self._told(value, place, troubles) for value in values)
-                yield row, {**dict.fromkeys(asked.columns), **dict(zip(here, told, strict=True))}
+                row, place = number, f"row {number} of {query.table}"
+                decoded = (self._decode(value, place, troubles) for value in values)
+                yield row, {**dict.fromkeys(query.columns), **dict(zip(here, decoded, strict=True))}
         except sqlite3.Error as error:
-            troubles.add(self.path, f"{asked.table}, after row {row}", error)
+            troubles.add(self.path, f"{query.table}, after row {row}", error)
         except UnicodeDecodeError:
-            troubles.add(self.path, f"{asked.table}, after row {row}", _DAMAGED)
+            troubles.add(self.path, f"{query.table}, after row {row}", _DAMAGED)
 
-    def _told(self, value: object, place: str, troubles: Troubles) -> object:
+    def _decode(self, value: object, place: str, troubles: Troubles) -> object:
         if not isinstance(value, bytes):
             return value
         try:
@@ -155,8 +157,3 @@ class SourceDatabase:
         except UnicodeDecodeError as error:
             troubles.add(self.path, place, f"it is not UTF-8 (byte {error.start}): those bytes were replaced")
             return value.decode("utf-8", "replace")
-
-
-def _bounded(column: str) -> str:
-    is_long = f"typeof(\"{column}\") IN ('text', 'blob')"
-    return f'CASE WHEN {is_long} THEN substr("{column}", 1, {MOST_CELL}) ELSE "{column}" END'

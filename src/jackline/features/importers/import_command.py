@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NEEDS_PROJECT = False
 _STYLES = {"imported": "green", "already": "dim", "taken": "red", "unreadable": "red", "noted": "yellow"}
 _BAD = ("taken", "unreadable")
-_WHATS = ("run", "case", "item", "events")
+_NOUNS = {"run": "run", "case": "case", "item": "work item", "events": "event"}
 
 
 def configure(parser: CommandParser) -> None:
@@ -37,7 +37,17 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     for record in import_paths(home, args.path, args.kind, dry_run=args.dry_run):
         totals.add(record)
         if out.json:
-            out.print_json({"outcome": record.outcome, **_build_values(record), "dry_run": args.dry_run})
+            values = {
+                "kind": record.kind,
+                "path": record.path,
+                "what": record.what,
+                "id": record.id,
+                "count": record.number,
+                "place": record.place,
+                "reason": record.reason,
+            }
+            shown = {name: value or None for name, value in values.items()}
+            out.print_json({"outcome": record.outcome, **shown, "dry_run": args.dry_run})
         else:
             out.print_line(_format_record(record, out, dry_run=args.dry_run))
     if out.json:
@@ -51,7 +61,7 @@ class _Totals:
     """Counts the records by outcome."""
 
     def __init__(self) -> None:
-        self.counts = dict.fromkeys((*_WHATS, "already", "taken", "unreadable", "noted"), 0)
+        self.counts = dict.fromkeys((*_NOUNS, "already", "taken", "unreadable", "noted"), 0)
 
     def add(self, record: ImportRecord) -> None:
         name = record.what if record.outcome == "imported" else record.outcome
@@ -62,7 +72,7 @@ class _Totals:
         return sum(self.counts[name] for name in _BAD)
 
     def summary(self, *, dry_run: bool) -> str:
-        made = [pluralize(self.counts[what], _get_noun(what)) for what in _WHATS if self.counts[what]]
+        made = [pluralize(self.counts[what], noun) for what, noun in _NOUNS.items() if self.counts[what]]
         done = f"{'would import' if dry_run else 'imported'} {', '.join(made) or 'nothing'}"
         others = [
             f"{self.counts['already']} already imported" if self.counts["already"] else "",
@@ -70,19 +80,6 @@ class _Totals:
             f"{pluralize(self.counts['unreadable'], 'place')} could not be read" if self.counts["unreadable"] else "",
         ]
         return "; ".join([done, *(one for one in others if one)])
-
-
-def _get_noun(what: str) -> str:
-    return {"events": "event", "item": "work item"}.get(what, what)
-
-
-def _build_values(record: ImportRecord) -> dict[str, object]:
-    values = {"kind": record.kind, "path": record.path, "what": record.what, "id": record.id, "count": record.number}
-    return {
-        **{name: value or None for name, value in values.items()},
-        "place": record.place or None,
-        "reason": record.reason or None,
-    }
 
 
 def _format_record(record: ImportRecord, out: Output, *, dry_run: bool) -> str:

@@ -25,7 +25,12 @@ KINDS = {
 }
 _ID_DIGITS = 16
 _LONGEST_REASON = 300
-_MOST_TOLD = 20  # problems reported per file
+_TIMES = frozenset(
+    {"at", "created_at", "updated_at", "started_at", "ended_at", "finished_at", "closed_at", "prepared_at"}
+)
+_MOST_REPORTED = 20  # problems reported per file
+
+T = TypeVar("T")
 
 
 class Source(NamedTuple):
@@ -92,47 +97,41 @@ class Troubles:
 
     def __init__(self) -> None:
         self.count = 0
-        self._told: list[Trouble] = []
+        self._reported: list[Trouble] = []
         self._counts: dict[str, int] = {}
 
     def add(self, path: str, place: str, reason: object) -> None:
         """Report unreadable data."""
-        self._tell(Trouble(path=path, place=place, reason=_line(reason)))
+        self._report(Trouble(path=path, place=place, reason=_to_line(reason)))
 
     def note(self, path: str, place: str, reason: object) -> None:
         """Report data that was changed by the import."""
-        self._tell(Trouble(path=path, place=place, reason=_line(reason), is_note=True))
+        self._report(Trouble(path=path, place=place, reason=_to_line(reason), is_note=True))
 
-    def _tell(self, trouble: Trouble) -> None:
+    def _report(self, trouble: Trouble) -> None:
         self.count += 1
         count = self._counts[trouble.path] = self._counts.get(trouble.path, 0) + 1
-        if count <= _MOST_TOLD:
-            self._told.append(trouble)
+        if count <= _MOST_REPORTED:
+            self._reported.append(trouble)
 
     def take(self) -> list[Trouble]:
         """What was added since the last time."""
         more = [
-            Trouble(path=path, place="", reason=f"and {count - _MOST_TOLD} more places")
+            Trouble(path=path, place="", reason=f"and {count - _MOST_REPORTED} more places")
             for path, count in self._counts.items()
-            if count > _MOST_TOLD
+            if count > _MOST_REPORTED
         ]
-        told, self._told, self._counts = [*self._told, *more], [], {}
-        return told
+        reported, self._reported, self._counts = [*self._reported, *more], [], {}
+        return reported
 
 
-def _line(reason: object) -> str:
+def _to_line(reason: object) -> str:
     return " ".join(str(reason).split())[:_LONGEST_REASON]
 
 
 def build_digest(*identity: str) -> str:
-    """Some digits that stand for what the source calls its own: the same every time."""
+    """A short digest of what identifies a record in its source: the same for every import."""
     return hashlib.sha256(canonical(list(identity)).encode("utf-8", "surrogatepass")).hexdigest()[:_ID_DIGITS]
-
-
-_TIMES = frozenset(
-    {"at", "created_at", "updated_at", "started_at", "ended_at", "finished_at", "closed_at", "prepared_at"}
-)
-T = TypeVar("T")
 
 
 def limit_times(found: T, now: int) -> T:
@@ -143,9 +142,10 @@ def limit_times(found: T, now: int) -> T:
 
 def _limit_values(value: Any, now: int) -> Any:  # noqa: ANN401 - whatever records are made of
     if hasattr(value, "_fields"):
-        return value._replace(**{name: _limit_field(name, one, now) for name, one in value._asdict().items()})
+        return value._replace(
+            **{
+                name: min(one, now) if name in _TIMES and isinstance(one, int) else _limit_values(one, now)
+                for name, one in value._asdict().items()
+            }
+        )
     return tuple(_limit_values(one, now) for one in value) if isinstance(value, tuple) else value
-
-
-def _limit_field(name: str, value: Any, now: int) -> Any:  # noqa: ANN401
-    return min(value, now) if name in _TIMES and isinstance(value, int) else _limit_values(value, now)

@@ -32,7 +32,6 @@ from jackline.store.record_digests import RECORDS, digest_run, digest_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from jackline.domain.records import Spec, Turn
     from jackline.features.cases.case_model import Case, CaseEntry
     from jackline.features.importers.imported_records import ImportedRun
     from jackline.features.work.work_item import WorkItem
@@ -66,7 +65,15 @@ class Imports(StorePart):
         wanted = _redact_item(self.redactor, item)
         if rehearse:
             return self._driver.read(lambda one: _find_item(one, wanted) or ImportResult.IMPORTED)
-        last = ImportedEvent(at=at, kind="work.imported", actor=clean(actor), data=_describe_item(wanted, len(events)))
+        about = {
+            "kind": wanted.kind,
+            "payload": digest_text(wanted.payload),
+            "status": str(wanted.status),
+            "events": len(events),
+            **({} if wanted.owner_agent is None else {"owner": wanted.owner_agent}),
+            RECORDS: digest_item(wanted),
+        }
+        last = ImportedEvent(at=at, kind="work.imported", actor=clean(actor), data=about)
         kept = [*_redact_events(self.redactor, events), last]
         return self._driver.write(lambda one: _find_item(one, wanted) or _add_item(one, wanted, kept))
 
@@ -77,7 +84,11 @@ class Imports(StorePart):
         wanted = _redact_case(self.redactor, case)
         if rehearse:
             return self._driver.read(lambda one: _find_case(one, wanted) or ImportResult.IMPORTED)
-        kept = [_redact_entry(self.redactor, entry)._replace(case_id=wanted.id) for entry in entries]
+        redacted = [redaction.redact_entry(self.redactor, entry) for entry in entries]
+        kept = [
+            entry._replace(case_id=wanted.id, text=clean(entry.text), status=clean(str(entry.status)))
+            for entry in redacted
+        ]
         # The next entry gets a number above every one that was ever given.
         counts = {
             str(kind): max((entry.number for entry in kept if entry.kind is kind), default=0)
@@ -133,11 +144,18 @@ def _add_run(statements: Statements, new: ImportedRun, last: ImportedEvent) -> I
         raise RetryTransaction  # another process created the same id since we looked
     spec = rows.dump_spec(new.spec)
     statements.run("add_spec", {"run_id": run.id, "spec": spec})
-    _put_records(statements, new)
+    for turn in new.turns:
+        statements.run("put_turn", rows.turn_values(turn._replace(run_id=new.id)))
+    for attempt in new.attempts:
+        statements.run("add_attempt", rows.build_parameters(attempt._replace(run_id=new.id)))
+    if new.changes is not None:
+        statements.run("put_changes", rows.changes_values(new.id, new.changes, new.finished_at))
     charge_spending(statements, run.agent, new.finished_at, new.life.spent)
     calls = [event for number, call in enumerate(new.calls, 1) for event in _put_call(statements, run.id, call, number)]
     between = sorted((*new.events, *calls), key=lambda event: event.at)
-    ended = ImportedEvent(at=new.finished_at, kind=f"run.{new.life.state}", actor=_ENGINE, data=_describe_end(new))
+    life = new.life
+    failure = {} if life.failure is None else {"failure": str(life.failure), "detail": life.detail}
+    ended = ImportedEvent(at=new.finished_at, kind=f"run.{life.state}", actor=_ENGINE, data=failure)
     last = last._replace(data={**last.data, RECORDS: digest_run(run)})
     events, chain = _place_events(run.id, ChainEnd(0, GENESIS), (_build_created(run, spec), *between, ended, last))
     _write_events(statements, events)
@@ -154,15 +172,6 @@ def _build_run(statements: Statements, new: ImportedRun) -> Run:
     return Run(*names, new.spec, new.life, None, 0, GENESIS, *times)
 
 
-def _put_records(statements: Statements, new: ImportedRun) -> None:
-    for turn in new.turns:
-        statements.run("put_turn", rows.turn_values(turn._replace(run_id=new.id)))
-    for attempt in new.attempts:
-        statements.run("add_attempt", rows.build_parameters(attempt._replace(run_id=new.id)))
-    if new.changes is not None:
-        statements.run("put_changes", rows.changes_values(new.id, new.changes, new.finished_at))
-
-
 def _build_created(run: Run, spec: str) -> ImportedEvent:
     data = {
         "number": run.number,
@@ -172,11 +181,6 @@ def _build_created(run: Run, spec: str) -> ImportedEvent:
         "spec": digest_text(spec),
     }
     return ImportedEvent(at=run.created_at, kind="run.created", actor=_ENGINE, data=data)
-
-
-def _describe_end(new: ImportedRun) -> dict[str, object]:
-    life = new.life
-    return {} if life.failure is None else {"failure": str(life.failure), "detail": life.detail}
 
 
 def _put_call(statements: Statements, run_id: str, given: ImportedCall, number: int) -> Iterator[ImportedEvent]:
@@ -217,12 +221,6 @@ def _add_item(statements: Statements, wanted: WorkItem, events: Sequence[Importe
         raise RetryTransaction  # another process created the same id since we looked
     _write_events(statements, made)
     return ImportResult.IMPORTED
-
-
-def _describe_item(item: WorkItem, events: int) -> dict[str, object]:
-    about = {"kind": item.kind, "payload": digest_text(item.payload), "status": str(item.status), "events": events}
-    owner = {} if item.owner_agent is None else {"owner": item.owner_agent}
-    return {**about, **owner, RECORDS: digest_item(item)}
 
 
 # cases
@@ -295,10 +293,11 @@ def _redact_run(redactor: Redactor, new: ImportedRun) -> ImportedRun:
         origin=clean(new.origin),
         since=clean(new.since),
         repository=clean(new.repository),
-        spec=_redact_spec(redactor, new.spec),
+        # An imported run is never executed, so its proof is redacted, too.
+        spec=redaction.redact_spec(redactor, new.spec)._replace(proof=redactor.redact(new.spec.proof)),
         life=change.status or new.life,
         events=tuple(_redact_events(redactor, new.events)),
-        turns=tuple(_redact_turn(redactor, turn) for turn in new.turns),
+        turns=tuple(redaction.redact_change(redactor, RunChange(0, turn=turn)).turn or turn for turn in new.turns),
         calls=tuple(_redact_call(redactor, call) for call in new.calls),
         changes=change.changes,
     )
@@ -334,12 +333,6 @@ def _redact_case(redactor: Redactor, given: Case) -> Case:
     )
 
 
-def _redact_entry(redactor: Redactor, given: CaseEntry) -> CaseEntry:
-    """One entry of a case."""
-    redacted = redaction.redact_entry(redactor, given)
-    return redacted._replace(text=clean(redacted.text), status=clean(str(redacted.status)))
-
-
 def _redact_events(redactor: Redactor, given: Iterable[ImportedEvent]) -> list[ImportedEvent]:
     """Events, with their data."""
     return [
@@ -351,15 +344,6 @@ def _redact_events(redactor: Redactor, given: Iterable[ImportedEvent]) -> list[I
         )
         for one in given
     ]
-
-
-def _redact_spec(redactor: Redactor, spec: Spec) -> Spec:
-    """An imported run is never executed, so its proof is redacted, too."""
-    return redaction.redact_spec(redactor, spec)._replace(proof=redactor.redact(spec.proof))
-
-
-def _redact_turn(redactor: Redactor, turn: Turn) -> Turn:
-    return redaction.redact_change(redactor, RunChange(0, turn=turn)).turn or turn
 
 
 def _redact_call(redactor: Redactor, given: ImportedCall) -> ImportedCall:

@@ -56,20 +56,21 @@ def read_lines(path: str, troubles: Troubles) -> Iterator[tuple[int, dict[str, A
     """The objects of a JSON Lines file, with line numbers; a damaged line is skipped and reported."""
     try:
         with open_file(path) as file:
-            yield from _objects(path, file, troubles)
+            yield from _read_objects(path, file, troubles)
     except FileNotFoundError:
         return
     except OSError as error:
         troubles.add(path, "", error.strerror)
 
 
-def _objects(path: str, file: IO[bytes], troubles: Troubles) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_objects(path: str, file: IO[bytes], troubles: Troubles) -> Iterator[tuple[int, dict[str, Any]]]:
     for number in range(1, MOST_LINES + 1):
         line = file.readline(MOST_LINE + 1)
         if not line:
             return
         if len(line) > MOST_LINE:
-            _skip_line(file)
+            while (rest := file.readline(MOST_LINE)) and not rest.endswith(b"\n"):
+                pass
             troubles.add(path, f"line {number}", f"it is longer than {MOST_LINE} bytes")
         elif line.strip():
             try:
@@ -79,11 +80,6 @@ def _objects(path: str, file: IO[bytes], troubles: Troubles) -> Iterator[tuple[i
                 continue
             yield number, found
     troubles.add(path, f"line {MOST_LINES + 1}", "the rest was not read: there are too many lines")
-
-
-def _skip_line(file: IO[bytes]) -> None:
-    while (rest := file.readline(MOST_LINE)) and not rest.endswith(b"\n"):
-        pass
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:

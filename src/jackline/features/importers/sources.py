@@ -27,14 +27,16 @@ if TYPE_CHECKING:
 
 _DEEPEST = 16
 _MOST_ENTRIES = 1_000_000
-_PASSED_BY = frozenset({".git", ".hg", "node_modules", ".venv", "venv", "__pycache__", ".tox", "site-packages"})
+_SKIPPED = frozenset({".git", ".hg", "node_modules", ".venv", "venv", "__pycache__", ".tox", "site-packages"})
 _DATABASES = (".sqlite", ".sqlite3", ".db")
-_THEIR_DATABASES = {"state.sqlite": AGENT_STATE, "runtime_state.db": UNIVERSAL_AGENT}
+_KNOWN_DATABASES = {"state.sqlite": AGENT_STATE, "runtime_state.db": UNIVERSAL_AGENT}
 _NOTES = frozenset({"hypotheses.jsonl", "evidence.jsonl", "commands.jsonl", "learning.jsonl"})
 _RUNNER_FILES = frozenset({"transcript.log", "stdout.log", "stderr.log", "runner.log", "summary.txt"})
 _PAIR_FILES = frozenset({"transcript.jsonl", "bridge.jsonl"})
 _REPOSITORY = re.compile(r"[0-9a-f]{16}")
-_OF_FOLDERS = _NOTES | _RUNNER_FILES | _PAIR_FILES | {"problem.json", "manifest.json", "metadata.json", "closeout.json"}
+_FOLDER_FILES = (
+    _NOTES | _RUNNER_FILES | _PAIR_FILES | {"problem.json", "manifest.json", "metadata.json", "closeout.json"}
+)
 _NO_TABLES = "it has none of the tables of agent-state or universal_agent"
 
 
@@ -71,10 +73,10 @@ class SourceFinder:
         path = os.path.realpath(path)
         if os.path.isdir(path):
             yield from self._walk(path)
-        elif os.path.basename(path) in _OF_FOLDERS:
-            yield from self._folder(_folder(os.path.dirname(path), named=True))
+        elif os.path.basename(path) in _FOLDER_FILES:
+            yield from self._match_folder(_read_folder(os.path.dirname(path), named=True))
         elif os.path.isfile(path):  # nothing else is even opened
-            yield from self._database(path, named=True)
+            yield from self._match_database(path, named=True)
 
     def _walk(self, start: str) -> Iterator[Source]:
         waiting = [(start, 0)]
@@ -85,13 +87,13 @@ class SourceFinder:
             except OSError as error:
                 self._troubles.add(path, "", error.strerror)
                 continue
-            found = [*self._folder(_Folder(path=path, names=frozenset(plain), named=depth == 0))]
+            found = [*self._match_folder(_Folder(path=path, names=frozenset(plain), named=depth == 0))]
             yield from found
             if found or self._is_own(_Folder(path=path, names=frozenset(plain))):
                 continue
             for name in sorted(plain):
                 if name.endswith(_DATABASES):
-                    yield from self._database(os.path.join(path, name), named=False)
+                    yield from self._match_database(os.path.join(path, name), named=False)
             if depth == _DEEPEST and below:
                 self._troubles.add(path, "", "deeper folders were not searched: name the folder itself")
             elif self._entries > _MOST_ENTRIES:
@@ -106,7 +108,7 @@ class SourceFinder:
             for entry in entries:
                 self._entries += 1
                 if entry.is_dir(follow_symlinks=False):
-                    below += [entry.name] if entry.name not in _PASSED_BY else []
+                    below += [entry.name] if entry.name not in _SKIPPED else []
                 elif entry.is_file(follow_symlinks=False):
                     plain.append(entry.name)
         return below, plain
@@ -120,7 +122,7 @@ class SourceFinder:
 
     # folders
 
-    def _folder(self, folder: _Folder) -> Iterator[Source]:
+    def _match_folder(self, folder: _Folder) -> Iterator[Source]:
         for kind, fits in ((NOTEBOOK, _is_case), (AGENTPAIR, _is_pair), (AGENT_RUNNER, _is_runner)):
             if self._wanted not in {None, kind}:
                 continue
@@ -130,31 +132,33 @@ class SourceFinder:
 
     # databases
 
-    def _database(self, path: str, *, named: bool) -> Iterator[Source]:
-        theirs = _THEIR_DATABASES.get(os.path.basename(path))
+    def _match_database(self, path: str, *, named: bool) -> Iterator[Source]:
+        theirs = _KNOWN_DATABASES.get(os.path.basename(path))
         if not named and theirs is None and databases.has_log(path):
             return  # a process may be using it: only a named file is opened
         try:
             with databases.open_database(path) as database:
-                kind = _kind_of(database)
+                kind = _find_kind(database)
         except OSError as error:
-            self._doubt(path, error.strerror, told=named or theirs is not None)
+            self._report(path, error.strerror, worth_reporting=named or theirs is not None)
         except (SourceUnreadable, sqlite3.Error) as error:
-            told = (named and self._wanted in _THEIR_DATABASES.values()) or (not named and theirs is not None)
-            self._doubt(path, error, told=told)
+            worth_reporting = (named and self._wanted in _KNOWN_DATABASES.values()) or (
+                not named and theirs is not None
+            )
+            self._report(path, error, worth_reporting=worth_reporting)
         else:
             if kind is not None and self._wanted in {None, kind}:
                 yield Source(kind, path)
             elif named and self._wanted is not None:
-                self._doubt(path, _NO_TABLES, told=True)
+                self._report(path, _NO_TABLES, worth_reporting=True)
 
-    def _doubt(self, path: str, reason: object, *, told: bool) -> None:
+    def _report(self, path: str, reason: object, *, worth_reporting: bool) -> None:
         """Report a problem, unless the database belongs to an unrelated program."""
-        if told and self._wanted in {None, *_THEIR_DATABASES.values()}:
+        if worth_reporting and self._wanted in {None, *_KNOWN_DATABASES.values()}:
             self._troubles.add(path, "", reason)
 
 
-def _folder(path: str, *, named: bool) -> _Folder:
+def _read_folder(path: str, *, named: bool) -> _Folder:
     try:
         with os.scandir(path) as entries:
             names = frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
@@ -163,7 +167,7 @@ def _folder(path: str, *, named: bool) -> _Folder:
     return _Folder(path=path, names=names, named=named)
 
 
-def _kind_of(database: SourceDatabase) -> str | None:
+def _find_kind(database: SourceDatabase) -> str | None:
     if database.has("work_items", "id", "kind", "status"):
         return AGENT_STATE
     if database.has("events", "ts", "type") and "work_items" not in database.tables:
@@ -186,13 +190,15 @@ def _is_pair(folder: _Folder, *, sure: bool) -> bool:
     if "manifest.json" not in folder.names:
         return bool(folder.names & _PAIR_FILES) and numbered and _REPOSITORY.fullmatch(folder.above(1)) is not None
     manifest = folder.read("manifest.json")
-    told = isinstance(manifest.get("id"), int) and bool({"repo_id", "repo_path", "primary_agent"} & manifest.keys())
-    return told or sure or (not manifest and numbered and bool(folder.names & _PAIR_FILES))
+    is_complete = isinstance(manifest.get("id"), int) and bool(
+        {"repo_id", "repo_path", "primary_agent"} & manifest.keys()
+    )
+    return is_complete or sure or (not manifest and numbered and bool(folder.names & _PAIR_FILES))
 
 
 def _is_runner(folder: _Folder, *, sure: bool) -> bool:
     has_logs = bool(folder.names & _RUNNER_FILES)
     metadata = folder.read("metadata.json")
-    told = {"run_id", "agent", "task"} <= metadata.keys() and "jackline_state" not in metadata
+    is_complete = {"run_id", "agent", "task"} <= metadata.keys() and "jackline_state" not in metadata
     in_logs = folder.above(3) == "logs" and (has_logs or "metadata.json" in folder.names)
-    return told or in_logs or (sure and has_logs)
+    return is_complete or in_logs or (sure and has_logs)
