@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.external import choose_primary_id, find_external_ids, is_ingredient
+from jackline.domain.external import choose_primary_id, find_external_ids, is_host_value
 from jackline.domain.states import CallClass
 from jackline.policy.rules import Rule
 
@@ -79,8 +79,8 @@ def test_the_commit_of_a_push_is_a_better_name_than_its_address() -> None:
 def test_what_was_known_before_the_call_is_no_name_that_it_got() -> None:
     assert choose_primary_id({"folder": "/x", "git.commit": "abc", "file:1": "def", "url": "", "pr": "7"}) == "7"
     assert choose_primary_id({"git.commit": "abc"}) == choose_primary_id({}) == ""
-    assert is_ingredient("git.url")
-    assert not is_ingredient("url")
+    assert is_host_value("git.url")
+    assert not is_host_value("url")
 
 
 def test_of_a_huge_output_both_ends_are_read() -> None:

@@ -45,10 +45,10 @@ def find_external_ids(rule: Rule, output: str) -> dict[str, str]:
 
 def choose_primary_id(names: Mapping[str, str]) -> str:
     """Return the id that a receipt shows: the first one that was not known before the call."""
-    return next((value for name, value in names.items() if value and not is_ingredient(name)), "")
+    return next((value for name, value in names.items() if value and not is_host_value(name)), "")
 
 
-def is_ingredient(name: str) -> bool:
+def is_host_value(name: str) -> bool:
     """Whether the host recorded this value before the call ran: such names have a dot or a colon."""
     return name in _HOST_NAMES or "." in name or ":" in name
 

@@ -90,7 +90,12 @@ class UsageMeter:
             case Scope.STEP:
                 self._steps = add_usage(self._steps, usage)
             case Scope.MESSAGE:
-                self._add_message(usage, event.message_id)
+                previous = self._messages.pop(event.message_id, _NOTHING) if event.message_id else _NOTHING
+                merged = _merge(usage, previous)
+                self._messages[event.message_id] = merged
+                self._steps = add_usage(self._steps, subtract_usage(merged, previous))
+                if len(self._messages) > _MOST_MESSAGES:  # the oldest is not repeated any more
+                    del self._messages[next(iter(self._messages))]
             case Scope.TURN:
                 self._total = _merge(usage, self._total)
             case Scope.SESSION:
@@ -103,13 +108,6 @@ class UsageMeter:
     def total(self) -> Usage:
         """The turn's usage: its own total if the agent reported one, else the sum of its steps."""
         return _merge(self._total, self._steps)
-
-    def _add_message(self, usage: Usage, of: str) -> None:
-        previous = self._messages.pop(of, _NOTHING) if of else _NOTHING
-        self._messages[of] = _merge(usage, previous)
-        self._steps = add_usage(self._steps, subtract_usage(self._messages[of], previous))
-        if len(self._messages) > _MOST_MESSAGES:  # the oldest is not repeated any more
-            del self._messages[next(iter(self._messages))]
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:

@@ -228,22 +228,15 @@ def _has_token(line: CommandLine, token: str) -> bool:
     if colon and kind in _CHECKS:
         return _CHECKS[kind](line, value)
     words = _find_flags(line)
-    if token.startswith("--"):
-        return any(_is_long(word.text, token) for word in words)
+    if token.startswith("--"):  # with or without a value, possibly abbreviated
+        names = (word.text.partition("=")[0] for word in words if word.text.startswith("--"))
+        return any(name == token or (len(name) > len("--x") and token.startswith(name)) for name in names)
     if _is_letter(token):
         letter = token[1]
         return any(text[:1] == token[0] and text[1:2] != "-" and letter in text[1:] for text, _ in words)
     if token.endswith("*"):
         return any(text.startswith(token[:-1]) for text, _ in words)
     return any(text == token or (token[0] == "-" and text.startswith(f"{token}=")) for text, _ in words)
-
-
-def _is_long(text: str, flag: str) -> bool:
-    """Check for a long flag, with or without a value, possibly abbreviated."""
-    if not text.startswith("--"):
-        return False
-    name = text.partition("=")[0]
-    return name == flag or (len(name) > len("--x") and flag.startswith(name))
 
 
 def _is_alone(line: CommandLine, value: str) -> bool:

@@ -74,7 +74,10 @@ def _parse_flags(words: Sequence[Word], *, sure: bool = False) -> Iterator[tuple
         if name.startswith("--"):
             yield name, value if equals else after
         elif name.startswith("-"):
-            yield from _split_short_flags(word.text, after)
+            for position, letter in enumerate(word.text[1:], 2):
+                yield f"-{letter}", word.text[position:] or after
+                if letter in _CURL_VALUED:
+                    break
 
 
 def _may_take_value(text: str) -> bool:
@@ -82,14 +85,6 @@ def _may_take_value(text: str) -> bool:
     if text.startswith("--"):
         return "=" not in text and text not in _CURL_ALONE
     return text.startswith("-") and any(letter in _CURL_VALUED for letter in text[1:])
-
-
-def _split_short_flags(text: str, after: str) -> Iterator[tuple[str, str]]:
-    for position, letter in enumerate(text[1:], 1):
-        joined = text[position + 1 :]
-        yield f"-{letter}", joined or after
-        if letter in _CURL_VALUED:
-            return
 
 
 def _classify_wget(words: Sequence[Word], _: list[str]) -> str:

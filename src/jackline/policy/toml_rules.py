@@ -82,9 +82,9 @@ def parse_policy(text: str, layer: str) -> ParsedPolicy:
     strange = tuple(
         PolicyMistake(lines.words.get(word, 0), f"unknown key '{word}'; a policy is a list of [[rule]] tables")
         for word in words
-        if word != "rule"
+        if word != RULE
     )
-    parsed = _parse_tables(words.get("rule", []), lines, layer)
+    parsed = _parse_tables(words.get(RULE, []), lines, layer)
     return ParsedPolicy(parsed.rules, tuple(sorted((*strange, *parsed.mistakes), key=lambda one: one.line)))
 
 

@@ -173,28 +173,22 @@ def find_spans(text: str, clues: SecretClues) -> list[Span]:
     found = tokens.find_tokens(text) if clues.runs else []
     is_borne = clues.runs and _BEARER in text
     if is_borne or clues.names or clues.urls:  # an id is as long as a token, but is not a reason to load `names`
-        found += _find_named(text, clues)
+        from jackline.secrets import names
+
+        found += names.find_bearer_tokens(text) if clues.runs else []
+        if clues.names:
+            # Lower-case ASCII only, so that the length stays the same.
+            lower = text.lower()
+            if not text.isascii():
+                lower = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+            found += names.find_named_secrets(text, lower)
+        found += names.find_url_secrets(text) if clues.urls else []
     if clues.flags:
         from jackline.secrets.command_flags import find_flag_secrets
 
         found += find_flag_secrets(text)
     if clues.keys:
         found += _join_key_lines(text, tokens.find_private_keys(text)[0])
-    return found
-
-
-def _find_named(text: str, clues: SecretClues) -> list[Span]:
-    from jackline.secrets import names
-
-    found = names.find_bearer_tokens(text) if clues.runs else []
-    if clues.names:
-        # Lower-case ASCII only, so that the length stays the same.
-        lower = text.lower()
-        if not text.isascii():
-            lower = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
-        found += names.find_named_secrets(text, lower)
-    if clues.urls:
-        found += names.find_url_secrets(text)
     return found
 
 

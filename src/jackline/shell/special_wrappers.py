@@ -52,9 +52,10 @@ _FLOCK = WrapperOptions(
 )
 _FD_JOINED = re.compile(r"--exec(?:-batch)?=|-[A-Za-z0-9]*[xX]")
 _BASH = frozenset(["bash", "zsh", "rbash"])
+SHELLS = _BASH | {"sh", "dash", "ksh", "ash", "mksh"}
 
 
-def _unwrap_shell(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def unwrap_shell(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     """Unwrap `bash -c text` and `bash <<EOF`. A script file is not opened."""
     program = words[0].text.rsplit("/", 1)[-1]
     reading = parse_options(_SHELL, words[1:])
@@ -83,21 +84,19 @@ def _unwrap_text(
     return Unwrapped(kept=None if sure and exact else words, text=whole, through=through)
 
 
-def _unwrap_eval(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
-    del stdin
+def _unwrap_eval(words: tuple[Word, ...]) -> Unwrapped:
     given = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
     return _unwrap_text(words, given, NestedText("", posix=False, same=True), "eval")
 
 
-def _unwrap_trap(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
-    del stdin
+def _unwrap_trap(words: tuple[Word, ...]) -> Unwrapped:
     given = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
     if len(given) < 2 or given[0].text in ("", "-", "-p", "-l", "-P"):  # noqa: PLR2004 - text and signal
         return Unwrapped(kept=words)
     return _unwrap_text(words, given[:1], NestedText("", posix=False, later=True), "trap")
 
 
-def _unwrap_su(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def _unwrap_su(words: tuple[Word, ...]) -> Unwrapped:
     """Unwrap `su -c text user` and `su user -c text`."""
     reading = parse_options(_SU, words[1:])
     again = parse_options(_SU, reading.rest[1:]) if reading.rest else reading
@@ -106,23 +105,21 @@ def _unwrap_su(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     )
     if text is None:
         return Unwrapped(kept=words)
-    del stdin
     sure = reading.sure and again.sure
     taken = _unwrap_text(words, (text,), NestedText(""), f"{words[0].text.rsplit('/', 1)[-1]} -c", sure=sure)
     return taken._replace(folder=Word("", exact=False))
 
 
-def _unwrap_runuser(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def _unwrap_runuser(words: tuple[Word, ...]) -> Unwrapped:
     """Unwrap `runuser -u name command`; without -u it works like su."""
     reading = parse_options(_RUNUSER, words[1:])
     if reading.find_value("-u", "--user") is None or not reading.rest:
-        return _unwrap_su(words, stdin)
+        return _unwrap_su(words)
     return _unwrap_command(words, reading, "runuser")
 
 
-def _unwrap_script(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def _unwrap_script(words: tuple[Word, ...]) -> Unwrapped:
     """Unwrap `script -c text`; keep the wrapper too, because it also writes a file."""
-    del stdin
     reading = parse_options(_SCRIPT, words[1:])
     text = reading.find_value("-c", "--command")
     if text is None:
@@ -130,8 +127,7 @@ def _unwrap_script(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     return _unwrap_text(words, (text,), NestedText(""), "script -c", sure=False)
 
 
-def _unwrap_watch(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
-    del stdin
+def _unwrap_watch(words: tuple[Word, ...]) -> Unwrapped:
     reading = parse_options(_WATCH, words[1:])
     names = {name for name, _ in reading.values}
     if any(name in _WATCH.idle for name in names):
@@ -143,8 +139,7 @@ def _unwrap_watch(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     return _unwrap_text(words, reading.rest, NestedText(""), "watch", sure=reading.sure)
 
 
-def _unwrap_flock(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
-    del stdin
+def _unwrap_flock(words: tuple[Word, ...]) -> Unwrapped:
     reading = parse_options(_FLOCK, words[1:])
     if not reading.rest or any(name in _FLOCK.idle for name, _ in reading.values):
         return Unwrapped(kept=words)
@@ -153,9 +148,8 @@ def _unwrap_flock(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     return _unwrap_command(words, reading, "flock")
 
 
-def _guess_command_lines(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def _guess_command_lines(words: tuple[Word, ...]) -> Unwrapped:
     """Guess for a program with its own language: a word with spaces may be a shell command line."""
-    del stdin
     lines = "\n".join(word.text for word in words[1:] if " " in word.text)
     return Unwrapped(kept=words, text=NestedText(lines, guess=True) if lines else None, through=words[0].text)
 
@@ -165,9 +159,8 @@ def _unwrap_command(words: tuple[Word, ...], reading: ParsedOptions, through: st
     return Unwrapped(kept=kept, calls=(reading.rest,), through=through)
 
 
-def _unwrap_find(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def _unwrap_find(words: tuple[Word, ...]) -> Unwrapped:
     """Return find itself, and every command that its actions run."""
-    del stdin
     calls: list[tuple[Word, ...]] = []
     folder: Word | None = None
     at = 1
@@ -175,25 +168,20 @@ def _unwrap_find(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
         action = words[at].text
         at += 1
         if action in ("-exec", "-execdir", "-ok", "-okdir"):
-            end = _find_action_end(words, at)
+            # The command ends at `;`, or at a `+` after `{}`.
+            pairs = enumerate(pairwise(words[at - 1 :]), at)
+            ends = (i for i, (before, word) in pairs if word.text == ";" or (before.text, word.text) == ("{}", "+"))
+            end = next(ends, None)
+            if end is None:
+                raise NotParsed("unterminated action of find")
             calls.append(tuple(Word(word.text, word.exact and "{}" not in word.text) for word in words[at:end]))
             at = end + 1
             folder = Word("", exact=False) if action.endswith("dir") else folder
     return Unwrapped(kept=words, calls=tuple(calls), through="find -exec", folder=folder)
 
 
-def _find_action_end(words: tuple[Word, ...], at: int) -> int:
-    """Return where the command of an action ends: at `;`, or at a `+` after `{}`."""
-    for place in range(at, len(words)):
-        text = words[place].text
-        if text == ";" or (text == "+" and words[place - 1].text == "{}"):
-            return place
-    raise NotParsed("unterminated action of find")
-
-
-def _unwrap_fd(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def _unwrap_fd(words: tuple[Word, ...]) -> Unwrapped:
     """Return fd itself, and the command after -x or -X, which extends to the end or a `;`."""
-    del stdin
     for place, word in enumerate(words):
         if word.text in ("-x", "-X", "--exec", "--exec-batch") and place + 1 < len(words):
             end = next((at for at in range(place, len(words)) if words[at].text == ";"), len(words))
@@ -203,9 +191,8 @@ def _unwrap_fd(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     return Unwrapped(kept=(Word(words[0].text, exact=False), *words[1:]) if hidden else words)
 
 
-def _unwrap_run(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def _unwrap_run(words: tuple[Word, ...]) -> Unwrapped:
     """Unwrap `uv run cmd`, `poetry run cmd` and similar. With options before the command they are kept as they are."""
-    del stdin
     program = words[0].text.rsplit("/", 1)[-1]
     verb = "exec" if program == "bundle" else "run"
     rest = words[2:]
@@ -217,9 +204,8 @@ def _unwrap_run(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     return Unwrapped(calls=(rest,), through=f"{program} {verb}")
 
 
-def _unwrap_git(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def _unwrap_git(words: tuple[Word, ...]) -> Unwrapped:
     """Return git itself, and the command that some subcommands run."""
-    del stdin
     texts = [word.text for word in words]
     for verb, given in (("submodule", "foreach"), ("bisect", "run")):
         if verb in texts and given in texts[texts.index(verb) :]:
@@ -250,9 +236,8 @@ _OWN_VALUED = frozenset(["--case", "--home"])
 _VERIFYING = frozenset(["--verify", "--verification"])
 
 
-def unwrap_jackline(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
+def unwrap_jackline(words: tuple[Word, ...]) -> Unwrapped:
     """Return jackline itself, and the commands that a case runs now or when it is closed."""
-    del stdin
     case = _skip_subcommand("case", words[1:])
     ran = _skip_own_flags(_skip_subcommand("run", _skip_subcommand("command", case)))
     if ran:
@@ -289,8 +274,7 @@ def _find_verification(words: tuple[Word, ...]) -> Iterator[Word]:
             yield word
 
 
-UNWRAPPERS: dict[str, Callable[[tuple[Word, ...], Word | None], Unwrapped]] = {
-    **dict.fromkeys(("bash", "sh", "zsh", "dash", "ksh", "ash", "rbash", "mksh"), _unwrap_shell),
+UNWRAPPERS: dict[str, Callable[[tuple[Word, ...]], Unwrapped]] = {
     "su": _unwrap_su,
     "runuser": _unwrap_runuser,
     "script": _unwrap_script,

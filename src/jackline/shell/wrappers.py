@@ -112,9 +112,10 @@ def unwrap_command(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped | N
     program = words[0].text.rsplit("/", 1)[-1]
     if program in _WRAPPERS:
         return _unwrap(program, words)
-    if program in special_wrappers.UNWRAPPERS:
-        return special_wrappers.UNWRAPPERS[program](words, stdin)
-    return None
+    if program in special_wrappers.SHELLS:
+        return special_wrappers.unwrap_shell(words, stdin)
+    special = special_wrappers.UNWRAPPERS.get(program)
+    return special(words) if special else None
 
 
 def _unwrap(program: str, words: tuple[Word, ...]) -> Unwrapped:
