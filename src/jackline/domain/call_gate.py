@@ -70,16 +70,12 @@ class Admission(NamedTuple):
 def admit_observed(intent: Intent, history: History) -> Admission:
     """Admit a call that is running already, because its agent has no enforced gate."""
     if history.most_calls is not None and history.calls >= history.most_calls:
-        return Admission(
-            decision=Decision.ALLOW, reason=f"the run's budget of {history.most_calls} calls is spent", spent=True
-        )
+        return Admission(Decision.ALLOW, f"the run's budget of {history.most_calls} calls is spent", spent=True)
     rule = intent.rule
     if needs_gate(rule):
         verb = "denies" if rule.decision is Decision.DENY else "requires approval for"
-        return Admission(
-            decision=Decision.ALLOW, reason=f"rule '{rule.name}' {verb} {intent.tool}, but the call was not gated"
-        )
-    return Admission(decision=Decision.ALLOW, reason="seen in the agent's output", original=intent.replaces)
+        return Admission(Decision.ALLOW, f"rule '{rule.name}' {verb} {intent.tool}, but the call was not gated")
+    return Admission(Decision.ALLOW, "seen in the agent's output", original=intent.replaces)
 
 
 def needs_gate(rule: Rule) -> bool:
@@ -100,29 +96,25 @@ def is_waiting_for_approval(call: Call) -> bool:
 def decide_call(intent: Intent, history: History) -> Admission:
     """Decide whether the call may run. Only effects are limited to one execution."""
     if history.most_calls is not None and history.calls >= history.most_calls:
-        return Admission(
-            decision=Decision.DENY, reason=f"the run's budget of {history.most_calls} calls is spent", spent=True
-        )
+        return Admission(Decision.DENY, f"the run's budget of {history.most_calls} calls is spent", spent=True)
     rule = intent.rule
     if intent.mistake:
-        return Admission(decision=Decision.DENY, reason=intent.mistake)
+        return Admission(Decision.DENY, intent.mistake)
     if rule.decision is Decision.DENY:
         hint = f": {rule.hint}" if rule.hint else ""
-        return Admission(decision=Decision.DENY, reason=f"rule '{rule.name}' denies {intent.tool}{hint}")
+        return Admission(Decision.DENY, f"rule '{rule.name}' denies {intent.tool}{hint}")
     stored = _find_stored_result(intent, history)
     if stored is not None:
         return stored
     # A call that a person approved does not wait for others.
     approved = any(call.state is CallState.DENIED and call.answer == "allow" for call in history.same_key)
     if intent.waits_for and not approved:
-        return Admission(
-            decision=Decision.DENY, reason=f"a crash interrupted these calls; make them again first: {intent.waits_for}"
-        )
+        return Admission(Decision.DENY, f"a crash interrupted these calls; make them again first: {intent.waits_for}")
     if rule.call_class is CallClass.EFFECT:
         return _decide_effect(intent, history)
     if rule.call_class is CallClass.UNKNOWN and (interrupted := _find_interrupted(history)) is not None:
         reason = f"a crash interrupted {intent.tool}, outcome unknown: check first, then call it again"
-        return Admission(decision=Decision.DENY, reason=reason, original=interrupted.id)
+        return Admission(Decision.DENY, reason, original=interrupted.id)
     # A call that is made again was counted when it was interrupted.
     over_limit = None if intent.replaces else _check_limit(rule, history)
     admitted = over_limit or _decide_repeatable(intent, history)
@@ -132,9 +124,7 @@ def decide_call(intent: Intent, history: History) -> Admission:
 def _find_stored_result(intent: Intent, history: History) -> Admission | None:
     """A result that is in the ledger already; returning it has no effect, so it is always allowed."""
     if history.receipt is not None:
-        return Admission(
-            decision=Decision.STORED, reason="done before; this is the stored result", original=history.receipt.call_id
-        )
+        return Admission(Decision.STORED, "done before; this is the stored result", original=history.receipt.call_id)
     if intent.rule.replay is not Replay.RELAUNCH:
         return None
     # An agent that made it in this attempt knows the result; if it asks again, it wants to run it again.
@@ -142,7 +132,7 @@ def _find_stored_result(intent: Intent, history: History) -> Admission | None:
     finished = next(done, None)
     if finished is None:
         return None
-    return Admission(decision=Decision.STORED, reason="finished before; this is its output", original=finished.id)
+    return Admission(Decision.STORED, "finished before; this is its output", original=finished.id)
 
 
 def _decide_effect(intent: Intent, history: History) -> Admission:
@@ -159,54 +149,42 @@ def _decide_effect(intent: Intent, history: History) -> Admission:
         return over_limit
     if history.after_fork is not None:
         reason = f"run {history.after_fork.run_id} did this after the fork; repeating it needs approval"
-        return Admission(decision=Decision.ASK, reason=reason, original=history.after_fork.call_id)
+        return Admission(Decision.ASK, reason, original=history.after_fork.call_id)
     if history.unsettled is not None:
         call = history.unsettled
         reason = f"call {call.id} of run {call.run_id} may have done this already; repeating it needs approval"
-        return Admission(decision=Decision.ASK, reason=reason, original=call.id)
+        return Admission(Decision.ASK, reason, original=call.id)
     earlier = _find_forgotten(intent, history)
     if earlier is not None:
         reason = f"'{intent.target}' was already touched by call {earlier.id} with other content; this needs approval"
-        return Admission(decision=Decision.ASK, reason=reason, original=earlier.id)
-    return Admission(
-        decision=intent.rule.decision, reason=_describe_question(intent) if intent.rule.decision is Decision.ASK else ""
-    )
+        return Admission(Decision.ASK, reason, original=earlier.id)
+    return Admission(intent.rule.decision, _describe_question(intent) if intent.rule.decision is Decision.ASK else "")
 
 
 def _decide_by_earlier(call: Call) -> Admission | None:
     """The decision that follows from an earlier call of the same key, if any."""
     match call.state, call.answer:
         case CallState.PREPARED, _:
-            return Admission(
-                decision=Decision.DENY, reason=f"call {call.id} is making the same effect now", original=call.id
-            )
+            return Admission(Decision.DENY, f"call {call.id} is making the same effect now", original=call.id)
         case CallState.IN_DOUBT, _:
             return Admission(
-                decision=Decision.DENY,
-                reason=f"call {call.id} may have done this already; it is in doubt",
-                original=call.id,
+                Decision.DENY, f"call {call.id} may have done this already; it is in doubt", original=call.id
             )
         case _, "skip" | "deny":
-            return Admission(decision=Decision.DENY, reason=f"denied by a person (call {call.id})", original=call.id)
+            return Admission(Decision.DENY, f"denied by a person (call {call.id})", original=call.id)
         case CallState.DENIED, "allow":
-            return Admission(decision=Decision.ALLOW, reason=f"approved by a person (call {call.id})", original=call.id)
+            return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", original=call.id)
         case CallState.VOID, _:
-            return Admission(
-                decision=Decision.ALLOW, reason=f"call {call.id} is known not to have happened", original=call.id
-            )
+            return Admission(Decision.ALLOW, f"call {call.id} is known not to have happened", original=call.id)
         case CallState.FAILED, _:
-            return Admission(
-                decision=Decision.ALLOW, reason=f"call {call.id} is known to have done nothing", original=call.id
-            )
+            return Admission(Decision.ALLOW, f"call {call.id} is known to have done nothing", original=call.id)
     return None
 
 
 def _check_limit(rule: Rule, history: History) -> Admission | None:
     if rule.most is None or history.of_rule < rule.most:
         return None
-    return Admission(
-        decision=Decision.DENY, reason=f"rule '{rule.name}' allows {rule.most} per run; the run has made that many"
-    )
+    return Admission(Decision.DENY, f"rule '{rule.name}' allows {rule.most} per run; the run has made that many")
 
 
 def _find_forgotten(intent: Intent, history: History) -> Call | None:
@@ -243,10 +221,10 @@ def _decide_repeatable(intent: Intent, history: History) -> Admission:
         return Admission(Decision.ALLOW)
     for call in history.same_key:
         if call.answer == "deny":
-            return Admission(decision=Decision.DENY, reason=f"denied by a person (call {call.id})", original=call.id)
+            return Admission(Decision.DENY, f"denied by a person (call {call.id})", original=call.id)
         if call.answer == "allow" or call.decision is Decision.ALLOW:
-            return Admission(decision=Decision.ALLOW, reason=f"approved by a person (call {call.id})", original=call.id)
-    return Admission(decision=Decision.ASK, reason=_describe_question(intent))
+            return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", original=call.id)
+    return Admission(Decision.ASK, _describe_question(intent))
 
 
 ALL_EFFECTS = "effects"  # every rule that asks
