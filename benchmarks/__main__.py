@@ -22,7 +22,7 @@ _PEERS = {"jackline": "jackline", "DBOS": "dbos", "LangGraph SqliteSaver": "lang
 
 
 def main() -> None:
-    options = _options()
+    options = _parse_options()
     tables = []
     for row in options.rows or ROWS:
         print(f"measuring {row} ...", file=sys.stderr)
@@ -30,12 +30,12 @@ def main() -> None:
         if not options.json:
             print(report.render_terminal(tables[-1]), end="\n\n", flush=True)
     if options.json:
-        print(report.render_json(tables, _versions()))
+        print(report.render_json(tables, _find_versions()))
     if options.write:
-        _write(tables)
+        _update_page(tables)
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What durability costs, as ratios.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)}; default: all")
     parser.add_argument(
@@ -61,17 +61,17 @@ def _measure(row: str, folder: str | None, *, quick: bool) -> report.Table:
     return table
 
 
-def _versions() -> dict[str, str]:
+def _find_versions() -> dict[str, str]:
     peers = {name: metadata.version(package) for name, package in _PEERS.items()}
     return {"Python": platform.python_version(), "SQLite": sqlite3.sqlite_version, **peers}
 
 
-def _write(tables: list[report.Table]) -> None:
+def _update_page(tables: list[report.Table]) -> None:
     with open(PAGE, encoding="utf-8") as file:
         page = file.read()
     for table in tables:
         page = report.replace_block(page, table.key, report.render_markdown(table))
-    page = report.replace_block(page, "versions", report.render_versions(_versions()))
+    page = report.replace_block(page, "versions", report.render_versions(_find_versions()))
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(page)
 

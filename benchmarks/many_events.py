@@ -19,8 +19,8 @@ from jackline.store.models import JOURNAL
 from jackline.store.open import migrate
 
 APART_MS = 2_592  # a million of them in thirty days
-_EVENTS_PER_ITEM = 10  # events
-_OPEN = 25  # items, the newest ones: as many in a small database as in a big one
+_EVENTS_PER_ITEM = 10
+_OPEN = 25  # the newest items: as many in a small database as in a big one
 _BATCH = 20_000
 _EVENT = f"INSERT INTO events ({', '.join(Event._fields)}) VALUES ({', '.join('?' * len(Event._fields))})"
 _ITEM = (*WorkItem._fields, "lease_boot", "lease_until")

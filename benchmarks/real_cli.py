@@ -43,8 +43,8 @@ def find_obstacle(name: str) -> str:
     pin = pins.read()[name]
     if name not in registry.AGENTS:
         return "there is no adapter for it"
-    is_there = pin.is_for_here and os.access(find_binary(name), os.X_OK)
-    return "" if is_there else f"{pin.version} is not installed (`make agents`)"
+    is_installed = pin.is_for_here and os.access(find_binary(name), os.X_OK)
+    return "" if is_installed else f"{pin.version} is not installed (`make agents`)"
 
 
 def find_binary(name: str) -> str:
@@ -60,8 +60,8 @@ def format_name(name: str) -> str:
 def prepare_stage(name: str, folder: str, address: str) -> CliStage:
     """Create a stage whose CLI uses the model at `address`."""
     stage = build_stage(name, folder, address)
-    for place in (stage.environ["HOME"], stage.environ["TMPDIR"], stage.repository):
-        os.makedirs(place)
+    for path in (stage.environ["HOME"], stage.environ["TMPDIR"], stage.repository):
+        os.makedirs(path)
     write_files(point(name, address, stage.environ["HOME"]).files)
     for words in (("init", "-q"), ("-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "x", "--allow-empty")):
         subprocess.run(("git", *words), cwd=stage.repository, env=stage.environ, check=True)

@@ -20,7 +20,7 @@ from jackline.store.store import Store
 LEASE_MS = 3_600_000
 READ = Rule(name="read", tool="read", call_class=CallClass.READ, replay=Replay.EXACT)
 SEND = Rule(name="send", tool="send_mail", call_class=CallClass.EFFECT, key=("id",), target="mail:{id}")
-_PLACE = (1, 1)
+_TURN_AND_STEP = (1, 1)
 _INPUT = f'{{"text":"{"x" * 100}"}}'  # without an id: the events of a copied run keep their digest of it
 
 
@@ -62,7 +62,7 @@ def durable_call(store: Store, lease: Lease, rule: Rule, call_id: str, at: int) 
     key = hashlib.sha256(call_id.encode()).hexdigest()
     target = f"mail:{call_id}" if rule.target else ""
     intent = Intent(call_id, rule.tool, rule, key, target, _INPUT, "shim")
-    store.ledger.admit(lease, intent, decide_call, _PLACE, at)
+    store.ledger.admit(lease, intent, decide_call, _TURN_AND_STEP, at)
     store.ledger.settle(lease, Settlement(call_id, "succeed", at, output="sent", exit_code=0, external_id=call_id))
 
 

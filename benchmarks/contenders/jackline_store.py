@@ -17,7 +17,7 @@ from jackline.store.store import Store
 
 
 def prepare(folder: str, variant: str) -> Prepared:
-    """`variant` is `read` or `effect`, or `ledger`, which the doors call: it derives an effect's key from its input."""
+    """`variant` is `read` or `effect`, or `ledger`, which the gates call: it derives an effect's key from its input."""
     store = open_store(os.path.join(folder, "jackline.db"), create=True)
     at = clock.wall_ms()
     lease, run = samples.claim_run(

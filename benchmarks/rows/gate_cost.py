@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from benchmarks import door, real_cli
+from benchmarks import gate_process, real_cli
 from benchmarks.measure import Contender, interleave
 from benchmarks.report import Line, Table, compare, describe_difference
 from jackline.agents.claude.claude_adapter import ADAPTER
@@ -28,16 +28,16 @@ from jackline.fake_model.wire import ModelRequest
 KEY = "gate-cost"
 GOAL_SECONDS = 0.010
 CALLS = 20
-_AGENT = door.AGENT
+_AGENT = gate_process.AGENT
 _BARE = "no hooks"
-# name, the ledger behind the door, the command that the model requests
+# name, the ledger of the gate, the command that the model requests
 _HOOKED = (
-    ("hooks that are answered at once, without a ledger", door.YES, door.plain),
-    ("the gate: a read", door.READ, door.plain),
-    ("the gate: an effect", door.EFFECT, door.effect),
-    ("the gate: an effect that gets its stored result", door.STORED, door.repeated),
+    ("hooks that are answered at once, without a ledger", gate_process.YES, gate_process.plain),
+    ("the gate: a read", gate_process.READ, gate_process.plain),
+    ("the gate: an effect", gate_process.EFFECT, gate_process.effect),
+    ("the gate: an effect that gets its stored result", gate_process.STORED, gate_process.repeated),
 )
-_GATED = {name: book for name, book, _ in _HOOKED if book != door.YES}
+_GATED = {name: ledger for name, ledger, _ in _HOOKED if ledger != gate_process.YES}
 
 
 class TimedScript(Script):
@@ -64,9 +64,9 @@ def measure(folder: str, *, quick: bool) -> Table:
     if why := real_cli.find_obstacle(_AGENT):
         return Table(KEY, title, (), (f"{_AGENT}: not measured, {why}",))
     real_cli.prepare_stage(_AGENT, folder, "")
-    with door.DoorProcess(folder) as keeper:
-        samples = interleave(_build_contenders(folder, keeper), rounds=3 if quick else 15, warm_up=1 if quick else 2)
-        waits = {name: keeper.ask(f"told {book}") for name, book in _GATED.items()}
+    with gate_process.GateProcess(folder) as gates:
+        samples = interleave(_build_contenders(folder, gates), rounds=3 if quick else 15, warm_up=1 if quick else 2)
+        waits = {name: gates.ask(f"waits {ledger}") for name, ledger in _GATED.items()}
     bare = samples.pop(_BARE)
     goals = dict.fromkeys(_GATED, GOAL_SECONDS)
     lines = tuple(compare(one, bare, goal_seconds=goals.get(one.name)) for one in samples.values())
@@ -78,23 +78,23 @@ def _build_notes(lines: tuple[Line, ...], waits: Mapping[str, str]) -> tuple[str
     return (f"{CALLS} calls in each turn of {real_cli.format_name(_AGENT)}", *map(describe_difference, lines), *waited)
 
 
-def _build_contenders(folder: str, keeper: door.DoorProcess) -> list[Contender]:
+def _build_contenders(folder: str, gates: gate_process.GateProcess) -> list[Contender]:
     return [
-        Contender(_BARE, lambda: _run_cli(folder, None, door.plain)),
-        *(Contender(name, _build_hooked_turn(folder, keeper, book, command)) for name, book, command in _HOOKED),
+        Contender(_BARE, lambda: _run_cli(folder, None, gate_process.plain)),
+        *(Contender(name, _build_hooked_turn(folder, gates, ledger, command)) for name, ledger, command in _HOOKED),
     ]
 
 
 def _build_hooked_turn(
-    folder: str, keeper: door.DoorProcess, book: str, command: Callable[[], str]
+    folder: str, gates: gate_process.GateProcess, ledger: str, command: Callable[[], str]
 ) -> Callable[[], float]:
-    return lambda: _run_cli(folder, keeper.open_door(book), command)
+    return lambda: _run_cli(folder, gates.open_gate(ledger), command)
 
 
-def _run_cli(folder: str, opened: AbstractContextManager[str] | None, command: Callable[[], str]) -> float:
-    """Run the CLI once and return the seconds of one call. Without a door there are no hooks."""
+def _run_cli(folder: str, gate: AbstractContextManager[str] | None, command: Callable[[], str]) -> float:
+    """Run the CLI once and return the seconds of one call. Without a gate there are no hooks."""
     script = TimedScript((*(Reply(shell=command()) for _ in range(CALLS)), Reply(say="done")))
-    with FakeModel(script) as model, opened or nullcontext("") as address:
+    with FakeModel(script) as model, gate or nullcontext("") as address:
         stage = real_cli.build_stage(_AGENT, folder, model.address)
         allowed = select_variables(stage.environ, ADAPTER.declaration.passes)
         launch = _build_launch(stage, address, allowed)
@@ -114,7 +114,7 @@ def _build_launch(stage: real_cli.CliStage, address: str, allowed: Mapping[str, 
             workspace=stage.repository,
             folder=os.path.join(stage.folder, "agent"),
             gate=address,
-            token=door.TOKEN,
+            token=gate_process.TOKEN,
             session=new_session_id(),
             binary=real_cli.find_binary(_AGENT),
             environ=allowed,

@@ -50,7 +50,7 @@ def measure(folder: str, *, quick: bool) -> Table:
     return Table(KEY, f"{sizes[1]:,} events against {sizes[0]:,}", tuple(lines), tuple(notes))
 
 
-# the databases
+# --- the databases
 
 
 @contextmanager
@@ -72,9 +72,9 @@ def _build_postgres(folder: str, address: str, sizes: tuple[int, ...]) -> Iterat
         for size in sizes:
             own = os.path.join(folder, f"postgres-home-{size}")
             os.mkdir(own)
-            place = stack.enter_context(postgres.schema(address, f"bench_{os.getpid()}_{size}"))
-            many_events.build_postgres(place, size, _find_begin(size))
-            home = stack.enter_context(open_home(own, {"JACKLINE_DATABASE": place}))
+            schema = stack.enter_context(postgres.schema(address, f"bench_{os.getpid()}_{size}"))
+            many_events.build_postgres(schema, size, _find_begin(size))
+            home = stack.enter_context(open_home(own, {"JACKLINE_DATABASE": schema}))
             made.append(Instance(f"{size:,} events", own, home))
         yield _check_and_warm_up(made)
 
@@ -99,7 +99,7 @@ def _format_counts(home: Home) -> str:
     return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
 
 
-# inside one process
+# --- inside one process
 
 
 def _measure_in_process(prefix: str, instances: list[Instance], *, quick: bool) -> list[Line]:
@@ -136,7 +136,7 @@ def _build_turn(home: Home, work: Work) -> Callable[[], float]:
     return turn
 
 
-# through the command line
+# --- through the command line
 
 
 def _measure_commands(instances: list[Instance], folder: str, *, quick: bool) -> list[Line]:

@@ -78,7 +78,7 @@ def _format_counts(store: Store) -> str:
     return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
 
 
-# inside one process
+# --- inside one process
 
 
 def _measure_in_process(instances: list[Instance], repository: str, *, quick: bool) -> list[Line]:
@@ -145,7 +145,7 @@ def _build_turn(store: Store, read: Read) -> Callable[[], float]:
     return turn
 
 
-# through the command line
+# --- through the command line
 
 
 def _measure_commands(instances: list[Instance], repository: str, *, quick: bool) -> list[Line]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import door, report
+from benchmarks import gate_process, report
 from benchmarks.measure import Contender, Sample, Spread, difference, interleave, ratio, spread
 from benchmarks.rows import gate_cost
 from jackline.agents.claude.claude_hooks import build_settings
@@ -200,7 +200,9 @@ def test_the_page_has_a_place_for_every_row(row: str) -> None:
 
 
 def judged(command: str) -> Classification:
-    return classify_call((door.SEND,), "Bash", {"command": command}, CallLocation("/srv/repository", "/srv/repository"))
+    return classify_call(
+        (gate_process.SEND,), "Bash", {"command": command}, CallLocation("/srv/repository", "/srv/repository")
+    )
 
 
 def key_of(command: str) -> str:
@@ -209,15 +211,17 @@ def key_of(command: str) -> str:
 
 
 def test_the_calls_are_what_the_table_calls_them() -> None:
-    assert judged(door.plain()).rule.call_class is CallClass.READ
-    assert judged(door.effect()).rule.call_class is CallClass.EFFECT
-    assert judged(door.repeated()).rule.call_class is CallClass.EFFECT
+    assert judged(gate_process.plain()).rule.call_class is CallClass.READ
+    assert judged(gate_process.effect()).rule.call_class is CallClass.EFFECT
+    assert judged(gate_process.repeated()).rule.call_class is CallClass.EFFECT
 
 
 def test_an_effect_is_new_each_time_and_a_repeated_one_never() -> None:
-    effects = {key_of(door.effect()) for _ in range(3)}
+    effects = {key_of(gate_process.effect()) for _ in range(3)}
     assert len(effects) == 3
-    assert {key_of(door.repeated()), key_of(door.repeated())} - effects == {key_of(door.repeated())}
+    assert {key_of(gate_process.repeated()), key_of(gate_process.repeated())} - effects == {
+        key_of(gate_process.repeated())
+    }
 
 
 def test_a_call_lasts_from_one_request_to_the_next() -> None:

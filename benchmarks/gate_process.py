@@ -1,7 +1,8 @@
 """The gate's HTTP server in its own process, as in a supervisor: with a real ledger, or without one.
 
-`python -m benchmarks.door FOLDER` reads lines: `open NAME` returns the address of a door to that ledger, `close` ends
-it, `told NAME` reports how long the agent waited for the ledger. A fake model would compete in the same process.
+`python -m benchmarks.gate_process FOLDER` reads lines: `open NAME` opens a gate with that ledger and prints its
+address, `close` closes it, `waits NAME` prints how long the agent waited for the ledger. It is a separate process
+because the fake model would compete with it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from jackline.policy.rules import Rule
 from jackline.store.open import open_store
 from jackline.store.store import Store
 
-TOKEN = "the-token-of-the-benchmark"  # noqa: S105 - it opens a door of this benchmark only
+TOKEN = "the-token-of-the-benchmark"  # noqa: S105 - it is valid for a gate of this benchmark only
 AGENT = "claude"
 YES, READ, EFFECT, STORED = "yes", "read", "effect", "stored"
 # An effect that does what the yardstick does: nothing.
@@ -53,16 +54,16 @@ def repeated() -> str:
     return "true send 0"
 
 
-class DoorProcess(LineProcess):
-    """The process with the doors."""
+class GateProcess(LineProcess):
+    """The process with the gates."""
 
     def __init__(self, folder: str) -> None:
-        super().__init__("benchmarks.door", folder)
+        super().__init__("benchmarks.gate_process", folder)
 
     @contextmanager
-    def open_door(self, book: str) -> Iterator[str]:
-        """Open a door to this ledger and yield its address."""
-        address = self.ask(f"open {book}")
+    def open_gate(self, ledger: str) -> Iterator[str]:
+        """Open a gate with this ledger and yield its address."""
+        address = self.ask(f"open {ledger}")
         yield address
         if trouble := self.ask("close"):
             raise RuntimeError(trouble)
@@ -71,14 +72,14 @@ class DoorProcess(LineProcess):
 class AllowAll:
     """Allows everything and writes nothing: the rest is the agent's own work for a hook, and HTTP."""
 
-    def prepare(self, wish: CallRequest) -> GateAnswer:
-        return GateAnswer(Decision.ALLOW, wish.agent_call)
+    def prepare(self, request: CallRequest) -> GateAnswer:
+        return GateAnswer(Decision.ALLOW, request.agent_call)
 
-    def finish(self, report: CallResult) -> None:
-        """Nothing."""
+    def finish(self, result: CallResult) -> None:
+        """Do nothing."""
 
     def stop_for_other_input(self, call_id: str, made: object) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass
@@ -89,15 +90,15 @@ class TimedLedger:
     prepared: list[float] = field(default_factory=list)
     finished: list[float] = field(default_factory=list)
 
-    def prepare(self, wish: CallRequest) -> GateAnswer:
+    def prepare(self, request: CallRequest) -> GateAnswer:
         begin = time.perf_counter()
-        answer = self.ledger.prepare(wish)
+        answer = self.ledger.prepare(request)
         self.prepared.append(time.perf_counter() - begin)
         return answer
 
-    def finish(self, report: CallResult) -> None:
+    def finish(self, result: CallResult) -> None:
         begin = time.perf_counter()
-        self.ledger.finish(report)
+        self.ledger.finish(result)
         self.finished.append(time.perf_counter() - begin)
 
     def stop_for_other_input(self, call_id: str, made: object) -> None:
@@ -111,39 +112,35 @@ class TimedLedger:
 
 def main(folder: str) -> None:
     store = open_store(os.path.join(folder, "state.sqlite"), create=True)
-    books = {name: TimedLedger(_ledger(store, folder)) for name in (READ, EFFECT, STORED)}
-    settle(books[STORED].ledger)
+    ledgers = {name: TimedLedger(_build_ledger(store, folder)) for name in (READ, EFFECT, STORED)}
+    settle(ledgers[STORED].ledger)
     print("ready", flush=True)
-    doors: list[HttpGate] = []
+    gates: list[HttpGate] = []
     errors: list[BaseException] = []
     for line in sys.stdin:
         word, _, name = line.strip().partition(" ")
         match word:
             case "open":
-                doors.append(_open(books.get(name, AllowAll()), errors))
-                answer = doors[-1].address
+                gate = HttpGate(ledgers.get(name, AllowAll()), TOKEN, HOOKS, errors.append)
+                gate.open()
+                gates.append(gate)
+                answer = gate.address
             case "close":
-                doors.pop().close()
+                gates.pop().close()
                 answer = " ".join(map(repr, errors))
             case _:
-                answer = books[name].describe_waits()
+                answer = ledgers[name].describe_waits()
         print(answer, flush=True)
     store.close()
 
 
-def settle(book: HookLedger) -> None:
+def settle(ledger: HookLedger) -> None:
     """Record the effect once, so that every call in the benchmark is a repeat."""
-    answer = book.prepare(CallRequest("Bash", {"command": repeated()}, "http"))
-    book.finish(CallResult(answer.call_id, ok=True, output="sent"))
+    answer = ledger.prepare(CallRequest("Bash", {"command": repeated()}, "http"))
+    ledger.finish(CallResult(answer.call_id, ok=True, output="sent"))
 
 
-def _open(book: HookLedger, errors: list[BaseException]) -> HttpGate:
-    door = HttpGate(book, TOKEN, HOOKS, errors.append)
-    door.open()
-    return door
-
-
-def _ledger(store: Store, folder: str) -> CallLedger:
+def _build_ledger(store: Store, folder: str) -> CallLedger:
     """The ledger of a claimed run, as in a live run."""
     at = clock.wall_ms()
     wanted = samples.SampleSpec(RunState.RUNNING, os.path.join(folder, "repository"), AGENT)
