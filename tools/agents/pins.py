@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}
@@ -44,7 +45,9 @@ def read() -> dict[str, Pin]:
         tables = tomllib.load(file)
     pins = {}
     for name, table in tables.items():
-        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        }
         pins[name] = Pin(name=name, **fields)  # a wrong key is a TypeError that names it
     return pins
 
