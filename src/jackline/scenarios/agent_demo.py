@@ -30,15 +30,20 @@ _DELIVERY_PROMPT = "Deliver the parcel, and write down that you did."
 _NOTE, _DELIVERIES = "greeting.txt", "deliveries.txt"
 # A program that no rule knows: a call that stays in the workspace would simply be repeated.
 _DELIVERY_COMMAND = f"""python3 -c "open('{_DELIVERIES}', 'a').write('delivered\\n')"; sleep 600"""
+_DELIVERY_REPLIES = (
+    Reply(say="I deliver it.", shell=_DELIVERY_COMMAND),
+    Reply(say="I was interrupted, so I check first.", shell=f"cat {_DELIVERIES}"),  # noqa: S604 - the agent's shell, not ours
+    Reply(say="It was delivered already: I do not deliver it again."),
+)
 _RETRY_FLAGS = ("--retries", "2", "--retry-seconds", "0.1")
 _TURN_ENDS = ("crashed: killed by SIGKILL", "ok")
 _RECORDING_SECONDS = 3.0  # a CLI that reports a call when it starts has reported it by then
-_CALL_LENGTH = 90
+_INPUT_LENGTH = 90
 _OPEN = (CallState.PREPARED, CallState.IN_DOUBT)
 
 
 class ActRecord(NamedTuple):
-    """One act's run after its end, from `jackline show`."""
+    """One act's run after its end, from `jackline show`; its fields are the JSON of the demo."""
 
     run: str
     state: str
@@ -81,8 +86,14 @@ class _AgentDemo:
         """The CLI writes a file and commits it."""
         self._say(f"\n— act one: {self._player.name} works —\n")
         sandbox = self._build_sandbox(_WORK)
+        replies = (
+            Reply(say="Hello! I look around first.", shell="git log --oneline"),  # noqa: S604 - the agent's shell, not ours
+            Reply(write=(os.path.join(sandbox.repository, _NOTE), "Hello from the demo.\n")),
+            Reply(shell=f"git add {_NOTE} && git commit --quiet --message 'Add a greeting'"),  # noqa: S604 - as above
+            Reply(say="Hello! The greeting is committed."),
+        )
         with (
-            FakeModel(_build_work_script(os.path.join(sandbox.repository, _NOTE))) as model,
+            FakeModel(Script(replies)) as model,
             CommandSession(sandbox, {**sandbox.environment, **self._player.connect(model, sandbox)}) as commands,
         ):
             _expect_success(commands.run(*self._command(_WORK_PROMPT, _WORK)))
@@ -102,7 +113,7 @@ class _AgentDemo:
         sandbox = self._build_sandbox(_DELIVERY)
         effect = os.path.join(sandbox.repository, _DELIVERIES)
         with (
-            FakeModel(_build_delivery_script()) as model,
+            FakeModel(Script(_DELIVERY_REPLIES)) as model,
             CommandSession(sandbox, {**sandbox.environment, **self._player.connect(model, sandbox)}) as commands,
         ):
             command = commands.start(*self._command(_DELIVERY_PROMPT, _DELIVERY, *_RETRY_FLAGS))
@@ -127,9 +138,8 @@ class _AgentDemo:
         return record
 
     def _build_sandbox(self, act: str) -> Sandbox:
-        sandbox = Sandbox(
-            folder=os.path.join(self._folder, act), temporary=self._temporary, home=os.path.join(self._folder, "home")
-        )
+        folder, home = os.path.join(self._folder, act), os.path.join(self._folder, "home")
+        sandbox = Sandbox(folder=folder, temporary=self._temporary, home=home)
         sandbox.build()
         return sandbox
 
@@ -198,35 +208,12 @@ def _build_record(run_id: str, shown: dict[str, Any]) -> ActRecord:
         ends=tuple(f"{turn['failure']}: {turn['detail']}" if turn["failure"] else "ok" for turn in turns),
         tokens_input=spent["tokens_input"],
         tokens_output=spent["tokens_output"],
-        calls=tuple(map(_format_call, shown["calls"])),
+        calls=tuple(f"{call['tool']} {_shorten(call['input'])} ({call['state']})" for call in shown["calls"]),
         commits=tuple(shown["changes"]["commits"]),
         told=turns[-1]["prompt"],
         said=turns[-1]["last_message"],
     )
 
 
-def _format_call(call: dict[str, Any]) -> str:
-    arguments = call["input"]
-    shown = arguments if len(arguments) <= _CALL_LENGTH else f"{arguments[:_CALL_LENGTH]}…"
-    return f"{call['tool']} {shown} ({call['state']})"
-
-
-def _build_work_script(note: str) -> Script:
-    return Script(
-        (
-            Reply(say="Hello! I look around first.", shell="git log --oneline"),  # noqa: S604 - the agent's shell, not ours
-            Reply(write=(note, "Hello from the demo.\n")),
-            Reply(shell=f"git add {_NOTE} && git commit --quiet --message 'Add a greeting'"),  # noqa: S604
-            Reply(say="Hello! The greeting is committed."),
-        )
-    )
-
-
-def _build_delivery_script() -> Script:
-    return Script(
-        (
-            Reply(say="I deliver it.", shell=_DELIVERY_COMMAND),
-            Reply(say="I was interrupted, so I check first.", shell=f"cat {_DELIVERIES}"),  # noqa: S604
-            Reply(say="It was delivered already: I do not deliver it again."),
-        )
-    )
+def _shorten(text: str) -> str:
+    return text if len(text) <= _INPUT_LENGTH else f"{text[:_INPUT_LENGTH]}…"

@@ -77,29 +77,23 @@ class _CaseRun:
         """Kill as the case says, and bring the run to its end."""
         match self._case.kill:
             case Kill.AGENT:
-                self._kill_agent()
+                command = self._start()
+                send_signal([self._find_processes(command).agent], signal.SIGKILL)
+                self._expect_code(command.wait(), 0, "the run continues without help")
             case Kill.SUPERVISOR:
-                self._kill_supervisor()
+                command = self._start()
+                send_signal([self._find_processes(command).supervisor], signal.SIGKILL)
+                self._expect_code(command.wait(), KILLED, "the supervisor is killed")
+                self._wait_for_silence("the warden ends the agent and its tools, without a resume")
+                self._resume()
             case Kill.EVERYTHING:
                 self._kill_everything()
             case Kill.FREEZE:
                 self._freeze_supervisor()
             case Kill.POINT:
-                self._die_at_crash_point()
-
-    # --- the five ways to die
-
-    def _kill_agent(self) -> None:
-        command = self._start()
-        send_signal([self._find_processes(command).agent], signal.SIGKILL)
-        self._expect_code(command.wait(), 0, "the run continues without help")
-
-    def _kill_supervisor(self) -> None:
-        command = self._start()
-        send_signal([self._find_processes(command).supervisor], signal.SIGKILL)
-        self._expect_code(command.wait(), KILLED, "the supervisor is killed")
-        self._wait_for_silence("the warden ends the agent and its tools, without a resume")
-        self._resume()
+                command = self._start(JACKLINE_CRASH_AT=self._case.point)
+                self._expect_code(command.wait(), KILLED, f"the supervisor dies at {self._case.point}")
+                self._resume()
 
     def _kill_everything(self) -> None:
         command = self._start()
@@ -127,14 +121,8 @@ class _CaseRun:
             send_signal([command.pid], signal.SIGCONT)
         ended = command.wait()
         self._expect_code(ended, 1, "the thawed supervisor gives up")
-        self._expect(
-            "belongs to another attempt" in ended.out + ended.err, "it reports that another attempt owns the run"
-        )
-
-    def _die_at_crash_point(self) -> None:
-        command = self._start(JACKLINE_CRASH_AT=self._case.point)
-        self._expect_code(command.wait(), KILLED, f"the supervisor dies at {self._case.point}")
-        self._resume()
+        is_refused = "belongs to another attempt" in ended.out + ended.err
+        self._expect(is_refused, "it reports that another attempt owns the run")
 
     # --- steps
 

@@ -1,4 +1,4 @@
-"""Types jackline's own commands for a case: real processes that can be killed, with their output in files.
+"""Runs jackline's own commands for a case: real processes that can be killed, with their output in files.
 
 Each command is a child of a small shell that outlives it. So the drill does not end what a killed supervisor leaves
 behind: only jackline's own warden, or its resume, can do that. When the case is over, everything is ended.
@@ -11,6 +11,7 @@ import os
 import secrets
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from jackline.clock import boot_ms
@@ -39,17 +40,13 @@ class FinishedCommand(NamedTuple):
     err: str
 
     def __str__(self) -> str:
-        """The exit code and the reason, on one line."""
-        reason = " ".join((self.err or self._detail()).split())[-_REASON_LENGTH:]
+        """The exit code and the reason, on one line; a command with --json prints the reason as `detail`."""
+        reason = self.err
+        if not reason:
+            with suppress(ValueError, AttributeError):
+                reason = str(json.loads(self.out).get("detail", ""))
+        reason = " ".join(reason.split())[-_REASON_LENGTH:]
         return f"exit code {self.code}" + (f", {reason}" if reason else "")
-
-    def _detail(self) -> str:
-        """The reason that a command with --json gives."""
-        try:
-            answer = json.loads(self.out)
-        except ValueError:
-            return ""
-        return str(answer.get("detail", "")) if isinstance(answer, dict) else ""
 
 
 class StartedCommand(NamedTuple):

@@ -126,8 +126,10 @@ class CaseModel(Script):
         if not asked.tools:
             return Reply(say="ok")
         resumed = RESUME_HEADING in asked.text
-        if not resumed and PROMPT not in asked.text:
-            return _reply_to_subagent(asked)
+        if not resumed and PROMPT not in asked.text:  # a subagent
+            match = _TASK.search(asked.text)
+            name = match[1] if match else "unknown"
+            return Reply(say=f"{name} is done") if asked.results else Reply(shell=f"task {name}")  # noqa: S604 - the agent's shell
         with self._lock:
             life = self._second if resumed else self._first
             return life.pop(0) if len(life) > 1 else life[0]
@@ -158,9 +160,3 @@ def _build_task_call(step: ToolStep) -> dict[str, Any]:
         "run_in_background": False,
     }
     return {"tool": SUBAGENT_TOOL, "input": arguments}
-
-
-def _reply_to_subagent(asked: ModelRequest) -> Reply:
-    match = _TASK.search(asked.text)
-    name = match[1] if match else "unknown"
-    return Reply(say=f"{name} is done") if asked.results else Reply(shell=f"task {name}")  # noqa: S604 - as above

@@ -104,19 +104,20 @@ class Sandbox(NamedTuple):
             write_text(os.path.join(self.world, f"halt.{moment}.{name}"), "")
         if shutil.which("git"):
             for words in _GIT_COMMANDS:
-                self._run_git(*words)
+                ended = run_command(
+                    ("git", *words),
+                    cwd=self.repository,
+                    env=self.environment,
+                    timeout_s=_GIT_TIMEOUT_S,
+                    output_limit=4096,
+                )
+                if ended.exit_code != 0:
+                    message = ended.stderr_tail.decode(errors="replace")
+                    raise DrillFailed(f"`git {words[0]}` ended with {ended.exit_code}: {message}")
 
     def _tool_command(self, *words: str) -> str:
         program = os.path.abspath(sandbox_tools.__file__)
         return shlex.join((sys.executable, "-I", "-S", program, self.world, *words))
-
-    def _run_git(self, *words: str) -> None:
-        ended = run_command(
-            ("git", *words), cwd=self.repository, env=self.environment, timeout_s=_GIT_TIMEOUT_S, output_limit=4096
-        )
-        if ended.exit_code != 0:
-            message = ended.stderr_tail.decode(errors="replace")
-            raise DrillFailed(f"`git {words[0]}` ended with {ended.exit_code}: {message}")
 
 
 @contextmanager

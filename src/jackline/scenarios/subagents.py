@@ -17,8 +17,7 @@ _SECONDS = 60.0
 def main(tool: str, names: list[str]) -> int:
     """Start one process for each name; 0 if all of them succeed."""
     started = [_start_subagent(tool, name) for name in names]
-    ended = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in started]
-    return max(ended)
+    return max(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in started)
 
 
 def _start_subagent(tool: str, name: str) -> int:
