@@ -1,4 +1,7 @@
-"""Writes dashboard.md in the home after every change, once for a burst of changes. It never reads the file."""
+"""Reads the dashboard from the store, and writes dashboard.md in the home after every change.
+
+A burst of changes is written once. The file itself is never read.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,6 @@ from jackline.features.reports.report_queries import ReportQueries
 from jackline.formatting import DAY_MS, format_date
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jackline.app.home import Home
     from jackline.domain.records import Call, Run
     from jackline.features.reports.lines import RunLine
@@ -38,6 +39,13 @@ LOCK = ".dashboard.md.lock"
 _STALE = "the dashboard is not up to date"
 _DATABASE = "JACKLINE_DATABASE"
 _PROGRAM = ("jackline",)
+_MOST = SHOWN + 1  # one more shows that there are more
+_EVENTS = 15
+_NEWEST = 200  # newest calls, which include those that a run waits for
+_DAYS = 7
+_DOUBT = ("may have happened: check, then answer with one of", ("happened", "did-not", "retry", "skip"))
+_ASKED = ("needs approval: answer with one of", ("allow", "deny"))
+_CUT_OFF = ("was interrupted, and the agent has not repeated it: resume, or first answer", ("skip",))
 
 
 def update(home: Home) -> None:
@@ -88,7 +96,7 @@ def write_dashboard(home: Home) -> tuple[str, Dashboard]:
     home.store()
     home.create()
     with name_failed_command("dashboard"):
-        rebuild.rebuild_now(os.path.join(home.path, LOCK), lambda: shown.append(_build(home)))
+        rebuild.rebuild_now(os.path.join(home.path, LOCK), lambda: shown.append(_write_page(home)))
     return os.path.join(home.path, NAME), shown[0]
 
 
@@ -145,14 +153,14 @@ def _try_update(home: Home, warnings: list[str]) -> None:
     try:
         home.create()
         with name_failed_command("dashboard"):
-            rebuild.rebuild_once(os.path.join(home.path, LOCK), lambda: _build(home))
+            rebuild.rebuild_once(os.path.join(home.path, LOCK), lambda: _write_page(home))
     except JacklineError as error:  # the change itself is stored
         warning = f"{_STALE}: {error}"
         if warning not in warnings:
             warnings.append(warning)
 
 
-def _build(home: Home) -> Dashboard:
+def _write_page(home: Home) -> Dashboard:
     from jackline.features.reports.dashboard_page import render_dashboard
     from jackline.files import sweep_folder, write_volatile
 
@@ -162,77 +170,49 @@ def _build(home: Home) -> Dashboard:
     return shown
 
 
-_MOST = SHOWN + 1  # one more shows that there are more
-_EVENTS = 15
-_NEWEST = 200  # newest calls, which include those that a run waits for
-_DAYS = 7
-_DOUBT = ("may have happened: check, then answer with one of", ("happened", "did-not", "retry", "skip"))
-_ASKED = ("needs approval: answer with one of", ("allow", "deny"))
-_CUT_OFF = ("was interrupted, and the agent has not repeated it: resume, or first answer", ("skip",))
-
-
 def collect_dashboard(store: Store, now: int) -> Dashboard:
-    """Read every part of the dashboard."""
-    failed = ReportQueries(store).list_runs_failed(now - now % DAY_MS - DAY_MS, _MOST)
+    """Read every part of the dashboard; each is one index lookup, so that the size of the store does not matter."""
+    queries = ReportQueries(store)
+    waiting = [line for reason in FOR_PEOPLE for line in queries.list_runs_waiting(reason, _MOST)][:_MOST]
+    failed = queries.list_runs_failed(now - now % DAY_MS - DAY_MS, _MOST)
     return Dashboard(
         at=now,
-        waiting=_read_waiting(store),
-        items_waiting=ReportQueries(store).list_items_in(WorkStatus.WAITING_HUMAN, _MOST),
-        running=ReportQueries(store).list_runs_in(RunState.RUNNING, _MOST),
+        waiting=[_read_waiting(store, line, run) for line in waiting if (run := store.runs.get(line.id)) is not None],
+        items_waiting=queries.list_items_in(WorkStatus.WAITING_HUMAN, _MOST),
+        running=queries.list_runs_in(RunState.RUNNING, _MOST),
         failed=failed,
-        imported=_list_imported(store, failed),
-        queued=ReportQueries(store).list_runs_in(RunState.QUEUED, _MOST),
-        queued_count=ReportQueries(store).count_runs(RunState.QUEUED, COUNTED),
-        parked=[run for reason in PARKED for run in ReportQueries(store).list_runs_waiting(reason, _MOST)][:_MOST],
+        imported=[line.id for line in failed if (run := store.runs.get(line.id)) is not None and run.spec.imported],
+        queued=queries.list_runs_in(RunState.QUEUED, _MOST),
+        queued_count=queries.count_runs(RunState.QUEUED, COUNTED),
+        parked=[run for reason in PARKED for run in queries.list_runs_waiting(reason, _MOST)][:_MOST],
         kinds=[
             KindCount(kind=kind, status=one, items=count)
             for one in LIVE
-            for kind, count in ReportQueries(store).count_kinds(one, COUNTED, KINDS + 1)
+            for kind, count in queries.count_kinds(one, COUNTED, KINDS + 1)
         ],
-        spending=ReportQueries(store).list_spending(format_date(now - (_DAYS - 1) * DAY_MS), format_date(now)),
+        spending=queries.list_spending(format_date(now - (_DAYS - 1) * DAY_MS), format_date(now)),
         today=format_date(now),
-        in_flight=ReportQueries(store).list_items_in(WorkStatus.IN_FLIGHT, _MOST),
-        dead=ReportQueries(store).list_dead_items(_MOST),
-        events=ReportQueries(store).list_newest_events(_EVENTS),
-        learnings=ReportQueries(store).list_newest_learnings(SHOWN),
+        in_flight=queries.list_items_in(WorkStatus.IN_FLIGHT, _MOST),
+        dead=queries.list_dead_items(_MOST),
+        events=queries.list_newest_events(_EVENTS),
+        learnings=queries.list_newest_learnings(SHOWN),
     )
 
 
-def _list_imported(store: Store, failed: Sequence[RunLine]) -> list[str]:
-    """The ids of imported runs, which cannot be resumed."""
-    runs = [store.runs.get(line.id) for line in failed]
-    return [run.id for run in runs if run is not None and run.spec.imported]
-
-
-def _read_waiting(store: Store) -> list[WaitingRun]:
-    found = [line for reason in FOR_PEOPLE for line in ReportQueries(store).list_runs_waiting(reason, _MOST)][:_MOST]
-    runs = [(line, store.runs.get(line.id)) for line in found]
-    return [_build_waiting(store, line, run) for line, run in runs if run is not None]
-
-
-def _build_waiting(store: Store, line: RunLine, run: Run) -> WaitingRun:
+def _read_waiting(store: Store, line: RunLine, run: Run) -> WaitingRun:
+    """A run that waits for a person, with the questions about its calls."""
+    asked: list[tuple[Call, tuple[str, tuple[str, ...]]]]
     if line.reason == WaitReason.HUMAN:
-        return WaitingRun(run=line, questions=tuple(_read_interrupted(store, run)[:_MOST]))
-    asked = _read_asked(store, run)
-    return WaitingRun(run=line, questions=tuple(asked[:_MOST]), older=not asked and run.status.spent.calls > _NEWEST)
+        asked = [(call, _CUT_OFF) for call in store.calls.list_forced(run.id, _NEWEST)]
+    else:
+        from jackline.domain.call_gate import needs_person
 
-
-def _read_interrupted(store: Store, run: Run) -> list[CallQuestion]:
-    return [_build_question(call, _CUT_OFF) for call in store.calls.list_forced(run.id, _NEWEST)]
-
-
-def _read_asked(store: Store, run: Run) -> list[CallQuestion]:
-    from jackline.domain.call_gate import needs_person
-
-    doubts = [call for call in store.calls.list_open(run.id, _NEWEST) if needs_person(call, strict=run.spec.strict)]
-    asked = {
-        call.key: call for call in reversed(store.calls.list_asked(run.id, _NEWEST))
-    }  # one answer is enough for equal questions
-    return [
-        *(_build_question(call, _DOUBT) for call in doubts),
-        *(_build_question(call, _ASKED) for call in asked.values()),
-    ]
-
-
-def _build_question(call: Call, words: tuple[str, tuple[str, ...]]) -> CallQuestion:
-    return CallQuestion(call.id, call.tool, call.target, *words)
+        doubts = [call for call in store.calls.list_open(run.id, _NEWEST) if needs_person(call, strict=run.spec.strict)]
+        # One answer is enough for equal questions.
+        approvals = {call.key: call for call in reversed(store.calls.list_asked(run.id, _NEWEST))}
+        asked = [*((call, _DOUBT) for call in doubts), *((call, _ASKED) for call in approvals.values())]
+    return WaitingRun(
+        run=line,
+        questions=tuple(CallQuestion(call.id, call.tool, call.target, *words) for call, words in asked[:_MOST]),
+        older=line.reason != WaitReason.HUMAN and not asked and run.status.spent.calls > _NEWEST,
+    )

@@ -98,7 +98,7 @@ def render_dashboard(board: Dashboard) -> str:
         _render_running(board),
         _render_failed(board),
         _render_queue(board),
-        _render_schedules(),
+        ("## Schedules", "", "None: this version of jackline has no schedules.", ""),
         _render_spend(board),
         _render_work(board),
         _render_events(board),
@@ -118,7 +118,20 @@ def render_dashboard(board: Dashboard) -> str:
 def _render_waiting(board: Dashboard) -> Iterator[str]:
     yield from ("## Waiting for you", "")
     for one in board.waiting[:SHOWN]:
-        yield from _render_waiting_run(board, one)
+        run = one.run
+        yield (
+            f"- run {format_code(run.id)} (#{run.number}, {format_code(run.agent)}, {format_code(run.task)}) "
+            f"waits: **{run.reason}**: {format_code(run.detail, 300)}"
+        )
+        for question in one.questions[:SHOWN]:
+            touched = f" → {format_code(question.target)}" if question.target else ""
+            yield f"  - call {format_code(question.call_id)} {format_code(question.tool)}{touched} {question.said}"
+            for verdict in question.verdicts:
+                yield f"    - {_format_board_command(board, 'answer', run.id, question.call_id, verdict)}"
+        if len(one.questions) > SHOWN or one.older:
+            text = "for older calls" if one.older else "and more"
+            yield f"  - {text}: {_format_board_command(board, 'show', run.id)}"
+        yield f"  - {'then' if one.questions else 'resume:'} {_format_board_command(board, 'resume', run.id)}"
     for item in board.items_waiting[:SHOWN]:
         yield f"- item {format_code(item.id)} ({format_code(item.kind)}) asks: {format_code(item.question, 400)}"
         yield f"  - {_format_board_command(board, *build_answer_command(item.id))}"
@@ -127,19 +140,6 @@ def _render_waiting(board: Dashboard) -> Iterator[str]:
     yield from _render_more(board, board.waiting, "list", "--state", "waiting", "--all-repos")
     yield from _render_more(board, board.items_waiting, "work", "list", "--status", "waiting_human")
     yield ""
-
-
-def _render_waiting_run(board: Dashboard, one: WaitingRun) -> Iterator[str]:
-    run = one.run
-    yield f"- {_format_run(run)} waits: **{run.reason}**: {format_code(run.detail, 300)}"
-    for question in one.questions[:SHOWN]:
-        touched = f" → {format_code(question.target)}" if question.target else ""
-        yield f"  - call {format_code(question.call_id)} {format_code(question.tool)}{touched} {question.said}"
-        for verdict in question.verdicts:
-            yield f"    - {_format_board_command(board, 'answer', run.id, question.call_id, verdict)}"
-    if len(one.questions) > SHOWN or one.older:
-        yield f"  - {'for older calls' if one.older else 'and more'}: {_format_board_command(board, 'show', run.id)}"
-    yield f"  - {'then' if one.questions else 'resume:'} {_format_board_command(board, 'resume', run.id)}"
 
 
 def _render_running(board: Dashboard) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _render_running(board: Dashboard) -> Iterator[str]:
         ]
         for run in board.running[:SHOWN]
     ]
-    yield from _table("run|phase|agent|task|since|elapsed|cost|prompt", rows)
+    yield from _render_table("run|phase|agent|task|since|elapsed|cost|prompt", rows)
     yield from _render_more(board, board.running, "list", "--state", "running", "--all-repos")
 
 
@@ -175,44 +175,34 @@ def _render_failed(board: Dashboard) -> Iterator[str]:
         ]
         for run in board.failed[:SHOWN]
     ]
-    yield from _table("run|when|agent|task|failure|detail|try again", rows)
+    yield from _render_table("run|when|agent|task|failure|detail|try again", rows)
     yield from _render_more(board, board.failed, "list", "--state", "failed", "--all-repos")
 
 
 def _render_queue(board: Dashboard) -> Iterator[str]:
     count = f" ({_format_limited(board.queued_count)} queued)" if board.queued_count else ""
     yield from (f"## Queue{count}", "")
-    rows = [_build_queued_row(board, run) for run in (*board.queued[:SHOWN], *board.parked[:SHOWN])]
-    yield from _table("run|state|agent|task|since|not before|resume", rows)
+    rows = [
+        [
+            format_code(run.id),
+            f"waiting: {run.reason}" if run.state == RunState.WAITING else run.state,
+            format_code(run.agent),
+            format_code(run.task),
+            format_utc(run.created_at),
+            format_utc(run.wake_at),
+            _format_board_command(board, "resume", run.id),
+        ]
+        for run in (*board.queued[:SHOWN], *board.parked[:SHOWN])
+    ]
+    yield from _render_table("run|state|agent|task|since|not before|resume", rows)
     yield from _render_more(board, board.queued, "list", "--state", "queued", "--all-repos")
     yield from _render_more(board, board.parked, "list", "--state", "waiting", "--all-repos")
-    yield from _render_kinds(board)
-
-
-def _render_kinds(board: Dashboard) -> Iterator[str]:
     shown = [one for status in LIVE for one in [each for each in board.kinds if each.status == status][:KINDS]]
     if shown:
         rows = [[format_code(one.kind), one.status, _format_limited(one.items)] for one in shown]
         yield from format_table("kind of work item|status|how many", rows)
     if len(shown) < len(board.kinds):
         yield from (f"More kinds: {_format_board_command(board, 'work', 'list')}", "")
-
-
-def _build_queued_row(board: Dashboard, run: RunLine) -> list[str]:
-    waits = run.state == RunState.WAITING
-    return [
-        format_code(run.id),
-        f"waiting: {run.reason}" if waits else run.state,
-        format_code(run.agent),
-        format_code(run.task),
-        format_utc(run.created_at),
-        format_utc(run.wake_at),
-        _format_board_command(board, "resume", run.id),
-    ]
-
-
-def _render_schedules() -> Iterator[str]:
-    yield from ("## Schedules", "", "None: this version of jackline has no schedules.", "")
 
 
 def _render_spend(board: Dashboard) -> Iterator[str]:
@@ -223,7 +213,7 @@ def _render_spend(board: Dashboard) -> Iterator[str]:
         for agent in agents
     ]
     total = [["all", *_sum_spending(board.spending, board)]] if len(agents) > 1 else []
-    yield from _table("agent|today|last 7 days|tokens today|tokens in 7 days", rows + total)
+    yield from _render_table("agent|today|last 7 days|tokens today|tokens in 7 days", rows + total)
 
 
 def _sum_spending(spending: Sequence[Spending], board: Dashboard) -> list[str]:
@@ -260,7 +250,7 @@ def _render_work(board: Dashboard) -> Iterator[str]:
         ]
         for item in board.dead[:SHOWN]
     ]
-    yield from _table("item|kind|status|owner|since|notes", rows + dead)
+    yield from _render_table("item|kind|status|owner|since|notes", rows + dead)
     yield from _render_more(board, board.in_flight, "work", "list", "--status", "in_flight")
     yield from _render_more(board, board.dead, "work", "list", "--status", "failed")
 
@@ -277,7 +267,7 @@ def _render_events(board: Dashboard) -> Iterator[str]:
         ]
         for one in board.events
     ]
-    yield from _table("when|stream|event|by|data", rows)
+    yield from _render_table("when|stream|event|by|data", rows)
 
 
 def _render_learnings(board: Dashboard) -> Iterator[str]:
@@ -289,25 +279,17 @@ def _render_learnings(board: Dashboard) -> Iterator[str]:
             one.id,
             format_code(one.kind),
             format_code(one.summary),
-            _format_result(one),
+            f"{format_code(one.action)} {format_code(one.path or one.reason, 80)}"
+            if one.resolved
+            else "**unresolved**",
         ]
         for one in board.learnings
     ]
-    yield from _table("when|case|learning|kind|summary|came to", rows)
+    yield from _render_table("when|case|learning|kind|summary|came to", rows)
 
 
-def _format_result(one: Learning) -> str:
-    if not one.resolved:
-        return "**unresolved**"
-    return f"{format_code(one.action)} {format_code(one.path or one.reason, 80)}"
-
-
-def _table(titles: str, rows: list[list[str]]) -> list[str]:
+def _render_table(titles: str, rows: list[list[str]]) -> list[str]:
     return format_table(titles, rows) if rows else ["None.", ""]
-
-
-def _format_run(run: RunLine) -> str:
-    return f"run {format_code(run.id)} (#{run.number}, {format_code(run.agent)}, {format_code(run.task)})"
 
 
 def _format_limited(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Rows of the retro: state changes, turns and checks of runs. Pure data."""
+"""Rows of the reports: runs, work items, events, learnings, spending, state changes, turns and checks. Pure data."""
 
 from __future__ import annotations
 

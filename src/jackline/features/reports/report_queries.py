@@ -1,4 +1,4 @@
-"""Bounded reads for dashboards: no query reads a whole table."""
+"""Bounded reads for dashboards and retros: no query reads a whole table, and nothing is written."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class ReportQueries(StorePart):
 def parse_learning(row: Row) -> Learning:
     """A learning from its row."""
     case_id, number, at, summary, action, data = row
-    told = parse_object(data)
-    kind, path, reason = (get_text(told, name) for name in ("kind", "path", "reason"))
+    values = parse_object(data)
+    kind, path, reason = (get_text(values, name) for name in ("kind", "path", "reason"))
     return Learning(
         case_id=case_id, number=number, at=at, kind=kind, summary=summary, action=action, path=path, reason=reason
     )
@@ -74,13 +74,13 @@ def parse_learning(row: Row) -> Learning:
 def parse_object(data: str) -> dict[str, Any]:
     """The JSON object in a text; empty if there is none, because imported data may be anything."""
     try:
-        told = json.loads(data)
+        values = json.loads(data)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
-def get_text(told: dict[str, Any], name: str) -> str:
+def get_text(values: dict[str, Any], name: str) -> str:
     """A text field of an object; empty if there is none."""
-    value = told.get(name)
+    value = values.get(name)
     return value if isinstance(value, str) else ""

@@ -1,4 +1,9 @@
-"""Reads the data of a week from the store, in pages; the cost depends on the week, not on the size of the store."""
+"""Writes the retro of a week and enqueues its proposals. It never overwrites the text of a person.
+
+The generated part of the file is between two marks, and the first mark has its digest. If a person edited that part or
+removed the marks, the file belongs to the person and is not written again. The data is read in pages: the cost depends
+on the week, not on the size of the store.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +46,131 @@ if TYPE_CHECKING:
     from jackline.features.work.work_item import WorkItem
     from jackline.store.store import Store
 
+FOLDER = "retros"
+ACTOR = "retro"
+_LONGEST = 10_000_000
+_ASKED_BEFORE = 4  # weeks in which an open question is not asked again
+_BEGIN = "<!-- jackline: generated, {digest}; write above or below, this part is written again -->"
+_END = "<!-- jackline: end of the generated part -->"
+_GENERATED = re.compile(
+    re.escape(_BEGIN).replace(r"\{digest\}", "([0-9a-f]{16})") + "\n(.*?)" + re.escape(_END), re.DOTALL
+)
+_NOTES = "\n## Notes\n\nText here, or above the generated part, is kept.\n"
 
-_CREATED = "run.created"
+
+class WrittenRetro(NamedTuple):
+    """A written retro."""
+
+    path: str
+    report: WeekReport
+    asked: tuple[AskedProposal, ...]
+    kept: str = ""  # the file that a person edited, which was left unchanged
+
+
+def write_retro(home: Home, name: str | None = None) -> WrittenRetro:
+    """Write the retro of a week (default: the last full one)."""
+    now = wall_ms()
+    chosen = _choose_week(name, now)
+    store = home.store()
+    report = build_report(chosen, read_week(store, chosen), now)
+    asked = tuple(_ask_once(home, store, chosen, one, now) for one in retro_proposals.build_proposals(report))
+    if any(one.is_new for one in asked):
+        home.notify_change()
+    with dashboard.name_failed_command(f"retro weekly --week {chosen.name}"):
+        folder = os.path.join(home.path, FOLDER)
+        home.create()
+        make_private_folder(folder)
+        generated = retro_page.render_report(report, asked)
+        path, kept = _write_page(os.path.join(folder, chosen.name), f"Retro {chosen.name}", generated)
+        return WrittenRetro(path=path, report=report, asked=asked, kept=kept)
+
+
+def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The folder of the retros in a home, and the files in it that a person has not edited."""
+    folder = os.path.join(home.path, FOLDER)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) and not os.path.islink(folder) else []
+    paths = [os.path.join(folder, name) for name in names]
+    files = [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+    yield folder, "retros", tuple(path for path in files if _is_untouched(path))
+
+
+def _choose_week(name: str | None, now: int) -> Week:
+    if name is None:
+        return get_last_full_week(now)
+    chosen = parse_week(name)
+    if chosen is None:
+        raise UsageError(f"--week '{name[:40]}' is not an ISO week: use one such as {get_last_full_week(now).name}")
+    if chosen.start > now:
+        raise UsageError(f"--week {name} has not begun: the current week is {get_current_week(now).name}")
+    return chosen
+
+
+def _ask_once(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> AskedProposal:
+    """Enqueue a question once; a question that is still open from an earlier week is not asked again."""
+    item, is_new = _find_open(store, chosen, one), False
+    if item is None:
+        item_id = retro_proposals.build_item_id(chosen.name, one.slug)
+        payload = canonical({"week": chosen.name, **one.subject})
+        new = NewItem(id=item_id, kind=retro_proposals.PROPOSAL_KIND, payload=payload, question=one.question)
+        try:
+            item, is_new = WorkQueue(store).enqueue(new, now, ACTOR)
+        except ItemConflict:  # another item has this id: show that item
+            item = WorkItems(store).get(item_id)
+    if item is None:
+        raise NoItem(one.slug)
+    program, words, _ = dashboard.describe_invocation(home)
+    command = format_command(*program, *build_answer_command(item.id), *words)
+    return retro_page.AskedProposal(
+        id=item.id,
+        question=item.question or one.question,
+        status=str(item.status),
+        answer=item.answer,
+        command=command,
+        is_new=is_new,
+    )
+
+
+def _find_open(store: Store, chosen: Week, one: Proposal) -> WorkItem | None:
+    for weeks in range(1, _ASKED_BEFORE + 1):
+        item = WorkItems(store).get(retro_proposals.build_item_id(get_week_before(chosen, weeks).name, one.slug))
+        if item is not None and item.status is WorkStatus.WAITING_HUMAN:
+            return item
+    return None
+
+
+def _write_page(stem: str, title: str, generated: str) -> tuple[str, str]:
+    """Write the file, or another one if a person edited it; the path, and the file that was left unchanged."""
+    path, beside = f"{stem}.md", f"{stem}.new.md"
+    for candidate in (path, beside):
+        old = _read_old(candidate)
+        content = build_file(title, generated) if old is None else replace_generated(old, generated)
+        if content is not None:
+            write_file(candidate, content.encode("utf-8", "replace"))
+            return candidate, path if candidate == beside else ""
+    raise Refused(f"{path} and {beside} were both edited: rename or remove one of them")
+
+
+def _read_old(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read(_LONGEST)
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        return ""  # not written by jackline
+    except OSError as error:
+        raise Refused(f"{path} cannot be read ({error.strerror}): rename or remove it") from None
+
+
+def _is_untouched(path: str) -> bool:
+    week = os.path.basename(path).removesuffix(".md").removesuffix(".new")
+    try:
+        return is_untouched(f"Retro {week}", _read_old(path) or "")
+    except Refused:
+        return False
+
+
+# the data of a week
 
 
 def read_week(store: Store, week: Week) -> WeekData:
@@ -88,16 +216,13 @@ def _read_following(store: Store, alive: Iterable[RunLine], moves: Iterable[Move
         last[move.run_id] = max(last.get(move.run_id, move), move, key=lambda one: one.seq)
     for run in alive:
         known = last.get(run.id)
-        if known is not None and known.kind == _CREATED and run.finished_at is not None:
+        if known is not None and known.kind == "run.created" and run.finished_at is not None:
             following = RetroQueries(store).get_next_state_change(run.id, known.seq)
             if following is not None:
                 yield following
 
 
-_BEGIN = "<!-- jackline: generated, {digest}; write above or below, this part is written again -->"
-_END = "<!-- jackline: end of the generated part -->"
-_FOUND = re.compile(re.escape(_BEGIN).replace(r"\{digest\}", "([0-9a-f]{16})") + "\n(.*?)" + re.escape(_END), re.DOTALL)
-_NOTES = "\n## Notes\n\nText here, or above the generated part, is kept.\n"
+# the text of the file
 
 
 def build_file(title: str, generated: str) -> str:
@@ -107,15 +232,15 @@ def build_file(title: str, generated: str) -> str:
 
 def replace_generated(old: str, generated: str) -> str | None:
     """The file with a new generated part; None if a person edited that part."""
-    found = _FOUND.findall(old)
+    found = _GENERATED.findall(old)
     if len(found) != 1 or _digest(found[0][1]) != found[0][0]:
         return None
-    return _FOUND.sub(lambda _: _build_part(generated), old)
+    return _GENERATED.sub(lambda _: _build_part(generated), old)
 
 
 def is_untouched(title: str, text: str) -> bool:
     """Whether a person added nothing to the file."""
-    found = _FOUND.findall(text)
+    found = _GENERATED.findall(text)
     return len(found) == 1 and text == build_file(title, found[0][1])
 
 
@@ -126,125 +251,3 @@ def _build_part(generated: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-
-
-FOLDER = "retros"
-ACTOR = "retro"
-_LONGEST = 10_000_000
-_ASKED_BEFORE = 4  # weeks in which an open question is not asked again
-
-
-class WrittenRetro(NamedTuple):
-    """A written retro."""
-
-    path: str
-    report: WeekReport
-    asked: tuple[AskedProposal, ...]
-    kept: str = ""  # the file that a person edited, which was left unchanged
-
-
-def write_retro(home: Home, name: str | None = None) -> WrittenRetro:
-    """Write the retro of a week (default: the last full one)."""
-    now = wall_ms()
-    chosen = _choose_week(name, now)
-    store = home.store()
-    report = build_report(chosen, read_week(store, chosen), now)
-    asked = tuple(_ask(home, store, chosen, one, now) for one in retro_proposals.build_proposals(report))
-    if any(one.is_new for one in asked):
-        home.notify_change()
-    with dashboard.name_failed_command(f"retro weekly --week {chosen.name}"):
-        return _write(home, report, asked)
-
-
-def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """The folder of the retros in a home, and the files in it that a person has not edited."""
-    folder = os.path.join(home.path, FOLDER)
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) and not os.path.islink(folder) else []
-    paths = [os.path.join(folder, name) for name in names]
-    files = [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
-    yield folder, "retros", tuple(path for path in files if _is_untouched(path))
-
-
-def _is_untouched(path: str) -> bool:
-    week = os.path.basename(path).removesuffix(".md").removesuffix(".new")
-    try:
-        return is_untouched(f"Retro {week}", _read_old(path) or "")
-    except Refused:
-        return False
-
-
-def _choose_week(name: str | None, now: int) -> Week:
-    if name is None:
-        return get_last_full_week(now)
-    chosen = parse_week(name)
-    if chosen is None:
-        raise UsageError(f"--week '{name[:40]}' is not an ISO week: use one such as {get_last_full_week(now).name}")
-    if chosen.start > now:
-        raise UsageError(f"--week {name} has not begun: the current week is {get_current_week(now).name}")
-    return chosen
-
-
-def _ask(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> AskedProposal:
-    """Enqueue a question once; a question that is still open from an earlier week is not asked again."""
-    item, is_new = _find_open(store, chosen, one), False
-    if item is None:
-        item_id = retro_proposals.build_item_id(chosen.name, one.slug)
-        payload = canonical({"week": chosen.name, **one.subject})
-        new = NewItem(id=item_id, kind=retro_proposals.PROPOSAL_KIND, payload=payload, question=one.question)
-        try:
-            item, is_new = WorkQueue(store).enqueue(new, now, ACTOR)
-        except ItemConflict:  # another item has this id: show that item
-            item = WorkItems(store).get(item_id)
-    if item is None:
-        raise NoItem(one.slug)
-    program, words, _ = dashboard.describe_invocation(home)
-    command = format_command(*program, *build_answer_command(item.id), *words)
-    return retro_page.AskedProposal(
-        id=item.id,
-        question=item.question or one.question,
-        status=str(item.status),
-        answer=item.answer,
-        command=command,
-        is_new=is_new,
-    )
-
-
-def _find_open(store: Store, chosen: Week, one: Proposal) -> WorkItem | None:
-    for weeks in range(1, _ASKED_BEFORE + 1):
-        item = WorkItems(store).get(retro_proposals.build_item_id(get_week_before(chosen, weeks).name, one.slug))
-        if item is not None and item.status is WorkStatus.WAITING_HUMAN:
-            return item
-    return None
-
-
-def _write(home: Home, report: WeekReport, asked: tuple[AskedProposal, ...]) -> WrittenRetro:
-    folder, name = os.path.join(home.path, FOLDER), report.week.name
-    home.create()
-    make_private_folder(folder)
-    generated = retro_page.render_report(report, asked)
-    path, kept = _write_page(os.path.join(folder, name), f"Retro {name}", generated)
-    return WrittenRetro(path=path, report=report, asked=asked, kept=kept)
-
-
-def _write_page(stem: str, title: str, generated: str) -> tuple[str, str]:
-    """Write the file, or another one if a person edited it; the path, and the file that was left unchanged."""
-    path, beside = f"{stem}.md", f"{stem}.new.md"
-    for candidate in (path, beside):
-        old = _read_old(candidate)
-        content = build_file(title, generated) if old is None else replace_generated(old, generated)
-        if content is not None:
-            write_file(candidate, content.encode("utf-8", "replace"))
-            return candidate, path if candidate == beside else ""
-    raise Refused(f"{path} and {beside} were both edited: rename or remove one of them")
-
-
-def _read_old(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read(_LONGEST)
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError:
-        return ""  # not written by jackline
-    except OSError as error:
-        raise Refused(f"{path} cannot be read ({error.strerror}): rename or remove it") from None

@@ -1,4 +1,9 @@
-"""Counts the results of a week's runs: by agent and task, by failure, by limit, by day. Pure."""
+"""Finds what a week's runs and cases show: success, failures, limits, flaky proofs, repeated learnings. Pure.
+
+A proof is flaky if it has different results on the same tree. If a check has no tree, two checks of an attempt without
+a turn in between are taken to have the same tree, and a proof that changes its result twice in one run is a suspect.
+Two learnings are alike if they have the same kind and mostly the same words: a rough hint for a person.
+"""
 
 from __future__ import annotations
 
@@ -60,22 +65,22 @@ def count_successes(runs: Iterable[RunLine]) -> list[TaskSuccess]:
     by_name: dict[tuple[str, str], list[RunLine]] = {}
     for run in runs:
         by_name.setdefault((run.agent, run.task), []).append(run)
-    found = [_count_task(*name, of_name) for name, of_name in by_name.items()]
+    found = []
+    for (agent, task), of_name in by_name.items():
+        states = Counter(run.state for run in of_name)
+        found.append(
+            TaskSuccess(
+                agent=agent,
+                task=task,
+                succeeded=states[RunState.SUCCEEDED],
+                proved=sum(run.state == RunState.SUCCEEDED and run.proof == Proof.PROVED for run in of_name),
+                failed=states[RunState.FAILED],
+                cancelled=states[RunState.CANCELLED],
+                usd_micros=sum(run.usd_micros for run in of_name),
+                tokens=sum(run.tokens for run in of_name),
+            )
+        )
     return sorted(found, key=lambda one: (-one.ended, one.agent, one.task))
-
-
-def _count_task(agent: str, task: str, runs: Sequence[RunLine]) -> TaskSuccess:
-    states = Counter(run.state for run in runs)
-    return TaskSuccess(
-        agent=agent,
-        task=task,
-        succeeded=states[RunState.SUCCEEDED],
-        proved=sum(run.state == RunState.SUCCEEDED and run.proof == Proof.PROVED for run in runs),
-        failed=states[RunState.FAILED],
-        cancelled=states[RunState.CANCELLED],
-        usd_micros=sum(run.usd_micros for run in runs),
-        tokens=sum(run.tokens for run in runs),
-    )
 
 
 def count_failures(runs: Iterable[RunLine], turns: Iterable[TurnLine]) -> list[FailureCount]:
@@ -125,7 +130,11 @@ def find_flaky_proofs(
             why = _find_reason(finished, turns.get(run_id, ()))
             if why:
                 found[command, why].append(run_id)
-    return _select_strongest(found)
+    order = (SAME_TREE, NO_TURN, TO_AND_FRO)
+    best: dict[str, FlakyProof] = {}
+    for (command, why), runs in sorted(found.items(), key=lambda one: (order.index(one[0][1]), one[0][0])):
+        best.setdefault(command, FlakyProof(command=command, why=why, runs=tuple(dict.fromkeys(runs))))
+    return list(best.values())
 
 
 def _find_on_one_tree(checks: Mapping[str, Sequence[CheckLine]]) -> dict[str, list[str]]:
@@ -149,14 +158,6 @@ def _find_reason(checks: Sequence[CheckLine], turns: Sequence[TurnLine]) -> str:
     if any(not any(one.step < step < other.step for step in steps) for one, other in together):
         return NO_TURN
     return TO_AND_FRO if len(treeless) >= _TWICE else ""
-
-
-def _select_strongest(found: Mapping[tuple[str, str], list[str]]) -> list[FlakyProof]:
-    order = (SAME_TREE, NO_TURN, TO_AND_FRO)
-    best: dict[str, FlakyProof] = {}
-    for (command, why), runs in sorted(found.items(), key=lambda one: (order.index(one[0][1]), one[0][0])):
-        best.setdefault(command, FlakyProof(command=command, why=why, runs=tuple(dict.fromkeys(runs))))
-    return list(best.values())
 
 
 _WORD = re.compile(r"[^\W_]+")
@@ -189,28 +190,21 @@ def find_repeated_learnings(learnings: Iterable[Learning], since: int) -> list[R
     """Learnings of several cases, at least one of them since then, without an artifact after the last artifact."""
     groups: list[tuple[frozenset[str], list[Learning]]] = []
     for one in list(learnings)[-MOST_LEARNINGS:]:
-        words = _split_words(one.summary)
+        words = frozenset(_WORD.findall(one.summary.casefold())) - _COMMON
         alike = (group for first, group in groups if group[0].kind == one.kind and _is_alike(first, words))
         group = next(alike, None)
         if group is None:
             groups.append((words, [one]))
         else:
             group.append(one)
-    found = [made for _, group in groups if (made := _find_without_artifact(group, since)) is not None]
+    found = []
+    for _, group in groups:
+        newest = sorted(group, key=lambda one: (one.at, one.case_id, one.number), reverse=True)
+        newest = newest[: next((place for place, one in enumerate(newest) if one.has_artifact), None)]
+        if newest and newest[0].at >= since:
+            repeated = RepeatedLearning(group[0].kind, group[0].summary, tuple(reversed(newest)))
+            found += [repeated] if len(repeated.cases) > 1 else []
     return sorted(found, key=lambda one: (-len(one.cases), one.kind, one.summary))
-
-
-def _find_without_artifact(group: list[Learning], since: int) -> RepeatedLearning | None:
-    newest_first = sorted(group, key=lambda one: (one.at, one.case_id, one.number), reverse=True)
-    since_artifact = newest_first[: next((place for place, one in enumerate(newest_first) if one.has_artifact), None)]
-    if not since_artifact or since_artifact[0].at < since:
-        return None
-    made = RepeatedLearning(kind=group[0].kind, summary=group[0].summary, learnings=tuple(reversed(since_artifact)))
-    return made if len(made.cases) > 1 else None
-
-
-def _split_words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold())) - _COMMON
 
 
 def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -1,4 +1,7 @@
-"""Renders the report of a week as Markdown. Pure; foreign text is in code spans."""
+"""Renders the report of a week as Markdown, with bars of text that every reader can show. Pure.
+
+Foreign text is in code spans.
+"""
 
 from __future__ import annotations
 
@@ -37,72 +40,6 @@ _BUCKET_LABELS = {
     retro_report.PEOPLE: "waiting for people",
     retro_report.OTHER: "other waits",
 }
-
-
-class Bar(NamedTuple):
-    """One line of a plot: a label, its parts by name, and the text at its end."""
-
-    label: str
-    parts: dict[str, int]
-    end: str
-
-
-def plot_success(report: WeekReport) -> list[str]:
-    """Runs by agent and task, and how they ended."""
-    return draw_bars(
-        [
-            Bar(
-                label=f"{one.agent} · {one.task}",
-                parts={"succeeded": one.succeeded, "failed": one.failed, "cancelled": one.cancelled},
-                end=f"{format_count(one.succeeded)} of {format_count(one.ended)}",
-            )
-            for one in report.successes[:_MOST_BARS]
-        ]
-    )
-
-
-def plot_cost(report: WeekReport) -> list[str]:
-    """The cost of each day, by agent; all but the most expensive agents count as others."""
-    total: Counter[str] = Counter()
-    for one in report.spending:
-        total[one.agent] += one.usd_micros
-    shown = [agent for agent, _ in total.most_common(len(_MARKS) - 1)]
-    bars = []
-    for day, spending in group_by_day(report.spending, report.week.days).items():
-        parts = dict.fromkeys((*shown, "others"), 0)
-        for one in spending:
-            parts[one.agent if one.agent in shown else "others"] += max(0, one.usd_micros)
-        bars.append(Bar(label=day, parts=parts, end=format_usd(sum(one.usd_micros for one in spending))))
-    return draw_bars(bars)
-
-
-def plot_time(report: WeekReport) -> list[str]:
-    """How long runs worked, and how long they waited for what."""
-    times = {label: report.times.of(bucket) for bucket, label in _BUCKET_LABELS.items()}
-    return draw_bars([Bar(label=label, parts={"time": ms}, end=format_duration(ms)) for label, ms in times.items()])
-
-
-def draw_bars(bars: Sequence[Bar]) -> list[str]:
-    """Bars to scale, with a legend if they have several parts; nothing if all are empty."""
-    longest = max((sum(bar.parts.values()) for bar in bars), default=0)
-    if not longest:
-        return []
-    labels = [shorten_text(format_line(bar.label), _LABEL_CELLS) for bar in bars]
-    width = max(map(measure_width, labels))
-    lines = []
-    for bar, label in zip(bars, labels, strict=True):
-        cells = (  # a small part is shown as well
-            mark * max(1, round(value * _BAR_CELLS / longest)) if value > 0 else ""
-            for mark, value in zip(_MARKS, bar.parts.values(), strict=False)
-        )
-        lines.append(f"{_INDENT}{label}{' ' * (width - measure_width(label))}  {''.join(cells)} {bar.end}")
-    used = [(mark, name) for mark, name in zip(_MARKS, bars[0].parts, strict=False) if any(b.parts[name] for b in bars)]
-    if len(used) > 1:
-        legend = "  ".join(f"{mark} {shorten_text(format_line(name), _LABEL_CELLS)}" for mark, name in used)
-        lines += ["", f"{_INDENT}{legend}"]
-    return [*lines, ""]
-
-
 _MOST_ROWS = 50
 
 
@@ -184,14 +121,11 @@ def _render_cost(report: WeekReport) -> Iterator[str]:
     cost = format_usd(total) if total or not report.spending else "unknown"
     yield from (f"## Cost: {cost}", "", *plot_cost(report))
     agents = sorted({one.agent for one in report.spending})
-    rows = (
-        [[day, *(_format_spent(report, day, agent) for agent in agents)] for day in report.week.days] if agents else []
-    )
+    spent: Counter[tuple[str, str]] = Counter()
+    for one in report.spending:
+        spent[one.day, one.agent] += one.usd_micros
+    rows = [[day, *(format_cost(spent[day, agent]) for agent in agents)] for day in report.week.days] if agents else []
     yield from _render_table("|".join(("day", *(format_code(agent).replace("|", "/") for agent in agents))), rows)
-
-
-def _format_spent(report: WeekReport, day: str, agent: str) -> str:
-    return format_cost(sum(one.usd_micros for one in report.spending if (one.day, one.agent) == (day, agent)))
 
 
 def _render_time(report: WeekReport) -> Iterator[str]:
@@ -200,14 +134,17 @@ def _render_time(report: WeekReport) -> Iterator[str]:
     rows = [
         ["running", "-", "-", format_duration(times.running)],
         ["queued", "a worker", "-", format_duration(times.queued)],
-        *(["waiting", _format_reason(one.reason), str(one.times), format_duration(one.ms)] for one in times.waits),
+        *(
+            [
+                "waiting",
+                f"{format_code(one.reason)} ({retro_report.get_bucket(one.reason)})",
+                str(one.times),
+                format_duration(one.ms),
+            ]
+            for one in times.waits
+        ),
     ]
     yield from _render_table("state|for|times|total time", rows if times.running or times.lost else [])
-
-
-def _format_reason(reason: str) -> str:
-    """A reason and its bucket in the plot."""
-    return f"{format_code(reason)} ({retro_report.get_bucket(reason)})"
 
 
 def _render_limits(report: WeekReport) -> Iterator[str]:
@@ -249,3 +186,70 @@ def _render_table(titles: str, rows: list[list[str]]) -> list[str]:
         return ["None.", ""]
     more = [f"And {len(rows) - _MOST_ROWS} more.", ""] if len(rows) > _MOST_ROWS else []
     return [*format_table(titles, rows[:_MOST_ROWS]), *more]
+
+
+# bars
+
+
+class Bar(NamedTuple):
+    """One line of a plot: a label, its parts by name, and the text at its end."""
+
+    label: str
+    parts: dict[str, int]
+    end: str
+
+
+def plot_success(report: WeekReport) -> list[str]:
+    """Runs by agent and task, and how they ended."""
+    return draw_bars(
+        [
+            Bar(
+                label=f"{one.agent} · {one.task}",
+                parts={"succeeded": one.succeeded, "failed": one.failed, "cancelled": one.cancelled},
+                end=f"{format_count(one.succeeded)} of {format_count(one.ended)}",
+            )
+            for one in report.successes[:_MOST_BARS]
+        ]
+    )
+
+
+def plot_cost(report: WeekReport) -> list[str]:
+    """The cost of each day, by agent; all but the most expensive agents count as others."""
+    total: Counter[str] = Counter()
+    for one in report.spending:
+        total[one.agent] += one.usd_micros
+    shown = [agent for agent, _ in total.most_common(len(_MARKS) - 1)]
+    bars = []
+    for day, spending in group_by_day(report.spending, report.week.days).items():
+        parts = dict.fromkeys((*shown, "others"), 0)
+        for one in spending:
+            parts[one.agent if one.agent in shown else "others"] += max(0, one.usd_micros)
+        bars.append(Bar(label=day, parts=parts, end=format_usd(sum(one.usd_micros for one in spending))))
+    return draw_bars(bars)
+
+
+def plot_time(report: WeekReport) -> list[str]:
+    """How long runs worked, and how long they waited for what."""
+    times = {label: report.times.of(bucket) for bucket, label in _BUCKET_LABELS.items()}
+    return draw_bars([Bar(label=label, parts={"time": ms}, end=format_duration(ms)) for label, ms in times.items()])
+
+
+def draw_bars(bars: Sequence[Bar]) -> list[str]:
+    """Bars to scale, with a legend if they have several parts; nothing if all are empty."""
+    longest = max((sum(bar.parts.values()) for bar in bars), default=0)
+    if not longest:
+        return []
+    labels = [shorten_text(format_line(bar.label), _LABEL_CELLS) for bar in bars]
+    width = max(map(measure_width, labels))
+    lines = []
+    for bar, label in zip(bars, labels, strict=True):
+        cells = (  # a small part is shown as well
+            mark * max(1, round(value * _BAR_CELLS / longest)) if value > 0 else ""
+            for mark, value in zip(_MARKS, bar.parts.values(), strict=False)
+        )
+        lines.append(f"{_INDENT}{label}{' ' * (width - measure_width(label))}  {''.join(cells)} {bar.end}")
+    used = [(mark, name) for mark, name in zip(_MARKS, bars[0].parts, strict=False) if any(b.parts[name] for b in bars)]
+    if len(used) > 1:
+        legend = "  ".join(f"{mark} {shorten_text(format_line(name), _LABEL_CELLS)}" for mark, name in used)
+        lines += ["", f"{_INDENT}{legend}"]
+    return [*lines, ""]

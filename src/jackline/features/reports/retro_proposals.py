@@ -35,24 +35,22 @@ class Proposal(NamedTuple):
 
 def build_proposals(report: WeekReport) -> list[Proposal]:
     """All proposals; none for a week that is not over."""
-    return [*_build_all(report)] if report.is_over else []
+    if not report.is_over:
+        return []
+    findings = (
+        _propose_learnings(report),
+        _propose_proofs(report),
+        _propose_tasks(report),
+        _propose_limits(report),
+        _propose_failures(report),
+        _propose_waits(report),
+    )
+    return [one for finding in findings for one in islice(finding, _MOST)]
 
 
 def build_item_id(week: str, slug: str) -> str:
     """The id of its work item."""
     return f"retro:{week}:{slug}"
-
-
-def _build_all(report: WeekReport) -> Iterator[Proposal]:
-    for found in (
-        _propose_learnings,
-        _propose_proofs,
-        _propose_tasks,
-        _propose_limits,
-        _propose_failures,
-        _propose_waits,
-    ):
-        yield from islice(found(report), _MOST)
 
 
 def _propose_learnings(report: WeekReport) -> Iterator[Proposal]:

@@ -1,4 +1,4 @@
-"""Reads for retros: pages over a span of time."""
+"""Reads for retros: pages over a span of time. It writes nothing."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ class RetroQueries(StorePart):
 
     def iter_learnings(self, start: int, until: int) -> Iterator[Learning]:
         """Learnings of all cases from a time until before another, oldest first."""
-        after: Row = (start - 1, _LAST_ID, _LAST)
 
         def page(after: Row) -> list[Learning]:
             at, case_id, number = after
             values = {"after_at": at, "after_case": case_id, "after_number": number, "until": until, "limit": _PAGE}
-            return [parse_learning(row) for row in self._span("report_learnings", **values)]
+            return [parse_learning(row) for row in self._read("report_learnings", **values)]
 
-        return _iter_pages(page, after, lambda one: (one.at, one.case_id, one.number))
+        return _iter_pages(page, (start - 1, _LAST_ID, _LAST), lambda one: (one.at, one.case_id, one.number))
 
     def iter_finished_runs(self, start: int, until: int) -> Iterator[RunLine]:
         """Runs that ended from a time until before another, oldest end first."""
@@ -43,7 +42,7 @@ class RetroQueries(StorePart):
 
     def _iter_runs(self, name: str, by: str, after: Row, **values: object) -> Iterator[RunLine]:
         def page(after: Row) -> list[RunLine]:
-            found = self._span(name, **values, after_at=after[0], after_id=after[1], limit=_PAGE)
+            found = self._read(name, **values, after_at=after[0], after_id=after[1], limit=_PAGE)
             return [RunLine(*row) for row in found]
 
         return _iter_pages(page, after, lambda one: (getattr(one, by), one.id))
@@ -54,30 +53,30 @@ class RetroQueries(StorePart):
         def page(after: Row) -> list[Move]:
             at, stream, seq = after
             values = {"after_at": at, "after_stream": stream, "after_seq": seq, "until": until, "limit": _PAGE}
-            return [_parse_move(row) for row in self._span("report_moves", **values)]
+            return [_parse_move(row) for row in self._read("report_moves", **values)]
 
         found = _iter_pages(page, (start - 1, _LAST_ID, _LAST), lambda one: (one.at, one.run_id, one.seq))
         return (one for one in found if ":" not in one.run_id)  # events of other streams may have such a kind
 
     def get_last_state_change(self, run_id: str, before: int = _LAST, until: int = _LAST) -> Move | None:
         """The last change of a run's state, before an event or a time if one is named."""
-        found = self._span("report_last_move", stream=clean(run_id), before=before, until=until)
+        found = self._read("report_last_move", stream=clean(run_id), before=before, until=until)
         return _parse_move(found[0]) if found else None
 
     def get_next_state_change(self, run_id: str, after: int) -> Move | None:
         """The first change of a run's state after an event."""
-        found = self._span("report_next_move", stream=clean(run_id), after=after)
+        found = self._read("report_next_move", stream=clean(run_id), after=after)
         return _parse_move(found[0]) if found else None
 
     def list_turns(self, run_id: str) -> list[TurnLine]:
         """The turns of a run."""
-        return [TurnLine(*row) for row in self._span("report_turns", run_id=clean(run_id))]
+        return [TurnLine(*row) for row in self._read("report_turns", run_id=clean(run_id))]
 
     def list_checks(self, run_id: str) -> list[CheckLine]:
         """The checks of a run."""
-        return [CheckLine(*row) for row in self._span("report_checks", run_id=clean(run_id))]
+        return [CheckLine(*row) for row in self._read("report_checks", run_id=clean(run_id))]
 
-    def _span(self, name: str, **values: object) -> list[Row]:
+    def _read(self, name: str, **values: object) -> list[Row]:
         return self._driver.read(lambda statements: statements.all(name, values))
 
 
