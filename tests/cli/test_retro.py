@@ -44,13 +44,13 @@ def failed(store: Store, run_id: str, at: int, failure: Failure = Failure.TIMEOU
     lease, _ = store.leases.claim(run_id, owner(), LEASE_MS, at)
     if waited:
         waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.APPROVAL, phase=None)
-        store.leases.write_change(lease, RunChange(at, (Fact("run.waiting", {"reason": "approval"}),), life=waits))
+        store.leases.write_change(lease, RunChange(at, (Fact("run.waiting", {"reason": "approval"}),), status=waits))
         at += waited
         lease, _ = store.leases.claim(run_id, owner(), LEASE_MS, at)
     life = RUNNING._replace(state=RunState.FAILED, phase=None, failure=failure, spent=Spent(usd_micros=1_000_000))
     turn = Turn(run_id, 1, 1, lease.token, "work", "claude", None, "p", at, ended_at=at + HOUR, failure=failure)
     store.leases.write_change(
-        lease, RunChange(at + HOUR, (Fact("run.failed", {"failure": failure}),), life=life, turn=turn)
+        lease, RunChange(at + HOUR, (Fact("run.failed", {"failure": failure}),), status=life, turn=turn)
     )
 
 
@@ -140,7 +140,7 @@ def test_a_run_that_waits_to_this_day_counts_in_each_week(place: Place, store: S
     lease, _ = store.leases.claim("r", owner(), LEASE_MS, BEFORE.start)
     waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.HUMAN, phase=None)
     store.leases.write_change(
-        lease, RunChange(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), life=waits)
+        lease, RunChange(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), status=waits)
     )
     told = place.type("retro", "weekly", "--json").json
     assert told["times"]["waits"] == [{"reason": "human", "times": 0, "ms": LAST.until - LAST.start}]
@@ -153,12 +153,12 @@ def test_a_wait_that_spans_the_week_and_ended_later_is_reported(place: Place, st
     lease, _ = store.leases.claim("r", owner(), LEASE_MS, BEFORE.start)
     waits = RUNNING._replace(state=RunState.WAITING, reason=WaitReason.HUMAN, phase=None)
     store.leases.write_change(
-        lease, RunChange(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), life=waits)
+        lease, RunChange(BEFORE.start + HOUR, (Fact("run.waiting", {"reason": "human"}),), status=waits)
     )
     lease, _ = store.leases.claim("r", owner(), LEASE_MS, LAST.until + 1)
     life = waits if waits_again else RUNNING._replace(state=RunState.SUCCEEDED, phase=None)
     store.leases.write_change(
-        lease, RunChange(LAST.until + 2, (Fact(f"run.{life.state}", {"reason": "limit"}),), life=life)
+        lease, RunChange(LAST.until + 2, (Fact(f"run.{life.state}", {"reason": "limit"}),), status=life)
     )
     told = place.type("retro", "weekly", "--json").json
     assert told["times"]["waits"] == [{"reason": "human", "times": 0, "ms": LAST.until - LAST.start}]

@@ -35,13 +35,13 @@ MARK = {"sqlite": "?", "postgres": "%s"}
 def ended(store: Store, run_id: str, at: int, state: RunState = RunState.SUCCEEDED, **more: Any) -> None:
     lease = begun(store, run_id)
     fact = Fact(f"run.{state}", {"failure": more.get("failure")})
-    store.leases.write_change(lease, RunChange(at, (fact,), life=RUNNING._replace(state=state, phase=None, **more)))
+    store.leases.write_change(lease, RunChange(at, (fact,), status=RUNNING._replace(state=state, phase=None, **more)))
 
 
 def parked(store: Store, run_id: str, reason: WaitReason, at: int = AT + 10) -> None:
     lease = begun(store, run_id)
     life = RUNNING._replace(state=RunState.WAITING, reason=reason, phase=None, detail="d" * 1000)
-    store.leases.write_change(lease, RunChange(at, (Fact("run.waiting", {"reason": reason}),), life=life))
+    store.leases.write_change(lease, RunChange(at, (Fact("run.waiting", {"reason": reason}),), status=life))
 
 
 def insert(store: Store, table: str, **values: object) -> None:
@@ -243,12 +243,12 @@ def sums(store: Store) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def test_what_is_spent_is_added_to_its_day_and_agent(store: Store) -> None:
     lease = begun(store)
     fact = (Fact("x"),)
-    store.leases.write_change(lease, RunChange(AT + 2, fact, life=RUNNING._replace(spent=spent(100, 10))))
+    store.leases.write_change(lease, RunChange(AT + 2, fact, status=RUNNING._replace(spent=spent(100, 10))))
     store.leases.write_change(
-        lease, RunChange(AT + 3, fact, life=RUNNING._replace(spent=spent(100, 10)))
+        lease, RunChange(AT + 3, fact, status=RUNNING._replace(spent=spent(100, 10)))
     )  # nothing new
     store.leases.write_change(lease, RunChange(AT + 4, fact))  # no life at all
-    store.leases.write_change(lease, RunChange(AT + DAY, fact, life=RUNNING._replace(spent=spent(250, 15))))
+    store.leases.write_change(lease, RunChange(AT + DAY, fact, status=RUNNING._replace(spent=spent(250, 15))))
     next_day = time.strftime("%Y-%m-%d", time.gmtime((AT + DAY) // 1000))
     assert ReportQueries(store).list_spending(AT_DAY, next_day) == [
         Spending(AT_DAY, "scripted", 100, 10),
@@ -262,8 +262,8 @@ def test_a_turn_is_charged_to_its_own_agent_though_the_next_one_takes_over(store
     lease = begun(store)
     turn = Turn("run-1", 1, 2, 1, "work", "claude", None, "p", AT + 2, ended_at=AT + 3, failure="limit")
     life = RUNNING._replace(spent=spent(70, 7), agent="codex")
-    store.leases.write_change(lease, RunChange(AT + 3, (Fact("agent.switched"),), life=life, turn=turn))
-    store.leases.write_change(lease, RunChange(AT + 4, (Fact("x"),), life=life._replace(spent=spent(100, 9))))
+    store.leases.write_change(lease, RunChange(AT + 3, (Fact("agent.switched"),), status=life, turn=turn))
+    store.leases.write_change(lease, RunChange(AT + 4, (Fact("x"),), status=life._replace(spent=spent(100, 9))))
     assert ReportQueries(store).list_spending(AT_DAY, AT_DAY) == [
         Spending(AT_DAY, "claude", 70, 7),
         Spending(AT_DAY, "codex", 30, 2),
@@ -274,21 +274,21 @@ def test_a_refused_write_spends_nothing(store: Store) -> None:
     zombie = begun(store)
     store.leases.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=zombie.token)
     with pytest.raises(Fenced):
-        store.leases.write_change(zombie, RunChange(AT + 3, (Fact("x"),), life=RUNNING._replace(spent=spent(100, 10))))
+        store.leases.write_change(zombie, RunChange(AT + 3, (Fact("x"),), status=RUNNING._replace(spent=spent(100, 10))))
     assert sums(store) == ((0, 0), (0, 0))
 
 
 def test_the_days_equal_the_runs_over_crashes_and_resumes(store: Store) -> None:
     for run_id in ("run-1", "run-2"):
         lease = begun(store, run_id)
-        store.leases.write_change(lease, RunChange(AT + 2, (Fact("x"),), life=RUNNING._replace(spent=spent(100, 10))))
+        store.leases.write_change(lease, RunChange(AT + 2, (Fact("x"),), status=RUNNING._replace(spent=spent(100, 10))))
         lease, run = store.leases.claim(run_id, owner("worker-2"), LEASE_MS, AT + 3, dead=lease.token)  # a crash
         assert run.status.spent.usd_micros == 100
         failed = run.status._replace(state=RunState.FAILED, failure=Failure.CRASHED, phase=None, spent=spent(160, 12))
-        store.leases.write_change(lease, RunChange(AT + DAY, (Fact("run.failed"),), life=failed))
+        store.leases.write_change(lease, RunChange(AT + DAY, (Fact("run.failed"),), status=failed))
         lease = claimed(store, run_id, "worker-3")  # resumed
         again = RUNNING._replace(attempt=3, spent=spent(200, 20), state=RunState.SUCCEEDED, phase=None)
-        store.leases.write_change(lease, RunChange(AT + 2 * DAY, (Fact("run.succeeded"),), life=again))
+        store.leases.write_change(lease, RunChange(AT + 2 * DAY, (Fact("run.succeeded"),), status=again))
     days, runs = sums(store)
     assert days == runs == (400, 40)
 

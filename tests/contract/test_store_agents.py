@@ -22,7 +22,7 @@ def ends(store: Store, lease: Lease, state: RunState) -> None:
     run = store.runs.get(lease.run_id)
     assert run is not None
     life = run.status._replace(state=state, phase=None)
-    store.leases.write_change(lease, RunChange(AT, (Fact(f"run.{state}"),), life=life))
+    store.leases.write_change(lease, RunChange(AT, (Fact(f"run.{state}"),), status=life))
 
 
 def test_a_session_belongs_to_one_run(store: Store) -> None:
@@ -85,7 +85,7 @@ def test_the_agent_of_a_run_is_who_works_on_it_now(store: Store) -> None:
     run = store.runs.get("run-1")
     assert run is not None
     assert run.agent == run.spec.agent
-    store.leases.write_change(lease, RunChange(AT, (Fact("agent.switched"),), life=run.status._replace(agent="codex")))
+    store.leases.write_change(lease, RunChange(AT, (Fact("agent.switched"),), status=run.status._replace(agent="codex")))
     run = store.runs.get("run-1")
     assert run is not None
     assert (run.agent, run.status.agent) == ("codex", "codex")

@@ -115,7 +115,7 @@ def test_a_person_may_say_that_nothing_waits_for_a_call_that_was_cut_off(store: 
         _cut_off(store, lease, call_id)
     _wait(store, lease, WaitReason.HUMAN)
     for verdict in ("happened", "did-not", "retry", "allow", "deny"):
-        with pytest.raises(Refused, match="is to be made again: answer skip"):
+        with pytest.raises(Refused, match="has to be made again: answer skip"):
             store.approvals.answer("run-1", "a", verdict, AT + 8)
     call, run = store.approvals.answer("run-1", "a", "skip", AT + 9)
     assert (call.state, call.answer, run.status.state) == (CallState.ABANDONED, "skip", RunState.WAITING)
@@ -232,7 +232,7 @@ def test_silence_is_an_answer_after_its_time(store: Store, verdict: str, decisio
 def test_a_timeout_speaks_only_under_the_newest_lease_and_in_words_that_fit(store: Store, clock: FakeClock) -> None:
     lease = begun(store)
     _asked(store, lease, "a", "k1", AT)
-    with pytest.raises(Refused, match="'happened' is no answer to a call that was asked for: say allow or deny"):
+    with pytest.raises(Refused, match="'happened' is not an answer to a call that needs approval; use allow or deny"):
         store.approvals.expire(lease, AT + 9, "happened", AT + 9)
     clock.now += LEASE_MS
     claimed(store, name="worker-2")
@@ -286,7 +286,7 @@ def test_the_tally_counts_how_the_calls_came_out(store: Store) -> None:
     _prepared(store, lease, "doubt", MAIL, target="")
     _cut_off(store, lease, "doubt", "doubt")
     spent = RunStatus(state=RunState.RUNNING).spent.plus(steps=3)
-    store.leases.write_change(lease, RunChange(AT, life=RunStatus(state=RunState.FAILED, spent=spent)))
+    store.leases.write_change(lease, RunChange(AT, status=RunStatus(state=RunState.FAILED, spent=spent)))
     assert store.calls.tally("run-1") == Tally(
         calls=8,
         tools=5,

@@ -81,8 +81,8 @@ def test_another_attempt_s_death_frees_nothing(store: Store) -> None:
 
 @pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.CANCELLED])
 def test_nothing_reopens_what_ended_well_or_was_cancelled(store: Store, state: RunState) -> None:
-    store.leases.write_change(begun(store), RunChange(AT, life=RunStatus(state=state)))
-    with pytest.raises(Refused, match=f"run run-1 is {state}; nothing reopens it: fork it"):
+    store.leases.write_change(begun(store), RunChange(AT, status=RunStatus(state=state)))
+    with pytest.raises(Refused, match=f"run run-1 is {state} and cannot be resumed: fork it"):
         claimed(store)
 
 
@@ -90,7 +90,7 @@ def test_a_failed_run_is_reopened_without_its_cancel_request(store: Store) -> No
     lease = begun(store)
     store.runs.request_cancel("run-1", AT, "notice-1")
     failed = RunStatus(state=RunState.FAILED, failure=Failure.TIMEOUT, detail="too slow", step=3)
-    store.leases.write_change(lease, RunChange(AT + 2, life=failed))
+    store.leases.write_change(lease, RunChange(AT + 2, status=failed))
     _, run = store.leases.claim("run-1", owner(), LEASE_MS, AT + 3)
     assert (run.status.state, run.status.failure, run.status.detail) == (RunState.RUNNING, None, "")
     assert (run.status.cancel_requested, run.status.step, run.finished_at) == (False, 3, None)
@@ -103,7 +103,7 @@ def test_a_run_that_was_asked_to_end_is_not_put_to_wait(store: Store) -> None:
     before = store.runs.get("run-1")
     with pytest.raises(CancelWanted):
         store.leases.write_change(
-            lease, RunChange(AT, life=RunStatus(state=RunState.WAITING, reason=WaitReason.PAUSED))
+            lease, RunChange(AT, status=RunStatus(state=RunState.WAITING, reason=WaitReason.PAUSED))
         )
     assert store.runs.get("run-1") == before
 
@@ -129,7 +129,7 @@ _STALE_WRITES: dict[str, Callable[[Store, Lease], object]] = {
         lease, RunChange(AT, (Fact("late"),), turn=_TURN, notice=_NOTICE)
     ),
     "finish": lambda store, lease: store.leases.write_change(
-        lease, RunChange(AT, life=RunStatus(state=RunState.SUCCEEDED))
+        lease, RunChange(AT, status=RunStatus(state=RunState.SUCCEEDED))
     ),
     "admit": lambda store, lease: store.ledger.admit(lease, intent("late"), decide_call, (1, 1), AT),
     "settle": lambda store, lease: store.ledger.settle(lease, Settlement("call-1", "succeed", AT)),
@@ -146,7 +146,7 @@ def test_a_stale_lease_changes_nothing(store: Store, clock: FakeClock, name: str
             clock.now += LEASE_MS
             claimed(store, name="worker-2")
         case "ended":
-            store.leases.write_change(lease, RunChange(AT, life=RunStatus(state=RunState.FAILED)))
+            store.leases.write_change(lease, RunChange(AT, status=RunStatus(state=RunState.FAILED)))
         case "another owner":
             lease = lease._replace(owner="worker-9")
         case "no such run":
@@ -220,7 +220,7 @@ def test_what_others_change_is_never_overwritten(store: Store) -> None:
     store.runs.request_cancel("run-1", AT, "notice-1")
     store.leases.renew(lease, LEASE_MS, 250)
     store.ledger.admit(lease, intent("call-2", READ), decide_call, (1, 1), AT)
-    fresh = store.leases.write_change(lease, RunChange(AT, life=old._replace(step=1, phase=Phase.WORKING)))
+    fresh = store.leases.write_change(lease, RunChange(AT, status=old._replace(step=1, phase=Phase.WORKING)))
     assert (fresh.status.cancel_requested, fresh.status.spent.calls, fresh.status.spent.wall_ms) == (True, 2, 250)
     assert fresh == store.runs.get("run-1")
 
@@ -257,15 +257,15 @@ def test_a_running_run_is_not_put_back_in_the_queue(store: Store) -> None:
 def test_steps_are_numbered_over_all_attempts(store: Store, clock: FakeClock) -> None:
     lease = begun(store)
     store.leases.write_change(
-        lease, RunChange(AT + 2, life=RunStatus(RunState.RUNNING, phase=Phase.RECOVERING, step=1))
+        lease, RunChange(AT + 2, status=RunStatus(RunState.RUNNING, phase=Phase.RECOVERING, step=1))
     )
-    store.leases.write_change(lease, RunChange(AT + 3, life=RunStatus(RunState.RUNNING, phase=Phase.WORKING, step=2)))
-    store.leases.write_change(lease, RunChange(AT + 4, life=RunStatus(RunState.RUNNING, phase=Phase.WORKING, step=2)))
+    store.leases.write_change(lease, RunChange(AT + 3, status=RunStatus(RunState.RUNNING, phase=Phase.WORKING, step=2)))
+    store.leases.write_change(lease, RunChange(AT + 4, status=RunStatus(RunState.RUNNING, phase=Phase.WORKING, step=2)))
     clock.now += LEASE_MS
     second = claimed(store, name="worker-2")
-    store.leases.write_change(second, RunChange(AT + 6, life=RunStatus(RunState.RUNNING, phase=Phase.PROVING, step=3)))
+    store.leases.write_change(second, RunChange(AT + 6, status=RunStatus(RunState.RUNNING, phase=Phase.PROVING, step=3)))
     failed = _CHECK._replace(exit_code=1, attempt=2)
-    store.leases.write_change(second, RunChange(AT + 7, life=RunStatus(state=RunState.FAILED, step=3), check=failed))
+    store.leases.write_change(second, RunChange(AT + 7, status=RunStatus(state=RunState.FAILED, step=3), check=failed))
     rows = by_hand(store, "SELECT step, attempt, kind, started_at, ended_at, outcome FROM steps ORDER BY step")
     assert rows == [
         (1, 1, "recovery", AT + 2, AT + 3, "ended"),

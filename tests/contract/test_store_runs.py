@@ -110,7 +110,7 @@ def _garden(store: Store) -> None:
         if state is RunState.FAILED:
             lease = claimed(store, f"r{place:02d}")
             store.leases.write_change(
-                lease, RunChange(AT, life=RunStatus(state=state), session=(agent, f"session-{agent}"))
+                lease, RunChange(AT, status=RunStatus(state=state), session=(agent, f"session-{agent}"))
             )
 
 
@@ -171,7 +171,7 @@ def test_cancel_ends_what_nobody_works_on(store: Store) -> None:
 def test_cancel_ends_a_waiting_run(store: Store) -> None:
     lease = begun(store)
     waiting = RunStatus(state=RunState.WAITING, reason=WaitReason.LIMIT, wake_at=AT + 99)
-    store.leases.write_change(lease, RunChange(AT, life=waiting))
+    store.leases.write_change(lease, RunChange(AT, status=waiting))
     run = store.runs.request_cancel("run-1", AT + 9, "notice-1")
     assert (run.status.state, run.status.reason, run.status.wake_at) == (RunState.CANCELLED, None, None)
 
@@ -187,7 +187,7 @@ def test_cancel_of_a_running_run_is_a_request_made_once(store: Store) -> None:
 
 @pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED])
 def test_a_terminal_state_refuses_to_be_cancelled(store: Store, state: RunState) -> None:
-    store.leases.write_change(begun(store), RunChange(AT, life=RunStatus(state=state)))
+    store.leases.write_change(begun(store), RunChange(AT, status=RunStatus(state=state)))
     with pytest.raises(Refused, match=f"run-1 is {state} already"):
         store.runs.request_cancel("run-1", AT, "notice-1")
 

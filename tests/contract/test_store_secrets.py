@@ -57,7 +57,7 @@ def test_everything_that_a_worker_writes_is_redacted(store: Store) -> None:
     change = RunChange(
         AT + 2,
         (Fact("agent.message", {"text": SAID, "argv": ["x", "--password", "abcd"], "password": "y", "offset": 7}),),
-        life=run.status._replace(detail=SAID),
+        status=run.status._replace(detail=SAID),
         turn=Turn("run-1", 1, 1, 1, "work", "a", "s", SAID, AT, detail=SAID, last_message=SAID),
         check=Check("run-1", 1, 1, SAID, AT, output=SAID),
         health=AgentHealth("a", "limit", SAID),

@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
         lease = data.draw(st.sampled_from(self.stale))
         writes = (
             lambda: self.store.leases.renew(lease, LEASE_MS, 1),
-            lambda: self.store.leases.write_change(lease, RunChange(AT, life=RunStatus(state=RunState.SUCCEEDED))),
+            lambda: self.store.leases.write_change(lease, RunChange(AT, status=RunStatus(state=RunState.SUCCEEDED))),
             lambda: self.store.ledger.admit(lease, intent("zombie", READ), decide_call, (1, 1), AT),
         )
         with pytest.raises(Fenced):

@@ -203,6 +203,6 @@ def test_a_stale_worker_never_wins(opened: Callable[..., Store], clock: FakeCloc
             partial(zombie.ledger.admit, old, late, decide_call, (1, 1), AT),
         )
         with pytest.raises(Fenced):
-            zombie.leases.write_change(old, RunChange(AT, life=RunStatus(state=RunState.SUCCEEDED)))
+            zombie.leases.write_change(old, RunChange(AT, status=RunStatus(state=RunState.SUCCEEDED)))
         clock.now += LEASE_MS
     assert successor.verify.check_all() == []

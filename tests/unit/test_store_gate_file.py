@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jackline.errors import StoreReadOnly, StoreUnavailable
-from jackline.store.gate_file import GateFile
+from jackline.store.sqlite_file import GateFile
 
 
 def test_two_descriptors_of_one_process_exclude_each_other(tmp_path: Path) -> None:

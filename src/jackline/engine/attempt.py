@@ -60,51 +60,54 @@ class Runtime(Protocol):
         ...
 
 
-def run_attempt(store: Store, lease: Lease, run: Run, world: Runtime) -> Run:
+def run_attempt(store: Store, lease: Lease, run: Run, runtime: Runtime) -> Run:
     """Work on a claimed run until it ends or waits; return it in that state."""
     state = MachineState(run_id=run.id, spec=run.spec, life=run.status)
-    signal = RunInput(Claimed(world.now()))
+    received = RunInput(Claimed(runtime.now()))
     while True:
-        decided = step(state, signal.input)
+        decided = step(state, received.input)
         if decided.ended:
-            world.account_time()
+            runtime.account_time()
         if decided.facts:
             try:
-                run = store.leases.write_change(lease, _build_change(decided, signal, world))
+                run = store.leases.write_change(lease, _build_change(decided, received, runtime))
             except CancelWanted:  # requested meanwhile: decide again with it
                 state = state._replace(life=state.life._replace(cancel_requested=True))
                 continue
         if decided.ended:
             return run
         for command in decided.commands:
-            world.execute(command, run)
+            runtime.execute(command, run)
         state = decided.state._replace(life=run.status)
-        signal = world.next_input()
+        received = runtime.next_input()
 
 
-def _build_change(decided: StepResult, signal: RunInput, world: Runtime) -> RunChange:
-    at = world.now()
+def _build_change(decided: StepResult, received: RunInput, runtime: Runtime) -> RunChange:
+    at, state = runtime.now(), decided.state
     return RunChange(
         at=at,
         facts=decided.facts,
-        life=decided.state.life,
-        turn=signal.turn,
-        check=signal.check,
-        session=signal.session,
-        health=signal.health,
-        changes=signal.changes,
+        status=state.life,
+        turn=received.turn,
+        check=received.check,
+        session=received.session,
+        health=received.health,
+        changes=received.changes,
         checkpoint=_build_checkpoint(decided, at),
-        notice=build_notice(world.new_id(), decided.state.run_id, decided.state.spec, decided.state.life, at),
+        notice=build_notice(runtime.new_id(), state.run_id, state.spec, state.life, at),
     )
 
 
 def _build_checkpoint(decided: StepResult, at: int) -> Checkpoint | None:
     """A checkpoint at each boundary between steps, and at the end of the attempt."""
-    boundary = any(isinstance(command, StartTurn | RunCheck) for command in decided.commands)
-    if not boundary and not decided.ended:
+    if not decided.ended and not any(isinstance(command, StartTurn | RunCheck) for command in decided.commands):
         return None
-    life = decided.state.life
-    kind = "interrupt" if life.reason is WaitReason.PAUSED else "boundary"
-    cursor = canonical({"turn": life.turn, "iteration": life.iteration, "goal": life.goal})
-    whole = canonical(life.to_dict())
-    return Checkpoint(run_id=decided.state.run_id, step=life.step, kind=kind, status=whole, cursor=cursor, at=at)
+    status = decided.state.life
+    return Checkpoint(
+        run_id=decided.state.run_id,
+        step=status.step,
+        kind="interrupt" if status.reason is WaitReason.PAUSED else "boundary",
+        status=canonical(status.to_dict()),
+        cursor=canonical({"turn": status.turn, "iteration": status.iteration, "goal": status.goal}),
+        at=at,
+    )

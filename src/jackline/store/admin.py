@@ -25,7 +25,7 @@ class Admin(StorePart):
         return read_status(self._driver)
 
     def name_instance(self, host: str, agent: str) -> tuple[str, str]:
-        """Name its host and its agent, unless it has names already; returns the names that it has now."""
+        """Name the instance's host and agent, unless they have names; returns the names that they have now."""
         return self._driver.write(
             lambda one: (_set_first_value(one, "host", host), _set_first_value(one, "agent", agent))
         )
@@ -36,18 +36,16 @@ class Admin(StorePart):
 
     def list_archivable(self, before: int, limit: int = 100) -> list[str]:
         """Terminal runs that ended before this time and still have their events here."""
-        return [
-            row[0]
-            for row in self._all("archivable_runs", {**_TERMINAL_WORDS, "before": before, "limit": max(0, limit)})
-        ]
+        values = {**_TERMINAL_WORDS, "before": before, "limit": max(0, limit)}
+        return [row[0] for row in self._all("archivable_runs", values)]
 
     def drop_archived_events(self, run_id: str, head: str, at: int) -> int:
-        """Remove the events of a run whose archive is safely written; Refused if the run has moved on."""
+        """Remove the events of a run whose archive is safely written; Refused if the run has changed since."""
 
         def drop(statements: Statements) -> int:
             run = self._locked(statements, run_id)
             if run.status.state not in TERMINAL or run.chain_head != head:
-                raise Refused(f"run {run_id} has moved on since it was archived: archive it again")
+                raise Refused(f"run {run_id} has changed since it was archived: archive it again")
             statements.run("mark_archived", {"id": run_id, "state": str(run.status.state), "head": head, "at": at})
             return statements.run("drop_events", {"stream": run_id})
 

@@ -1,4 +1,4 @@
-"""A person's word on a call, or a timeout's, and the run that wakes when nothing else is open. It runs nothing."""
+"""Answers to calls, of a person or a timeout; a run that waits for nothing else is queued again. It runs nothing."""
 
 from __future__ import annotations
 
@@ -12,24 +12,31 @@ from jackline.store import ledger_events, rows
 from jackline.store.calls import WORDS
 from jackline.store.driver import RetryTransaction, Statements
 from jackline.store.ledger import next_state, read_call, write_receipt
-from jackline.store.parts import RUNNING, ChainEnd, StorePart, append_events, get_chain_end, lock_fenced_head
+from jackline.store.parts import (
+    ChainEnd,
+    StorePart,
+    append_events,
+    build_lease_values,
+    get_chain_end,
+    lock_fenced_head,
+)
 from jackline.store.record_digests import cover, digest_run
 
 _PERSON = "person"
 _TIMEOUT = "timeout"
-_OF_DOUBT = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}
-_OF_ASKED = frozenset({"allow", "deny"})
-_OF_CUT_OFF = "skip"
-_WOKEN = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
+_DOUBT_ANSWERS = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}
+_APPROVAL_ANSWERS = frozenset({"allow", "deny"})
+_SKIP = "skip"
+_WAKING = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
 
 
 class Approvals(StorePart):
     """The part of the store that people write through."""
 
     def answer(self, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
-        """A person's word on a call: happened, did-not, retry, skip (in doubt); allow, deny (asked).
+        """A person's answer to a call: happened, did-not, retry, skip (in doubt); allow, deny (needs approval).
 
-        Of one that was cut off and is to be made again: skip.
+        For a call that was interrupted and has to be made again: skip.
         """
         answered = self._driver.write(lambda one: self._answer(one, run_id, call_id, verdict, at))
         crash_point("call.judged")
@@ -37,28 +44,27 @@ class Approvals(StorePart):
 
     def _answer(self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
         run = self._locked(statements, run_id)
-        if run.status.state is RunState.RUNNING and not _over(statements, run_id):
-            busy = f"run {run_id} is being worked on by {run.owner}: answer when it waits"
-            raise Refused(f"{busy}; if that one is dead, resume the run first")
-        call = read_call(statements, run_id, call_id)
-        call, fact = _judged(statements, call, verdict, at)
+        if run.status.state is RunState.RUNNING:
+            lease_over = statements.one("lease_over", {"id": run_id, **statements.clock()})
+            if not (lease_over and lease_over[0]):
+                busy = f"run {run_id} is being worked on by {run.owner}: answer when it waits"
+                raise Refused(f"{busy}; if that worker is dead, resume the run first")
+        call, fact = _apply_answer(statements, read_call(statements, run_id, call_id), verdict, at)
         chain = append_events(statements, run_id, get_chain_end(run), (fact,), at, _PERSON)
-        self._move_on(statements, run, chain, at)
+        self._wake_if_answered(statements, run, chain, at)
         return call, self._found(statements, run_id)
 
     def expire(self, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
-        """Answer what a person was asked before `older_than` and has not answered, with `allow` or `deny`."""
-        if verdict not in _OF_ASKED:
-            raise Refused(
-                f"'{verdict}' is no answer to a call that was asked for: say {' or '.join(sorted(_OF_ASKED))}"
-            )
+        """Answer the calls that were asked before `older_than` and have no answer, with `allow` or `deny`."""
+        if verdict not in _APPROVAL_ANSWERS:
+            answers = " or ".join(sorted(_APPROVAL_ANSWERS))
+            raise Refused(f"'{verdict}' is not an answer to a call that needs approval; use {answers}")
         return self._driver.write(lambda one: _expire(one, lease, at, verdict, older_than))
 
-    def _move_on(self, statements: Statements, run: Run, chain: ChainEnd, at: int) -> None:
-        waits = run.status.state is RunState.WAITING and run.status.reason in _WOKEN
-        if not waits or _unanswered(statements, run):
-            values = {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()}
-            statements.run("move_chain", values)
+    def _wake_if_answered(self, statements: Statements, run: Run, chain: ChainEnd, at: int) -> None:
+        waits = run.status.state is RunState.WAITING and run.status.reason in _WAKING
+        if not waits or _has_unanswered(statements, run):
+            statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
             return
         queued = next_run(run.status.state, "wake")
         woken = run._replace(status=run.status._replace(state=queued, reason=None, wake_at=None))
@@ -70,50 +76,46 @@ class Approvals(StorePart):
 
 def _expire(statements: Statements, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
     head = lock_fenced_head(statements, lease)
-    asked = [rows.parse_call(row) for row in statements.all("asked_calls", {**WORDS, "run_id": lease.run_id})]
-    # One word for each question: it answers also those who asked the same again, and later.
+    asked = _read_asked(statements, lease.run_id)
+    # One answer for each question: it is also for later calls that asked the same.
     late = {call.key: call for call in reversed(asked) if call.prepared_at < older_than}
-    judged = [_asked_judged(statements, call, verdict, at, _TIMEOUT) for call in late.values()]
-    if not judged:
+    facts = [_answer_asked(statements, call, verdict, at, _TIMEOUT)[1] for call in late.values()]
+    if not facts:
         return []
-    told = [fact for _, fact in judged]
-    chain = append_events(statements, lease.run_id, ChainEnd(head.event_seq, head.chain_head), told, at, _TIMEOUT)
-    values = {"id": lease.run_id, "owner": lease.owner, "token": lease.token, "running": RUNNING, "at": at}
-    moved = {"after": head.event_seq, "calls": head.calls, **chain._asdict()}
-    if statements.run("move_head", values | moved) == 0:
+    chain = append_events(statements, lease.run_id, ChainEnd(head.event_seq, head.chain_head), facts, at, _TIMEOUT)
+    moved = {"after": head.event_seq, "calls": head.calls, "at": at, **chain._asdict()}
+    if statements.run("move_head", {**build_lease_values(lease), **moved}) == 0:
         raise RetryTransaction
     return [call._replace(answer=verdict, finished_at=at) for call in asked if call.key in late]
 
 
-def _over(statements: Statements, run_id: str) -> bool:
-    row = statements.one("lease_over", {"id": run_id, **statements.clock()})
-    return row is not None and bool(row[0])
-
-
-def _judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
-    if verdict in _OF_DOUBT and call.state is CallState.IN_DOUBT:
-        return _doubt_judged(statements, call, verdict, at)
+def _apply_answer(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
+    """Write the answer to the call; Refused if it does not fit."""
+    if verdict in _DOUBT_ANSWERS and call.state is CallState.IN_DOUBT:
+        return _answer_doubt(statements, call, verdict, at)
     asked = call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
-    if verdict in _OF_ASKED and asked:
-        return _asked_judged(statements, call, verdict, at)
-    forced = call.id in _forced(statements, call.run_id)
-    if verdict == _OF_CUT_OFF and forced:
-        return _cut_off_judged(statements, call, verdict, at)
-    raise Refused(_unfitting(call, verdict, asked=asked, forced=forced))
+    if verdict in _APPROVAL_ANSWERS and asked:
+        return _answer_asked(statements, call, verdict, at, _PERSON)
+    forced = call.id in _read_forced(statements, call.run_id)
+    if verdict == _SKIP and forced:  # its state stays: nothing happened, and now nothing waits for it
+        answered = call._replace(answer=verdict, finished_at=at)
+        _write_answer(statements, call, answered, at)
+        return answered, ledger_events.build_answered(call, (answered,), verdict, _PERSON)
+    raise Refused(_explain_refusal(call, verdict, asked=asked, forced=forced))
 
 
-def _doubt_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
-    judged = call._replace(state=next_state(call.id, call.state, _OF_DOUBT[verdict]), answer=verdict, finished_at=at)
-    words = {"state": str(call.state), "to": str(judged.state), "answer": verdict}
-    statements.run("judge_call", {"run_id": call.run_id, "id": call.id, **words, "at": at})
+def _answer_doubt(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
+    state = next_state(call.id, call.state, _DOUBT_ANSWERS[verdict])
+    answered = call._replace(state=state, answer=verdict, finished_at=at)
+    _write_answer(statements, call, answered, at)
     receipt: Receipt | bool | None = None
-    if judged.state is CallState.DONE and judged.call_class is CallClass.EFFECT:
-        receipt = write_receipt(statements, judged, "", _PERSON, at)
-    fact = ledger_events.build_settled(judged, _PERSON, receipt=receipt)
-    return judged, Fact(fact.kind, {**fact.data, "answer": verdict})
+    if answered.state is CallState.DONE and answered.call_class is CallClass.EFFECT:
+        receipt = write_receipt(statements, answered, "", _PERSON, at)
+    fact = ledger_events.build_settled(answered, _PERSON, receipt=receipt)
+    return answered, Fact(fact.kind, {**fact.data, "answer": verdict})
 
 
-def _asked_judged(statements: Statements, call: Call, verdict: str, at: int, by: str = _PERSON) -> tuple[Call, Fact]:
+def _answer_asked(statements: Statements, call: Call, verdict: str, at: int, by: str) -> tuple[Call, Fact]:
     values = {
         "run_id": call.run_id,
         "key": call.key,
@@ -122,41 +124,42 @@ def _asked_judged(statements: Statements, call: Call, verdict: str, at: int, by:
         "answer": verdict,
         "at": at,
     }
-    asked = [rows.parse_call(row) for row in statements.all("asked_calls", {**WORDS, "run_id": call.run_id})]
+    asked = _read_asked(statements, call.run_id)
     same = [one._replace(answer=verdict, finished_at=at) for one in asked if one.key == call.key]
     statements.run("answer_asked", values)
     fact = ledger_events.build_answered(call, same, verdict, by)
     return call._replace(answer=verdict, finished_at=at), fact
 
 
-def _cut_off_judged(statements: Statements, call: Call, verdict: str, at: int) -> tuple[Call, Fact]:
-    """Nothing waits for it any more; what it is does not change, because nothing happened."""
-    words = {"state": str(call.state), "to": str(call.state), "answer": verdict}
-    statements.run("judge_call", {"run_id": call.run_id, "id": call.id, **words, "at": at})
-    judged = call._replace(answer=verdict, finished_at=at)
-    return judged, ledger_events.build_answered(call, (judged,), verdict, _PERSON)
+def _write_answer(statements: Statements, before: Call, after: Call, at: int) -> None:
+    words = {"state": str(before.state), "to": str(after.state), "answer": after.answer}
+    statements.run("judge_call", {"run_id": before.run_id, "id": before.id, **words, "at": at})
 
 
-def _forced(statements: Statements, run_id: str) -> set[str]:
+def _read_asked(statements: Statements, run_id: str) -> list[Call]:
+    return [rows.parse_call(row) for row in statements.all("asked_calls", {**WORDS, "run_id": run_id})]
+
+
+def _read_forced(statements: Statements, run_id: str) -> set[str]:
     return {rows.parse_call(row).id for row in statements.all("forced_calls", {**WORDS, "run_id": run_id})}
 
 
-def _unanswered(statements: Statements, run: Run) -> bool:
+def _has_unanswered(statements: Statements, run: Run) -> bool:
     if run.status.reason is WaitReason.HUMAN:
-        return bool(_forced(statements, run.id))
+        return bool(_read_forced(statements, run.id))
     row = statements.one("count_unanswered", {**WORDS, "run_id": run.id, "strict": int(run.spec.strict)})
     return row is not None and row[0] > 0
 
 
-def _unfitting(call: Call, verdict: str, *, asked: bool, forced: bool) -> str:
-    if verdict not in _OF_DOUBT and verdict not in _OF_ASKED:
-        return f"'{verdict}' is no answer: say {', '.join([*_OF_DOUBT, *sorted(_OF_ASKED)])}"
+def _explain_refusal(call: Call, verdict: str, *, asked: bool, forced: bool) -> str:
+    if verdict not in _DOUBT_ANSWERS and verdict not in _APPROVAL_ANSWERS:
+        return f"'{verdict}' is not an answer; use {', '.join([*_DOUBT_ANSWERS, *sorted(_APPROVAL_ANSWERS)])}"
     if call.state is CallState.IN_DOUBT:
-        return f"call {call.id} is in doubt: answer {', '.join(_OF_DOUBT)}"
+        return f"call {call.id} is in doubt: answer {', '.join(_DOUBT_ANSWERS)}"
     if asked:
-        return f"call {call.id} was asked for: answer {' or '.join(sorted(_OF_ASKED))}"
+        return f"call {call.id} needs approval: answer {' or '.join(sorted(_APPROVAL_ANSWERS))}"
     if forced:
-        return f"call {call.id} was cut off and is to be made again: answer {_OF_CUT_OFF}, or resume the run"
+        return f"call {call.id} was interrupted and has to be made again: answer {_SKIP}, or resume the run"
     if call.answer:
         return f"call {call.id} was answered already, with '{call.answer}': there is nothing to answer"
     return f"call {call.id} is {call.state}: there is nothing to answer"

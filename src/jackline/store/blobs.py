@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LARGE = 16 * 1024  # bytes of UTF-8 above which a text is not stored in its row
 SHOWN = 2 * 1024  # bytes of it that are
 MOST = 8 * 1024 * 1024
-_NOTE = 128  # room for the line that tells how much was left out
+_NOTE = 128  # room for the line that says how much was left out
 _ALWAYS_SMALL = LARGE // 4  # characters; none takes more than four bytes
 
 
@@ -59,7 +59,10 @@ def split_text(text: str) -> StoredText:
     if len(data) <= LARGE:
         return StoredText(text)
     if len(data) > MOST:
-        data = _cut_middle(data)
+        half = (MOST - _NOTE) // 2
+        first, last = data[:half].decode("utf-8", "ignore"), data[-half:].decode("utf-8", "ignore")
+        left_out = len(data) - len(first.encode()) - len(last.encode())
+        data = f"{first}\n[{left_out} of {len(data)} bytes were left out here]\n{last}".encode()
     return StoredText(shown=cut_beginning(data), ref=hashlib.sha256(data).hexdigest(), whole=data.decode())
 
 
@@ -86,10 +89,3 @@ def read_whole(statements: Statements, run_id: str, shown: str, ref: str | None)
         return shown
     found = read_blob(statements, run_id, ref)
     return f"{shown}\n[the rest of this text, {ref}, is missing from the database]\n" if found is None else found
-
-
-def _cut_middle(data: bytes) -> bytes:
-    half = (MOST - _NOTE) // 2
-    first, last = data[:half].decode("utf-8", "ignore"), data[-half:].decode("utf-8", "ignore")
-    left_out = len(data) - len(first.encode()) - len(last.encode())
-    return f"{first}\n[{left_out} of {len(data)} bytes were left out here]\n{last}".encode()

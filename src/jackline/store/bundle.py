@@ -1,6 +1,6 @@
-"""Which migration files jackline ships, and whether they are all here. It opens no database and applies nothing.
+"""Checks that all migration files of this jackline are installed. It opens no database and applies nothing.
 
-The folder cannot say what is missing from it, so the list stands here; a test holds it equal to the folder.
+The folder cannot say which file is missing from it, hence the list here; a test compares it with the folder.
 """
 
 from __future__ import annotations
@@ -35,28 +35,25 @@ FILES = (
 
 
 def refuse_broken() -> None:
-    """PackageBroken, with the first file that is wrong, unless every migration is here and says something."""
-    for path, why in _flaws():
+    """PackageBroken, with the first bad file, unless every migration is here and not empty."""
+    for path, why in _find_flaws():
         raise PackageBroken(path, why=why)
 
 
-def _flaws() -> Iterator[tuple[str, str]]:
+def _find_flaws() -> Iterator[tuple[str, str]]:
     for name in FILES:
         path = os.path.join(schema.FOLDER, name)
-        if why := _flaw(path):
+        if why := _describe_flaw(path):
             yield path, why
-    numbers = {int(name[:4]) for name in (*FILES, *_found()) if name[:4].isdigit()}
+    # A file that is here and not in the list counts, too: no number may be missing between it and the others.
+    here = [name for name in os.listdir(schema.FOLDER) if name.endswith(".sql")]
+    numbers = {int(name[:4]) for name in (*FILES, *here) if name[:4].isdigit()}
     for number in range(1, max(numbers)):
         if number not in numbers:
             yield os.path.join(schema.FOLDER, f"{number:04d}_*.sql"), "is missing"
 
 
-def _found() -> list[str]:
-    """A file that is here and not in the list counts, too: nothing may lie between it and the others."""
-    return [name for name in os.listdir(schema.FOLDER) if name.endswith(".sql")]
-
-
-def _flaw(path: str) -> str:
+def _describe_flaw(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             lines = [line.strip() for line in file]

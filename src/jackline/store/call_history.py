@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _FIRST = 1  # the token of a run's first attempt
 _MOST = 20  # calls of one key or one target that are read: a loop of ten thousand must not slow the gate
-# What came of these before makes no difference, so it is not read; unless a person was asked about it, or a finished
-# one is not to be launched again.
+# The earlier outcomes of these do not matter and are not read, unless a person was asked about one, or a finished one
+# must not be launched again.
 _REPEATS_FREELY = frozenset({CallClass.READ, CallClass.LOCAL})
-_NEWEST = 1  # only the newest call of its key tells whether an unknown call was cut off
+_NEWEST = 1  # only the newest call of its key shows whether an unknown call was cut off
 _WORDS = {
     "call_class": str(CallClass.EFFECT),
     "done": str(CallState.DONE),
@@ -61,7 +61,7 @@ def read_history(
     known = History(
         attempt=lease.token,
         receipt=receipt,
-        # A receipt decides, whatever else is known of the key.
+        # A receipt decides, whatever else is known about the key.
         same_key=_read_same_key(statements, values) if seen and receipt is None else (),
         same_target=_read_same_target(statements, lease, intent) if is_effect and intent.target else (),
         calls=head.calls,
@@ -87,7 +87,7 @@ def _read_same_key(statements: Statements, values: dict[str, object]) -> tuple[C
     calls = [rows.parse_call(row) for row in statements.all("calls_of_key", values)]
     if not any(call.state is CallState.IN_DOUBT for call in calls):
         return tuple(calls)
-    # Only then does it matter whether the agent was told already to look first.
+    # Only then does it matter whether the agent was already asked to check first.
     denial = statements.one("last_denial", values)
     if denial is None:
         return tuple(calls)
@@ -120,7 +120,7 @@ def _count_allowed(statements: Statements, lease: Lease, limit: RuleLimit) -> in
 
 
 def _add_inherited(statements: Statements, run_id: str, intent: Intent, known: History) -> History:
-    """The history of a fork's effect: with receipts up to the fork, and with a warning of all that came after."""
+    """The history of a fork's effect: receipts up to the fork, and a warning about everything after it."""
     before, after, unsettled = known.receipt, None, None
     touched: list[Call] = []
     for ancestor, forked_at in statements.all("ancestors", {"run_id": run_id}):

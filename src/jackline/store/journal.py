@@ -75,8 +75,8 @@ def _write_at_end(statements: Statements, query: str, row_id: str, event: Event)
 def build_timeline(query: TimelineQuery) -> tuple[str, dict[str, object]]:
     """The SQL of a page of the timeline, and its parameters.
 
-    It reads the index of the timeline from one end, or from a place in it, and stops after a page, so that the cost
-    does not grow with the number of events. Only a kind, an actor or a text, which no index has, is searched for.
+    It reads the index of the timeline from one end, or from a given event, and stops after a page, so that the cost
+    does not grow with the number of events. Only a kind, an actor or a text needs a search, because no index has it.
     """
     values: dict[str, object] = {"limit": max(0, query.limit)}
     shared = () if query.whole and query.stream else TIMELINE

@@ -16,7 +16,6 @@ from jackline.store import redaction, rows
 from jackline.store.driver import Statements, clean
 from jackline.store.models import RunChange
 from jackline.store.parts import (
-    RUNNING,
     StorePart,
     add_notice,
     append_events,
@@ -56,7 +55,13 @@ class Leases(StorePart):
         end = {"run_id": run_id, "at": at, "outcome": _LOST}
         statements.run("end_attempts", end)
         statements.run("end_steps", end)
-        facts = cover((_build_claimed(run, owner),), digest_run(_claim_run(run)))
+        data = {
+            "token": lease.token,
+            "owner": owner.name,
+            "host": owner.host,
+            "takeover": run.status.state is RunState.RUNNING,
+        }
+        facts = cover((Fact("run.claimed", data),), digest_run(_claim_run(run)))
         chain = append_events(statements, run_id, get_chain_end(run), facts, at, "engine")
         statements.run("take_lease", {**clock, **_build_claim_values(run, lease, lease_ms, at), **chain._asdict()})
         statements.run("add_attempt", _build_attempt_values(owner, lease, at))
@@ -92,7 +97,7 @@ class Leases(StorePart):
     def write_change(self, lease: Lease, change: RunChange) -> Run:
         """The fenced write of a worker; returns the run as it is now.
 
-        Cancel requests, calls and wall time are changed by others and never overwritten by `change.life`. A notice
+        Cancel requests, calls and wall time are changed by others and never overwritten by `change.status`. A notice
         without a chain head gets the head of this write. A run whose end was requested meanwhile cannot wait:
         CancelWanted, and nothing is written.
         """
@@ -108,16 +113,16 @@ class Leases(StorePart):
         run = rows.parse_run(row, self._store.load_spec(statements, lease.run_id))
         if run.owner != lease.owner or run.status.attempt != lease.token or run.status.state is not RunState.RUNNING:
             raise Fenced(lease.run_id)
-        life = run.status if change.life is None else _merge_life(run.id, run.status, change.life)
-        finished_at = change.at if life.state in TERMINAL else None
-        after = run._replace(status=life, updated_at=change.at, finished_at=finished_at)
+        status = run.status if change.status is None else _merge_status(run.id, run.status, change.status)
+        finished_at = change.at if status.state in TERMINAL else None
+        after = run._replace(status=status, updated_at=change.at, finished_at=finished_at)
         facts = cover(change.facts, _digest_rows(run, after, change))
         chain = append_events(statements, run.id, get_chain_end(run), facts, change.at, clean(change.actor))
         after = after._replace(event_seq=chain.event_seq, chain_head=chain.chain_head)
         _put_records(statements, after, change)
         _advance(statements, run, after, lease, change)
         crash_point("advance.begun")
-        return after if life.state is RunState.RUNNING else after._replace(owner=None)
+        return after if status.state is RunState.RUNNING else after._replace(owner=None)
 
 
 def _digest_rows(before: Run, after: Run, change: RunChange) -> dict[str, str]:
@@ -125,40 +130,34 @@ def _digest_rows(before: Run, after: Run, change: RunChange) -> dict[str, str]:
     records = dict(digest_step_records(change))
     state = attrgetter("state", "reason", "wake_at", "failure", "proof")
     if state(before.status) != state(after.status) or any(fact.kind.startswith("run.") for fact in change.facts):
-        life = after.status
-        if life.state is RunState.RUNNING:  # `advance_run` leaves these columns as they are
-            life = life._replace(reason=before.status.reason, wake_at=before.status.wake_at)
-        records |= digest_run(after._replace(status=life))
+        status = after.status
+        if status.state is RunState.RUNNING:  # `advance_run` leaves these columns as they are
+            status = status._replace(reason=before.status.reason, wake_at=before.status.wake_at)
+        records |= digest_run(after._replace(status=status))
     return records
 
 
 def _claim_run(run: Run) -> Run:
     """The run as `take_lease` leaves it, as far as its digest covers it."""
     state, attempt = next_run(run.status.state, "claim"), run.status.attempt + 1
-    life = run.status._replace(state=state, reason=None, wake_at=None, failure=None, attempt=attempt)
-    return run._replace(status=life, finished_at=None)
+    status = run.status._replace(state=state, reason=None, wake_at=None, failure=None, attempt=attempt)
+    return run._replace(status=status, finished_at=None)
 
 
 def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], dead: int | None) -> None:
     state = run.status.state
     if run.spec.imported:
-        raise Refused(f"run {run.id} was imported from {run.spec.imported}: it is kept to be read; start another run")
+        raise Refused(f"run {run.id} was imported from {run.spec.imported}: it is read-only; start another run")
     if run.spec.unknown:
         names = ", ".join(run.spec.unknown)
         raise Refused(f"run {run.id} was created by a newer jackline and has settings unknown to this one: {names}")
     if state not in run_sources("claim"):
-        raise Refused(f"run {run.id} is {state}; nothing reopens it: fork it")
+        raise Refused(f"run {run.id} is {state} and cannot be resumed: fork it")
     if state is not RunState.RUNNING or dead == run.status.attempt:
         return
     over = statements.one("lease_over", values)
     if not (over and over[0]):
         raise Busy(run.id, owner=run.owner)
-
-
-def _build_claimed(run: Run, owner: Owner) -> Fact:
-    takeover = run.status.state is RunState.RUNNING
-    data = {"token": run.status.attempt + 1, "owner": owner.name, "host": owner.host, "takeover": takeover}
-    return Fact("run.claimed", data)
 
 
 def _build_claim_values(run: Run, lease: Lease, lease_ms: int, at: int) -> dict[str, object]:
@@ -200,7 +199,9 @@ def _put_records(statements: Statements, run: Run, change: RunChange) -> None:
     if change.session is not None:
         agent, session = change.session
         values = {"run_id": run.id, "agent": clean(agent), "session": clean(session), "at": change.at}
-        _take_session(statements, values)
+        if session and statements.run("take_session", values) == 0:
+            owner = statements.one("owner_of_session", values)
+            raise SessionTaken(values["session"], owner=owner[0] if owner else "another run")
         statements.run("put_session", values)
     if change.health is not None:
         statements.run("put_health", rows.build_parameters(change.health))
@@ -212,20 +213,13 @@ def _put_records(statements: Statements, run: Run, change: RunChange) -> None:
         statements.run("put_changes", rows.changes_values(run.id, change.changes, change.at))
 
 
-def _take_session(statements: Statements, values: dict[str, object]) -> None:
-    if values["session"] and statements.run("take_session", values) == 0:
-        row = statements.one("owner_of_session", values)
-        owner = row[0] if row else "another run"
-        raise SessionTaken(values["session"], owner=owner)
-
-
 def _advance(statements: Statements, before: Run, after: Run, lease: Lease, change: RunChange) -> None:
-    """Write the new life; columns that others change meanwhile (cancel requests, calls, wall time) stay."""
-    life = after.status
-    is_ended = life.state is not RunState.RUNNING
+    """Write the new status; columns that others change meanwhile (cancel requests, calls, wall time) stay."""
+    status = after.status
+    is_ended = status.state is not RunState.RUNNING
     values = {
         **build_lease_values(lease),
-        **rows.status_values(life),
+        **rows.status_values(status),
         "event_seq": after.event_seq,
         "chain_head": after.chain_head,
         "finished_at": after.finished_at,
@@ -235,14 +229,14 @@ def _advance(statements: Statements, before: Run, after: Run, lease: Lease, chan
         raise Fenced(lease.run_id)
     # `after` may already name the agent that takes over.
     agent = change.turn.agent if change.turn is not None else before.agent
-    charge_spending(statements, agent, change.at, life.spent, before.status.spent)
-    _write_step(statements, before, life, change)
+    charge_spending(statements, agent, change.at, status.spent, before.status.spent)
+    _write_step(statements, before, status, change)
     if is_ended:
-        outcome = str(life.reason or life.state)
+        outcome = str(status.reason or status.state)
         statements.run("end_attempts", {"run_id": after.id, "at": change.at, "outcome": outcome})
 
 
-def _merge_life(run_id: str, before: RunStatus, wanted: RunStatus) -> RunStatus:
+def _merge_status(run_id: str, before: RunStatus, wanted: RunStatus) -> RunStatus:
     if wanted.state not in _AFTER_RUNNING:
         raise Refused(f"a running run cannot become {wanted.state}")
     if before.cancel_requested and wanted.state is RunState.WAITING:
@@ -257,24 +251,20 @@ def _merge_life(run_id: str, before: RunStatus, wanted: RunStatus) -> RunStatus:
     )
 
 
-def _write_step(statements: Statements, run: Run, life: RunStatus, change: RunChange) -> None:
+def _write_step(statements: Statements, run: Run, status: RunStatus, change: RunChange) -> None:
     """A step ends when the next one begins or the attempt ends."""
-    grown = life.step > run.status.step
-    if grown or life.state is not RunState.RUNNING:
-        values = {"run_id": run.id, "at": change.at, "outcome": _find_step_outcome(life, change)}
-        statements.run("end_steps", values)
-    if grown and life.phase is not None:
-        kind = str(_STEP_KINDS[life.phase])
-        place = {"run_id": run.id, "step": life.step, "attempt": life.attempt}
-        statements.run("add_step", {**place, "kind": kind, "at": change.at})
-
-
-def _find_step_outcome(life: RunStatus, change: RunChange) -> str:
-    if change.turn is not None and change.turn.failure:
-        return str(change.turn.failure)
-    if change.check is not None and change.check.exit_code:
-        return "refuted"
-    return "ended" if str(life.state) == RUNNING else str(life.state)
+    grown = status.step > run.status.step
+    if grown or status.state is not RunState.RUNNING:
+        outcome = "ended" if status.state is RunState.RUNNING else str(status.state)
+        if change.turn is not None and change.turn.failure:
+            outcome = str(change.turn.failure)
+        elif change.check is not None and change.check.exit_code:
+            outcome = "refuted"
+        statements.run("end_steps", {"run_id": run.id, "at": change.at, "outcome": outcome})
+    if grown and status.phase is not None:
+        step = {"run_id": run.id, "step": status.step, "attempt": status.attempt}
+        kind = str(_STEP_KINDS[status.phase])
+        statements.run("add_step", {**step, "kind": kind, "at": change.at})
 
 
 def charge_spending(statements: Statements, agent: str, at: int, spent: Spent, before: Spent | None = None) -> None:

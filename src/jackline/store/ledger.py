@@ -19,7 +19,6 @@ from jackline.store.blobs import StoredText
 from jackline.store.driver import RetryTransaction, Statements, clean
 from jackline.store.models import Settlement
 from jackline.store.parts import RunHead, StorePart, build_lease_values, lock_fenced_head, write_event
-from jackline.store.write_cache import WriteCache
 
 _ADMITTED = {
     Decision.ALLOW: (CallState.PREPARED, "call.prepared"),
@@ -30,6 +29,8 @@ _ADMITTED = {
 _RECOVERY = "recovery"
 _LEFT_OPEN = frozenset({"abandon", "doubt"})
 _CLOSED = frozenset({Decision.DENY, Decision.STORED})
+_CALLS_CACHED = 64
+_LONGEST_CACHED = 65_536  # characters of input
 
 Decide = Callable[[Intent, History], Admission]
 
@@ -104,10 +105,10 @@ class LedgerStore(StorePart):
         receipt = write_receipt(statements, call, external, origin, settlement.at) if proves else None
         fact = ledger_events.build_settled(call, origin, external, receipt=receipt)
         moved = self._move_head(statements, lease, head, fact, settlement.at, origin, calls=head.calls)
-        if (
-            statements.run("settle_call", build_outcome(call, before.state, cut_off=_is_cut_off(before, settlement)))
-            == 0
-        ):
+        # Whether a recovery found the call without an outcome; this count bounds how often it is made again.
+        open_until_now = before.state is CallState.PREPARED and settlement.change in _LEFT_OPEN
+        cut_off = open_until_now and settlement.origin == _RECOVERY
+        if statements.run("settle_call", build_outcome(call, before.state, cut_off=cut_off)) == 0:
             self._cache.drop_run(lease.run_id)
             raise RetryTransaction
         blobs.write_blob(statements, lease.run_id, text)
@@ -138,6 +139,44 @@ class LedgerStore(StorePart):
         return head._replace(event_seq=event.seq, chain_head=event.hash, calls=calls)
 
 
+class WriteCache:
+    """The heads of the runs that this process works on, and its open calls, so that it need not read them back.
+
+    A cached value is only a hint: every write compares it with the database. A stale hint costs one more round: the
+    transaction is rolled back and run again with fresh values.
+    """
+
+    def __init__(self) -> None:
+        self._heads: dict[str, tuple[Lease, RunHead]] = {}
+        self._calls: dict[str, Call] = {}
+
+    def get_head(self, lease: Lease) -> RunHead | None:
+        """The head of the lease's run after our last write."""
+        known = self._heads.get(lease.run_id)
+        return known[1] if known is not None and known[0] == lease else None
+
+    def put_head(self, lease: Lease, head: RunHead) -> None:
+        """Keep a head; only after the commit."""
+        self._heads[lease.run_id] = (lease, head)
+
+    def take_call(self, lease: Lease, call_id: str) -> Call | None:
+        """A call of the lease's run as we wrote it; it is returned once."""
+        call = self._calls.pop(call_id, None)
+        return call if call is not None and call.run_id == lease.run_id else None
+
+    def put_call(self, call: Call) -> None:
+        """Keep an open call; only after the commit."""
+        if len(call.input) <= _LONGEST_CACHED:
+            if len(self._calls) >= _CALLS_CACHED:
+                self._calls.clear()
+            self._calls[call.id] = call
+
+    def drop_run(self, run_id: str) -> None:
+        """Forget the run, because its cached values may be stale."""
+        self._heads.pop(run_id, None)
+        self._calls.clear()
+
+
 def read_call(statements: Statements, run_id: str, call_id: str) -> Call:
     """The call of this run; NotFound if there is none."""
     row = statements.one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
@@ -155,7 +194,7 @@ def next_state(call_id: str, state: CallState, change: str) -> CallState:
 
 
 def write_receipt(statements: Statements, call: Call, external_id: str, origin: str, at: int) -> Receipt | bool:
-    """The receipt of an effect; False if its key has one already, which the event then tells."""
+    """The receipt of an effect; False if its key has one already, which the event then says."""
     receipt = Receipt(
         call_id=call.id,
         run_id=call.run_id,
@@ -204,12 +243,6 @@ def _apply_settlement(call: Call, settlement: Settlement, text: StoredText) -> C
         duration_ms=call.duration_ms if settlement.duration_ms is None else settlement.duration_ms,
         external=clean(settlement.external) or call.external,
     )
-
-
-def _is_cut_off(before: Call, settlement: Settlement) -> bool:
-    """Whether a recovery found the call without an outcome; this count bounds how often it is made again."""
-    open_until_now = before.state is CallState.PREPARED and settlement.change in _LEFT_OPEN
-    return open_until_now and settlement.origin == _RECOVERY
 
 
 def _find_stored_result(statements: Statements, lease: Lease, known: History, admission: Admission) -> Receipt | None:

@@ -36,7 +36,7 @@ class RunChange(NamedTuple):
 
     at: int
     facts: tuple[Fact, ...] = ()
-    life: RunStatus | None = None
+    status: RunStatus | None = None
     turn: Turn | None = None  # inserted, or updated if its number exists
     check: Check | None = None  # inserted, or updated if its step exists
     session: tuple[str, str] | None = None  # agent, session id; Refused if another run that has not ended owns it

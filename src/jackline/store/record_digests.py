@@ -59,10 +59,10 @@ def digest_row(values: Mapping[str, Any], columns: Iterable[str]) -> str:
 
 def digest_run(run: Run) -> dict[str, str]:
     """The digest of a run's row as it is after the write."""
-    life = run.status
-    state = (str(life.state), rows.word(life.reason), life.wake_at, rows.word(life.failure), str(life.proof))
+    status = run.status
+    state = (str(status.state), rows.word(status.reason), status.wake_at, rows.word(status.failure), str(status.proof))
     names = (run.id, run.number, run.repository, run.lineage, run.parent, run.forked_at)
-    return {RUN: digest_text(canonical([*names, *state, life.attempt, run.finished_at]))}
+    return {RUN: digest_text(canonical([*names, *state, status.attempt, run.finished_at]))}
 
 
 def digest_calls(calls: Iterable[Call]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Redacts secrets before a write: one function for each kind of write. It reads and writes nothing.
 
-Ids, keys and words of closed sets stay unchanged: they are compared, and hold no secrets. So does what a run needs to
-be executed: the proof, the rules, and the instructions for its agent.
+Ids, keys and words of closed sets stay unchanged: they are compared, and hold no secrets. So does
+everything that a run needs to be executed: the check, the rules, and the instructions for its agent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from jackline.domain.events import Fact
 
 if TYPE_CHECKING:
     from jackline.domain.call_gate import Intent
-    from jackline.domain.records import Check, Checkpoint, Notice, RunStatus, Spec, Turn
+    from jackline.domain.records import Checkpoint, Spec, Turn
     from jackline.features.cases.case_model import CaseEntry, NewCase
     from jackline.features.work.work_item import NewItem
     from jackline.secrets.redactor import Redactor
@@ -24,34 +24,34 @@ def redact_new_run(redactor: Redactor, new: NewRun) -> NewRun:
     return new._replace(spec=redact_spec(redactor, new.spec))
 
 
-def redact_spec(redactor: Redactor, asked: Spec) -> Spec:
+def redact_spec(redactor: Redactor, spec: Spec) -> Spec:
     """A spec; the agent gets the stored prompt."""
-    return asked._replace(prompt=redactor.redact(asked.prompt), job=redactor.redact(asked.job))
+    return spec._replace(prompt=redactor.redact(spec.prompt), job=redactor.redact(spec.job))
 
 
-def redact_change(redactor: Redactor, wanted: RunChange) -> RunChange:
+def redact_change(redactor: Redactor, change: RunChange) -> RunChange:
     """A write of a worker."""
-    changes = wanted.changes
-    return wanted._replace(
-        facts=tuple(Fact(fact.kind, redactor.redact_value(dict(fact.data))) for fact in wanted.facts),
-        life=wanted.life and _redact_life(redactor, wanted.life),
-        turn=wanted.turn and _redact_turn(redactor, wanted.turn),
-        check=wanted.check and _redact_check(redactor, wanted.check),
-        health=wanted.health and wanted.health._replace(detail=redactor.redact(wanted.health.detail)),
-        checkpoint=wanted.checkpoint and _redact_checkpoint(redactor, wanted.checkpoint),
-        notice=wanted.notice and _redact_notice(redactor, wanted.notice),
-        changes=changes and changes._replace(commits=tuple(redactor.redact(one) for one in changes.commits)),
+    redact, check, notice, changes = redactor.redact, change.check, change.notice, change.changes
+    return change._replace(
+        facts=tuple(Fact(fact.kind, redactor.redact_value(dict(fact.data))) for fact in change.facts),
+        status=change.status and change.status._replace(detail=redact(change.status.detail)),
+        turn=change.turn and _redact_turn(redactor, change.turn),
+        check=check and check._replace(command=redact(check.command), output=redact(check.output)),
+        health=change.health and change.health._replace(detail=redact(change.health.detail)),
+        checkpoint=change.checkpoint and _redact_checkpoint(redactor, change.checkpoint),
+        notice=notice and notice._replace(title=redact(notice.title), body=redact(notice.body)),
+        changes=changes and changes._replace(commits=tuple(redact(one) for one in changes.commits)),
     )
 
 
-def redact_intent(redactor: Redactor, wanted: Intent) -> Intent:
+def redact_intent(redactor: Redactor, intent: Intent) -> Intent:
     """The intent of a call; its key was made from the whole input."""
-    return wanted._replace(
-        input=redactor.redact_json(wanted.input),
-        target=redactor.redact(wanted.target),
-        external=redactor.redact_json(wanted.external) if wanted.external else "",
-        mistake=redactor.redact(wanted.mistake),
-        waits_for=redactor.redact(wanted.waits_for),
+    return intent._replace(
+        input=redactor.redact_json(intent.input),
+        target=redactor.redact(intent.target),
+        external=redactor.redact_json(intent.external) if intent.external else "",
+        mistake=redactor.redact(intent.mistake),
+        waits_for=redactor.redact(intent.waits_for),
     )
 
 
@@ -62,18 +62,18 @@ def redact_new_case(redactor: Redactor, new: NewCase) -> NewCase:
     return new._replace(request=redactor.redact(new.request), problem=new.problem._replace(**{**clean, **lists}))
 
 
-def redact_entry(redactor: Redactor, added: CaseEntry) -> CaseEntry:
+def redact_entry(redactor: Redactor, entry: CaseEntry) -> CaseEntry:
     """An entry of a case."""
-    return added._replace(text=redactor.redact(added.text), data=redactor.redact_value(dict(added.data)))
+    return entry._replace(text=redactor.redact(entry.text), data=redactor.redact_value(dict(entry.data)))
 
 
-def redact_settlement(redactor: Redactor, told: Settlement) -> Settlement:
+def redact_settlement(redactor: Redactor, settlement: Settlement) -> Settlement:
     """The outcome of a call."""
-    return told._replace(
-        output=redactor.redact(told.output),
-        external_id=redactor.redact(told.external_id),
-        external=redactor.redact_json(told.external) if told.external else "",
-        reason=redactor.redact(told.reason),
+    return settlement._replace(
+        output=redactor.redact(settlement.output),
+        external_id=redactor.redact(settlement.external_id),
+        external=redactor.redact_json(settlement.external) if settlement.external else "",
+        reason=redactor.redact(settlement.reason),
     )
 
 
@@ -86,10 +86,6 @@ def redact_new_item(redactor: Redactor, new: NewItem) -> NewItem:
     )
 
 
-def _redact_life(redactor: Redactor, life: RunStatus) -> RunStatus:
-    return life._replace(detail=redactor.redact(life.detail))
-
-
 def _redact_turn(redactor: Redactor, turn: Turn) -> Turn:
     return turn._replace(
         prompt=redactor.redact(turn.prompt),
@@ -98,15 +94,7 @@ def _redact_turn(redactor: Redactor, turn: Turn) -> Turn:
     )
 
 
-def _redact_check(redactor: Redactor, check: Check) -> Check:
-    return check._replace(command=redactor.redact(check.command), output=redactor.redact(check.output))
-
-
 def _redact_checkpoint(redactor: Redactor, checkpoint: Checkpoint) -> Checkpoint:
     return checkpoint._replace(
         status=redactor.redact_json(checkpoint.status), cursor=redactor.redact_json(checkpoint.cursor)
     )
-
-
-def _redact_notice(redactor: Redactor, notice: Notice) -> Notice:
-    return notice._replace(title=redactor.redact(notice.title), body=redactor.redact(notice.body))

@@ -33,7 +33,7 @@ PROMPT_SHOWN = 200
 
 _SPENT = stored_names(Spent)
 _RUN = ("id", "number", "repository", "lineage", "parent")
-_LIFE = (
+_STATUS = (
     "state", "reason", "wake_at", "phase", "goal", "failure", "detail", "proof", "token", "step", "turn",
     "iteration", "retries", "cancel_requested", "agent",
 )  # fmt: skip
@@ -43,8 +43,6 @@ _LISTED = (
     "phase", "failure", "proof", "token", "iteration", "tokens_input + tokens_output", "usd_micros",
     "runs.created_at", "updated_at", "started_at", "finished_at",
 )  # fmt: skip
-
-
 _CASE = (
     "id", "repository", "path", "user_name", "run_id", "status", "request", "problem", "created_at", "updated_at",
     "hypotheses", "evidence", "commands", "learnings", "closeout", "closed_at", "event_seq", "chain_head",
@@ -61,8 +59,8 @@ _REPORT_ITEM = (
 _TURN = stored_names(Turn)[:-1]  # all but `spent`, which has columns of its own
 
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "run": (*_RUN, *_LIFE, *_SPENT, *_REST),
-    "new_run": (*_RUN, *_LIFE, *_SPENT, *_REST, "task", "prompt", "request"),
+    "run": (*_RUN, *_STATUS, *_SPENT, *_REST),
+    "new_run": (*_RUN, *_STATUS, *_SPENT, *_REST, "task", "prompt", "request"),
     "listed": _LISTED,
     "event": stored_names(Event),
     "attempt": stored_names(Attempt),
@@ -90,7 +88,7 @@ _LATER = {
 }
 
 _CALL_WORDS = ("call_class", "replay", "decision", "state")  # of closed sets
-_SPENT_AT = len(_RUN) + len(_LIFE)
+_SPENT_AT = len(_RUN) + len(_STATUS)
 _REST_AT = _SPENT_AT + len(_SPENT)
 
 # Sentences that older versions stored in a turn and compared. Digests cover them, so no migration converts them.
@@ -136,7 +134,7 @@ def turn_values(turn: Turn) -> dict[str, Any]:
 
 def run_values(run: Run, request: str) -> dict[str, Any]:
     """A new run as parameters."""
-    life = run.status
+    status = run.status
     return {
         "id": run.id,
         "number": run.number,
@@ -151,11 +149,11 @@ def run_values(run: Run, request: str) -> dict[str, Any]:
         "started_at": run.started_at,
         "finished_at": run.finished_at,
         "forked_at": run.forked_at,
-        **status_values(life),
-        **stored_dict(life.spent),
-        "state": str(life.state),
-        "token": life.attempt,
-        "cancel_requested": int(life.cancel_requested),
+        **status_values(status),
+        **stored_dict(status.spent),
+        "state": str(status.state),
+        "token": status.attempt,
+        "cancel_requested": int(status.cancel_requested),
         "agent": clean(run.agent),
         "task": clean(run.spec.task),
         "prompt": clean(run.spec.prompt[:PROMPT_SHOWN]),
@@ -163,23 +161,23 @@ def run_values(run: Run, request: str) -> dict[str, Any]:
     }
 
 
-def status_values(life: RunStatus) -> dict[str, Any]:
-    """What a worker may change of a run; cancel requests, calls and wall time belong to others."""
-    spent = life.spent
+def status_values(status: RunStatus) -> dict[str, Any]:
+    """The columns of a status that a worker may change; cancel requests, calls and wall time belong to others."""
+    spent = status.spent
     return {
-        "to": str(life.state),
-        "reason": word(life.reason),
-        "wake_at": life.wake_at,
-        "phase": word(life.phase),
-        "goal": str(life.goal),
-        "failure": word(life.failure),
-        "detail": clean(life.detail),
-        "proof": str(life.proof),
-        "step": life.step,
-        "turn": life.turn,
-        "iteration": life.iteration,
-        "retries": life.retries,
-        "agent": clean(life.agent),
+        "to": str(status.state),
+        "reason": word(status.reason),
+        "wake_at": status.wake_at,
+        "phase": word(status.phase),
+        "goal": str(status.goal),
+        "failure": word(status.failure),
+        "detail": clean(status.detail),
+        "proof": str(status.proof),
+        "step": status.step,
+        "turn": status.turn,
+        "iteration": status.iteration,
+        "retries": status.retries,
+        "agent": clean(status.agent),
         "iterations": spent.iterations,
         "steps": spent.steps,
         "tokens_input": spent.tokens_input,
@@ -223,7 +221,7 @@ def parse_run(row: Row, spec: Spec) -> Run:
 
 
 def parse_status(row: Row) -> RunStatus:
-    """The part of a run that the heart changes, from the columns of `{run}`."""
+    """The status of a run, from the columns of `{run}`."""
     (
         state, reason, wake_at, phase, goal, failure, detail, proof, token, step, turn, iteration, retries,
         cancel_requested, agent,
@@ -264,12 +262,12 @@ def parse_call(row: Row) -> Call:
 
 
 def changes_values(run_id: str, changes: Changes, at: int) -> dict[str, Any]:
-    """What a run changed as parameters."""
+    """The changes of a run as parameters."""
     return {**stored_dict(changes), "commits": json.dumps(changes.commits), "run_id": run_id, "at": at}
 
 
 def parse_changes(row: Row) -> Changes:
-    """What a run changed from the columns of `{changes}`."""
+    """The changes of a run from the columns of `{changes}`."""
     from jackline.domain.changes import Changes
 
     return Changes(tuple(json.loads(row[0])), *row[1:])

@@ -75,10 +75,10 @@ class RunStore(StorePart):
             facts: tuple[Fact, ...] = (Fact("cancel.requested"),)
         else:
             query, after = "cancel_idle_run", next_run(state, "cancel")
-            life = run.status._replace(state=after, reason=None, wake_at=None)
+            status = run.status._replace(state=after, reason=None, wake_at=None)
             ended = Fact(f"run.{after}", {"by": "request"})
             settled = _settle_open_calls(statements, run_id, at)
-            facts = cover((*settled, ended), digest_run(run._replace(status=life, finished_at=at)))
+            facts = cover((*settled, ended), digest_run(run._replace(status=status, finished_at=at)))
         chain = append_events(statements, run_id, get_chain_end(run), facts, at, "person")
         statements.run(query, {"id": run_id, "state": str(state), "to": str(after), "at": at, **chain._asdict()})
         run = self._found(statements, run_id)
@@ -99,7 +99,7 @@ class RunStore(StorePart):
     def find_matching(self, text: str, repository: str | None, limit: int = 10) -> list[RunSummary]:
         """Runs whose id is `text`; else whose number (`#12`) it is in the repository; else whose id begins so.
 
-        `repository` is the id of one (`domain.ids`); without it no number is looked for.
+        `repository` is an id (see `domain.ids`); without it no number is looked for.
         """
         wanted, number = clean(text), as_number(clean(text))
 
@@ -185,7 +185,7 @@ def _mention_open_effects(statements: Statements, notice: Notice) -> Notice:
 # the list of runs
 
 _PLACE = "runs.id AS id, runs.created_at AS created_at"
-# From the few runs of the session to their rows, never through all the newest runs until one of them fits.
+# From the few runs of the session to their rows, never through all the newest runs until one matches.
 _FROM_SESSION = "sessions CROSS JOIN runs"
 
 

@@ -36,7 +36,12 @@ class Migration(NamedTuple):
 
 def list_migrations(backend: str) -> list[Migration]:
     """All migrations, in order."""
-    return [_build_migration(stem, backend) for stem in sorted(_list_stems())]
+    found = []
+    for stem in sorted(_list_stems()):
+        number, _, name = stem.partition("_")
+        path = os.path.join(FOLDER, stem)
+        found.append(Migration(version=int(number), name=name, paths=(f"{path}.sql", f"{path}.{backend}.sql")))
+    return found
 
 
 def get_latest_version() -> int:
@@ -99,27 +104,17 @@ def _apply(driver: Driver, step: list[Migration], at: int) -> bool:
         for one in step:
             values = {"version": one.version, "name": one.name, "checksum": one.checksum, "at": at}
             statements.run("add_migration", values)
-        _add_instance(statements)
+        # The secret and the id of this instance: only the first migration sets them.
+        statements.run("add_instance_value", {"name": "secret", "value": os.urandom(_SECRET_BYTES).hex()})
+        statements.run("add_instance_value", {"name": "id", "value": os.urandom(8).hex()})
 
     return driver.migrate(step[-1].version, "\n".join(one.text for one in step), record)
-
-
-def _add_instance(statements: Statements) -> None:
-    """The secret and the id of this instance; only the first migration makes them."""
-    statements.run("add_instance_value", {"name": "secret", "value": os.urandom(_SECRET_BYTES).hex()})
-    statements.run("add_instance_value", {"name": "id", "value": os.urandom(8).hex()})
 
 
 def _list_stems() -> list[str]:
     """The names of the files that both backends read, such as 0001_runs, without their suffix."""
     parted = (name.split(".") for name in os.listdir(FOLDER))
     return [stem for stem, *rest in parted if rest == ["sql"] and stem[:4].isdigit()]
-
-
-def _build_migration(stem: str, backend: str) -> Migration:
-    number, _, name = stem.partition("_")
-    path = os.path.join(FOLDER, stem)
-    return Migration(version=int(number), name=name, paths=(f"{path}.sql", f"{path}.{backend}.sql"))
 
 
 def _read(path: str) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 from jackline.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from jackline.store import queries, sqlite_file
 from jackline.store.driver import Clock, RetryTransaction, Row, Statements, T, Values
-from jackline.store.gate_file import GateFile
 
 _BUSY_SECONDS = 10.0  # a safety net only: the gate file admits one writer at a time
 _CONNECTION: dict[str, Any] = {
@@ -24,23 +23,16 @@ _CONNECTION: dict[str, Any] = {
 }
 
 
+_known_boot: list[str] = []  # read once, because a process does not outlive its boot
+
+
 def read_boot_clock() -> tuple[str, int]:
     """The lease clock of one host: it cannot be set, and it counts sleep."""
     from jackline import clock
 
-    return _read_boot_id(), clock.boot_ms()
-
-
-_known_boot: list[str] = []
-
-
-def _read_boot_id() -> str:
-    """Read once, because a process does not outlive its boot."""
-    from jackline import clock
-
     if not _known_boot:
         _known_boot.append(clock.boot_id())
-    return _known_boot[0]
+    return _known_boot[0], clock.boot_ms()
 
 
 class SqliteDriver:
@@ -52,7 +44,7 @@ class SqliteDriver:
         self.place = path
         self._clock = clock or read_boot_clock
         self._sql = queries.ConvertedQueries(queries.load_queries(self.backend), _convert_query)
-        self._gate = GateFile(path + ".gate")
+        self._gate = sqlite_file.GateFile(path + ".gate")
         # Two locks, so that a thread that waits for the gate file does not block readers.
         self._writer = threading.RLock()
         self._lock = threading.RLock()
@@ -143,9 +135,12 @@ class SqliteDriver:
     def damage(self) -> list[str]:
         with self._lock:
             try:
-                return _check_integrity(self._connection)
+                pages = [row[0] for row in self._connection.execute("PRAGMA integrity_check")]
+                orphans = self._connection.execute("PRAGMA foreign_key_check").fetchall()
             except sqlite3.DatabaseError as error:
                 return [f"{self.place}: {error}"]
+        found = [] if pages == ["ok"] else pages
+        return found + [f"a row of {row[0]} points to a missing row of {row[2]}" for row in orphans]
 
     def size(self) -> int:
         return self.read(lambda statements: int((statements.one("size", {}) or (0,))[0]))
@@ -199,13 +194,6 @@ def _convert_query(_name: str, sql: str) -> tuple[str, Callable[[Values], tuple[
         case (name,):
             return marked, lambda values: (values[name],)
     return marked, itemgetter(*names)
-
-
-def _check_integrity(connection: sqlite3.Connection) -> list[str]:
-    pages = [row[0] for row in connection.execute("PRAGMA integrity_check")]
-    orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
-    found = [] if pages == ["ok"] else pages
-    return found + [f"a row of {row[0]} points to a missing row of {row[2]}" for row in orphans]
 
 
 def translate_error(error: sqlite3.Error, place: str) -> StoreError:

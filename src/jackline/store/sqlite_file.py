@@ -1,4 +1,4 @@
-"""The database file of SQLite: created private, checked before SQLite opens it, copied atomically. No SQL."""
+"""The files of an SQLite database: itself, private and checked before use, and the lock of its writers. No SQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from jackline.errors import Refused, StoreCorrupt, StoreError, StoreReadOnly
+from jackline.errors import Refused, StoreCorrupt, StoreError, StoreReadOnly, StoreUnavailable
+from jackline.files import lock_descriptor, open_lock, unlock_descriptor
 
 MARK = 0x6A61636B  # "jack", in the header of every jackline database
 _MAGIC = b"SQLite format 3\x00"
@@ -17,7 +18,7 @@ _MARK_AT = slice(68, 72)
 _HEADER_BYTES = 100
 _CLUSTERED = "/* WITHOUT ROWID */"  # in the migrations that both backends read
 _NETWORK = ("nfs", "cifs", "smb", "fuse.sshfs")
-
+_PATIENCE_S = 30.0  # for the gate file
 
 # close(2) of any descriptor of a file drops every POSIX lock that the process holds on it, SQLite's own among them:
 # another process could then remove the log that we write to. So a database that is open here is never opened by hand.
@@ -89,7 +90,11 @@ def backup(connection: sqlite3.Connection, path: str) -> None:
                 raise StoreCorrupt("the database")  # a copy of the damage is not a backup
         finally:
             copy.close()
-        _flush(unfinished)
+        descriptor = os.open(unfinished, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         os.link(unfinished, path)  # unlike a rename, it never replaces a file that appeared meanwhile
     except FileExistsError as error:
         raise Refused(f"{path} exists already: name another file for the backup") from error
@@ -171,9 +176,70 @@ def _address(path: str, folder: str, *, read_only: bool) -> str:
     return uri + ("?mode=ro&immutable=1" if still else "?mode=ro")
 
 
-def _flush(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+class GateFile:
+    """A lock file on which the writers of one SQLite database queue; this is one descriptor on it.
+
+    SQLite's own busy handler polls, and starves writers (measured p99 1283 ms against 4.7 ms). `flock(2)` is a queue in
+    the kernel, and belongs to the open file, so that it also excludes threads with descriptors of their own; `lockf`
+    belongs to the process, and would not.
+    """
+
+    def __init__(self, path: str, patience: float = _PATIENCE_S) -> None:
+        self.path = path
+        self._patience = patience
+        self._descriptor: int | None = None
+
+    def enter(self) -> None:
+        """Wait for the lock; StoreUnavailable if its holder does not release it."""
+        if self._descriptor is None:
+            try:
+                self._descriptor = open_lock(self.path)
+            except OSError as error:
+                raise StoreReadOnly(f"{self.path}: {error.strerror}") from error
+        if not lock_descriptor(self._descriptor):
+            self._wait(self._descriptor)
+
+    def leave(self) -> None:
+        """Release the lock."""
+        if self._descriptor is not None:
+            unlock_descriptor(self._descriptor)
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _wait(self, descriptor: int) -> None:
+        """Wait in the kernel's queue, in another thread: flock has no timeout, and its holder may be stopped."""
+        waiter = _Waiter(descriptor)
+        waiter.start()
+        waiter.join(self._patience)
+        if waiter.is_alive() and waiter.give_up():
+            self._descriptor = None  # the waiter closes it when it gets the lock
+            message = f"{self.path} was held for {self._patience:g} s by a process that may be stopped"
+            raise StoreUnavailable(message)
+
+
+class _Waiter(threading.Thread):
+    """Waits for the lock once; if the caller has given up meanwhile, releases it."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(name="jackline-gate-file", daemon=True)
+        self._descriptor = descriptor
+        self._decision = threading.Lock()
+        self._entered = False
+        self._given_up = False
+
+    def run(self) -> None:
+        lock_descriptor(self._descriptor, wait=True)
+        with self._decision:
+            self._entered = True
+            if self._given_up:
+                os.close(self._descriptor)
+
+    def give_up(self) -> bool:
+        """False if the lock was acquired just now."""
+        with self._decision:
+            self._given_up = not self._entered
+            return self._given_up

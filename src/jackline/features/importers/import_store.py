@@ -183,25 +183,25 @@ def _build_created(run: Run, spec: str) -> ImportedEvent:
     return ImportedEvent(at=run.created_at, kind="run.created", actor=_ENGINE, data=data)
 
 
-def _put_call(statements: Statements, run_id: str, given: ImportedCall, number: int) -> Iterator[ImportedEvent]:
+def _put_call(statements: Statements, run_id: str, imported: ImportedCall, number: int) -> Iterator[ImportedEvent]:
     """Write a call in its last state; yields its two events."""
-    call = _store_texts(statements, given.call._replace(run_id=run_id), given)
+    call = _store_texts(statements, imported.call._replace(run_id=run_id), imported)
     statements.run("add_call", {**rows.call_values(call), "number": number})
     proves = call.call_class is CallClass.EFFECT and call.state is CallState.DONE
-    receipt = write_receipt(statements, call, given.external_id, _ORIGIN, given.ended_at) if proves else None
+    receipt = write_receipt(statements, call, imported.external_id, _ORIGIN, imported.ended_at) if proves else None
     before = ledger_events.build_intended("call.prepared", call._replace(reason=""))
     yield ImportedEvent(at=call.prepared_at, kind=before.kind, actor=_AGENT, data=before.data)
-    after = ledger_events.build_settled(call, _ORIGIN, given.external_id, receipt=receipt)
-    yield ImportedEvent(at=given.ended_at, kind=after.kind, actor=_ORIGIN, data=after.data)
+    after = ledger_events.build_settled(call, _ORIGIN, imported.external_id, receipt=receipt)
+    yield ImportedEvent(at=imported.ended_at, kind=after.kind, actor=_ORIGIN, data=after.data)
 
 
-def _store_texts(statements: Statements, call: Call, given: ImportedCall) -> Call:
+def _store_texts(statements: Statements, call: Call, imported: ImportedCall) -> Call:
     """The call after its large texts are stored as blobs."""
     input_, output = blobs.split_text(call.input), blobs.split_text(call.output)
     blobs.write_blob(statements, call.run_id, input_)
     blobs.write_blob(statements, call.run_id, output)
     call = call._replace(input=input_.shown, input_ref=input_.ref, output=output.shown, output_ref=output.ref)
-    return call if call.state is CallState.IN_DOUBT else call._replace(finished_at=given.ended_at)
+    return call if call.state is CallState.IN_DOUBT else call._replace(finished_at=imported.ended_at)
 
 
 # work items
@@ -303,37 +303,37 @@ def _redact_run(redactor: Redactor, new: ImportedRun) -> ImportedRun:
     )
 
 
-def _redact_item(redactor: Redactor, given: WorkItem) -> WorkItem:
+def _redact_item(redactor: Redactor, item: WorkItem) -> WorkItem:
     """A work item, redacted as if it were enqueued here."""
-    new = NewItem(id=given.id, kind=given.kind, payload=given.payload, notes=given.notes, question=given.question)
+    new = NewItem(id=item.id, kind=item.kind, payload=item.payload, notes=item.notes, question=item.question)
     redacted = redaction.redact_new_item(redactor, new)
-    return given._replace(
-        id=clean(given.id),
-        kind=clean(given.kind),
+    return item._replace(
+        id=clean(item.id),
+        kind=clean(item.kind),
         payload=clean(redacted.payload),
         notes=clean(redacted.notes),
         question=clean(redacted.question),
     )
 
 
-def _redact_case(redactor: Redactor, given: Case) -> Case:
+def _redact_case(redactor: Redactor, case: Case) -> Case:
     """A case, without its entries."""
     new = NewCase(
-        id=given.id,
-        repository=given.repository,
-        path=given.path,
-        user_name=given.user_name,
-        request=given.request,
-        problem=given.problem,
+        id=case.id,
+        repository=case.repository,
+        path=case.path,
+        user_name=case.user_name,
+        request=case.request,
+        problem=case.problem,
     )
     redacted = redaction.redact_new_case(redactor, new)
-    closeout = redactor.redact_value(dict(given.closeout))
-    return given._replace(
-        id=clean(given.id), request=clean(redacted.request), problem=redacted.problem, closeout=closeout
+    closeout = redactor.redact_value(dict(case.closeout))
+    return case._replace(
+        id=clean(case.id), request=clean(redacted.request), problem=redacted.problem, closeout=closeout
     )
 
 
-def _redact_events(redactor: Redactor, given: Iterable[ImportedEvent]) -> list[ImportedEvent]:
+def _redact_events(redactor: Redactor, events: Iterable[ImportedEvent]) -> list[ImportedEvent]:
     """Events, with their data."""
     return [
         ImportedEvent(
@@ -342,12 +342,12 @@ def _redact_events(redactor: Redactor, given: Iterable[ImportedEvent]) -> list[I
             actor=clean(redactor.redact(one.actor)),
             data=redactor.redact_value(dict(one.data)),
         )
-        for one in given
+        for one in events
     ]
 
 
-def _redact_call(redactor: Redactor, given: ImportedCall) -> ImportedCall:
-    call = given.call
+def _redact_call(redactor: Redactor, imported: ImportedCall) -> ImportedCall:
+    call = imported.call
     redacted = call._replace(
         id=clean(call.id),
         tool=clean(redactor.redact(call.tool)),
@@ -359,4 +359,6 @@ def _redact_call(redactor: Redactor, given: ImportedCall) -> ImportedCall:
         reason=clean(redactor.redact(call.reason)),
         agent_call=clean(call.agent_call),
     )
-    return ImportedCall(call=redacted, ended_at=given.ended_at, external_id=clean(redactor.redact(given.external_id)))
+    return ImportedCall(
+        call=redacted, ended_at=imported.ended_at, external_id=clean(redactor.redact(imported.external_id))
+    )

@@ -19,7 +19,7 @@ SELECT {call} FROM calls WHERE run_id = :run_id AND key = :key AND occurrence > 
 ORDER BY number DESC LIMIT 1
 
 -- name: same_target
--- Only the calls of an earlier attempt or session count, however many came after them.
+-- Only the calls of an earlier attempt or session count, however many came later.
 SELECT {call} FROM calls
 WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key AND (attempt < :attempt OR turn < :since)
     AND call_class = :call_class AND (state = :done OR state = :in_doubt)
@@ -86,7 +86,7 @@ WHERE run_id = :run_id AND key = :key AND occurrence > 0 AND state = :denied AND
 INSERT INTO receipts ({receipt}) VALUES ({:receipt}) ON CONFLICT (run_id, key) DO NOTHING
 
 -- name: nth_newest_call
--- Their ids are in the order of their time.
+-- Ids are in the order of time.
 SELECT id FROM calls WHERE run_id = :run_id ORDER BY id DESC LIMIT 1 OFFSET :others
 
 -- name: open_calls
@@ -106,10 +106,10 @@ WHERE run_id = :run_id AND id >= :since AND finished_at IS NULL AND state = :den
 ORDER BY number
 
 -- name: forced_calls
--- What a recovery gave up, to be made again, and what it voided because the same key may be sent again. A person's `skip`
--- gives up a call, too, and forces nobody. What is part of another call is made again with that one. One that was made
--- in its place counts in its stead, whatever came of it: if it was cut off, too, it is itself to be made again.
--- What a turn hung in when its time ran out is given up for good; what failed before the agent's eyes is its own to judge.
+-- Calls that have to be made again: a recovery abandoned them, or voided them because the same key may be sent again.
+-- Not included: a call that a person skipped; a call that is part of another one, and is made again with it; a call that
+-- a later call replaced, whatever the outcome (if that one was cut off, too, it is itself to be made again); and a call
+-- during which the turn timed out. A call that failed in front of the agent is the agent's to judge.
 SELECT {call} FROM calls
 WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AND reason_code <> :gave_up
     AND ((state = :abandoned AND (replay = :exact OR replay = :idempotent OR replay = :relaunch))

@@ -23,7 +23,7 @@ SELECT {report_item} FROM work_items WHERE status = :status ORDER BY created_at,
 SELECT {report_item} FROM work_items WHERE dead = 1 ORDER BY finished_at DESC, id DESC LIMIT :limit
 
 -- name: report_kinds
--- From one kind to the next in the index, and of each no more than `most`, so that the cost does not grow.
+-- From one kind to the next in the index, and at most `most` of each, so that the cost does not grow.
 WITH RECURSIVE kinds (kind) AS (
     SELECT MIN(kind) FROM work_items WHERE status = :status
     UNION ALL
@@ -64,7 +64,7 @@ WHERE state = :state AND runs.created_at < :before AND (runs.created_at, runs.id
 ORDER BY runs.created_at, runs.id LIMIT :limit
 
 -- name: report_outlived
--- The plus keeps SQLite from reading every run that was ever made before, and sorting them.
+-- The plus keeps SQLite from reading and sorting every earlier run.
 SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
 WHERE finished_at >= :before AND +runs.created_at < :before AND (finished_at, runs.id) > (:after_at, :after_id)
 ORDER BY finished_at, runs.id LIMIT :limit

@@ -1,5 +1,5 @@
--- :clock_boot and :clock_now are the lease clock, as in leases.sql. Queries named pick_* pass over what somebody else
--- has locked (PostgreSQL; SQLite has one writer at a time anyway).
+-- :clock_boot and :clock_now are the lease clock, as in leases.sql. Queries named pick_* skip rows that another
+-- transaction has locked (PostgreSQL; SQLite has one writer at a time anyway).
 
 -- name: get_item
 SELECT {item} FROM work_items WHERE id = :id
@@ -11,7 +11,7 @@ SELECT {item} FROM work_items WHERE id = :id
 INSERT INTO work_items ({item}) VALUES ({:item}) ON CONFLICT (id) DO NOTHING
 
 -- name: change_item
--- What is not held has no lease.
+-- An item that is not held has no lease.
 UPDATE work_items SET status = :status, owner_agent = :owner_agent, updated_at = :updated_at, notes = :notes,
     attempts = :attempts, token = :token, question = :question, answer = :answer, dead = :dead,
     finished_at = :finished_at, event_seq = :event_seq, chain_head = :chain_head,
@@ -26,7 +26,7 @@ WHERE id = :id AND token = :token
 SELECT CASE WHEN lease_boot = :clock_boot AND lease_until > :clock_now THEN 0 ELSE 1 END FROM work_items WHERE id = :id
 
 -- name: first_expired
--- Reads what is in flight, which is what workers hold at this moment and no more. Without a kind: of any.
+-- Reads only the items in flight, which are those that workers hold now. With :any = 1, of every kind.
 SELECT id, kind, priority, created_at FROM work_items
 WHERE status = :in_flight AND CASE WHEN lease_boot = :clock_boot AND lease_until > :clock_now THEN 0 ELSE 1 END = 1
     AND (:any = 1 OR kind = :kind)
