@@ -32,7 +32,9 @@ def build_fields(rule: Rule, line: CommandLine, command: ShellCommand) -> dict[s
     named |= build_stdin_fields(command)
     if (url := read_only.find_url(line.words)) and "url" in rule.target:
         named["url"] = url
-    sent = VALUE_SEPARATOR.join(filter(None, map(_find_sent_file, named["arguments"])))
+    # The files after `@`, as in `-d@name` or `field@name`, or after `=<`, as for curl.
+    matches = (_SENT.search(text) for text in named["arguments"] if "://" not in text)
+    sent = VALUE_SEPARATOR.join(match[1] for match in matches if match and match[1] != "-")
     return named | {"@": sent} if sent else named
 
 
@@ -41,12 +43,6 @@ def build_stdin_fields(command: ShellCommand) -> dict[str, str]:
     named = {"stdin": command.stdin} if command.stdin else {}
     source = next((redirect.target for redirect in command.redirects if redirect.operator.endswith("<")), None)
     return named if source is None else named | {"<": source.text}
-
-
-def _find_sent_file(text: str) -> str:
-    """Return the file after `@`, as in `-d@name` or `field@name`, or after `=<`, as for curl."""
-    found = None if "://" in text else _SENT.search(text)
-    return found[1] if found and found[1] != "-" else ""
 
 
 def _find_valued_flags(rule: Rule, line: CommandLine) -> frozenset[str]:

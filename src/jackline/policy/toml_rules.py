@@ -122,7 +122,7 @@ def _normalize_text(text: str) -> str:
 
 def _parse_tables(tables: object, lines: PolicyLines | None, layer: str) -> ParsedPolicy:
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        line = lines.words.get("rule", 0) if lines else 0
+        line = lines.words.get(RULE, 0) if lines else 0
         return ParsedPolicy((), (PolicyMistake(line, "a policy is a list of [[rule]] tables"),))
     rules: list[Rule] = []
     taken: set[str] = set()
@@ -130,17 +130,15 @@ def _parse_tables(tables: object, lines: PolicyLines | None, layer: str) -> Pars
     for number, table in enumerate(tables, 1):
         place = lines.rules[number - 1] if lines and number <= len(lines.rules) else None
         wrong = list(_find_mistakes(table))
+        if not wrong:
+            rule = _build_rule(table)._replace(layer=layer)
+            clash = _find_name_clash(rule, taken)
+            wrong = [("name", clash)] if clash else []
+            rules.append(rule)
+            taken.add(rule.name)
         for word, text in wrong:
             line = place.words.get(word, place.line) if place else 0
             mistakes.append(PolicyMistake(line, f"rule {number}{_describe_name(table)}: {text}"))
-        if not wrong:
-            rule = _build_rules([table])[0]._replace(layer=layer)
-            clash = _find_name_clash(rule, taken)
-            if clash:
-                line = place.words.get("name", place.line) if place else 0
-                mistakes.append(PolicyMistake(line, f"rule {number}{_describe_name(table)}: {clash}"))
-            rules.append(rule)
-            taken.add(rule.name)
     return ParsedPolicy(tuple(rules), tuple(mistakes))
 
 
@@ -162,10 +160,16 @@ def _find_mistakes(table: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield all errors of a rule with their keys. Each key in error is corrected to find the next one."""
     rest = dict(table)
     for _ in range(len(table) + len(_REQUIRED)):
-        message = _find_first_mistake(rest)
-        if not message:
+        try:
+            _build_rule(rest)
+        except PolicyError as error:
+            message = str(error).removeprefix(": rule 1").removeprefix(_describe_name(rest)).removeprefix(": ")
+        else:
             return
-        word = _find_key(message, rest)
+        # The message quotes the key or its value.
+        by_value = {str(value): key for key, value in rest.items()}
+        keys = (text if text in rest else by_value.get(text, "") for text in _find_quoted(message))
+        word = next(filter(None, keys), "")
         yield word, message
         missing = "" if word else next((one for one in _find_quoted(message) if one in _REQUIRED), "")
         if not word and not missing:
@@ -174,27 +178,10 @@ def _find_mistakes(table: dict[str, Any]) -> Iterator[tuple[str, str]]:
         rest |= {one: _REQUIRED[one] for one in (word, missing) if one in _REQUIRED}
 
 
-def _find_first_mistake(table: dict[str, Any]) -> str:
-    try:
-        _build_rules([table])
-    except PolicyError as error:
-        return (
-            str(error).removeprefix(": ").removeprefix("rule 1").removeprefix(_describe_name(table)).removeprefix(": ")
-        )
-    return ""
-
-
-def _build_rules(tables: list[dict[str, Any]]) -> tuple[Rule, ...]:
+def _build_rule(table: dict[str, Any]) -> Rule:
     from jackline.policy import rule_lookup  # imported here: it loads all built-in rules
 
-    return rule_lookup.parse_rule_tables(tables, "")
-
-
-def _find_key(message: str, table: Mapping[str, object]) -> str:
-    """Return the key that a message is about, which quotes the key or its value."""
-    by_value = {str(value): word for word, value in table.items()}
-    words = (text if text in table else by_value.get(text, "") for text in _find_quoted(message))
-    return next(filter(None, words), "")
+    return rule_lookup.parse_rule_tables([table], "")[0]
 
 
 def _find_quoted(message: str) -> list[str]:

@@ -234,8 +234,10 @@ def _is_secret_value(text: str, context: int, name: str, joint: str, value: str,
         return is_flag and kind != "bare" and len(value) >= _SHORTEST and not value.startswith("-")
     if sign == ">" and (joint != sign or text[max(0, context - 1) : context] != "<"):
         return False
-    if _is_vague(name):
-        is_query = name.lower() == "key" and text[context - 1 : context] in {"?", "&"}
+    lower = name.lower()
+    # Names such as `SORT_KEY`, `key` and `SERVER_AUTH` are less specific than `API_KEY`.
+    if ("key" in lower and not is_secret_name(name)) or lower.rstrip("0123456789").endswith("auth"):
+        is_query = lower == "key" and text[context - 1 : context] in {"?", "&"}
         in_query = is_query and not _HEXADECIMAL.fullmatch(value)
         return ((name.isupper() or in_query) and is_strong(value)) or is_basic_credential(value)
     if kind != "bare":
@@ -245,12 +247,6 @@ def _is_secret_value(text: str, context: int, name: str, joint: str, value: str,
     if is_flag or (name.isupper() and joint == "="):
         return len(value) >= _SHORTEST and not _CODE.search(value)
     return _may_be_secret(name, value)
-
-
-def _is_vague(name: str) -> bool:
-    """Check for names such as `SORT_KEY`, `key` and `SERVER_AUTH`, which are less specific than `API_KEY`."""
-    lower = name.lower()
-    return ("key" in lower and not is_secret_name(name)) or lower.rstrip("0123456789").endswith("auth")
 
 
 def _is_word(name: str, sign: str, value: str) -> bool:
