@@ -227,6 +227,8 @@ def _decide_repeatable(intent: Intent, history: History) -> Admission:
     return Admission(Decision.ASK, _describe_question(intent))
 
 
+# --- permissions
+
 ALL_EFFECTS = "effects"  # every rule that asks
 _NO_RULES = frozenset({OTHER_COMMANDS, *map(str, CallClass)})  # parts of a joined name that are not rules
 

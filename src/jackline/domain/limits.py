@@ -59,6 +59,9 @@ def find_exhausted_limit(limits: Limits, spent: Spent) -> str | None:
     return None
 
 
+# --- retries
+
+
 @stored_as("most base_ms cap_ms")
 class RetryPolicy(NamedTuple):
     """At most `most` retries in a row; the wait doubles from `base_ms` up to `cap_ms`."""

@@ -69,6 +69,8 @@ class AgentEvent(NamedTuple):
     message_id: str = ""
 
 
+# --- usage of a turn
+
 _NOTHING = Usage()
 _MOST_MESSAGES = 100
 

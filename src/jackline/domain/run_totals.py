@@ -45,6 +45,9 @@ def _reports_cost(spec: Spec, turn: Turn) -> bool:
     return spec.agent_options.get(turn.agent, AgentOptions()).tells_cost
 
 
+# --- outcomes of calls
+
+
 @stored_as("calls tools effects failed replayed abandoned denied asked in_doubt receipts steps")
 class Tally(NamedTuple):
     """The outcomes of all calls of a run, over all attempts."""

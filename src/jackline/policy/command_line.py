@@ -303,6 +303,8 @@ def asks_for_help(line: CommandLine) -> bool:
     return all(word.exact for word in line.words) and not any(word.text.startswith("-") for word in line.words[:-1])
 
 
+# --- runners, such as `uv run`
+
 # The runner, and its flags with a value.
 _RUNNERS = {
     (

@@ -234,6 +234,8 @@ def _find_patch_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[Pa
     )
 
 
+# --- archives
+
 _TAR_VALUED = frozenset("fCFgITXbHKLNV")  # letters with a value
 _TAR_LONG = {
     "--file": "f", "--directory": "C", "--create": "c", "--append": "r", "--update": "u", "--delete": "D",

@@ -88,6 +88,8 @@ def has_letter(line: CommandLine, letter: str) -> bool:
     return any(word.text[:1] == "-" and word.text[1:2] != "-" and letter in word.text[1:] for word in line.words)
 
 
+# --- file tools of agents
+
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "target_file", "filename")
 _PATCHES = ("input", "patch", "patchText", "diff")
 _PATCHING = frozenset({"apply_patch", "patch"})

@@ -142,6 +142,8 @@ _CLASSIFIERS = {
 }
 
 
+# --- scripts
+
 _AWK_RISK = re.compile(r"system|getline|[|>@]|close")
 _AWK_ALONE = frozenset({"--", "--posix", "--traditional", "--re-interval", "--csv", "-k", "-b", "-P", "-c", "-r", "-n"})
 _AWK_VALUED = ("-F", "-v", "--assign", "--field-separator")

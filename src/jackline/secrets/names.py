@@ -283,6 +283,8 @@ def has_digit(value: str) -> bool:
     return any("0" <= one <= "9" for one in value)
 
 
+# --- URLs
+
 _HOST = r"(?=[A-Za-z0-9\[._-])"  # after the @
 
 

@@ -313,6 +313,8 @@ def find_cut_values(text: str, found: Iterable[str]) -> list[Span]:
     return result
 
 
+# --- environment variables
+
 # Endings of names of secret variables, and parts of names that are not secret.
 _VARIABLES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "CREDENTIAL", "CREDENTIALS", "AUTH")
 _PUBLIC = ("PUBLIC_KEY", "SSH_AUTH", "XAUTH", "GPG_KEY")

@@ -239,6 +239,8 @@ class ExpansionParser(Scanner):
             self.parse_special(mode, "")
 
 
+# --- assignments
+
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _COUNTED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]*+)\s*+(?:[-+*/%&^|]|<<|>>)?=(?!=)")

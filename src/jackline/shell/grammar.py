@@ -158,6 +158,8 @@ def _is_continued(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
+# --- lists, pipelines and simple commands
+
 _KEYWORD = re.compile(
     r"(?:if|then|elif|else|fi|while|until|for|select|case|esac|do|done|function|coproc|\{|\}|!|\[\[)"
     r"(?=[ \t\n;&|()<>]|\Z)"

@@ -76,6 +76,8 @@ class Scanner:
         return passed
 
 
+# --- characters of words
+
 _ESCAPE = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|(c.)|(.))",
     re.DOTALL,
