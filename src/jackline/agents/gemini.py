@@ -117,14 +117,18 @@ class GeminiAdapter:
 
     def classify(self, exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:
         """The result decides, unless it reports success after the CLI gave up or without asking the model."""
-        end = last_event(events, "end")
+        end, text = last_event(events, "end"), find_error_line(tail)
+        if end is None and exit_.code == _AUTHENTICATION_EXIT:
+            return Outcome(failure=Failure.AUTHENTICATION, detail=text)
+        if end is None and exit_.code == _INPUT_EXIT and _SESSION_LOST.search(tail):
+            return Outcome(failure=Failure.AGENT_ERROR, detail=text, session_lost=True)
         if end is None:
-            return _classify_without_result(exit_, tail)
+            return outcome_of_exit(decode_signal(exit_), ended=False, tail=text)
         if end.data.get("ok") is not True or any(one.data.get("gave_up") for one in events):
             return _classify_failed_end(exit_, events, tail)
         if end.data.get("asked") is not True:
             return Outcome(failure=Failure.CONTEXT_TOO_LONG, detail=_MODEL_NOT_ASKED)
-        return outcome_of_exit(exit_, ended=True, tail=find_error_line(tail))
+        return outcome_of_exit(exit_, ended=True, tail=text)
 
 
 ADAPTER: Adapter = GeminiAdapter()
@@ -241,15 +245,6 @@ def _classify_failed_end(exit_: Exit, events: tuple[AgentEvent, ...], tail: str)
     report = _REPORT.search(tail)
     failure = _find_failure(status, error.text) or _ERRORS.get(report[1] if report else "", Failure.AGENT_ERROR)
     return outcome_of_event(AgentEvent(kind="error", text=error.text, data={**error.data, "class": str(failure)}))
-
-
-def _classify_without_result(exit_: Exit, tail: str) -> Outcome:
-    text = find_error_line(tail)
-    if exit_.code == _AUTHENTICATION_EXIT:
-        return Outcome(failure=Failure.AUTHENTICATION, detail=text)
-    if exit_.code == _INPUT_EXIT and _SESSION_LOST.search(tail):
-        return Outcome(failure=Failure.AGENT_ERROR, detail=text, session_lost=True)
-    return outcome_of_exit(decode_signal(exit_), ended=False, tail=text)
 
 
 def _find_reset(text: str, timestamp: str) -> int | None:

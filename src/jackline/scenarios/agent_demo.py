@@ -55,7 +55,7 @@ class ActRecord(NamedTuple):
     calls: tuple[str, ...]
     commits: tuple[str, ...]
     told: str  # the prompt of the last turn
-    said: str  # its last message
+    said: str  # the last message of the last turn
 
 
 def run_agent_demo(player: ModelPlayer, folder: str, temporary: str, say: Say) -> list[ActRecord]:

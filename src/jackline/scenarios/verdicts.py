@@ -233,11 +233,11 @@ def build_total(verdicts: Sequence[CaseVerdict], agent: str, folder: str) -> dic
 def summarize(verdicts: Sequence[CaseVerdict]) -> str:
     """Format all verdicts as one line."""
     count = Counter(verdict.result for verdict in verdicts)
-    parts = [f"{count[result]} {word}" for result, word in ((PASS, "passed"), (FAIL, "failed"), (SKIP, "skipped"))
-             if count[result] or result == PASS]  # fmt: skip
+    words = {PASS: "passed", FAIL: "failed", SKIP: "skipped"}
+    parts = [f"{count[result]} {word}" for result, word in words.items() if count[result] or result == PASS]
     return f"{pluralize(len(verdicts), 'case')}: {', '.join(parts)}"
 
 
 def all_passed(verdicts: Sequence[CaseVerdict]) -> bool:
-    """Whether the drill succeeded: a skipped case has not passed, and no case at all is no success."""
+    """Whether the drill succeeded: a skipped case has not passed, and a drill without cases has not succeeded."""
     return bool(verdicts) and all(verdict.result == PASS for verdict in verdicts)

@@ -14,13 +14,12 @@ def parse_address(host: str) -> str:
     if not host:
         return DEFAULT_ADDRESS
     scheme, _, rest = host.rpartition("://")
-    place, _, path = rest.partition("/")
+    server, _, path = rest.partition("/")
     try:
-        parts = urlsplit(f"//{place}")
+        parts = urlsplit(f"//{server}")
         port = parts.port
     except ValueError:
-        message = f"OLLAMA_HOST is {host!r}, which is not an address"
-        raise ValueError(message) from None
+        raise ValueError(f"OLLAMA_HOST is {host!r}, which is not an address") from None
     name = parts.hostname or "127.0.0.1"
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - a listen address, replaced by one to connect to
     shown = f"[{name}]" if ":" in name else name

@@ -105,16 +105,12 @@ def _read_output(process: subprocess.Popen[bytes], deadline: float, heartbeat: C
         chunk = os.read(descriptor, TAIL_BYTES) if ready else b""
         buffer.add(chunk)
         heartbeat()
-        if not chunk and (process.poll() is not None or (ready and _wait_for_exit(process, deadline))):
+        if ready and not chunk:  # it has closed its output
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+        if not chunk and process.poll() is not None:
             return buffer.text(), True
     return buffer.text(), False
-
-
-def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> bool:
-    """Wait for a process that has closed its output."""
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(max(0.0, deadline - time.monotonic()))
-    return process.returncode is not None
 
 
 class OutputBuffer:

@@ -192,25 +192,22 @@ def _check_step(where: str, step: object) -> None:
 
 
 def _check_value(where: str, name: str, value: object, expected: ValueCheck | ObjectShape) -> None:
-    if isinstance(expected, ObjectShape):
-        _check_object(where, name, value, expected)
-    elif not expected.holds(value):
-        _reject(where, f"{name} must be {expected.words}")
-
-
-def _check_object(where: str, name: str, value: object, shape: ObjectShape) -> None:
+    if isinstance(expected, ValueCheck):
+        if not expected.holds(value):
+            _reject(where, f"{name} must be {expected.words}")
+        return
     if not isinstance(value, dict):
-        _reject(where, f"{name} must be an object with {', '.join(shape.fields)}")
-    _check_keys(where, value, tuple(shape.fields))
-    for word in shape.required:
+        _reject(where, f"{name} must be an object with {', '.join(expected.fields)}")
+    _check_keys(where, value, tuple(expected.fields))
+    for word in expected.required:
         if word not in value:
             _reject(where, f"'{word}' is missing")
-    exclusive: frozenset[str] = frozenset().union(*shape.choices)
-    if shape.choices and exclusive & value.keys() not in shape.choices:
-        choices = ", or ".join(" and ".join(sorted(choice)) or "none" for choice in shape.choices)
+    exclusive: frozenset[str] = frozenset().union(*expected.choices)
+    if expected.choices and exclusive & value.keys() not in expected.choices:
+        choices = ", or ".join(" and ".join(sorted(choice)) or "none" for choice in expected.choices)
         _reject(where, f"needs {choices}")
-    for word, given in value.items():
-        _check_value(where, f"'{word}'", given, shape.fields[word])
+    for word, part in value.items():
+        _check_value(where, f"'{word}'", part, expected.fields[word])
 
 
 def _check_keys(where: str, value: Mapping[str, object], words: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
 """OpenAI's Responses protocol, which codex speaks: reads and writes values. Never does I/O.
 
 A free-form ("custom") tool takes a text instead of an object: it is offered, and called, as {"custom": TEXT}.
-An error of the kind `usage_limit_reached@SECONDS` says when the limit of a subscription is reset.
+An error of the kind `usage_limit_reached@SECONDS` has the time when the limit of a subscription is reset.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ WIRE: Wire = ResponsesWire()
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def _parse_tools(place: object) -> Iterator[OfferedTool]:
+def _parse_tools(holder: object) -> Iterator[OfferedTool]:
     """The tools of the request, of an item `additional_tools`, or of the namespace of all functions."""
-    offered = place.get("tools") if isinstance(place, dict) else None
+    offered = holder.get("tools") if isinstance(holder, dict) else None
     for one in offered if isinstance(offered, list) else ():
         match one:
             case {"type": "custom", "name": str(name)}:
@@ -157,13 +157,12 @@ def _build_output(answer: FakeAnswer) -> tuple[_Item, ...]:
 
 def _build_reasoning(answer: FakeAnswer) -> _Item:
     """A summary: the thinking itself is sent only in encrypted form."""
-    place = {"summary_index": 0}
     part = {"type": "summary_text", "text": answer.thinking}
     shell = {"type": "reasoning", "id": f"rs_{answer.id}", "summary": []}
     events = (
-        _Event("response.reasoning_summary_part.added", {**place, "part": {**part, "text": ""}}),
+        _Event("response.reasoning_summary_part.added", {"summary_index": 0, "part": {**part, "text": ""}}),
         *(
-            _Event("response.reasoning_summary_text.delta", {**place, "delta": piece})
+            _Event("response.reasoning_summary_text.delta", {"summary_index": 0, "delta": piece})
             for piece in split_text(answer.thinking)
         ),
     )
@@ -171,13 +170,12 @@ def _build_reasoning(answer: FakeAnswer) -> _Item:
 
 
 def _build_message(answer: FakeAnswer) -> _Item:
-    place = {"content_index": 0}
     part: dict[str, Any] = {"type": "output_text", "text": answer.say, "annotations": [], "logprobs": []}
     shell = {"type": "message", "id": f"msg_{answer.id}", "role": "assistant", "content": [], "status": "in_progress"}
     events = (
-        _Event("response.content_part.added", {**place, "part": {**part, "text": ""}}),
+        _Event("response.content_part.added", {"content_index": 0, "part": {**part, "text": ""}}),
         *(
-            _Event("response.output_text.delta", {**place, "delta": piece, "logprobs": []})
+            _Event("response.output_text.delta", {"content_index": 0, "delta": piece, "logprobs": []})
             for piece in split_text(answer.say)
         ),
     )
@@ -185,15 +183,16 @@ def _build_message(answer: FakeAnswer) -> _Item:
 
 
 def _build_call(call: ToolCall) -> _Item:
-    if call.input.keys() == {"custom"}:
-        return _build_call_item(call, "custom_tool_call", "input", str(call.input["custom"]))
-    return _build_call_item(call, "function_call", "arguments", json.dumps(dict(call.input)))
-
-
-def _build_call_item(call: ToolCall, kind: str, name: str, text: str) -> _Item:
     """A call's input is a text of JSON, or for a free-form tool any text, and is streamed like text."""
+    kind, name, text = "function_call", "arguments", json.dumps(dict(call.input))
+    if call.input.keys() == {"custom"}:
+        kind, name, text = "custom_tool_call", "input", str(call.input["custom"])
     stem = f"response.{kind}_{name}"
-    identity = {"type": kind, "id": f"fc_{call.id}", "call_id": call.id, **_split_name(call.tool)}
+    # A tool of an MCP server is called by its own name, in the namespace of its server.
+    server, _, own_name = call.tool.removeprefix(_SERVER).partition("__")
+    is_of_server = call.tool.startswith(_SERVER) and own_name
+    tool = {"name": own_name, "namespace": f"{_SERVER}{server}"} if is_of_server else {"name": call.tool}
+    identity = {"type": kind, "id": f"fc_{call.id}", "call_id": call.id, **tool}
     deltas = (_Event(f"{stem}.delta", {"delta": piece}) for piece in split_text(text))
     return _Item(
         announced={**identity, name: "", "status": "in_progress"},
@@ -202,14 +201,14 @@ def _build_call_item(call: ToolCall, kind: str, name: str, text: str) -> _Item:
     )
 
 
-def _split_name(tool: str) -> dict[str, str]:
-    """A tool of an MCP server is called by its own name, in the namespace of its server."""
-    server, _, name = tool.removeprefix(_SERVER).partition("__")
-    return {"name": name, "namespace": f"{_SERVER}{server}"} if tool.startswith(_SERVER) and name else {"name": tool}
-
-
 def _build_response(answer: FakeAnswer, status: str, output: tuple[_Item, ...]) -> dict[str, Any]:
-    done = status == "completed"
+    usage = {
+        "input_tokens": answer.tokens_input,  # OpenAI counts cached tokens as input too
+        "input_tokens_details": {"cached_tokens": answer.tokens_cached},
+        "output_tokens": answer.tokens_output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": answer.tokens_input + answer.tokens_output,
+    }
     return {
         "id": f"resp_{answer.id}",
         "object": "response",
@@ -222,16 +221,5 @@ def _build_response(answer: FakeAnswer, status: str, output: tuple[_Item, ...]) 
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": _build_usage(answer) if done else None,
-    }
-
-
-def _build_usage(answer: FakeAnswer) -> dict[str, Any]:
-    """OpenAI counts cached tokens as input too."""
-    return {
-        "input_tokens": answer.tokens_input,
-        "input_tokens_details": {"cached_tokens": answer.tokens_cached},
-        "output_tokens": answer.tokens_output,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": answer.tokens_input + answer.tokens_output,
+        "usage": usage if status == "completed" else None,
     }

@@ -75,10 +75,6 @@ def _play_garbage(_state: ScriptState, garbage: Mapping[str, Any]) -> None:
     write_all(descriptor, b"\n" if newline else b"x")
 
 
-def _play_usage(_state: ScriptState, usage: Mapping[str, float]) -> None:
-    emit("usage", **{"input": 0, "output": 0, "cached": 0, "usd": 0, **usage})
-
-
 def _play_limit(_state: ScriptState, limit: Mapping[str, Any]) -> NoReturn:
     resets_at = limit.get("resets_at")
     if "resets_in" in limit:
@@ -141,7 +137,7 @@ ACTIONS: Mapping[str, Callable[[ScriptState, Any], None]] = {
     "ignore": _play_ignore,
     "daemon": _play_daemon,
     "garbage": _play_garbage,
-    "usage": _play_usage,
+    "usage": lambda _state, usage: emit("usage", **{"input": 0, "output": 0, "cached": 0, "usd": 0, **usage}),
     "limit": _play_limit,
     "error": _play_error,
     "exit": lambda _state, code: sys.exit(int(code)),

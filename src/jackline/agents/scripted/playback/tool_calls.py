@@ -122,9 +122,16 @@ def _emit_finished(call_id: str, call: ScriptedCall, result: ToolResult, *, stor
 def _run_call(call: Mapping[str, Any]) -> ToolResult:
     given, command = call.get("input", {}), call.get("run")
     values = {"workspace": os.getcwd(), **given}
-    result = (
-        ToolResult(0) if command is None else _run_program(_build_argv(command, values), json.dumps(given).encode())
-    )
+    result = ToolResult(0)
+    if isinstance(command, str):
+        from shlex import quote
+
+        # For the shell, inserted values are quoted: an input must not become a command.
+        argv = ["/bin/sh", "-c", _fill_placeholders(command, values, quote)]
+        result = _run_program(argv, json.dumps(given).encode())
+    elif command is not None:
+        argv = [_fill_placeholders(word, values) for word in command]
+        result = _run_program(argv, json.dumps(given).encode())
     if result.exit_code != 0 or "external_id" not in call:
         return result
     external_id = _fill_placeholders(call["external_id"], {**values, "stdout": result.first_line})
@@ -155,17 +162,14 @@ def _run_edit(edit: Mapping[str, str]) -> ToolResult:
 def _run_commit(message: str) -> ToolResult:
     result = _run_program(("git", "add", "-A"))
     if result.exit_code == 0:
-        result = _run_program(("git", *_author_arguments(), "commit", "-m", message))
+        # An author for a machine without one: git rejects a commit without.
+        fallback = {"user.name": "scripted", "user.email": "scripted@localhost"}
+        missing = [name for name in fallback if not _run_program(("git", "config", name)).first_line]
+        author = [word for name in missing for word in ("-c", f"{name}={fallback[name]}")]
+        result = _run_program(("git", *author, "commit", "-m", message))
     if result.exit_code != 0:
         return result
     return ToolResult(0, result.output, _run_program(("git", "rev-parse", "HEAD")).first_line)
-
-
-def _author_arguments() -> list[str]:
-    """An author for a machine without one: git rejects a commit without."""
-    fallback = {"user.name": "scripted", "user.email": "scripted@localhost"}
-    missing = [name for name in fallback if not _run_program(("git", "config", name)).first_line]
-    return [word for name in missing for word in ("-c", f"{name}={fallback[name]}")]
 
 
 def _run_program(argv: Sequence[str], given: bytes = b"") -> ToolResult:
@@ -197,15 +201,6 @@ def _capture_output(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
             return first, last
         first += chunk[: FIRST_LINE_BYTES - len(first)]
         last = (last + chunk)[-OUTPUT_BYTES:]
-
-
-def _build_argv(command: str | Sequence[str], values: Mapping[str, object]) -> Sequence[str]:
-    """A text is for the shell, and inserted values are quoted: an input must not become a command."""
-    if isinstance(command, str):
-        from shlex import quote
-
-        return ("/bin/sh", "-c", _fill_placeholders(command, values, quote))
-    return [_fill_placeholders(word, values) for word in command]
 
 
 def _fill_placeholders(pattern: str, values: Mapping[str, object], quote: Callable[[str], str] = str) -> str:
