@@ -171,7 +171,7 @@ def _find_dd_changes(line: CommandLine, _: Sequence[Word]) -> Iterator[PathChang
 def _find_find_changes(line: CommandLine, _: Sequence[Word]) -> Iterator[PathChange]:
     if path_args.has_flag(line, "-delete"):
         yield from (PathChange(word, deletes=True, is_container=True) for word in find_start_folders(line))
-    yield from (PathChange(word) for word in path_args.find_flag_values(line, _OUTPUT["find"]))
+    yield from map(PathChange, path_args.find_flag_values(line, _OUTPUT["find"]))
 
 
 def find_start_folders(line: CommandLine) -> tuple[Word, ...]:
@@ -201,10 +201,8 @@ def _find_git_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[Path
     else:
         yield PathChange(top, is_container=True)
     if verb == "bundle":
-        yield from (PathChange(word) for word in after[1:2])
-    yield from (
-        PathChange(word) for word in path_args.find_flag_values(line, (*_GIT_OUTPUTS, *_GIT_OUTPUTS_OF.get(verb, ())))
-    )
+        yield from map(PathChange, after[1:2])
+    yield from map(PathChange, path_args.find_flag_values(line, (*_GIT_OUTPUTS, *_GIT_OUTPUTS_OF.get(verb, ()))))
 
 
 def _find_worktree_changes(after: tuple[Word, ...]) -> Iterator[PathChange]:
@@ -220,7 +218,7 @@ def _find_docker_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[P
     if named and named[0].text == "cp":
         yield from (PathChange(word) for word in named[2:3] if ":" not in word.text and word.text != "-")
     elif named and named[0].text in {"save", "export"}:
-        yield from (PathChange(word) for word in path_args.find_flag_values(line, ("-o", "--output")))
+        yield from map(PathChange, path_args.find_flag_values(line, ("-o", "--output")))
     else:
         yield PathChange(HERE, is_container=True)
 
@@ -228,9 +226,8 @@ def _find_docker_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[P
 def _find_patch_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
     folder = next(path_args.find_flag_values(line, ("-d", "--directory")), HERE)
     yield PathChange(folder, is_container=True)
-    yield from (
-        PathChange(word)
-        for word in (*named[:1], *path_args.find_flag_values(line, ("-o", "--output", "-r", "--reject-file")))
+    yield from map(
+        PathChange, (*named[:1], *path_args.find_flag_values(line, ("-o", "--output", "-r", "--reject-file")))
     )
 
 
@@ -292,7 +289,7 @@ def _parse_tar_letters(word: Word, left: deque[Word], *, old: bool) -> Iterator[
 
 def _find_zip_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
     """Yield the archive; with -m, also the packed files, which are deleted."""
-    yield from (PathChange(word) for word in (*named[:1], *path_args.find_flag_values(line, ("-b", "-O", "--out"))))
+    yield from map(PathChange, (*named[:1], *path_args.find_flag_values(line, ("-b", "-O", "--out"))))
     if path_args.has_letter(line, "m") or path_args.has_flag(line, "--move"):
         yield from (PathChange(word, deletes=True) for word in named[1:])
 
@@ -312,7 +309,7 @@ def _find_7z_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathC
 def _find_zstd_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
     """Yield the output files; with --rm, also the sources, which are deleted."""
     outputs = [*path_args.find_flag_values(line, ("-o", "--output-dir-flat", "--output-dir-mirror"))]
-    yield from (PathChange(word) for word in outputs or named)
+    yield from map(PathChange, outputs or named)
     if path_args.has_flag(line, "--rm"):
         yield from (PathChange(word, deletes=True) for word in named if word not in outputs)
 
