@@ -13,29 +13,13 @@ if TYPE_CHECKING:
     from jackline.fake_model.server import FakeModel
 
 __all__ = ["FakeModel", "Reply", "Script", "load_script", "point"]
+_MODULES = {"FakeModel": "server", "Reply": "script", "Script": "script", "load_script": "script", "point": "pointing"}
 
 
 def __getattr__(name: str) -> object:
     """Import on first use: a program that only needs the script must not load the server."""
-    match name:
-        case "FakeModel":
-            from jackline.fake_model.server import FakeModel
+    if name not in _MODULES:
+        raise AttributeError(f"module 'jackline.fake' has no attribute '{name}'")
+    from importlib import import_module
 
-            return FakeModel
-        case "Reply":
-            from jackline.fake_model.script import Reply
-
-            return Reply
-        case "Script":
-            from jackline.fake_model.script import Script
-
-            return Script
-        case "load_script":
-            from jackline.fake_model.script import load_script
-
-            return load_script
-        case "point":
-            from jackline.fake_model.pointing import point
-
-            return point
-    raise AttributeError(f"module 'jackline.fake' has no attribute '{name}'")
+    return getattr(import_module(f"jackline.fake_model.{_MODULES[name]}"), name)

@@ -33,6 +33,110 @@ _JSON = "application/json"
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER with no time: closing sends a reset instead of an end
 
 
+class FakeModel:
+    """Serves inside its `with` block; after it, no connection and no thread is left."""
+
+    def __init__(
+        self, script: Script, log: str | None = None, wires: Sequence[Wire] | None = None, port: int = 0
+    ) -> None:
+        """`log` is a file that gets one JSON line per request; `wires` defaults to all wires."""
+        self.script = script
+        self.wires = tuple(load_wires() if wires is None else wires)
+        self.hanging = threading.Event()  # set when a reply hangs
+        self._log = log
+        if log is not None:
+            os.close(os.open(log, _APPEND, 0o600))  # now, because an error in a thread would be lost
+        self._asked: list[ModelRequest] = []
+        self._more = threading.Condition()
+        self._server = _ModelServer((_LOOPBACK, port), self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="fake-model")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every request, even those that hang, and wait for their threads."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.hang_up()
+        self._server.server_close()
+
+    @property
+    def address(self) -> str:
+        """Its address: http://127.0.0.1:PORT."""
+        return f"http://{_LOOPBACK}:{self._server.server_port}"
+
+    @property
+    def asked(self) -> list[ModelRequest]:
+        """Every request so far, in the order of arrival, including those without tools."""
+        with self._more:
+            return list(self._asked)
+
+    def wait(self, count: int, timeout: float = 30) -> list[ModelRequest]:
+        """Wait for `count` requests with tools, and return them; TimeoutError if they do not arrive."""
+        with self._more:
+            if not self._more.wait_for(lambda: len(self._with_tools()) >= count, timeout):
+                raise TimeoutError(f"{len(self._with_tools())} of {count} requests arrived within {timeout} s")
+            return self._with_tools()
+
+    def _with_tools(self) -> list[ModelRequest]:
+        return [asked for asked in self._asked if asked.tools]
+
+    def take_reply(self, asked: ModelRequest) -> Reply:
+        """Record a request and take its reply, atomically, so that both have the same order."""
+        with self._more:
+            self._asked.append(asked)
+            if self._log is not None:
+                tools = [tool.name for tool in asked.tools]
+                line = json.dumps({"number": len(self._asked), **asked._asdict(), "tools": tools})
+                with os.fdopen(os.open(self._log, _APPEND, 0o600), "w", encoding="utf-8") as file:
+                    file.write(line + "\n")
+            reply = self.script.next_reply(asked)
+            self._more.notify_all()
+            return reply
+
+
+class _ModelServer(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing waits for all of them
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], model: FakeModel) -> None:
+        self.model = model
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        super().__init__(address, FakeModelHandler)
+
+    def server_bind(self) -> None:
+        """Bind without the base class's host name lookup, which can block without a network."""
+        self.socket.bind(self.server_address)
+        self.server_name, self.server_port = self.socket.getsockname()[:2]
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, peer = super().get_request()
+        with self._lock:
+            self._open.add(connection)
+        return connection, peer
+
+    def close_request(self, request: Any) -> None:  # noqa: ANN401 - as the base class has it
+        with self._lock:
+            self._open.discard(request)
+        super().close_request(request)
+
+    def hang_up(self) -> None:
+        """Shut every connection down, to wake the threads that read or write."""
+        with self._lock:
+            for connection in self._open:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue  # the client closed it first
+
+
 class FakeModelHandler(BaseHTTPRequestHandler):
     """Speaks HTTP/1.1 with one client."""
 
@@ -175,107 +279,3 @@ class FakeModelHandler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-
-
-class FakeModel:
-    """Serves inside its `with` block; after it, no connection and no thread is left."""
-
-    def __init__(
-        self, script: Script, log: str | None = None, wires: Sequence[Wire] | None = None, port: int = 0
-    ) -> None:
-        """`log` is a file that gets one JSON line per request; `wires` defaults to all wires."""
-        self.script = script
-        self.wires = tuple(load_wires() if wires is None else wires)
-        self.hanging = threading.Event()  # set when a reply hangs
-        self._log = log
-        if log is not None:
-            os.close(os.open(log, _APPEND, 0o600))  # now, because an error in a thread would be lost
-        self._asked: list[ModelRequest] = []
-        self._more = threading.Condition()
-        self._server = _ModelServer((_LOOPBACK, port), self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="fake-model")
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End every request, even those that hang, and wait for their threads."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.hang_up()
-        self._server.server_close()
-
-    @property
-    def address(self) -> str:
-        """Its address: http://127.0.0.1:PORT."""
-        return f"http://{_LOOPBACK}:{self._server.server_port}"
-
-    @property
-    def asked(self) -> list[ModelRequest]:
-        """Every request so far, in the order of arrival, including those without tools."""
-        with self._more:
-            return list(self._asked)
-
-    def wait(self, count: int, timeout: float = 30) -> list[ModelRequest]:
-        """Wait for `count` requests with tools, and return them; TimeoutError if they do not arrive."""
-        with self._more:
-            if not self._more.wait_for(lambda: len(self._with_tools()) >= count, timeout):
-                raise TimeoutError(f"{len(self._with_tools())} of {count} requests arrived within {timeout} s")
-            return self._with_tools()
-
-    def _with_tools(self) -> list[ModelRequest]:
-        return [asked for asked in self._asked if asked.tools]
-
-    def take_reply(self, asked: ModelRequest) -> Reply:
-        """Record a request and take its reply, atomically, so that both have the same order."""
-        with self._more:
-            self._asked.append(asked)
-            if self._log is not None:
-                tools = [tool.name for tool in asked.tools]
-                line = json.dumps({"number": len(self._asked), **asked._asdict(), "tools": tools})
-                with os.fdopen(os.open(self._log, _APPEND, 0o600), "w", encoding="utf-8") as file:
-                    file.write(line + "\n")
-            reply = self.script.next_reply(asked)
-            self._more.notify_all()
-            return reply
-
-
-class _ModelServer(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for all of them
-    request_queue_size = 128
-
-    def __init__(self, address: tuple[str, int], model: FakeModel) -> None:
-        self.model = model
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        super().__init__(address, FakeModelHandler)
-
-    def server_bind(self) -> None:
-        """Bind without the base class's host name lookup, which can block without a network."""
-        self.socket.bind(self.server_address)
-        self.server_name, self.server_port = self.socket.getsockname()[:2]
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, peer = super().get_request()
-        with self._lock:
-            self._open.add(connection)
-        return connection, peer
-
-    def close_request(self, request: Any) -> None:  # noqa: ANN401 - as the base class has it
-        with self._lock:
-            self._open.discard(request)
-        super().close_request(request)
-
-    def hang_up(self) -> None:
-        """Shut every connection down, to wake the threads that read or write."""
-        with self._lock:
-            for connection in self._open:
-                try:
-                    connection.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue  # the client closed it first

@@ -23,7 +23,7 @@ from .acp_rpc import (
     RpcError,
 )
 from .acp_updates import AcpUpdates
-from .helper_turn import Heartbeat, HelperContext, build_http_failure, child_env, run_helper
+from .helper_turn import Heartbeat, HelperContext, as_count, build_http_failure, child_env, run_helper
 
 PROTOCOL = 1
 START_SECONDS = 120.0
@@ -168,11 +168,15 @@ class _AgentRequests:
             case "session/request_permission":
                 return self._request_permission(params)
             case "fs/read_text_file":
-                return self._read_file(params)
+                path, first, count = str(params.get("path")), params.get("line"), params.get("limit")
+                first = first if isinstance(first, int) and first > 0 else 1
+                count = count if isinstance(count, int) and count > 0 else None
+                read = partial(workspace_io.read_lines, self._context.workspace, path, first, count)
+                return {"content": self._ask_and_run("read", {"path": path}, read)}
             case "fs/write_text_file":
                 path, content = str(params.get("path")), str(params.get("content"))
-                work = partial(workspace_io.write_text, self._context.workspace, path, content)
-                self._ask_and_run("write", {"path": path, "content": content}, work)
+                write = partial(workspace_io.write_text, self._context.workspace, path, content)
+                self._ask_and_run("write", {"path": path, "content": content}, write)
                 return {}
         raise RpcError(METHOD_NOT_FOUND, f"{method} is not supported here")
 
@@ -202,13 +206,6 @@ class _AgentRequests:
     def _defer(self) -> None:
         self.is_deferred = True
         self._cancel()
-
-    def _read_file(self, params: Params) -> Mapping[str, Any]:
-        path, first, count = str(params.get("path")), params.get("line"), params.get("limit")
-        first = first if isinstance(first, int) and first > 0 else 1
-        count = count if isinstance(count, int) and count > 0 else None
-        work = partial(workspace_io.read_lines, self._context.workspace, path, first, count)
-        return {"content": self._ask_and_run("read", {"path": path}, work)}
 
     def _ask_and_run(self, tool: str, given: Params, work: Callable[[], str | None]) -> str | None:
         """Do the work here, if the gate allows it; otherwise the model reads the reason."""
@@ -263,9 +260,9 @@ def _emit_usage(ended: Mapping[str, Any]) -> None:
     """Agents report usage in different fields; an agent that reports none is charged nothing."""
     usage = ended.get("usage")
     if isinstance(usage, dict):
-        read = _as_count(usage.get("cachedReadTokens"))
-        given = _as_count(usage.get("inputTokens")) + read + _as_count(usage.get("cachedWriteTokens"))
-        output = _as_count(usage.get("outputTokens")) + _as_count(usage.get("thoughtTokens"))
+        read = as_count(usage.get("cachedReadTokens"))
+        given = as_count(usage.get("inputTokens")) + read + as_count(usage.get("cachedWriteTokens"))
+        output = as_count(usage.get("outputTokens")) + as_count(usage.get("thoughtTokens"))
         emit("usage", input=given, output=output, cached=read)
         return
     meta = ended.get("_meta")
@@ -273,7 +270,3 @@ def _emit_usage(ended: Mapping[str, Any]) -> None:
     count = quota.get("token_count") if isinstance(quota, dict) else None
     if isinstance(count, dict):
         emit("usage", input=count.get("input_tokens"), output=count.get("output_tokens"), scope="turn")
-
-
-def _as_count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

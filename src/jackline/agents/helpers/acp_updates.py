@@ -7,11 +7,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..scripted.playback.agent_io import GateClient, emit
-from .helper_turn import Heartbeat
+from ..scripted.playback.agent_io import SHOWN_CHARACTERS, GateClient, emit
+from .helper_turn import REPORTED_CHARACTERS, Heartbeat
 
-SHOWN_CHARACTERS = 4_096
-REPORTED_CHARACTERS = 65_536
 TEXT_CHARACTERS = 16_384
 TEXT_KINDS = {"agent_message_chunk": "message", "agent_thought_chunk": "thinking"}
 # Tool names in policy rules; a tool of any other kind keeps its own name.

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ..scripted.playback.agent_io import GateClient, Stop, build_failure, emit, write_all
+from ..scripted.playback.agent_io import GateClient, Stop, build_failure, build_gate_client, emit, write_all
 
-GATE_SECONDS = 60.0
+REPORTED_CHARACTERS = 65_536  # the gate gets the end of a tool's output
 HEARTBEAT_SECONDS = 10.0
 # Hidden from a tool or an agent below us, which could otherwise answer the gate in our name.
 SECRETS = ("JACKLINE_GATE", "JACKLINE_GATE_TOKEN", "OLLAMA_API_KEY")
@@ -57,7 +57,6 @@ def run_helper(turn: Callable[[HelperContext, str], None]) -> int:
 
 
 def _read_context(environ: Mapping[str, str]) -> HelperContext:
-    seconds = float(environ.get("JACKLINE_GATE_SECONDS") or GATE_SECONDS)
     return HelperContext(
         environ=environ,
         workspace=os.path.realpath(environ.get("JACKLINE_WORKSPACE") or "."),
@@ -66,7 +65,7 @@ def _read_context(environ: Mapping[str, str]) -> HelperContext:
         resumes=environ.get("JACKLINE_RESUME") == "1",
         model=environ.get("JACKLINE_MODEL", ""),
         servers=json.loads(environ.get("JACKLINE_MCP_SERVERS") or "[]"),
-        gate=GateClient(environ.get("JACKLINE_GATE", ""), environ.get("JACKLINE_GATE_TOKEN", ""), seconds),
+        gate=build_gate_client(environ),
     )
 
 
@@ -81,6 +80,11 @@ def build_http_failure(status: int, detail: str, **facts: object) -> Stop:
     if name == "limit":
         return Stop(1, "limit", detail=detail, **facts)
     return build_failure(name, detail, **facts)
+
+
+def as_count(value: object) -> int:
+    """Return a positive whole number; 0 for any other value."""
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 class Heartbeat:

@@ -7,12 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..scripted.playback.agent_io import GateClient, Stop, emit
+from ..scripted.playback.agent_io import SHOWN_CHARACTERS, GateClient, Stop, emit
 from . import workspace_io
-from .helper_turn import Heartbeat, HelperContext, child_env
-
-SHOWN_CHARACTERS = 4_096
-REPORTED_CHARACTERS = 65_536
+from .helper_turn import REPORTED_CHARACTERS, Heartbeat, HelperContext, child_env
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from ..scripted.playback.agent_io import build_failure
-from .helper_turn import build_http_failure
+from .helper_turn import as_count, build_http_failure
 from .ollama_address import parse_address
 
 SECONDS = 600.0  # without a byte: loading a large model may take minutes
@@ -119,10 +119,6 @@ def _join_pieces(pieces: list[dict[str, Any]]) -> ModelAnswer:
         thinking="".join(str(message.get("thinking") or "") for message in messages),
         calls=tuple(calls),
         reason=str(last.get("done_reason") or ""),
-        tokens_input=_as_count(last.get("prompt_eval_count")),
-        tokens_output=_as_count(last.get("eval_count")),
+        tokens_input=as_count(last.get("prompt_eval_count")),
+        tokens_output=as_count(last.get("eval_count")),
     )
-
-
-def _as_count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO, NoReturn, cast
 
 ANSWER_BYTES = 2**24
+GATE_SECONDS = 60.0
+SHOWN_CHARACTERS = 4_096  # an event line shows the end of a tool's output
 
 
 class Stop(Exception):
@@ -103,6 +105,12 @@ class GateClient:
         connection.settimeout(self._seconds)
         connection.connect(self._address)
         return cast("BinaryIO", connection.makefile("rwb"))
+
+
+def build_gate_client(environ: Mapping[str, str]) -> GateClient:
+    """The client for the gate that the environment names."""
+    seconds = float(environ.get("JACKLINE_GATE_SECONDS") or GATE_SECONDS)
+    return GateClient(environ.get("JACKLINE_GATE", ""), environ.get("JACKLINE_GATE_TOKEN", ""), seconds)
 
 
 def _fail_closed(detail: str) -> NoReturn:

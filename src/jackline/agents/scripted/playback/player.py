@@ -13,11 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .agent_io import GateClient, Stop, build_failure, build_lost_session, build_session_path, emit, replace_file
+from .agent_io import (
+    Stop,
+    build_failure,
+    build_gate_client,
+    build_lost_session,
+    build_session_path,
+    emit,
+    replace_file,
+)
 from .steps import ACTIONS
 from .tool_calls import ScriptState
-
-GATE_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -61,9 +67,7 @@ def main() -> int:
 def _run_turn(environ: Mapping[str, str]) -> None:
     script = _load_script(environ.get("JACKLINE_SCRIPT", ""))
     folder = os.path.abspath(environ.get("JACKLINE_AGENT_FOLDER") or ".")
-    seconds = float(environ.get("JACKLINE_GATE_SECONDS") or GATE_SECONDS)
-    gate = GateClient(environ.get("JACKLINE_GATE", ""), environ.get("JACKLINE_GATE_TOKEN", ""), seconds)
-    state = ScriptState(gate, folder, int(environ.get("JACKLINE_ATTEMPT") or 1))
+    state = ScriptState(build_gate_client(environ), folder, int(environ.get("JACKLINE_ATTEMPT") or 1))
     _play_steps(state, _open_session(script, folder, environ), script["steps"])
     emit("end", reason="done")
 

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from .agent_io import GateClient, Stop, build_failure, emit
+from .agent_io import SHOWN_CHARACTERS, GateClient, Stop, build_failure, emit
 
-SHOWN_CHARACTERS = 4_096  # an event line shows the end of a tool's output
 OUTPUT_BYTES = 65_536  # the end of a tool's output is kept,
 FIRST_LINE_BYTES = 1_024  # and its first line, where a program prints the id of the object that it created
 CHECK_SECONDS = 0.05
