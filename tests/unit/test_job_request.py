@@ -30,7 +30,7 @@ JOB = Job(
 def test_a_task_alone() -> None:
     asked = compose_request(Request("besides"), NO_JOB, TASK, {"what": "this"})
     assert asked == Request(
-        "Mend this.\n\nbesides", "claude", "", "mend", "", "make test", manner=AgentOptions("opus", "high"),
+        "Mend this.\n\nbesides", "claude", "", "mend", "", "make test", agent_options=AgentOptions("opus", "high"),
         fallback=("codex",), mode="interactive", requires_commit=True, requires_clean=True,
         settings=(("/t/mend.md", TASK.settings), ("", {})),
     )  # fmt: skip
@@ -39,7 +39,8 @@ def test_a_task_alone() -> None:
 def test_a_job_wins_over_its_task() -> None:
     asked = compose_request(Request(""), JOB, TASK, {})
     assert asked == Request(
-        "Mend all.\n\nand quickly", "qwen", "/srv", "mend", "", "true", manner=AgentOptions("coder", "", ("--a",)),
+        "Mend all.\n\nand quickly", "qwen", "/srv", "mend", "", "true",
+        agent_options=AgentOptions("coder", "", ("--a",)),
         fallback=("kilo",), session="s", mode="job", requires_commit=False, requires_clean=True, job="text",
         settings=(("/t/mend.md", TASK.settings), ("/t/job.toml", {"max_usd": 2})),
     )  # fmt: skip
@@ -47,13 +48,13 @@ def test_a_job_wins_over_its_task() -> None:
 
 def test_a_flag_wins_over_both() -> None:
     typed = Request(
-        "my words", "gemini", "/here", proof="false", manner=AgentOptions("pro", "low", ("--b",)), fallback=("ollama",),
-        session="mine",
+        "my words", "gemini", "/here", proof="false", agent_options=AgentOptions("pro", "low", ("--b",)),
+        fallback=("ollama",), session="mine",
     )  # fmt: skip
     asked = compose_request(typed, JOB, TASK, {"what": "mine"})
     assert (asked.prompt, asked.agent, asked.workspace) == ("Mend mine.\n\nmy words", "gemini", "/here")
     assert (asked.proof, asked.fallback, asked.session) == ("false", ("ollama",), "mine")
-    assert asked.manner == AgentOptions("pro", "low", ("--a", "--b"))
+    assert asked.agent_options == AgentOptions("pro", "low", ("--a", "--b"))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_flag_wins_over_both() -> None:
     ],
 )
 def test_a_model_stays_with_the_agent_it_was_written_for(typed: str, job: Job, expected: str) -> None:
-    assert compose_request(Request("", typed), job, TASK, {}).manner.model == expected
+    assert compose_request(Request("", typed), job, TASK, {}).agent_options.model == expected
 
 
 def test_variables_need_a_task() -> None:

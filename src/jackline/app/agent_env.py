@@ -1,4 +1,4 @@
-"""Decides whether the agents of a run get jackline's own MCP server, and by which command line. Starts nothing."""
+"""What the agents of a run get of jackline itself: the database address and the MCP server. Starts nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
     from jackline.app.config import Config
 
-
+# -P keeps the current folder off the path: a project may have a folder `mcp`.
+_COMMAND = ("-P", "-m", "jackline", "mcp")
 _PROCESS_SOURCES = ("JACKLINE_DATABASE", "--database")
 
 
@@ -39,29 +40,19 @@ def has_password(address: str) -> bool:
         return True
 
 
-# -P keeps the current folder off the path: a project may have a folder `mcp`.
-_COMMAND = ("-P", "-m", "jackline", "mcp")
-
-
 def build_mcp_argv(config: Config, environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-    """The command line, or empty with the reason if the user should know it."""
+    """The server's command line; or an empty one, with the reason if the user should know it."""
     from importlib.util import find_spec
 
     if config.get_text("mcp") == "off" or find_spec("mcp") is None:
         return (), ""
-    reason = _explain_unreachable(config, environ)
-    return ((), reason) if reason else ((sys.executable, *_COMMAND), "")
-
-
-def _explain_unreachable(config: Config, environ: Mapping[str, str]) -> str:
-    """Why a server inside a run cannot reach the database: agents get no passwords and no libpq variables."""
     address = config.get_text("database")
-    if "://" not in address:
-        return ""
-    variable = next((name for name in sorted(environ) if name.startswith("PG") and environ[name]), "")
-    if variable:
-        return f"the database depends on {variable}, which agents do not see; put the whole address into config.toml"
-    by_process = config.sources["database"] in {"JACKLINE_DATABASE", "--database"}
-    if by_process and not find_agent_database(config) and has_password(address):
-        return "the database address contains a password, which agents do not see; put the address into config.toml"
-    return ""
+    if "://" in address:  # agents get no passwords and no libpq variables
+        variable = next((name for name in sorted(environ) if name.startswith("PG") and environ[name]), "")
+        if variable:
+            hint = "put the whole address into config.toml"
+            return (), f"the database depends on {variable}, which agents do not see; {hint}"
+        if config.sources["database"] in _PROCESS_SOURCES and has_password(address):
+            hint = "put the address into config.toml"
+            return (), f"the database address contains a password, which agents do not see; {hint}"
+    return (sys.executable, *_COMMAND), ""

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from jackline.domain.adapter import Declaration
 
+TEXTS = ("binary", "model", "effort")
+LISTS = ("env", "arguments")
+DEFINING_KEYS = ("command", "acp")  # a table with one of these defines an agent, and may have more keys
+
 
 def build_options(
     declaration: Declaration, asked: AgentOptions, environ: Mapping[str, str], settings: Mapping[str, object]
@@ -71,26 +75,21 @@ def _read_texts(agent: str, settings: Mapping[str, object], name: str) -> tuple[
     return tuple(value)
 
 
-TEXTS = ("binary", "model", "effort")
-LISTS = ("env", "arguments")
-DEFINING_KEYS = ("command", "acp")  # a table with one of these defines an agent, and may have more keys
-
-
 def check_tables(tables: object, path: str) -> dict[str, dict[str, object]]:
-    """Check every agent's table; returns them by name."""
+    """Check every agent's table in a config file; returns them by name."""
     if not isinstance(tables, dict):
         raise ConfigError(f"{path}: agents must be tables, such as [agents.claude]")
-    return {name: _check_table(name, table, path) for name, table in tables.items()}
-
-
-def _check_table(name: str, table: object, path: str) -> dict[str, object]:
-    if not isinstance(table, dict) or not ids.is_chosen(name):
-        raise ConfigError(f"{path}: agents.{name} must be a table, and its name letters, digits, '.', '_' and '-'")
-    for key, value in table.items():
-        _check_value(f"{path}: agents.{name}.{key}", key, value, table)
-    if "binary" not in table:
-        return dict(table)
-    return {**table, "binary": _resolve_binary(str(table["binary"]), path)}
+    checked: dict[str, dict[str, object]] = {}
+    for name, table in tables.items():
+        if not isinstance(table, dict) or not ids.is_chosen(name):
+            raise ConfigError(f"{path}: agents.{name} must be a table, and its name letters, digits, '.', '_' and '-'")
+        for key, value in table.items():
+            _check_value(f"{path}: agents.{name}.{key}", key, value, table)
+        checked[name] = dict(table)
+        if "binary" in table:  # a bare name stays, for the PATH; a relative path starts from the config file
+            binary = os.path.expanduser(str(table["binary"]))
+            checked[name]["binary"] = os.path.join(os.path.dirname(path), binary) if os.sep in binary else binary
+    return checked
 
 
 def _check_value(where: str, key: str, value: object, table: Mapping[str, object]) -> None:
@@ -101,9 +100,3 @@ def _check_value(where: str, key: str, value: object, table: Mapping[str, object
     if key not in (*TEXTS, *LISTS) and not any(one in table for one in DEFINING_KEYS):
         known = (*TEXTS, *LISTS, *DEFINING_KEYS)
         raise ConfigError(f"{where} is unknown:{suggest_nearest(key, known)} known keys are {', '.join(known)}")
-
-
-def _resolve_binary(binary: str, path: str) -> str:
-    """A bare name stays, for the PATH; a relative path starts from the config file."""
-    binary = os.path.expanduser(binary)
-    return os.path.join(os.path.dirname(path), binary) if os.sep in binary else binary

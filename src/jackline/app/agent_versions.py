@@ -1,10 +1,14 @@
-"""The version of a program, asked once per binary: the answer is cached in the home's agents.json."""
+"""The versions of agents' programs, and the folder that `make agents` installs them to. It installs nothing.
+
+A program is asked for its version once: the answer is cached in the home's agents.json until the file changes.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from contextlib import suppress
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from jackline import clock
@@ -15,9 +19,11 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-
 CACHE = "agents.json"
 CANARIES = "canaries.json"  # the programs whose gate is proved to hold: see canary.py
+MARK = ".jackline-agents"  # tools/agents/install.py writes it: one name per line
+_MARK_LIMIT = 100_000
+_PACKAGE = re.compile(r"[a-z]+-\d[\d.]*")
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _TIMEOUT_S = 20.0
 # A launcher may start another program tomorrow without changing itself.
@@ -86,13 +92,8 @@ def _run_version_command(
 
 def is_at_least(version: str, minimum: Sequence[int]) -> bool:
     """Compare number by number; a missing one counts as 0."""
-    numbers = [int(number) for number in version.split(".")]
-    length = max(len(numbers), len(minimum))
-    return _pad(numbers, length) >= _pad(minimum, length)
-
-
-def _pad(numbers: Sequence[int], length: int) -> list[int]:
-    return [*numbers, *[0] * (length - len(numbers))]
+    pairs = list(zip_longest(map(int, version.split(".")), minimum, fillvalue=0))
+    return [found for found, _ in pairs] >= [needed for _, needed in pairs]
 
 
 def identify_file(path: str) -> str:
@@ -113,22 +114,19 @@ def drop_missing(known: state_files.Entries) -> state_files.Entries:
     return {path: entry for path, entry in known.items() if os.path.exists(path)}
 
 
-MARK = ".jackline-agents"  # tools/agents/install.py writes it: one name per line
-_NAME = re.compile(r"[a-z]+-\d[\d.]*")
-_LONGEST = 100_000
-
-
 def find_cache_folder(environ: Mapping[str, str]) -> str:
-    """The path of the cache."""
+    """The folder that `make agents` installs programs to."""
     named = environ.get("JACKLINE_AGENTS_CACHE") or os.path.join(paths.find_cache_folder(environ), "agents")
     return os.path.abspath(named)
 
 
 def list_cache_files(cache: str) -> Iterator[str]:
     """The package folders on the list, the links to them, the lock, and the list itself."""
-    listed = _read_list(os.path.join(cache, MARK))
-    if listed is None:
+    mark = os.path.join(cache, MARK)
+    if not os.path.isfile(mark):
         return
+    with open(mark, encoding="utf-8", errors="replace") as file:
+        listed = sorted({name for name in file.read(_MARK_LIMIT).split() if _PACKAGE.fullmatch(name)})
     for name in (*listed, "lock", MARK):
         path = os.path.join(cache, name)
         if os.path.isdir(path) if name in listed else os.path.isfile(path):
@@ -139,11 +137,3 @@ def list_cache_files(cache: str) -> Iterator[str]:
         target = os.readlink(path).split(os.sep) if os.path.islink(path) else []
         if target[:1] == [".."] and target[1:2] and target[1] in listed:
             yield path
-
-
-def _read_list(path: str) -> list[str] | None:
-    if not os.path.isfile(path):
-        return None
-    with open(path, encoding="utf-8", errors="replace") as file:
-        names = file.read(_LONGEST).split()
-    return sorted({name for name in names if _NAME.fullmatch(name)})

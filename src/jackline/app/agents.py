@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jackline.domain.adapter import Adapter, Declaration
     from jackline.domain.agent_health import AgentHealth
 
-
+AUTO = "auto"
 _CONNECT_TIMEOUT_S = 0.3
 _PATH_PARTS = 5  # of a program may contain its name: node_modules/@google/gemini-cli/bundle/gemini.js
 
@@ -113,7 +113,11 @@ def find_program(home_path: str, config: Config, adapter: Adapter, environ: Mapp
     declaration = adapter.declaration
     path = find_binary(config, adapter, environ)
     if path is None:
-        return AgentProgram(declaration.name, why=_explain_missing(config, declaration))
+        why = f"'{declaration.binary}' is not on the PATH{_install_hint(declaration)}"
+        if named := config.binaries.get(declaration.name):
+            where = config.sources.get(f"agents.{declaration.name}.binary", "the settings")
+            why = f"{named} (from {where}) is not an executable program"
+        return AgentProgram(declaration.name, why=why)
     if not declaration.version_arguments:
         return AgentProgram(name=declaration.name, binary=path)
     from jackline.app.agent_versions import find_version, is_at_least
@@ -184,18 +188,8 @@ def _resolve_program(adapter: Adapter, path: str) -> str:
     return next((one for one in candidates if is_executable(one)), real)
 
 
-def _explain_missing(config: Config, declaration: Declaration) -> str:
-    if named := config.binaries.get(declaration.name):
-        where = config.sources.get(f"agents.{declaration.name}.binary", "the settings")
-        return f"{named} (from {where}) is not an executable program"
-    return f"'{declaration.binary}' is not on the PATH{_install_hint(declaration)}"
-
-
 def _install_hint(declaration: Declaration) -> str:
     return f": install it with `{declaration.install}`" if declaration.install else ""
-
-
-AUTO = "auto"
 
 
 def choose_agents(home: Home, agent: str, fallback: tuple[str, ...]) -> tuple[str, ...]:

@@ -76,7 +76,9 @@ def load_config(
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     path = find_user_file(environ)
     _apply_tables(_read_toml(path), path, layers)
-    home = _find_home(environ, given, layers)
+    # The home comes before the project's file: it records whether that file is trusted.
+    named = given.get("home") or environ.get("JACKLINE_HOME") or layers.values["home"]
+    home = os.path.abspath(os.path.expanduser(str(named or paths.find_state_folder(environ))))
     if project:
         layers, problem = _apply_project(paths.find_project_file(folder), layers, home)
     for name in KEYS_BY_NAME:
@@ -111,12 +113,6 @@ def find_user_file(environ: Mapping[str, str]) -> str:
     return os.path.join(paths.find_config_folder(environ), USER_FILE)
 
 
-def _find_home(environ: Mapping[str, str], flags: Mapping[str, Setting], layers: _Layers) -> str:
-    """Find the home before the project's file is read: the home records whether that file is trusted."""
-    named = flags.get("home") or environ.get("JACKLINE_HOME") or layers.values["home"]
-    return os.path.abspath(os.path.expanduser(str(named or paths.find_state_folder(environ))))
-
-
 def _find_binaries(environ: Mapping[str, str], layers: _Layers) -> dict[str, str]:
     """Find the configured program of each agent; a relative path starts at the file that names it."""
     found = {name: str(table["binary"]) for name, table in layers.agents.items() if "binary" in table}
@@ -132,7 +128,11 @@ def _find_binaries(environ: Mapping[str, str], layers: _Layers) -> dict[str, str
 def _apply_tables(tables: Mapping[str, Any], path: str, layers: _Layers) -> None:
     for name, value in tables.items():
         if name == "agents":
-            _apply_agents(value, path, layers)
+            from jackline.app.agent_settings import check_tables
+
+            for agent, table in check_tables(value, path).items():
+                layers.agents.setdefault(agent, {}).update(table)
+                layers.sources.update({f"agents.{agent}.{key}": path for key in table})
         elif name in KEYS_BY_NAME:
             layers.set(name, value, path)
         else:
@@ -193,14 +193,6 @@ def _refuse_programs(tables: Mapping[str, object], path: str) -> None:
         names = {one.strip() for one in str(tables.get(name, "")).split(",")}
         if names & AGENTS_NAMED_BY_ARGUMENTS:
             raise ConfigError(f"{path}: {name} names an agent that starts any program, {hint}")
-
-
-def _apply_agents(value: object, path: str, layers: _Layers) -> None:
-    from jackline.app.agent_settings import check_tables
-
-    for name, table in check_tables(value, path).items():
-        layers.agents.setdefault(name, {}).update(table)
-        layers.sources.update({f"agents.{name}.{key}": path for key in table})
 
 
 def _read_toml(path: str) -> dict[str, Any]:

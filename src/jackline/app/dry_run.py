@@ -13,7 +13,7 @@ from jackline.app import agents
 from jackline.app.agent_env import build_mcp_argv, find_agent_database
 from jackline.app.config import add_run_settings
 from jackline.app.preflight import refuse_taken_session, refuse_unready_workspace
-from jackline.app.request import spec_of
+from jackline.app.request import build_spec
 from jackline.app.setting_keys import KEYS
 from jackline.domain.changes import VARIABLE
 from jackline.domain.records import Turn
@@ -55,7 +55,7 @@ class PlannedRun:
 
 def plan_run(request: Request, home: Home) -> PlannedRun:
     """Work out what `home.start` and `home.work` would do first."""
-    spec = spec_of(request, home)
+    spec = build_spec(request, home)
     if not request.run_id:  # a run that has started may have changed its workspace
         refuse_unready_workspace(request, spec.workspace)
         refuse_taken_session(home, spec)
@@ -104,9 +104,9 @@ def plan_run(request: Request, home: Home) -> PlannedRun:
         proof=spec.proof,
         limits={key.name: limits[key.name] for key in KEYS if key.bounds and not (key.choices or key.grows)},
         problem=found.why,
-        stuck=bool(found.why) and not any(_is_usable(home, name) for name in spec.fallback),
+        stuck=bool(found.why)
+        and all(
+            agents.find_program(home.path, home.config, agents.load_adapter(home.config, name), os.environ).why
+            for name in spec.fallback
+        ),
     )
-
-
-def _is_usable(home: Home, name: str) -> bool:
-    return not agents.find_program(home.path, home.config, agents.load_adapter(home.config, name), os.environ).why

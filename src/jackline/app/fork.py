@@ -43,7 +43,10 @@ def fork_run(home: Home, parent: Run, *, step: int | None = None, prompt: str = 
         raise UsageError(f"'{shorten_name(run_id)}' cannot be a run's id: use letters, digits, '.', '_' and '-'")
     known = home.store().records.list_checkpoints(parent.id)
     chosen = _choose_checkpoint(parent, known, step)
-    last, is_last = _find_last_step(chosen), chosen is known[-1]
+    # A checkpoint is written when its step starts, and again when the run ends or waits in it. The fork inherits the
+    # effects up to the last step that did not only start.
+    began = json.loads(chosen.status).get("state") == RunState.RUNNING
+    last, is_last = chosen.step - 1 if began else chosen.step, chosen is known[-1]
     spec = parent.spec._replace(
         prompt=prompt or parent.spec.prompt,
         session="",
@@ -78,15 +81,6 @@ def _choose_checkpoint(parent: Run, known: Sequence[Checkpoint], step: int | Non
         steps = sorted({one.step for one in known})[-_STEPS_SHOWN:]
         raise UsageError(f"run {parent.id} has no checkpoint at step {step}: choose from {', '.join(map(str, steps))}")
     return found[-1]
-
-
-def _find_last_step(checkpoint: Checkpoint) -> int:
-    """The last step whose effects the fork inherits.
-
-    A checkpoint is written when its step starts, and again when the run ends or waits in it.
-    """
-    began = json.loads(checkpoint.status).get("state") == RunState.RUNNING
-    return checkpoint.step - 1 if began else checkpoint.step
 
 
 def _build_preface(home: Home, parent: Run, last: int, *, is_last: bool) -> str:

@@ -146,7 +146,11 @@ class Home:
 
     def find_id(self, text: str) -> str:
         """The id of a run, found in the same way, even if the rest of its record cannot be read."""
-        rows = [] if self.is_new else self.store().runs.find_matching(text, self._repository_id())
+        rows = []
+        if not self.is_new:
+            from jackline.domain.ids import repository_id
+
+            rows = self.store().runs.find_matching(text, repository_id(paths.find_repository(os.getcwd())))
         if not rows:
             raise NotFound(shorten_name(text), what="run", hint="jackline list --all-repos")
         if len(rows) > 1:
@@ -187,28 +191,21 @@ class Home:
         """Every repository with runs here."""
         return [] if self.is_new else self.store().runs.list_repositories()
 
-    def _repository_id(self) -> str:
-        from jackline.domain.ids import repository_id
-
-        return repository_id(paths.find_repository(os.getcwd()))
-
     # doing
 
     def start(self, request: Request) -> Run:
         """Create the run, ready to be worked on; the same run id and request return the same run."""
-        from jackline.app import preflight
-        from jackline.app.preflight import refuse_taken_session, refuse_unready_workspace
-        from jackline.app.request import new_run
+        from jackline.app.preflight import describe_redactions, refuse_taken_session, refuse_unready_workspace
+        from jackline.app.request import build_new_run
 
         self.refuse_broken_project()
-        new, at = new_run(request, self)
-        if (
-            self.is_new or self.store().runs.get(new.id) is None
-        ):  # a run that has started may have changed its workspace
+        new, at = build_new_run(request, self)
+        # Only for a new run: one that has started may have changed its workspace.
+        if self.is_new or self.store().runs.get(new.id) is None:
             refuse_unready_workspace(request, new.spec.workspace)
             refuse_taken_session(self, new.spec)
         run, _ = self.store(create=True).runs.create(new, at)
-        self.warnings += preflight.describe_redactions(new.spec, run.spec)
+        self.warnings += describe_redactions(new.spec, run.spec)
         self.notify_change()
         return run
 

@@ -19,11 +19,10 @@ from jackline.named import NamedTuple, stored_as
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 SKILL_NAMES = ("jackline", "pre-land-review", "commit")
 POINTER_FILE = "AGENTS.md"
 BEGIN, END = "<!-- jackline: begin -->", "<!-- jackline: end -->"
-_TEXTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "skills")
+_SKILLS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "skills")
 _POINTER_TEXT = f"""\
 {BEGIN}
 ## Cases, reviews and commits
@@ -35,6 +34,25 @@ lands, `.agents/skills/commit/SKILL.md` before a commit.
 """
 
 
+_TASKS = os.path.join(AGENTS_FOLDER, "tasks")
+_IGNORED = ".agents/runs/"
+_IGNORE_LINES = frozenset(
+    {b".agents/runs/", b".agents/runs", b"/.agents/runs/", b"/.agents/runs", b".agents/", b".agents"}
+)
+_SETTINGS_HEAD = """\
+# Settings of jackline for this project. Every line is optional; a commented line shows the default.
+# `jackline config` shows each value and its source. Until a person runs `jackline trust`, limits and timeouts can
+# only be lowered here.
+
+"""
+_SETTINGS_TAIL = """\
+# The program and arguments of an agent. They take effect after a person runs `jackline trust`.
+# [agents.claude]
+# model = ""
+# arguments = []
+"""
+
+
 @stored_as("path wrote what")
 class InitStep(NamedTuple):
     """One file or folder of `init`; `wrote` is false if it already existed."""
@@ -42,6 +60,28 @@ class InitStep(NamedTuple):
     path: str
     wrote: bool
     what: str
+
+
+def prepare_project(folder: str, *, pointer: bool = False) -> list[InitStep]:
+    """Create everything that is missing; a `pointer` in AGENTS.md only on request."""
+    project = find_project(folder)
+    for name in (PROJECT_FILE, _TASKS, ".gitignore", *list_skill_paths(pointer=pointer)):
+        paths.refuse_links(project, os.path.join(project, name))
+    try:
+        path = os.path.join(project, PROJECT_FILE)
+        wrote = create_file(path, render_settings())
+        steps = [InitStep(path=path, wrote=wrote, what="settings, all commented out" if wrote else "settings")]
+        path = os.path.join(project, _TASKS)
+        steps.append(InitStep(path=path, wrote=not os.path.isdir(path), what="a folder for tasks (NAME.md)"))
+        os.makedirs(path, exist_ok=True)
+        if os.path.exists(os.path.join(paths.find_repository(project), ".git")):
+            path = os.path.join(project, ".gitignore")
+            wrote = append_missing(path, _build_ignore_line)
+            steps.append(InitStep(path=path, wrote=wrote, what=f"{_IGNORED} is kept out of commits"))
+        steps += write_skills(project)
+        return [*steps, write_pointer(project)] if pointer else steps
+    except OSError as error:
+        raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
 
 
 def list_skill_paths(*, pointer: bool) -> tuple[str, ...]:
@@ -56,7 +96,7 @@ def build_skill_path(name: str) -> str:
 
 def read_skill(name: str) -> str:
     """The text of a skill."""
-    with open(os.path.join(_TEXTS, f"{name}.md"), encoding="utf-8") as file:
+    with open(os.path.join(_SKILLS, f"{name}.md"), encoding="utf-8") as file:
         return file.read()
 
 
@@ -82,43 +122,6 @@ def _build_missing_pointer(text: bytes) -> bytes:
     return gap + _POINTER_TEXT.encode()
 
 
-_TASKS = os.path.join(AGENTS_FOLDER, "tasks")
-_IGNORED = ".agents/runs/"
-_IGNORE_LINES = frozenset(
-    {b".agents/runs/", b".agents/runs", b"/.agents/runs/", b"/.agents/runs", b".agents/", b".agents"}
-)
-_SETTINGS_HEAD = """\
-# Settings of jackline for this project. Every line is optional; a commented line shows the default.
-# `jackline config` shows each value and its source. Until a person runs `jackline trust`, limits and timeouts can
-# only be lowered here.
-
-"""
-_SETTINGS_TAIL = """\
-# The program and arguments of an agent. They take effect after a person runs `jackline trust`.
-# [agents.claude]
-# model = ""
-# arguments = []
-"""
-
-
-def prepare_project(folder: str, *, pointer: bool = False) -> list[InitStep]:
-    """Create everything that is missing; a `pointer` in AGENTS.md only on request."""
-    project = find_project(folder)
-    for name in (PROJECT_FILE, _TASKS, ".gitignore", *list_skill_paths(pointer=pointer)):
-        paths.refuse_links(project, os.path.join(project, name))
-    try:
-        steps = [_write_settings(project), _make_task_folder(project), *_ignore_runs(project), *write_skills(project)]
-        return [*steps, write_pointer(project)] if pointer else steps
-    except OSError as error:
-        raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
-
-
-def _write_settings(project: str) -> InitStep:
-    path = os.path.join(project, PROJECT_FILE)
-    wrote = create_file(path, render_settings())
-    return InitStep(path=path, wrote=wrote, what="settings, all commented out" if wrote else "settings")
-
-
 def render_settings() -> str:
     """Render a settings file with everything that a project may set, commented out."""
     lines = (f"# {key.help}\n# {key.name} = {_format_toml(key.default)}\n" for key in KEYS if key.project)
@@ -127,22 +130,6 @@ def render_settings() -> str:
 
 def _format_toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _make_task_folder(project: str) -> InitStep:
-    path = os.path.join(project, _TASKS)
-    existed = os.path.isdir(path)
-    os.makedirs(path, exist_ok=True)
-    return InitStep(path, wrote=not existed, what="a folder for tasks (NAME.md)")
-
-
-def _ignore_runs(project: str) -> Iterator[InitStep]:
-    """Keep the files of runs out of commits; only in a repository."""
-    root = paths.find_repository(project)
-    if not os.path.exists(os.path.join(root, ".git")):
-        return
-    path = os.path.join(project, ".gitignore")
-    yield InitStep(path=path, wrote=append_missing(path, _build_ignore_line), what=f"{_IGNORED} is kept out of commits")
 
 
 def _build_ignore_line(text: bytes) -> bytes:

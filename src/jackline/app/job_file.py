@@ -6,7 +6,6 @@ Job files are TOML or JSON. They are parsed and validated here; nothing is start
 from __future__ import annotations
 
 import os
-import os.path
 from typing import TYPE_CHECKING, Any
 
 from jackline.app.policy_files import parse_job_policy
@@ -81,7 +80,10 @@ def parse_job(text: str, source: str) -> Job:
     return Job(
         text=text,
         source=source,
-        variables={name: _format_variable(value) for name, value in fields.get("vars", {}).items()},
+        variables={
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in fields.get("vars", {}).items()
+        },
         settings=fields.get("settings", {}),
         rules=parse_job_policy(text, fields.get("rule", []), source),
         **{**plain, **_split_agents(lists, plain, source), **paths},
@@ -143,10 +145,6 @@ def _split_agents(lists: dict[str, tuple[str, ...]], plain: Mapping[str, Any], s
     return {**lists, "agent": agents[0] if agents else "", "fallback": agents[1:]}
 
 
-def _format_variable(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def parse_variables(words: Sequence[str]) -> dict[str, str]:
     """Parse `name=value` words."""
     given: dict[str, str] = {}
@@ -170,7 +168,7 @@ def compose_request(typed: Request, job: Job, task: Task | None, variables: Mapp
         task=task.name if task else typed.task,
         proof=typed.proof or job.proof or (task.proof if task else ""),
         rules=typed.rules or job.rules,
-        manner=_combine_manner(typed, job, task),
+        agent_options=_combine_agent_options(typed, job, task),
         fallback=typed.fallback or job.fallback or (task.fallback if task else ()),
         session=typed.session or job.session,
         mode=typed.mode or job.mode or (task.mode if task else ""),
@@ -194,17 +192,17 @@ def _build_prompt(typed: Request, job: Job, task: Task | None, variables: Mappin
     return "\n\n".join(part for part in (fill_prompt(task, variables, known), more) if part.strip())
 
 
-def _combine_manner(typed: Request, job: Job, task: Task | None) -> AgentOptions:
+def _combine_agent_options(typed: Request, job: Job, task: Task | None) -> AgentOptions:
     """A model that was chosen for one agent does not apply to another."""
-    model, effort = typed.manner.model, typed.manner.effort
-    agent = typed.agent
+    given, agent = typed.agent_options, typed.agent
+    model, effort = given.model, given.effort
     for layer in (job, task):
         if layer is None:
             continue
         if not agent or layer.agent in {"", agent}:
             model, effort = model or layer.model, effort or layer.effort
         agent = agent or layer.agent
-    return typed.manner._replace(model=model, effort=effort, arguments=(*job.arguments, *typed.manner.arguments))
+    return given._replace(model=model, effort=effort, arguments=(*job.arguments, *given.arguments))
 
 
 def _choose_switch(job: bool | None, task: bool) -> bool:  # noqa: FBT001 - one value of each

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jackline.store.models import DatabaseStatus, VerificationResult
     from jackline.store.store import Store
 
-
+_PAGE = 1000
 _KINDS = (str, int, int, str, str, str, str)  # of an event's fields
 
 
@@ -65,9 +65,6 @@ def _parse_event(line: str) -> Event:
     if tuple(map(type, event)) != _KINDS:
         raise ValueError("a line is not an event")
     return event
-
-
-_PAGE = 1000
 
 
 @dataclass(slots=True)
@@ -153,7 +150,6 @@ def _read_archive_end(path: str) -> tuple[int, str]:
 
 def _append_events(store: Store, run_id: str, path: str, seq: int, head: str | None) -> str:
     """Replace the archive by one with the missing events; returns the chain's head."""
-    ended = head or GENESIS
     try:
         with report_path(path):
             os.makedirs(os.path.dirname(path), mode=FOLDER_MODE, exist_ok=True)
@@ -162,27 +158,16 @@ def _append_events(store: Store, run_id: str, path: str, seq: int, head: str | N
                 with open(path, "rb") as old:
                     file.write(old.read())
             with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
-                for events in _read_pages(store, run_id, seq):
-                    ended = _check_chain(run_id, events, head, seq)
-                    seq, head = events[-1].seq, ended
+                while events := store.records.list_events(run_id, seq, _PAGE):
+                    broken = _find_break(events, head, seq)
+                    if broken is not None:
+                        raise Refused(f"run {run_id}: its chain is broken at event {broken}; it is not archived")
+                    seq, head = events[-1].seq, events[-1].hash
                     packed.write("".join(json.dumps(stored_dict(event)) + "\n" for event in events).encode())
     except NotWritten as error:
         message = f"the archive {path} cannot be written: {error.facts['why']}; nothing was removed"
         raise StoreError(message) from None
-    return ended
-
-
-def _read_pages(store: Store, run_id: str, after: int) -> Iterator[list[Event]]:
-    while events := store.records.list_events(run_id, after, _PAGE):
-        yield events
-        after = events[-1].seq
-
-
-def _check_chain(run_id: str, events: list[Event], head: str | None, after: int) -> str:
-    broken = _find_break(events, head, after)
-    if broken is not None:
-        raise Refused(f"run {run_id}: its chain is broken at event {broken}; it is not archived")
-    return events[-1].hash
+    return head or GENESIS
 
 
 def _find_break(events: list[Event], head: str | None, after: int) -> int | None:

@@ -23,9 +23,8 @@ def refuse_taken_session(home: Home, spec: Spec) -> None:
     if not agents.load_adapter(home.config, spec.agent).declaration.resumes:
         raise UsageError(f"{spec.agent} cannot continue a session: remove --session")
     for row in home.list_runs(RunQuery(states=tuple(sorted(ACTIVE)), session=spec.session)):
-        if (
-            home.store().records.get_sessions(row.id).get(spec.agent) == spec.session
-        ):  # whichever agent works on that run now
+        # Whichever agent works on that run now.
+        if home.store().records.get_sessions(row.id).get(spec.agent) == spec.session:
             raise SessionTaken(spec.session, owner=row.id)
 
 

@@ -1,4 +1,4 @@
-"""From what a person asked to what is written down: the request of a new run, with every default made explicit."""
+"""Builds a new run from a request: every default becomes explicit. It creates and starts nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
 
 class Request(NamedTuple):
-    """What is asked for; everything else comes from the settings."""
+    """The request for a run; everything else comes from the settings."""
 
     prompt: str
     agent: str = ""
@@ -46,27 +46,29 @@ class Request(NamedTuple):
     proof: str = ""
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, str] = NOTHING
-    manner: AgentOptions = AgentOptions()
+    agent_options: AgentOptions = AgentOptions()
     fallback: tuple[str, ...] = ()
     session: str = ""
     mode: str = ""  # empty: job
     requires_commit: bool = False
     requires_clean: bool = False
     job: str = ""
-    # Those of a task and a job, each with where they stand; the later wins, and a flag wins over them all.
+    # Those of a task and a job, each with its source; the later wins, and a flag wins over them all.
     settings: tuple[tuple[str, Mapping[str, Setting]], ...] = ()
-    allow: tuple[str, ...] = ()  # rules, by name, whose asking is answered beforehand
+    allow: tuple[str, ...] = ()  # names of rules whose calls are approved in advance
     ungated: bool = False
 
 
-def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
-    """The run to be created, and when."""
+def build_new_run(request: Request, home: Home) -> tuple[NewRun, int]:
+    """Build the run to create, and the time of its creation."""
     at = clock.wall_ms()
-    spec = spec_of(request, home)
+    spec = build_spec(request, home)
     run_id = request.run_id or new_id()
     if not ids.is_chosen(run_id):
         raise UsageError(f"'{shorten_name(run_id)}' cannot be a run's id: {_NAMES}")
-    asked = _requested_spec(spec, request, home.config)
+    asked = spec
+    if (request.agent or home.config.get_text("agent")) == AUTO:  # which agents are ready may differ the next time
+        asked = spec._replace(agent=AUTO, fallback=_choose_fallback(request, home.config), agent_options={})
     new = NewRun(
         id=run_id,
         repository=paths.find_repository(spec.workspace),
@@ -77,24 +79,21 @@ def new_run(request: Request, home: Home) -> tuple[NewRun, int]:
     return new, at
 
 
-def _requested_spec(spec: Spec, request: Request, config: Config) -> Spec:
-    """Return the spec as it was requested: with `auto`, which agents are ready may differ the next time."""
-    if (request.agent or config.get_text("agent")) == AUTO:
-        return spec._replace(agent=AUTO, fallback=_fallback(request, config), agent_options={})
-    return spec
-
-
 def _digest(values: Mapping[str, object]) -> str:
     return hashlib.sha256(canonical(values).encode()).hexdigest()
 
 
-def spec_of(request: Request, home: Home) -> Spec:
-    """What is asked, with every default made explicit."""
+def build_spec(request: Request, home: Home) -> Spec:
+    """Build the spec of the run; notes about the policy go to the home's warnings."""
     config = add_run_settings(home.config, request.settings)
-    _refuse_unfit(request)
-    agent, *fallback = choose_agents(home, request.agent or config.get_text("agent"), _fallback(request, config))
-    workspace = _workspace(request)
-    rules = _rules(request, workspace, home)
+    _refuse_invalid(request)
+    agent, *fallback = choose_agents(home, request.agent or config.get_text("agent"), _choose_fallback(request, config))
+    workspace = os.path.realpath(request.workspace or os.getcwd())
+    if not os.path.isdir(workspace):
+        raise UsageError(f"{workspace} is not a folder: name an existing one with --workspace")
+    layers = policy_files.load_layers(os.environ, home.path, workspace)
+    home.warnings += layers.notes
+    rules = policy_files.merge_layers(request.rules, layers)
     return Spec(
         prompt=request.prompt,
         workspace=workspace,
@@ -104,12 +103,19 @@ def spec_of(request: Request, home: Home) -> Spec:
         turn_timeout_ms=_ms(config, "timeout_seconds"),
         idle_timeout_ms=_ms(config, "idle_seconds"),
         grace_ms=_ms(config, "grace_seconds"),
-        limits=_limits(config),
+        limits=Limits(
+            wall_ms=_ms(config, "max_seconds") or None,
+            iterations=config.get_int("max_iterations") or None,
+            steps=config.get_int("max_steps") or None,
+            calls=config.get_int("max_calls") or None,
+            tokens=config.get_int("max_tokens") or None,
+            usd_micros=round(config.get_float("max_usd") * 1_000_000) or None,
+        ),
         retry=RetryPolicy(most=config.get_int("retries"), base_ms=_ms(config, "retry_seconds")),
         rules=rules,
         options=dict(request.options),
         fallback=tuple(fallback),
-        agent_options=_manners(request, config, (agent, *fallback)),
+        agent_options=_build_agent_options(request, config, (agent, *fallback)),
         session=request.session,
         ungated=request.ungated,
         mode=request.mode or MODES[0],
@@ -122,71 +128,40 @@ def spec_of(request: Request, home: Home) -> Spec:
     )
 
 
-def _rules(request: Request, workspace: str, home: Home) -> tuple[Rule, ...]:
-    """Those of every layer, as they are now; what a person should know of them goes to the home's warnings."""
-    found = policy_files.load_layers(os.environ, home.path, workspace)
-    home.warnings += found.notes
-    return policy_files.merge_layers(request.rules, found)
-
-
-def _fallback(request: Request, config: Config) -> tuple[str, ...]:
+def _choose_fallback(request: Request, config: Config) -> tuple[str, ...]:
     return request.fallback or split_names(config.get_text("fallback"))
 
 
-def _manners(request: Request, config: Config, chosen: Sequence[str]) -> dict[str, AgentOptions]:
-    """A model that a flag names is the first agent's: the others would not know it."""
+def _build_agent_options(request: Request, config: Config, chosen: Sequence[str]) -> dict[str, AgentOptions]:
+    """A model given by a flag applies to the first agent only: the others would not know it."""
     found = {}
     for name in chosen:
-        asked = request.manner if name == chosen[0] else AgentOptions()
+        asked = request.agent_options if name == chosen[0] else AgentOptions()
         declaration = agents.load_adapter(config, name).declaration
-        _refuse_without_script(name, request)
-        manner = build_options(declaration, asked, os.environ, config.agents.get(name, {}))
-        found[name] = manner._replace(tells_cost=declaration.cost)
+        if name == "scripted" and not request.options.get("script"):
+            raise UsageError(
+                "the scripted agent has no script to play: leave it out, or run it alone with --script FILE"
+            )
+        options = build_options(declaration, asked, os.environ, config.agents.get(name, {}))
+        found[name] = options._replace(tells_cost=declaration.cost)
     return found
 
 
-def _refuse_without_script(name: str, request: Request) -> None:
-    if name == "scripted" and not request.options.get("script"):
-        raise UsageError("the scripted agent has no script to play: leave it out, or run it alone with --script FILE")
-
-
-def _workspace(request: Request) -> str:
-    workspace = os.path.realpath(request.workspace or os.getcwd())
-    if not os.path.isdir(workspace):
-        raise UsageError(f"{workspace} is not a folder: name an existing one with --workspace")
-    return workspace
-
-
-def _refuse_unfit(request: Request) -> None:
+def _refuse_invalid(request: Request) -> None:
     if not ids.is_chosen(request.task):  # it becomes a folder's name
         raise UsageError(f"'{shorten_name(request.task)}' cannot be a task's name: {_NAMES}")
     if len(request.prompt) > _LONGEST_PROMPT:
         raise UsageError(f"the prompt is longer than {_LONGEST_PROMPT} characters: put it into a file")
     reject_flag_like("the session", request.session)
     reject_secret_proof(request.proof)
+    # A text that a database cannot store is refused: if it were changed, the agent would get another prompt.
     for name, text in (("prompt", request.prompt), ("proof", request.proof)):
-        _refuse_unwritable(name, text)
-
-
-def _refuse_unwritable(name: str, text: str) -> None:
-    """What no database keeps is refused: changed silently, the agent would get another prompt than was given."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"the {name} is not text in UTF-8") from None
-    if "\0" in text:
-        raise UsageError(f"the {name} contains a NUL character: remove it")
-
-
-def _limits(config: Config) -> Limits:
-    return Limits(
-        wall_ms=_ms(config, "max_seconds") or None,
-        iterations=config.get_int("max_iterations") or None,
-        steps=config.get_int("max_steps") or None,
-        calls=config.get_int("max_calls") or None,
-        tokens=config.get_int("max_tokens") or None,
-        usd_micros=round(config.get_float("max_usd") * 1_000_000) or None,
-    )
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"the {name} is not text in UTF-8") from None
+        if "\0" in text:
+            raise UsageError(f"the {name} contains a NUL character: remove it")
 
 
 def _ms(config: Config, name: str) -> int:

@@ -10,10 +10,11 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-
-if TYPE_CHECKING:
     Setting = str | int | float
 
+_PREFIX = "JACKLINE_"
+_RUN_VARIABLE = "JACKLINE_RUN_ID"  # a shell inside a run has variables that are not settings
+_SIMILARITY = 0.8
 _MAXIMUM = 10**12  # in milliseconds or millionths, more would not fit a database's integer
 
 
@@ -135,9 +136,18 @@ def parse_setting(name: str, value: object, where: str) -> Setting:
     key = KEYS_BY_NAME[name]
     kind = type(key.default)
     if key.choices:
-        return _parse_choice(key, value, where)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if text not in key.choices:
+            raise ConfigError(f"{where}: {name} must be {' or '.join(key.choices)}, not {value!r}")
+        return text
     if kind is str:
-        return _check_database(str(value), where) if name == "database" else str(value)
+        text = str(value)
+        # A mistyped address must not become a file of that name, which no other host could see.
+        if name == "database" and text and not text.startswith(("postgresql://", "postgres://", "/")):
+            # The value is not repeated: it may hold a password.
+            wanted = "a postgresql:// address or the absolute path of a SQLite file"
+            raise ConfigError(f"{where}: database must be {wanted}")
+        return text
     try:
         number = float(str(value))
     except ValueError:
@@ -168,13 +178,6 @@ def suggest_nearest(name: str, known: Iterable[str]) -> str:
     return f" did you mean {' or '.join(near)}?" if near else ""
 
 
-def _parse_choice(key: SettingKey, value: object, where: str) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    if text not in key.choices:
-        raise ConfigError(f"{where}: {key.name} must be {' or '.join(key.choices)}, not {value!r}")
-    return text
-
-
 def _rank(key: SettingKey, value: Setting) -> float:
     """How permissive a value is."""
     if key.choices:
@@ -182,19 +185,6 @@ def _rank(key: SettingKey, value: Setting) -> float:
     number = float(value)
     limit = float("inf") if key.open_at_zero and not number else number
     return -limit if key.grows else limit
-
-
-def _check_database(value: str, where: str) -> str:
-    """Refuse a mistyped address: it must not become a file of that name, which no other host could see."""
-    if value and not value.startswith(("postgresql://", "postgres://", "/")):
-        # The value is not repeated: it may hold a password.
-        raise ConfigError(f"{where}: database must be a postgresql:// address or the absolute path of a SQLite file")
-    return value
-
-
-_PREFIX = "JACKLINE_"
-_RUN_VARIABLE = "JACKLINE_RUN_ID"  # a shell inside a run has variables that are not settings
-_SIMILARITY = 0.8
 
 
 def find_mistyped_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

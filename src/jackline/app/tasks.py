@@ -68,8 +68,13 @@ def list_tasks(folder: str, environ: Mapping[str, str]) -> list[ListedTask]:
     found: dict[str, ListedTask] = {}
     for origin, place in _list_folders(folder, environ):
         for name in _list_names(place):
-            if name not in found:
-                found[name] = _read_listed(name, origin, os.path.join(place, name + _SUFFIX))
+            if name in found:
+                continue
+            path = os.path.join(place, name + _SUFFIX)
+            try:
+                found[name] = ListedTask(name=name, origin=origin, path=path, task=_read_task(name, origin, path))
+            except UsageError as error:
+                found[name] = ListedTask(name=name, origin=origin, path=path, task=None, problem=str(error))
     return [found[name] for name in sorted(found)]
 
 
@@ -126,13 +131,6 @@ def _list_names(place: str) -> list[str]:
     except OSError:
         return []
     return [name[: -len(_SUFFIX)] for name in files if name.endswith(_SUFFIX) and ids.is_chosen(name[: -len(_SUFFIX)])]
-
-
-def _read_listed(name: str, origin: str, path: str) -> ListedTask:
-    try:
-        return ListedTask(name=name, origin=origin, path=path, task=_read_task(name, origin, path))
-    except UsageError as error:
-        return ListedTask(name=name, origin=origin, path=path, task=None, problem=str(error))
 
 
 def _read_task(name: str, origin: str, path: str) -> Task:

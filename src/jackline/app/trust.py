@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from jackline.app.request import Request
     from jackline.domain.task import Task
 
-
 TRUST_FILE = "trust.json"
 AGENTS_FOLDER = ".agents"  # the project's tasks and policy
 _LEFT_OUT = "runs"  # output of runs, not instructions
-_CHUNK = 1 << 20
 
 
 @stored_as("folder files trusted changed at")
@@ -129,19 +127,12 @@ def _hash_files(project: str) -> str:
     """Hash names and contents with their lengths, so that different sets of files never collide."""
     whole = hashlib.sha256()
     for path in _list_files(project):
+        if not os.path.isfile(path) and os.path.exists(path):  # reading a pipe would block
+            raise Refused(f"{path} is not a regular file")
         name = os.fsencode(os.path.relpath(path, project))
-        whole.update(b"%d:%s" % (len(name), name) + _hash_content(path))
+        with open(path, "rb") as file:
+            whole.update(b"%d:%s" % (len(name), name) + hashlib.file_digest(file, "sha256").digest())
     return whole.hexdigest()
-
-
-def _hash_content(path: str) -> bytes:
-    if not os.path.isfile(path) and os.path.exists(path):  # reading a pipe would block
-        raise Refused(f"{path} is not a regular file")
-    one = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
-            one.update(chunk)
-    return one.digest()
 
 
 class RestrictedTask(NamedTuple):
@@ -151,14 +142,14 @@ class RestrictedTask(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def restrict_task(task: Task, typed_words: Request, job: Job, config: Config) -> RestrictedTask:
+def restrict_task(task: Task, typed: Request, job: Job, config: Config) -> RestrictedTask:
     """Restrict a task; raise Refused if it runs a program that only the project asked for."""
     if task.origin != PROJECT or is_file_trusted(config.get_text("home"), task.source):
         return RestrictedTask(task)
-    if task.proof and not (typed_words.proof or job.proof):
+    if task.proof and not (typed.proof or job.proof):
         raise Refused(f"{task.source} is not trusted, but its proof runs a command: {_describe_fix(task)}")
-    agent = () if typed_words.agent or job.agent else (task.agent,)
-    fallback = () if typed_words.fallback or job.fallback else task.fallback
+    agent = () if typed.agent or job.agent else (task.agent,)
+    fallback = () if typed.fallback or job.fallback else task.fallback
     for name in (*agent, *fallback):
         if name in AGENTS_NAMED_BY_ARGUMENTS:
             raise Refused(f"{task.source} is not trusted, but '{name}' can run any program: {_describe_fix(task)}")

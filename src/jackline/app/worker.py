@@ -53,21 +53,17 @@ def work_on_run(home: Home, run: Run, on_start: OnStart) -> Run:
     diagnostics.start_log(home.path)
     home.store(create=True)
     with home.update_in_background():
-        return _attempt_until_done(home, run, on_start)
-
-
-def _attempt_until_done(home: Home, run: Run, on_start: OnStart) -> Run:
-    store, settings = home.store(), build_settings(home)
-    while True:
-        run = supervise(store, run, partial(agents.load_adapter, home.config), settings, on_start)
-        home.notify_change()
-        _export(home, run)
-        crash_points.crash_point("views.written")
-        if run.status.reason is not WaitReason.RETRY or not _wait_for_backoff(run, on_start):
-            return run
-        run = store.runs.get(run.id) or run
-        if run.status.reason is not WaitReason.RETRY:  # cancelled, or continued by another process meanwhile
-            return run
+        store, settings = home.store(), build_settings(home)
+        while True:
+            run = supervise(store, run, partial(agents.load_adapter, home.config), settings, on_start)
+            home.notify_change()
+            _export(home, run)
+            crash_points.crash_point("views.written")
+            if run.status.reason is not WaitReason.RETRY or not _wait_for_backoff(run, on_start):
+                return run
+            run = store.runs.get(run.id) or run
+            if run.status.reason is not WaitReason.RETRY:  # cancelled, or continued by another process meanwhile
+                return run
 
 
 def _wait_for_backoff(run: Run, on_start: OnStart) -> bool:

@@ -50,7 +50,7 @@ def _build_typed_request(args: Namespace, job: Job) -> Request:
         run_id=_require_text(args.run_id, "--run-id"),
         proof=_require_text(args.proof, "--proof"),
         rules=policy_files.load_run_policy(_require_text(args.policy, "--policy")) if args.policy is not None else (),
-        manner=AgentOptions(
+        agent_options=AgentOptions(
             model=_require_text(args.model, "--model"),
             effort=_require_text(args.effort, "--effort"),
             arguments=tuple(args.arguments),
