@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from jackline.cli.parser import parse_count
 from jackline.clock import wall_ms
 from jackline.errors import UsageError
-from jackline.features.cases import case_files, entries, hook_command, location
-from jackline.features.cases import case_output as showing
+from jackline.features.cases import case_files, case_output, entries, hook_command, location
 from jackline.features.cases.case_model import (
     CaseStatus,
     CommandStatus,
@@ -61,15 +60,22 @@ def configure(parser: CommandParser) -> None:
     parser.takes_arguments = True  # `command run -- CMD…`
     made = _add_actions(parser, "action", _ACTIONS)
     _add_start(made["start"])
-    _add_hypothesis(_add_actions(made["hypothesis"], "deed", _HYPOTHESIS))
-    _add_evidence(_add_actions(made["evidence"], "deed", {"add": "add evidence"})["add"])
-    _add_command(_add_actions(made["command"], "deed", _COMMAND))
-    _add_learning(_add_actions(made["learning"], "deed", _LEARNING))
+    _add_hypothesis(_add_actions(made["hypothesis"], "operation", _HYPOTHESIS))
+    evidence = _add_actions(made["evidence"], "operation", {"add": "add evidence"})["add"]
+    _add_text(evidence, "TEXT", "what was observed")
+    evidence.add_argument("--hypothesis", metavar="H001", help="the hypothesis that it belongs to")
+    _add_case(evidence)
+    _add_command(_add_actions(made["command"], "operation", _COMMAND))
+    _add_learning(_add_actions(made["learning"], "operation", _LEARNING))
     _add_close(made["close"])
     made["reopen"].add_argument(
         "id", metavar="ID", nargs="?", help="a case id (default: your case that was closed last)"
     )
-    _add_list(made["list"])
+    listing = made["list"]
+    listing.add_argument("--status", choices=tuple(str(one) for one in CaseStatus), default="", help="only this status")
+    listing.add_argument("--all-repos", action="store_true", help="include every repository")
+    listing.add_argument("--limit", metavar="N", type=parse_count, default=50, help="how many cases (default 50)")
+    listing.add_argument("--after", metavar="ID", help="show the page after this case")
     hook_command.configure(made["hook"])
     made["switch"].add_argument("id", metavar="ID", help="a case id or a unique prefix")
     for name in ("status", "handoff", "files"):
@@ -117,12 +123,6 @@ def _add_hypothesis(made: Mapping[str, CommandParser]) -> None:
         _add_case(parser)
 
 
-def _add_evidence(parser: CommandParser) -> None:
-    _add_text(parser, "TEXT", "what was observed")
-    parser.add_argument("--hypothesis", metavar="H001", help="the hypothesis that it belongs to")
-    _add_case(parser)
-
-
 def _add_command(made: Mapping[str, CommandParser]) -> None:
     _add_text(made["add"], "CMD", "the command")
     statuses = tuple(str(one) for one in CommandStatus)
@@ -165,16 +165,6 @@ def _add_close(parser: CommandParser) -> None:
     _add_case(parser)
 
 
-def _add_list(parser: CommandParser) -> None:
-    parser.add_argument("--status", choices=tuple(str(one) for one in CaseStatus), default="", help="only this status")
-    parser.add_argument("--all-repos", action="store_true", help="include every repository")
-    parser.add_argument("--limit", metavar="N", type=parse_count, default=50, help="how many cases (default 50)")
-    parser.add_argument("--after", metavar="ID", help="show the page after this case")
-
-
-__all__ = ["configure", "execute"]
-
-
 def execute(args: Namespace, home: Home, out: Output) -> int:
     return _HANDLERS[args.action](args, home, out)
 
@@ -191,7 +181,7 @@ def _start(args: Namespace, home: Home, out: Output) -> int:
         risks=args.risk,
         verify=args.verify,
     )
-    showing.print_case(start_case(home, opening, skip_intake=args.skip_intake), home, out)
+    case_output.print_case(start_case(home, opening, skip_intake=args.skip_intake), home, out)
     return 0
 
 
@@ -202,85 +192,76 @@ def _status(args: Namespace, home: Home, out: Output) -> int:
     found = [
         one for kind in (EntryKind.HYPOTHESIS, EntryKind.COMMAND) for one in Cases(store).list_entries(case.id, kind)
     ]
-    showing.print_status(case, found, wall_ms(), home, out)
+    case_output.print_status(case, found, wall_ms(), home, out)
     return 0
 
 
 def _hypothesis(args: Namespace, home: Home, out: Output) -> int:
-    match args.deed:
+    match args.operation:
         case "add":
             text = _get_text(args, "the hypothesis")
-            showing.print_entry(entries.add_hypothesis(home, text, case_id=args.case), home, out)
+            case_output.print_entry(entries.add_hypothesis(home, text, case_id=args.case), home, out)
         case "resolve":
             entry = entries.resolve_hypothesis(home, args.entry, args.status, args.note, case_id=args.case)
-            showing.print_entry(entry, home, out)
+            case_output.print_entry(entry, home, out)
         case _:
             case = location.choose_case(home, args.case)
             found = Cases(home.store()).list_entries(case.id, EntryKind.HYPOTHESIS)
-            showing.print_entries([one for one in found if args.status in {None, one.status}], out)
+            case_output.print_entries([one for one in found if args.status in {None, one.status}], out)
     return 0
 
 
 def _evidence(args: Namespace, home: Home, out: Output) -> int:
     text = _get_text(args, "the evidence")
-    showing.print_entry(entries.add_evidence(home, text, args.hypothesis, case_id=args.case), home, out)
+    case_output.print_entry(entries.add_evidence(home, text, args.hypothesis, case_id=args.case), home, out)
     return 0
 
 
 def _command(args: Namespace, home: Home, out: Output) -> int:
-    if args.deed == "add":
+    if args.operation == "add":
         text = _get_text(args, "the command")
-        showing.print_entry(entries.add_command(home, text, args.status, args.note, case_id=args.case), home, out)
+        case_output.print_entry(entries.add_command(home, text, args.status, args.note, case_id=args.case), home, out)
         return 0
-    return _run(args, home, out)
-
-
-def _run(args: Namespace, home: Home, out: Output) -> int:
     from jackline.features.cases.command_runs import run_for_case
 
     if not args.arguments:
         raise UsageError("no command given: use `jackline case command run -- CMD …`")
     streams = {"stdout": out.stdout, "stderr": out.stderr}
 
-    def hear(source: str, data: bytes) -> None:
+    def on_output(source: str, data: bytes) -> None:
         if not out.json:
             streams[source].write_bytes(data)
 
-    entry, ended = run_for_case(home, args.arguments, case_id=args.case, hear=hear)
+    entry, ended = run_for_case(home, args.arguments, case_id=args.case, on_output=on_output)
     if out.json:
-        showing.print_entry(entry, home, out)
+        case_output.print_entry(entry, home, out)
     else:
         out.print_note(f"{entry.id} {entry.status}")
     return ended.exit_code
 
 
 def _learning(args: Namespace, home: Home, out: Output) -> int:
-    if args.deed == "review":
-        return _review(args, home, out)
+    if args.operation == "review":
+        from jackline.features.cases import git_hook
+
+        case = location.choose_case(home, args.case)
+        learnings = git_hook.list_learnings(home, case)
+        lacking = git_hook.find_unresolved(case, learnings)
+        case_output.print_review(learnings, lacking, out)
+        return 1 if lacking and args.require_resolved else 0
     kept = {"repo_action": args.repo_action, "path": args.path, "reason": args.reason, "case_id": args.case}
-    if args.deed == "amend":
+    if args.operation == "amend":
         entry = entries.amend_learning(home, args.entry, **kept)
     else:
         entry = entries.add_learning(home, args.summary, kind=args.kind, **kept)
-    showing.print_entry(entry, home, out)
+    case_output.print_entry(entry, home, out)
     return 0
-
-
-def _review(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.features.cases import git_hook
-
-    case = location.choose_case(home, args.case)
-    learnings = git_hook.list_learnings(home, case)
-    lacking = git_hook.find_unresolved(case, learnings)
-    showing.print_review(learnings, lacking, out)
-    return 1 if lacking and args.require_resolved else 0
 
 
 def _handoff(args: Namespace, home: Home, out: Output) -> int:
     from jackline.features.cases import handoff
-    from jackline.features.cases.handoff import build_handoff
 
-    found = build_handoff(home, case_id=args.case)
+    found = handoff.build_handoff(home, case_id=args.case)
     if out.json:
         out.print_json(handoff.build_handoff_values(found))
     else:
@@ -294,7 +275,7 @@ def _close(args: Namespace, home: Home, out: Output) -> int:
     if args.force is not None and not args.force.strip():
         raise UsageError('--force needs a reason: --force "why it is closed anyway"')
 
-    def tell(command: str, ended: CaseCommandResult | None) -> None:
+    def on_command(command: str, ended: CaseCommandResult | None) -> None:
         if ended is None:
             out.print_note(f"verifying: {make_printable(command)}")
         elif not ended.passed and not out.json:
@@ -305,20 +286,20 @@ def _close(args: Namespace, home: Home, out: Output) -> int:
     wanted = Closeout(
         summary=args.summary, verification=tuple(args.verification), risks=tuple(args.risk), force=args.force or ""
     )
-    case = close_case(home, wanted, case_id=args.case, tell=tell)
-    showing.print_case(case, home, out, f"{case.id} closed")
+    case = close_case(home, wanted, case_id=args.case, on_command=on_command)
+    case_output.print_case(case, home, out, f"{case.id} closed")
     return 0
 
 
 def _reopen(args: Namespace, home: Home, out: Output) -> int:
     case = entries.reopen_case(home, args.id)
-    showing.print_case(case, home, out, f"{case.id} open")
+    case_output.print_case(case, home, out, f"{case.id} open")
     return 0
 
 
 def _switch(args: Namespace, home: Home, out: Output) -> int:
     case = entries.switch_case(home, args.id)
-    showing.print_case(case, home, out, f"{case.id} active")
+    case_output.print_case(case, home, out, f"{case.id} active")
     return 0
 
 
@@ -334,7 +315,7 @@ def _list(args: Namespace, home: Home, out: Output) -> int:
         limit=args.limit,
     )
     found = location.list_cases(home, query)
-    showing.print_cases(found, wall_ms(), out, paths=args.all_repos)
+    case_output.print_cases(found, wall_ms(), out, paths=args.all_repos)
     if len(found) == args.limit:
         out.print_note(f"there may be more: {format_next_page(out, found[-1].id)}")
     elif not found:

@@ -27,7 +27,31 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 
+RUNS = os.path.join(".agents", "runs")
+ACTIVE, IGNORE = "ACTIVE", ".gitignore"
+LISTS = {
+    EntryKind.HYPOTHESIS: "hypotheses.jsonl",
+    EntryKind.EVIDENCE: "evidence.jsonl",
+    EntryKind.COMMAND: "commands.jsonl",
+    EntryKind.LEARNING: "learning.jsonl",
+}
+PROBLEM, CLOSEOUT, CLOSEOUT_TEXT = "problem.json", "closeout.json", "closeout.md"
+BUILT, LOCK = ".built", ".lock"
+NAMES = (*LISTS.values(), PROBLEM, CLOSEOUT, CLOSEOUT_TEXT, BUILT, LOCK, f"{LOCK}.next")
+RUNS_NAMES = (ACTIVE, IGNORE, LOCK, f"{LOCK}.next")
+_LONGEST_ACTIVE = 4096
+_PAGE = 1000
+_IGNORED = b"*\n"
 _HINT = "the case itself is safe; `jackline case files` writes them again"
+
+
+@stored_as("seq lines marks")
+class BuiltState(NamedTuple):
+    """How far the files are: the last event, the lines of each kind, and the stat values of each file."""
+
+    seq: int = 0
+    lines: Mapping[str, int] = {}
+    marks: Mapping[str, list[int]] = {}
 
 
 def update_case(home: Home, case_id: str) -> None:
@@ -88,32 +112,6 @@ def _refuse_unsafe(case: Case, folder: str) -> None:
         paths.refuse_links(case.path, path)
 
 
-RUNS = os.path.join(".agents", "runs")
-ACTIVE, IGNORE = "ACTIVE", ".gitignore"
-LISTS = {
-    EntryKind.HYPOTHESIS: "hypotheses.jsonl",
-    EntryKind.EVIDENCE: "evidence.jsonl",
-    EntryKind.COMMAND: "commands.jsonl",
-    EntryKind.LEARNING: "learning.jsonl",
-}
-PROBLEM, CLOSEOUT, CLOSEOUT_TEXT = "problem.json", "closeout.json", "closeout.md"
-BUILT, LOCK = ".built", ".lock"
-NAMES = (*LISTS.values(), PROBLEM, CLOSEOUT, CLOSEOUT_TEXT, BUILT, LOCK, f"{LOCK}.next")
-RUNS_NAMES = (ACTIVE, IGNORE, LOCK, f"{LOCK}.next")
-_LONGEST_ACTIVE = 4096
-_PAGE = 1000
-_IGNORED = b"*\n"
-
-
-@stored_as("seq lines marks")
-class BuiltState(NamedTuple):
-    """How far the files are: the last event, the lines of each kind, and the stat values of each file."""
-
-    seq: int = 0
-    lines: Mapping[str, int] = {}
-    marks: Mapping[str, list[int]] = {}
-
-
 def update_files(store: Store, case_id: str, root: str, user_name: str, *, anew: bool = False) -> None:
     """Update the files in the repository at `root` from the store; `anew` writes all of them."""
     from jackline.exports.rebuild import rebuild_once
@@ -121,15 +119,15 @@ def update_files(store: Store, case_id: str, root: str, user_name: str, *, anew:
     runs = os.path.join(root, RUNS)
     folder = os.path.join(runs, case_id)
     _make_folders(root, folder)
-    rebuild_once(os.path.join(folder, LOCK), lambda: _build(store, case_id, folder, anew=anew))
+
+    def build() -> None:
+        case = Cases(store).get(case_id)  # first: later changes are left to the next build
+        if case is not None:
+            _Builder(store, case, folder).build(anew=anew)
+
+    rebuild_once(os.path.join(folder, LOCK), build)
     if anew or _read(os.path.join(runs, ACTIVE)) != _find_active(store, case_id, user_name):
-        rebuild_once(os.path.join(runs, LOCK), lambda: _write_find_active(store, case_id, user_name, runs))
-
-
-def _build(store: Store, case_id: str, folder: str, *, anew: bool) -> None:
-    case = Cases(store).get(case_id)  # first: later changes are left to the next build
-    if case is not None:
-        _Builder(store, case, folder).build(anew=anew)
+        rebuild_once(os.path.join(runs, LOCK), lambda: _write_active(store, case_id, user_name, runs))
 
 
 class _Builder:
@@ -142,15 +140,15 @@ class _Builder:
         known = BuiltState() if anew else _read_state(self._path(BUILT))
         if known.seq > self._case.event_seq:
             known = BuiltState()
-        changed = self._changed_since(known.seq)
+        changed = self._find_changed(known.seq)
         for kind, name in LISTS.items():
             self._update_list(kind, name, known, whole=str(kind) in changed)
         if self._is_changed(PROBLEM, known):
-            write_file(self._path(PROBLEM), _object(case_values.build_problem_values(self._case)))
+            write_file(self._path(PROBLEM), _to_json(case_values.build_problem_values(self._case)))
         self._update_closeout(known, whole="closeout" in changed)
         self._save_state(known)
 
-    def _changed_since(self, seq: int) -> set[str]:
+    def _find_changed(self, seq: int) -> set[str]:
         """The kinds with changes other than added entries."""
         changed: set[str] = set()
         while seq < self._case.event_seq:
@@ -158,18 +156,23 @@ class _Builder:
             if not events:  # they were archived
                 return {*(str(kind) for kind in EntryKind), "closeout"}
             seq = events[-1].seq
-            changed.update(_find_changed_kind(event.kind) for event in events if event.seq <= self._case.event_seq)
+            for event in events:
+                _, kind, done = f"{event.kind}..".split(".")[:3]
+                if event.seq <= self._case.event_seq and kind in {"closed", "reopened"}:
+                    changed.add("closeout")
+                elif event.seq <= self._case.event_seq and done not in {"", "added"}:
+                    changed.add(kind)
         return changed
 
     def _update_list(self, kind: EntryKind, name: str, known: BuiltState, *, whole: bool) -> None:
         path, count = self._path(name), self._case.counts[str(kind)]
         written = known.lines.get(name, 0)
         if whole or written > count or self._is_changed(name, known):
-            write_pieces(path, _lines(self._entries(kind, 0, count)))
+            write_pieces(path, _build_lines(self._list_entries(kind, 0, count)))
         elif written < count:
-            _append(path, b"".join(_lines(self._entries(kind, written, count))))
+            _append(path, b"".join(_build_lines(self._list_entries(kind, written, count))))
 
-    def _entries(self, kind: EntryKind, after: int, upto: int) -> Iterable[CaseEntry]:
+    def _list_entries(self, kind: EntryKind, after: int, upto: int) -> Iterable[CaseEntry]:
         return (one for one in Cases(self._store).list_entries(self._case.id, kind, after) if one.number <= upto)
 
     def _update_closeout(self, known: BuiltState, *, whole: bool) -> None:
@@ -178,7 +181,7 @@ class _Builder:
                 remove_file(self._path(name))
             return
         if whole or self._is_changed(CLOSEOUT, known) or self._is_changed(CLOSEOUT_TEXT, known):
-            write_file(self._path(CLOSEOUT), _object(case_values.build_closeout_values(self._case)))
+            write_file(self._path(CLOSEOUT), _to_json(case_values.build_closeout_values(self._case)))
             text = case_values.render_closeout(self._case)
             write_file(self._path(CLOSEOUT_TEXT), text.encode("utf-8", "replace"))
 
@@ -199,15 +202,6 @@ class _Builder:
         return os.path.join(self._folder, name)
 
 
-def _find_changed_kind(event: str) -> str:
-    """The kind that an event changed, unless it only added an entry."""
-    _, _, rest = event.partition(".")
-    kind, _, done = rest.partition(".")
-    if kind in {"closed", "reopened"}:
-        return "closeout"
-    return kind if done and done != "added" else ""
-
-
 def _find_active(store: Store, case_id: str, user_name: str) -> str:
     """The active case in the repository of this case: the user's, else the one of its run."""
     case = Cases(store).get(case_id)
@@ -220,7 +214,7 @@ def _find_active(store: Store, case_id: str, user_name: str) -> str:
     return next((one.id for one in found if one is not None), "")
 
 
-def _write_find_active(store: Store, case_id: str, user_name: str, runs: str) -> None:
+def _write_active(store: Store, case_id: str, user_name: str, runs: str) -> None:
     path, wanted = os.path.join(runs, ACTIVE), _find_active(store, case_id, user_name)
     if wanted:
         write_file(path, f"{wanted}\n".encode())
@@ -296,11 +290,11 @@ def _write_in_place(path: str, data: bytes) -> None:
             os.close(descriptor)
 
 
-def _lines(entries: Iterable[CaseEntry]) -> Iterable[bytes]:
-    return (_object(case_values.build_entry_values(one), indent=None) for one in entries)
+def _build_lines(entries: Iterable[CaseEntry]) -> Iterable[bytes]:
+    return (_to_json(case_values.build_entry_values(one), indent=None) for one in entries)
 
 
-def _object(values: Mapping[str, Any], indent: int | None = 2) -> bytes:
+def _to_json(values: Mapping[str, Any], indent: int | None = 2) -> bytes:
     """One JSON object and a newline; half a character, which UTF-8 has not, is escaped."""
     text = json.dumps(values, ensure_ascii=False, indent=indent)
     try:

@@ -70,25 +70,17 @@ def print_status(one: Case, found: Sequence[CaseEntry], now: int, home: Home, ou
     out.print_line(f"  {make_printable(one.request)}")
     belongs = f", in run {one.run_id}" if one.run_id else ""
     out.print_line(f"  started {format_local(one.created_at, now)} by {make_printable(one.user_name)}{belongs}")
-    out.print_line(f"  {_format_counts(one, len(still_open))}")
-    for line in _build_open_lines(one, still_open, commands):
-        out.print_line(f"  {make_printable(line)}")
-
-
-def _format_counts(one: Case, still_open: int) -> str:
-    parts = [f"{count} {_PLURALS[kind] if count != 1 else kind}" for kind, count in one.counts.items()]
-    return f"{', '.join(parts)}; {still_open} open"
-
-
-def _build_open_lines(one: Case, still_open: Sequence[CaseEntry], commands: Sequence[CaseEntry]) -> list[str]:
-    shown = [f"{entry.id} open: {entry.text}" for entry in still_open[:_MOST_SHOWN]]
+    counts = [f"{count} {_PLURALS[kind] if count != 1 else kind}" for kind, count in one.counts.items()]
+    out.print_line(f"  {', '.join(counts)}; {len(still_open)} open")
+    lines = [f"{entry.id} open: {entry.text}" for entry in still_open[:_MOST_SHOWN]]
     if len(still_open) > _MOST_SHOWN:
-        shown.append(f"… and {len(still_open) - _MOST_SHOWN} more: jackline case hypothesis list --status open")
-    shown += [f"{entry.id} {entry.status}: {entry.text}" for entry in commands]
+        lines.append(f"… and {len(still_open) - _MOST_SHOWN} more: jackline case hypothesis list --status open")
+    lines += [f"{entry.id} {entry.status}: {entry.text}" for entry in commands]
     if one.closeout:
-        shown.append(f"closed: {one.closeout.get('summary', '')}")
-        shown += [f"not met: {reason}" for reason in one.closeout.get("unmet", ())]
-    return shown
+        lines.append(f"closed: {one.closeout.get('summary', '')}")
+        lines += [f"not met: {reason}" for reason in one.closeout.get("unmet", ())]
+    for line in lines:
+        out.print_line(f"  {make_printable(line)}")
 
 
 def print_cases(found: Sequence[Case], now: int, out: Output, *, paths: bool) -> None:
@@ -96,16 +88,22 @@ def print_cases(found: Sequence[Case], now: int, out: Output, *, paths: bool) ->
     if out.json:
         out.print_json_lines(case_values.build_case_values(one) for one in found)
         return
-    rows = [_build_row(one, now, paths=paths) for one in found]
+    rows = [
+        [
+            one.id,
+            one.status,
+            str(one.counts["hypothesis"]),
+            format_local(one.created_at, now),
+            one.user_name,
+            one.run_id or "-",
+            one.request,
+            *([one.path] if paths else []),
+        ]
+        for one in found
+    ]
     out.print_table(
         parse_columns("CASE STATUS* HYPOTHESES> BEGUN USER RUN REQUEST~" + (" REPOSITORY" if paths else "")), rows
     )
-
-
-def _build_row(one: Case, now: int, *, paths: bool) -> list[str]:
-    begun = format_local(one.created_at, now)
-    row = [one.id, one.status, str(one.counts["hypothesis"]), begun, one.user_name, one.run_id or "-", one.request]
-    return [*row, one.path] if paths else row
 
 
 def print_review(learnings: Sequence[CaseEntry], lacking: Sequence[UnresolvedLearning], out: Output) -> None:
@@ -118,12 +116,14 @@ def print_review(learnings: Sequence[CaseEntry], lacking: Sequence[UnresolvedLea
         )
         return
     rows = [
-        [one.id, "unresolved" if one.number in missing else "resolved", one.status, one.text, _find_place(one, missing)]
+        [
+            one.id,
+            "unresolved" if one.number in missing else "resolved",
+            one.status,
+            one.text,
+            missing.get(one.number) or str(one.data.get("path") or one.data.get("reason") or ""),
+        ]
         for one in learnings
     ]
     out.print_table(parse_columns("ID STATE* ACTION SUMMARY~ WHERE"), rows)
     out.print_note(f"{pluralize(len(learnings), 'learning')}, {len(missing)} unresolved")
-
-
-def _find_place(one: CaseEntry, missing: dict[int, str]) -> str:
-    return missing.get(one.number) or str(one.data.get("path") or one.data.get("reason") or "")

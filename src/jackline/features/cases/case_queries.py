@@ -106,16 +106,13 @@ def build_case(row: Row) -> Case:
     """A case from the columns of `{case}`."""
     counts = dict(zip(map(str, COUNTERS), row[_COUNTERS_AT:], strict=False))
     closeout, closed_at, event_seq, chain_head = row[_COUNTERS_AT + len(COUNTERS) :]
-    names = [*row[:5], CaseStatus(row[5]), row[6], _to_problem(row[7]), row[8], row[9]]
+    problem, _ = split_stored(Problem, json.loads(row[7]))
+    for name, value in problem.items():
+        if isinstance(value, list) and name != "intake_plan":
+            problem[name] = tuple(value)
+    names = [*row[:5], CaseStatus(row[5]), row[6], Problem(**problem), row[8], row[9]]
     values = [*names, counts, json.loads(closeout), closed_at, event_seq, chain_head]
     return Case(*values)
-
-
-def _to_problem(text: str) -> Problem:
-    """The capsule from its JSON; what is a list there is a tuple here."""
-    known, _ = split_stored(Problem, json.loads(text))
-    lists = {name: tuple(value) for name, value in known.items() if isinstance(value, list) and name != "intake_plan"}
-    return Problem(**{**known, **lists})
 
 
 def build_entry_values(entry: CaseEntry) -> dict[str, Any]:

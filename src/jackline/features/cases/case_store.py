@@ -1,4 +1,4 @@
-"""Writes of cases: entries with unique numbers, and one active case for each place."""
+"""Writes of cases: entries with unique numbers, and one active case for each place. Files are not its concern."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _NO_ENTRY = dict.fromkeys((str(kind) for kind in EntryKind), 0)
 
 
-class _Written(NamedTuple):
+class _WrittenBy(NamedTuple):
     """The time and the actor of a write."""
 
     at: int
@@ -46,8 +46,8 @@ class CaseNotebook(StorePart):
         Without an actor, the case's user is the actor.
         """
         wanted = redaction.redact_new_case(self.redactor, new)
-        by = _Written(at, clean(actor or new.user_name))
-        return self._driver.write(lambda statements: _start(statements, wanted, clean(place), by))
+        by = _WrittenBy(at, clean(actor or new.user_name))
+        return self._driver.write(lambda statements: _start_case(statements, wanted, clean(place), by))
 
     def switch(self, place: str, case_id: str, at: int, actor: str = "") -> Case:
         """Make an open case the active one of a place; Refused for a closed one."""
@@ -58,7 +58,7 @@ class CaseNotebook(StorePart):
             if active != case.id:
                 _activate(statements, clean(place), case.id, active, at)
                 fact = Fact("case.switched", {"place": clean(place)})
-                case = _move(statements, case, fact, _Written(at, clean(actor) or case.user_name))
+                case = _write_event(statements, case, fact, _WrittenBy(at, clean(actor) or case.user_name))
             return case
 
         return self._driver.write(switch)
@@ -69,7 +69,9 @@ class CaseNotebook(StorePart):
         NotFound if evidence names a hypothesis that does not exist.
         """
         wanted = redaction.redact_entry(self.redactor, entry)
-        return self._driver.write(lambda statements: _add(statements, case_id, wanted, _Written(at, clean(actor))))
+        return self._driver.write(
+            lambda statements: _add_entry(statements, case_id, wanted, _WrittenBy(at, clean(actor)))
+        )
 
     def change_entry(
         self,
@@ -90,7 +92,7 @@ class CaseNotebook(StorePart):
             entry = known._replace(status=clean(str(status)), data={**known.data, **more}, updated_at=at)
             statements.run("change_entry", {**build_entry_values(entry), "at": at})
             done = "resolved" if kind is EntryKind.HYPOTHESIS else "changed"
-            _move(statements, case, _build_fact(entry, done, more), _Written(at, clean(actor)), entry)
+            _write_event(statements, case, _build_fact(entry, done, more), _WrittenBy(at, clean(actor)), entry)
             return entry
 
         return self._driver.write(change)
@@ -109,7 +111,7 @@ class CaseNotebook(StorePart):
                 raise CaseRefused(f"case {case.id} was changed meanwhile: review it, then close it")
             statements.run("clear_active_case", {"case_id": case.id})
             closed = case._replace(status=CaseStatus.CLOSED, closeout=redacted, closed_at=at)
-            return _write_status(statements, closed, Fact("case.closed", redacted), _Written(at, clean(actor)))
+            return _write_status(statements, closed, Fact("case.closed", redacted), _WrittenBy(at, clean(actor)))
 
         return self._driver.write(close)
 
@@ -124,7 +126,7 @@ class CaseNotebook(StorePart):
             _activate(statements, clean(place), case.id, active, at)
             opened = case._replace(status=CaseStatus.OPEN, closeout={}, closed_at=None)
             fact = Fact("case.reopened", {"place": clean(place)})
-            return _write_status(statements, opened, fact, _Written(at, clean(actor)))
+            return _write_status(statements, opened, fact, _WrittenBy(at, clean(actor)))
 
         return self._driver.write(reopen)
 
@@ -137,25 +139,25 @@ class CaseNotebook(StorePart):
             statements.run("clear_active_case", {"case_id": case.id})
             statements.run("relocate_case", {"id": case.id, "repository": moved.repository, "path": moved.path})
             fact = Fact("case.moved", {"repository": moved.repository, "path": moved.path, "from": case.path})
-            return _move(statements, moved, fact, _Written(at, clean(actor)))
+            return _write_event(statements, moved, fact, _WrittenBy(at, clean(actor)))
 
         return self._driver.write(relocate)
 
 
-def _start(statements: Statements, new: NewCase, place: str, by: _Written) -> Case:
+def _start_case(statements: Statements, new: NewCase, place: str, by: _WrittenBy) -> Case:
     if new.run_id is not None and statements.one("get_request", {"id": clean(new.run_id)}) is None:
         raise build_not_found(new.run_id)
     active = _refuse_other_active(statements, place)
-    case = _insert(statements, new, by.at)
+    case = _insert_case(statements, new, by.at)
     _activate(statements, place, case.id, active, by.at)
     data = {"request": case.request, "repository": case.repository, "path": case.path, "place": place}
     fact = Fact(
         "case.started", {**data, "run": case.run_id, "user": case.user_name, "problem": stored_dict(case.problem)}
     )
-    return _move(statements, case, fact, by)
+    return _write_event(statements, case, fact, by)
 
 
-def _insert(statements: Statements, new: NewCase, at: int) -> Case:
+def _insert_case(statements: Statements, new: NewCase, at: int) -> Case:
     """Insert the case under the first free id."""
     names = (clean(new.repository), clean(new.path), clean(new.user_name), new.run_id)
     number, case_id = 1, clean(new.id)
@@ -167,35 +169,35 @@ def _insert(statements: Statements, new: NewCase, at: int) -> Case:
         case_id = f"{clean(new.id)}-{number}"
 
 
-def _add(statements: Statements, case_id: str, entry: CaseEntry, by: _Written) -> CaseEntry:
+def _add_entry(statements: Statements, case_id: str, entry: CaseEntry, by: _WrittenBy) -> CaseEntry:
     case = _lock_open_case(statements, case_id)
     named = entry.data.get("hypothesis")
     if entry.kind is EntryKind.EVIDENCE and named:
         kind, number = parse_entry_id(str(named)) or (None, 0)
         if kind is not EntryKind.HYPOTHESIS:
-            raise _no_entry(EntryKind.HYPOTHESIS, str(named))
+            raise _build_no_entry(EntryKind.HYPOTHESIS, str(named))
         entry = entry._replace(data={**entry.data, "hypothesis": _read_entry(statements, case.id, kind, number).id})
     number = case.counts[str(entry.kind)] + 1
     entry = entry._replace(case_id=case.id, number=number, at=by.at, updated_at=by.at)
     statements.run("add_entry", build_entry_values(entry))
     case = case._replace(counts={**case.counts, str(entry.kind): number})
-    _move(statements, case, _build_fact(entry, "added", entry.data), by, entry, counted=entry.kind)
+    _write_event(statements, case, _build_fact(entry, "added", entry.data), by, entry, counted=entry.kind)
     return entry
 
 
 def _build_fact(entry: CaseEntry, done: str, data: Mapping[str, Any]) -> Fact:
     """The event of an entry; of a command's output only the digest."""
-    told = {**data, "id": entry.id, "text": clean(entry.text), "status": str(entry.status)}
-    if told.get("output"):
-        told["output"] = digest_text(str(told["output"]))
-    return Fact(f"case.{entry.kind}.{done}", told)
+    values = {**data, "id": entry.id, "text": clean(entry.text), "status": str(entry.status)}
+    if values.get("output"):
+        values["output"] = digest_text(str(values["output"]))
+    return Fact(f"case.{entry.kind}.{done}", values)
 
 
-def _move(
+def _write_event(
     statements: Statements,
     case: Case,
     fact: Fact,
-    by: _Written,
+    by: _WrittenBy,
     entry: CaseEntry | None = None,
     *,
     counted: EntryKind | None = None,
@@ -212,7 +214,7 @@ def _move(
     return case._replace(updated_at=by.at, **chain._asdict())
 
 
-def _write_status(statements: Statements, case: Case, fact: Fact, by: _Written) -> Case:
+def _write_status(statements: Statements, case: Case, fact: Fact, by: _WrittenBy) -> Case:
     """Write the case's new status together with its event."""
     facts = cover((fact,), digest_case(case))
     chain = append_events(statements, get_case_stream(case.id), ChainEnd(case.event_seq, case.chain_head), facts, *by)
@@ -225,7 +227,7 @@ def _write_status(statements: Statements, case: Case, fact: Fact, by: _Written) 
 def _lock_case(statements: Statements, case_id: str) -> Case:
     row = statements.one("lock_case", {"id": clean(case_id)})
     if row is None:
-        raise _no_case(case_id)
+        raise NoCase(case_id, what="case", hint="jackline case list")
     return build_case(row)
 
 
@@ -239,7 +241,9 @@ def _lock_open_case(statements: Statements, case_id: str) -> Case:
 def _read_entry(statements: Statements, case_id: str, kind: EntryKind, number: int) -> CaseEntry:
     row = statements.one("get_entry", {"case_id": case_id, "kind": str(kind), "number": number})
     if row is None:
-        raise _no_entry(kind, CaseEntry(case_id=case_id, kind=kind, number=number, at=0, updated_at=0, text="").id)
+        raise _build_no_entry(
+            kind, CaseEntry(case_id=case_id, kind=kind, number=number, at=0, updated_at=0, text="").id
+        )
     return build_entry(row)
 
 
@@ -266,12 +270,7 @@ def _activate(statements: Statements, place: str, case_id: str, seen: str, at: i
         raise RetryTransaction  # another case became active since we looked
 
 
-def _no_case(case_id: str) -> NoCase:
-    """The error for an unknown case id."""
-    return NoCase(case_id, what="case", hint="jackline case list")
-
-
-def _no_entry(kind: EntryKind, name: str) -> NoCase:
+def _build_no_entry(kind: EntryKind, name: str) -> NoCase:
     return NoCase(name, what=str(kind), hint="jackline case status")
 
 

@@ -1,4 +1,4 @@
-"""MCP tools for a whole case: start it, read it, hand it over, close it. `features.cases` does the work."""
+"""MCP tools and prompts for cases and their entries. `features.cases` does the work."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 CaseId = Annotated[str, Field(description="a case id or a unique prefix of one; empty: the active case")]
 Texts = list[str]
+HypothesisWord = Literal["open", "accepted", "blocked", "rejected", "superseded"]
+CommandWord = Literal["pass", "fail", "blocked", "skipped"]
+LearningWord = Literal[
+    "benchmark-gap", "doc-gap", "intake-misroute", "lint-gap", "review-finding", "test-gap", "workflow-gap"
+]
+ActionWord = Literal["benchmark", "docs", "intake-signal", "lint", "skill", "test", "none"]
 
 
 class CaseAnswer(TypedDict):
@@ -45,6 +51,23 @@ class HandoffAnswer(TypedDict):
 
     case: str
     text: str
+
+
+class EntryAnswer(TypedDict):
+    """An entry of a case."""
+
+    case: str
+    id: str
+    entry: dict[str, Any]
+    warnings: list[str]
+
+
+class ReviewAnswer(TypedDict):
+    """The learnings of a case, and those that are not in the repository yet."""
+
+    case: str
+    learnings: list[dict[str, Any]]
+    unresolved: list[str]
 
 
 def register_case_tools(server: StateServer, context: ToolContext) -> None:
@@ -83,8 +106,18 @@ def _register_status(server: StateServer, context: ToolContext) -> None:
     @server.add_described_tool(READS)
     def case_status(case: CaseId = "") -> StatusAnswer:
         """The status of a case: its problem, its hypotheses, and the reasons why it cannot be closed yet."""
+        from jackline.features.cases import lifecycle, location
+        from jackline.features.cases.case_model import EntryKind
+        from jackline.features.cases.case_values import build_case_values, build_entry_values
+
         with context.open() as home:
-            return _build_status(home, case)
+            found = location.choose_case(home, case or None)
+            entries = Cases(home.store()).list_entries(found.id, EntryKind.HYPOTHESIS)
+            return StatusAnswer(
+                case=build_case_values(found),
+                hypotheses=[build_entry_values(one) for one in entries],
+                unmet=lifecycle.list_unmet(home, found),
+            )
 
     @server.add_described_tool(READS)
     def case_handoff(case: CaseId = "") -> HandoffAnswer:
@@ -119,50 +152,11 @@ def _register_close(server: StateServer, context: ToolContext) -> None:
             return _build_case_answer(home, close_case(home, wanted, case_id=case or None))
 
 
-def _build_status(home: Home, case: str) -> StatusAnswer:
-    from jackline.features.cases import lifecycle, location
-    from jackline.features.cases.case_model import EntryKind
-    from jackline.features.cases.case_values import build_case_values, build_entry_values
-
-    found = location.choose_case(home, case or None)
-    entries = Cases(home.store()).list_entries(found.id, EntryKind.HYPOTHESIS)
-    return StatusAnswer(
-        case=build_case_values(found),
-        hypotheses=[build_entry_values(one) for one in entries],
-        unmet=lifecycle.list_unmet(home, found),
-    )
-
-
 def _build_case_answer(home: Home, case: Case) -> CaseAnswer:
     from jackline.features.cases.case_files import get_case_folder
     from jackline.features.cases.case_values import build_case_values
 
     return CaseAnswer(case=build_case_values(case), folder=get_case_folder(case), warnings=list(home.warnings))
-
-
-HypothesisWord = Literal["open", "accepted", "blocked", "rejected", "superseded"]
-CommandWord = Literal["pass", "fail", "blocked", "skipped"]
-LearningWord = Literal[
-    "benchmark-gap", "doc-gap", "intake-misroute", "lint-gap", "review-finding", "test-gap", "workflow-gap"
-]
-ActionWord = Literal["benchmark", "docs", "intake-signal", "lint", "skill", "test", "none"]
-
-
-class EntryAnswer(TypedDict):
-    """An entry of a case."""
-
-    case: str
-    id: str
-    entry: dict[str, Any]
-    warnings: list[str]
-
-
-class ReviewAnswer(TypedDict):
-    """The learnings of a case, and those that are not in the repository yet."""
-
-    case: str
-    learnings: list[dict[str, Any]]
-    unresolved: list[str]
 
 
 def register_entry_tools(server: StateServer, context: ToolContext) -> None:
@@ -252,23 +246,19 @@ def _register_learnings(server: StateServer, context: ToolContext) -> None:
     @server.add_described_tool(READS)
     def case_learning_review(case: CaseId = "") -> ReviewAnswer:
         """List the learnings of a case, and those that name neither a file tracked by git nor a reason."""
+        from jackline.features.cases import git_hook, location
+        from jackline.features.cases.case_values import build_entry_values
+        from jackline.features.cases.learning import format_unresolved
+
         with context.open() as home:
-            return _build_review(home, case)
-
-
-def _build_review(home: Home, case: str) -> ReviewAnswer:
-    from jackline.features.cases import git_hook, location
-    from jackline.features.cases.case_values import build_entry_values
-    from jackline.features.cases.learning import format_unresolved
-
-    found = location.choose_case(home, case or None)
-    learnings = git_hook.list_learnings(home, found)
-    lacking = git_hook.find_unresolved(found, learnings)
-    return ReviewAnswer(
-        case=found.id,
-        learnings=[build_entry_values(one) for one in learnings],
-        unresolved=[format_unresolved(one) for one in lacking],
-    )
+            found = location.choose_case(home, case or None)
+            learnings = git_hook.list_learnings(home, found)
+            lacking = git_hook.find_unresolved(found, learnings)
+            return ReviewAnswer(
+                case=found.id,
+                learnings=[build_entry_values(one) for one in learnings],
+                unresolved=[format_unresolved(one) for one in lacking],
+            )
 
 
 def _build_entry_answer(home: Home, entry: CaseEntry) -> EntryAnswer:

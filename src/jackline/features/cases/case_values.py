@@ -32,21 +32,18 @@ def build_problem_values(case: Case) -> dict[str, Any]:
 
 def build_entry_values(entry: CaseEntry) -> dict[str, Any]:
     """An entry of a case."""
-    common = {"id": entry.id, "created_at": format_iso(entry.at)}
     data = dict(entry.data)
-    return {**common, **_build_kind_values(entry, data), **data}
-
-
-def _build_kind_values(entry: CaseEntry, data: dict[str, Any]) -> dict[str, Any]:
+    own: dict[str, Any]
     match entry.kind:
         case EntryKind.HYPOTHESIS:
-            return {"text": entry.text, "status": entry.status, "updated_at": format_iso(entry.updated_at)}
+            own = {"text": entry.text, "status": entry.status, "updated_at": format_iso(entry.updated_at)}
         case EntryKind.EVIDENCE:
-            return {"text": entry.text, "hypothesis": data.pop("hypothesis", None)}
+            own = {"text": entry.text, "hypothesis": data.pop("hypothesis", None)}
         case EntryKind.COMMAND:
-            return {"command": entry.text, "status": entry.status}
+            own = {"command": entry.text, "status": entry.status}
         case EntryKind.LEARNING:
-            return {"kind": data.pop("kind", None), "summary": entry.text, "repo_action": entry.status}
+            own = {"kind": data.pop("kind", None), "summary": entry.text, "repo_action": entry.status}
+    return {"id": entry.id, "created_at": format_iso(entry.at), **own, **data}
 
 
 def build_case_values(case: Case) -> dict[str, Any]:
@@ -81,7 +78,12 @@ def build_closeout_values(case: Case) -> dict[str, Any]:
 def render_closeout(case: Case) -> str:
     """The closeout as Markdown."""
     values = build_closeout_values(case)
-    results = [_format_result(one) for one in values["verification"]]
+    results = [
+        f"{one.get('status', '')}: `{one.get('command', '')}` ({one.get('id', '-')}, exit {one.get('exit_code')})"
+        if isinstance(one, dict)
+        else str(one)  # an imported result may be plain text
+        for one in values["verification"]
+    ]
     lines = [
         f"# Closeout of {case.id}",
         "",
@@ -92,21 +94,14 @@ def render_closeout(case: Case) -> str:
         values["summary"],
         "",
     ]
-    lines += [*_section("Verification", results), *_section("Residual risks", values["residual_risks"])]
+    lines += [*_render_section("Verification", results), *_render_section("Residual risks", values["residual_risks"])]
     if "forced" in values:
         lines += [
-            *_section("Closed despite unmet conditions", [values["forced"]]),
-            *_section("Not met", values["unmet"]),
+            *_render_section("Closed despite unmet conditions", [values["forced"]]),
+            *_render_section("Not met", values["unmet"]),
         ]
     return make_readable("\n".join(lines))
 
 
-def _format_result(one: object) -> str:
-    """An imported result may be plain text."""
-    if not isinstance(one, dict):
-        return str(one)
-    return f"{one.get('status', '')}: `{one.get('command', '')}` ({one.get('id', '-')}, exit {one.get('exit_code')})"
-
-
-def _section(title: str, items: Sequence[object]) -> list[str]:
+def _render_section(title: str, items: Sequence[object]) -> list[str]:
     return [f"## {title}", "", *(f"- {one}" for one in items or ("none",)), ""]

@@ -128,7 +128,9 @@ def switch_case(home: Home, case_id: str, *, at: CaseLocation | None = None) -> 
 def reopen_case(home: Home, case_id: str | None = None, *, at: CaseLocation | None = None) -> Case:
     """Reopen a closed case and make it the active one; without an id, the case closed last here."""
     at = at or location.get_location(home)
-    case = _last_closed(home, at) if case_id is None else _refuse_foreign(home, location.find_case(home, case_id), at)
+    case = (
+        _find_last_closed(home, at) if case_id is None else _refuse_foreign(home, location.find_case(home, case_id), at)
+    )
     case = _open_notebook(home).reopen(case.id, at.active_key, wall_ms(), at.actor)
     case_files.update_case(home, case.id)
     return case
@@ -191,14 +193,16 @@ def resolve_repository_path(root: str, path: str, folder: str) -> str:
     flag = f"--path '{path[:200]}'"
     if len(path) > _LONGEST_PATH:
         raise UsageError(f"{flag}… is too long for a path: name the file relative to the root of the repository")
-    meant = None if "\0" in path or not path.strip() else _resolve_path(root, path, folder)
-    if meant is None or meant == root or not _is_in(root, meant):
+    resolved = None if "\0" in path or not path.strip() else _resolve_path(root, path, folder)
+    if resolved is None or resolved == root or not _is_in(root, resolved):
         raise UsageError(f"{flag} is not a file in {root}: the repository must record the learning")
-    if os.path.isdir(meant) and not os.path.islink(meant):
+    if os.path.isdir(resolved) and not os.path.islink(resolved):
         raise UsageError(f"{flag} is a folder: name the file in it that records the learning")
-    if not _is_utf8(meant):
-        raise UsageError(f"{flag} has a name that is not UTF-8: rename the file")
-    return os.path.relpath(meant, root)
+    try:
+        resolved.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{flag} has a name that is not UTF-8: rename the file") from None
+    return os.path.relpath(resolved, root)
 
 
 def _resolve_path(root: str, path: str, folder: str) -> str:
@@ -210,14 +214,6 @@ def _resolve_path(root: str, path: str, folder: str) -> str:
     soon = [one for one in either if os.path.isdir(os.path.dirname(one))]
     best = [*there, *soon, typed][0]
     return os.path.join(os.path.realpath(os.path.dirname(best)), os.path.basename(best))
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_in(root: str, path: str) -> bool:
@@ -235,7 +231,7 @@ def _refuse_foreign(home: Home, case: Case, at: CaseLocation) -> Case:
     return _open_notebook(home).relocate(case.id, at.repository, at.path, wall_ms(), at.actor)
 
 
-def _last_closed(home: Home, at: CaseLocation) -> Case:
+def _find_last_closed(home: Home, at: CaseLocation) -> Case:
     from jackline.features.cases.case_model import CaseQuery, CaseStatus
 
     if (known := location.find_active(home, at)) is not None:

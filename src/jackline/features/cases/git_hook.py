@@ -1,6 +1,7 @@
 """Installs, removes and inspects the learning gate as a git hook. It never touches a foreign hook.
 
-The hook blocks a commit only for unresolved learnings: if jackline is missing, old or broken, the commit passes.
+The hook blocks a commit only for unresolved learnings, that is, those without a tracked file and without a reason. If
+jackline is missing, old or broken, the commit passes.
 """
 
 from __future__ import annotations
@@ -21,31 +22,6 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.features.cases.case_model import Case, CaseEntry
     from jackline.features.cases.learning import UnresolvedLearning
-
-
-def list_learnings(home: Home, case: Case) -> list[CaseEntry]:
-    """The learnings of a case."""
-    return Cases(home.store()).list_entries(case.id, EntryKind.LEARNING)
-
-
-def find_unresolved(case: Case, learnings: Sequence[CaseEntry]) -> list[UnresolvedLearning]:
-    """The learnings that name neither a tracked file of the case's repository nor a reason."""
-    return learning.find_unresolved(learnings, find_tracked_files(case, learnings))
-
-
-def find_tracked_files(
-    case: Case, learnings: Sequence[CaseEntry], environ: Mapping[str, str] | None = None
-) -> frozenset[str] | None:
-    """The named files that git tracks; None if git fails.
-
-    `environ` is the environment of a hook, which names the index of the commit in progress.
-    """
-    paths = learning.find_paths(learnings)
-    if not paths:
-        return frozenset()
-    from jackline.engine.git import find_tracked_files, unbind_git_env
-
-    return find_tracked_files(case.path, paths, unbind_git_env(os.environ) if environ is None else environ)
 
 
 HOOK_NAME = "pre-commit"
@@ -94,7 +70,7 @@ def install_hook(folder: str, environ: Mapping[str, str]) -> tuple[HookStatus, b
         raise Refused(f"{hook.path} is not only jackline's: add this line to it by hand: {_CHAIN}")
     if hook.state == "installed":
         return hook, False
-    _write(hook.path)
+    _write_hook(hook.path)
     return hook._replace(state="installed"), True
 
 
@@ -162,7 +138,7 @@ def _read_state(path: str) -> str:
     return "outdated" if text == build_hook_text(body) else "foreign"
 
 
-def _write(path: str) -> None:
+def _write_hook(path: str) -> None:
     from jackline.files import replace_file
 
     try:
@@ -172,3 +148,31 @@ def _write(path: str) -> None:
             os.fchmod(descriptor, 0o755)  # git ignores a hook that is not executable
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+# learnings
+
+
+def list_learnings(home: Home, case: Case) -> list[CaseEntry]:
+    """The learnings of a case."""
+    return Cases(home.store()).list_entries(case.id, EntryKind.LEARNING)
+
+
+def find_unresolved(case: Case, learnings: Sequence[CaseEntry]) -> list[UnresolvedLearning]:
+    """The learnings that name neither a tracked file of the case's repository nor a reason."""
+    return learning.find_unresolved(learnings, find_tracked_files(case, learnings))
+
+
+def find_tracked_files(
+    case: Case, learnings: Sequence[CaseEntry], environ: Mapping[str, str] | None = None
+) -> frozenset[str] | None:
+    """The named files that git tracks; None if git fails.
+
+    `environ` is the environment of a hook, which names the index of the commit in progress.
+    """
+    paths = learning.find_paths(learnings)
+    if not paths:
+        return frozenset()
+    from jackline.engine.git import find_tracked_files, unbind_git_env
+
+    return find_tracked_files(case.path, paths, unbind_git_env(os.environ) if environ is None else environ)

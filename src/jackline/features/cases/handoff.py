@@ -1,4 +1,7 @@
-"""Renders a case for the next agent, as Markdown or JSON values. Pure; bounded, because a model reads it."""
+"""Builds the handoff of a case and renders it for the next agent, as Markdown or JSON values. It only reads.
+
+The result is bounded, because a model reads it.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +21,6 @@ if TYPE_CHECKING:
     from jackline.features.cases.case_model import Case, CaseEntry
     from jackline.features.cases.learning import UnresolvedLearning
     from jackline.features.cases.location import CaseLocation
-
-
-def build_handoff(home: Home, *, case_id: str | None = None, at: CaseLocation | None = None) -> Handoff:
-    """Build the handoff of a case."""
-    case = location.choose_case(home, case_id, at)
-    entries = Cases(home.store()).list_entries(case.id)
-    of_kind = {kind: tuple(one for one in entries if one.kind is kind) for kind in EntryKind}
-    lacking = tuple(git_hook.find_unresolved(case, of_kind[EntryKind.LEARNING]))
-    return Handoff(
-        case=case,
-        hypotheses=of_kind[EntryKind.HYPOTHESIS],
-        evidence=of_kind[EntryKind.EVIDENCE],
-        commands=of_kind[EntryKind.COMMAND],
-        learnings=of_kind[EntryKind.LEARNING],
-        unresolved=lacking,
-        dirty=lifecycle.list_changes(case.path),
-    )
 
 
 _MOST_HYPOTHESES = 20
@@ -72,6 +58,23 @@ class Handoff(NamedTuple):
         return [one for one in self.hypotheses if one.status == HypothesisStatus.OPEN]
 
 
+def build_handoff(home: Home, *, case_id: str | None = None, at: CaseLocation | None = None) -> Handoff:
+    """Build the handoff of a case."""
+    case = location.choose_case(home, case_id, at)
+    entries = Cases(home.store()).list_entries(case.id)
+    of_kind = {kind: tuple(one for one in entries if one.kind is kind) for kind in EntryKind}
+    lacking = tuple(git_hook.find_unresolved(case, of_kind[EntryKind.LEARNING]))
+    return Handoff(
+        case=case,
+        hypotheses=of_kind[EntryKind.HYPOTHESIS],
+        evidence=of_kind[EntryKind.EVIDENCE],
+        commands=of_kind[EntryKind.COMMAND],
+        learnings=of_kind[EntryKind.LEARNING],
+        unresolved=lacking,
+        dirty=lifecycle.list_changes(case.path),
+    )
+
+
 def list_next_commands(handoff: Handoff) -> list[str]:
     """The commands to continue with."""
     case = handoff.case
@@ -95,10 +98,11 @@ def list_next_commands(handoff: Handoff) -> list[str]:
 
 
 def build_handoff_values(handoff: Handoff) -> dict[str, Any]:
-    """Plain JSON values."""
+    """Plain JSON values; of the hypotheses the newest, and the newest open ones."""
+    shown = {one.number for some in (handoff.hypotheses, handoff.still_open) for one in some[-_MOST_HYPOTHESES:]}
     return {
         **case_values.build_case_values(handoff.case),
-        "hypotheses": [case_values.build_entry_values(one) for one in _select_hypotheses(handoff)],
+        "hypotheses": [case_values.build_entry_values(one) for one in handoff.hypotheses if one.number in shown],
         "evidence": [case_values.build_entry_values(one) for one in handoff.evidence[-_MOST_HYPOTHESES:]],
         "commands": [case_values.build_entry_values(one) for one in handoff.commands[-_MOST_COMMANDS:]],
         "learnings": [case_values.build_entry_values(one) for one in handoff.learnings[-_MOST_HYPOTHESES:]],
@@ -112,13 +116,6 @@ def build_handoff_values(handoff: Handoff) -> dict[str, Any]:
     }
 
 
-def _select_hypotheses(handoff: Handoff) -> list[CaseEntry]:
-    """The newest hypotheses and the newest open ones."""
-    newest = handoff.hypotheses[-_MOST_HYPOTHESES:]
-    still_open = handoff.still_open[-_MOST_HYPOTHESES:]
-    return sorted({one.number: one for one in (*newest, *still_open)}.values(), key=lambda one: one.number)
-
-
 def render_handoff(handoff: Handoff) -> str:
     """The Markdown page."""
     return make_readable("\n".join([*_render_head(handoff.case), *_render_body(handoff)]))
@@ -127,16 +124,21 @@ def render_handoff(handoff: Handoff) -> str:
 def _render_head(case: Case) -> Iterator[str]:
     problem = case.problem
     yield from (f"# Case {case.id} ({case.status})", "", case.request, "", f"Repository: `{case.path}`", "")
-    yield from (f"Intent: {_short(problem.intent)}", "") if problem.intent else ()
+    yield from (f"Intent: {_shorten(problem.intent)}", "") if problem.intent else ()
     yield from _render_section("Target", problem.target_properties)
     yield from _render_section("Not a goal", problem.non_goals)
     yield from _render_section("Risks", problem.risks)
     yield from _render_section("Verification", problem.expected_verification)
     if case.status is CaseStatus.CLOSED:
-        yield from ("## Closed", "", _short(str(case.closeout.get("summary", ""))), "")
-        yield from _render_section("Residual risks", [_short(str(one)) for one in case.closeout.get("risks", ())])
+        yield from ("## Closed", "", _shorten(str(case.closeout.get("summary", ""))), "")
+        yield from _render_section("Residual risks", [_shorten(str(one)) for one in case.closeout.get("risks", ())])
     if problem.intake_plan is not None:
-        yield from ("## Intake plan", "", _format_plan(problem.intake_plan), "")
+        from json import dumps
+
+        plan = problem.intake_plan
+        text = plan if isinstance(plan, str) else dumps(plan, ensure_ascii=False)
+        text = _shorten(text, _LONGEST_PLAN)
+        yield from ("## Intake plan", "", text if isinstance(plan, str) else f"`{text}`", "")
 
 
 def _render_body(handoff: Handoff) -> Iterator[str]:
@@ -145,56 +147,44 @@ def _render_body(handoff: Handoff) -> Iterator[str]:
         yield from _render_section(
             heading, [text for one in entries for text in _describe_hypothesis(one, handoff)], _MOST_HYPOTHESES * 3
         )
-    loose = [_short(one.text) for one in handoff.evidence if not one.data.get("hypothesis")]
+    loose = [_shorten(one.text) for one in handoff.evidence if not one.data.get("hypothesis")]
     yield from _render_section("Other evidence", loose, _MOST_HYPOTHESES)
     yield from _render_section("Last commands", [_describe_command(one) for one in handoff.commands], _MOST_COMMANDS)
     yield from _render_section(
-        "Learnings that are not in the repository yet", [_short(format_unresolved(one)) for one in handoff.unresolved]
+        "Learnings that are not in the repository yet", [_shorten(format_unresolved(one)) for one in handoff.unresolved]
     )
     lacking = {one.entry.id for one in handoff.unresolved}
-    kept = [_describe_learning(one) for one in handoff.learnings if one.id not in lacking]
+    kept = [
+        f"{one.id} {_shorten(one.text)} ({one.status}: "
+        f"{_shorten(str(one.data.get('path') or one.data.get('reason') or ''))})"
+        for one in handoff.learnings
+        if one.id not in lacking
+    ]
     yield from _render_section("Learnings in the repository", kept, _MOST_LEARNINGS)
+    known = handoff.case.problem.dirty_worktree
+    changes = [f"`{one}`{' (unchanged since the case started)' if one in known else ''}" for one in handoff.dirty]
+    yield from _render_section("Uncommitted changes", changes, _MOST_DIRTY)
     yield from _render_section(
-        "Uncommitted changes", [_describe_change(one, handoff.case) for one in handoff.dirty], _MOST_DIRTY
-    )
-    yield from _render_section(
-        "Next steps", [f"decide {one.id}: {_short(one.text)}" for one in handoff.still_open], _MOST_HYPOTHESES
+        "Next steps", [f"decide {one.id}: {_shorten(one.text)}" for one in handoff.still_open], _MOST_HYPOTHESES
     )
     yield from _render_section("Commands to continue", [f"`{one}`" for one in list_next_commands(handoff)])
 
 
 def _describe_hypothesis(entry: CaseEntry, handoff: Handoff) -> list[str]:
-    note = f" ({_short(str(entry.data['note']))})" if entry.data.get("note") else ""
+    note = f" ({_shorten(str(entry.data['note']))})" if entry.data.get("note") else ""
     evidence = [one for one in handoff.evidence if one.data.get("hypothesis") == entry.id]
-    shown = [f"{entry.id}'s {one.id}: {_short(one.text)}" for one in evidence[-_MOST_EVIDENCE:]]
-    return [f"{entry.id} {_short(entry.text)}{note}", *shown]
+    shown = [f"{entry.id}'s {one.id}: {_shorten(one.text)}" for one in evidence[-_MOST_EVIDENCE:]]
+    return [f"{entry.id} {_shorten(entry.text)}{note}", *shown]
 
 
 def _describe_command(entry: CaseEntry) -> str:
     """A command with its note, or the last line of a failed command."""
     code = entry.data.get("exit_code")
-    said = str(entry.data.get("note") or "")
-    if not said and entry.status == CommandStatus.FAIL:
-        said = str(entry.data.get("output") or "").rstrip().rpartition("\n")[2]
-    more = f": {_short(said, _LONGEST_OUTPUT)}" if said.strip() else ""
-    return f"{entry.id} {entry.status}{'' if code is None else f' (exit {code})'}: `{_short(entry.text)}`{more}"
-
-
-def _describe_learning(entry: CaseEntry) -> str:
-    where = str(entry.data.get("path") or entry.data.get("reason") or "")
-    return f"{entry.id} {_short(entry.text)} ({entry.status}: {_short(where)})"
-
-
-def _describe_change(line: str, case: Case) -> str:
-    return f"`{line}`{' (unchanged since the case started)' if line in case.problem.dirty_worktree else ''}"
-
-
-def _format_plan(plan: object) -> str:
-    if isinstance(plan, str):
-        return _short(plan, _LONGEST_PLAN)
-    from json import dumps
-
-    return f"`{_short(dumps(plan, ensure_ascii=False), _LONGEST_PLAN)}`"
+    text = str(entry.data.get("note") or "")
+    if not text and entry.status == CommandStatus.FAIL:
+        text = str(entry.data.get("output") or "").rstrip().rpartition("\n")[2]
+    more = f": {_shorten(text, _LONGEST_OUTPUT)}" if text.strip() else ""
+    return f"{entry.id} {entry.status}{'' if code is None else f' (exit {code})'}: `{_shorten(entry.text)}`{more}"
 
 
 def _render_section(title: str, items: Sequence[str], most: int = _MOST_HYPOTHESES) -> list[str]:
@@ -205,7 +195,7 @@ def _render_section(title: str, items: Sequence[str], most: int = _MOST_HYPOTHES
     return [f"## {title}", "", *more, *(f"- {one}" for one in items[-most:]), ""]
 
 
-def _short(text: str, most: int = _LONGEST) -> str:
+def _shorten(text: str, most: int = _LONGEST) -> str:
     """One line of limited length."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"

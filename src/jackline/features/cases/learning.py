@@ -67,21 +67,18 @@ def review_learnings(
     still_open = [case for case in cases if case.status is CaseStatus.OPEN]
     found = [(case, one) for case in still_open for one in find_unresolved(entries[case.id], tracked[case.id])]
     names = tuple(f"{case.id} {one.entry.id}" if len(still_open) > 1 else one.entry.id for case, one in found)
-    first = found[0][0].id if found else ""
+    lines = []
+    for case in still_open:
+        own = [one for of, one in found if of.id == case.id]
+        learnings = case.counts.get(EntryKind.LEARNING, 0)
+        lines.append(f"case {case.id} is open; learnings: {learnings}, unresolved: {len(own)}")
+        lines += [f"  {format_unresolved(one)}" for one in own]
     return LearningReview(
         case_ids=tuple(case.id for case in still_open),
         unresolved=names,
-        first=first,
-        output="\n".join(_render_review(still_open, found)),
+        first=found[0][0].id if found else "",
+        output="\n".join(lines),
     )
-
-
-def _render_review(cases: Sequence[Case], found: Sequence[tuple[Case, UnresolvedLearning]]) -> Iterable[str]:
-    for case in cases:
-        own = [one for of, one in found if of.id == case.id]
-        learnings = case.counts.get(EntryKind.LEARNING, 0)
-        yield f"case {case.id} is open; learnings: {learnings}, unresolved: {len(own)}"
-        yield from (f"  {format_unresolved(one)}" for one in own)
 
 
 def _find_lack(entry: CaseEntry, tracked: Collection[str] | None) -> str:

@@ -1,4 +1,7 @@
-"""Starts a case: its id, the state of the worktree, and the plan of the project's intake command."""
+"""Starts and closes cases: the id, the worktree and the intake plan of a new one, the verification of an old one.
+
+A case is not closed while conditions are not met, unless a person forces it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jackline.app.home import Home
-    from jackline.features.cases.case_model import Case, CaseEntry, Problem
+    from jackline.features.cases.case_model import Case, CaseEntry
     from jackline.features.cases.command_runs import CaseCommandResult
     from jackline.features.cases.location import CaseLocation
 
@@ -31,6 +34,8 @@ _LONGEST_PLAN = 65_536
 _LONGEST_SLUG = 48
 _MOST_DIRTY = 200
 _NO_STATUS = "! git status failed"
+VERIFICATION = "verification"
+_MOST_NAMED = 5
 
 
 class Opening(NamedTuple):
@@ -46,12 +51,23 @@ class Opening(NamedTuple):
 
 def start_case(home: Home, opening: Opening, *, skip_intake: bool = False, at: CaseLocation | None = None) -> Case:
     """Start a case and make it the active one here; CaseRefused if another open case is active."""
-    from jackline.features.cases.case_model import NewCase
+    from jackline.features.cases.case_model import NewCase, Problem
 
     at = at or location.get_location(home)
     request = check_text(opening.request, "the request")
-    _refuse_second(home, at)
-    problem = _build_problem(opening)
+    known = location.find_active(home, at)  # checked before the intake command runs; the store checks it again
+    if known is not None:
+        raise CaseRefused(
+            f"case {known.id} is open and active here: close it, or record the new work in it; "
+            "`jackline case switch` selects another open case"
+        )
+    problem = Problem(
+        intent=check_text(opening.intent, "--intent") if opening.intent.strip() else "",
+        target_properties=_check_texts(opening.targets, "--target"),
+        expected_verification=_check_texts(opening.verify, "--verify"),
+        risks=_check_texts(opening.risks, "--risk"),
+        non_goals=_check_texts(opening.non_goals, "--non-goal"),
+    )
     preflight.reject_secret_proof("\n".join(problem.expected_verification), "--verify")
     plan = None if skip_intake else run_intake(home, request, at)
     problem = problem._replace(intake_plan=plan, dirty_worktree=list_changes(at.path))
@@ -70,18 +86,6 @@ def start_case(home: Home, opening: Opening, *, skip_intake: bool = False, at: C
     case = CaseNotebook(store).start(new, at.active_key, now, at.actor)
     case_files.update_case(home, case.id)
     return case
-
-
-def _build_problem(opening: Opening) -> Problem:
-    from jackline.features.cases.case_model import Problem
-
-    return Problem(
-        intent=check_text(opening.intent, "--intent") if opening.intent.strip() else "",
-        target_properties=_check_texts(opening.targets, "--target"),
-        expected_verification=_check_texts(opening.verify, "--verify"),
-        risks=_check_texts(opening.risks, "--risk"),
-        non_goals=_check_texts(opening.non_goals, "--non-goal"),
-    )
 
 
 def build_case_id(request: str, at: int) -> str:
@@ -103,8 +107,8 @@ def list_changes(path: str) -> tuple[str, ...]:
         return ()
     from jackline.engine.git import Git, unbind_git_env
 
-    said = Git(workspace=path, env=unbind_git_env(os.environ)).run("status", "--porcelain")
-    lines = [_NO_STATUS] if said is None else said.splitlines()
+    output = Git(workspace=path, env=unbind_git_env(os.environ)).run("status", "--porcelain")
+    lines = [_NO_STATUS] if output is None else output.splitlines()
     more = (f"… and {len(lines) - _MOST_DIRTY} more",) if len(lines) > _MOST_DIRTY else ()
     return (*lines[:_MOST_DIRTY], *more)
 
@@ -128,7 +132,8 @@ def run_intake(home: Home, request: str, at: CaseLocation) -> Any:  # noqa: ANN4
         return _warn_no_plan(home, str(error))
     if ended.timed_out or ended.exit_code != 0:
         code = f"timed out after {_INTAKE_SECONDS:g} s" if ended.timed_out else f"exit {ended.exit_code}"
-        return _warn_no_plan(home, f"{code}; {_find_last_line(ended.stderr_tail)}")
+        lines = ended.stderr_tail.decode("utf-8", "replace").strip().splitlines()
+        return _warn_no_plan(home, f"{code}; {lines[-1][:200] if lines else 'no output'}")
     return parse_plan(ended.stdout_tail.decode("utf-8", "replace"))
 
 
@@ -147,27 +152,8 @@ def _warn_no_plan(home: Home, why: str) -> None:
     home.warnings.append(f"the intake command made no plan ({why}): the case starts without one")
 
 
-def _find_last_line(said: bytes) -> str:
-    lines = said.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:200] if lines else "no output"
-
-
-def _refuse_second(home: Home, at: CaseLocation) -> None:
-    """Checked before the intake command runs; the store checks it again."""
-    known = location.find_active(home, at)
-    if known is not None:
-        raise CaseRefused(
-            f"case {known.id} is open and active here: close it, or record the new work in it; "
-            "`jackline case switch` selects another open case"
-        )
-
-
 def _check_texts(values: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(check_text(one, what) for one in values)
-
-
-VERIFICATION = "verification"
-_MOST_NAMED = 5
 
 
 class Closeout(NamedTuple):
@@ -185,11 +171,11 @@ def close_case(
     *,
     case_id: str | None = None,
     at: CaseLocation | None = None,
-    tell: Callable[[str, CaseCommandResult | None], None] = lambda _command, _ended: None,
+    on_command: Callable[[str, CaseCommandResult | None], None] = lambda _command, _ended: None,
 ) -> Case:
     """Verify and close; CaseRefused with every condition that is not met, NotVerified if a verification fails.
 
-    `tell` gets each command before it runs, and again with its result.
+    `on_command` gets each command before it runs, and again with its result.
     """
     at = at or location.get_location(home)
     case = location.choose_case(home, case_id, at)
@@ -202,30 +188,40 @@ def close_case(
     risks = [check_text(one, "--risk") for one in wanted.risks]
     _refuse(case, [] if force else [*list_unmet(home, case), *_list_missing(commands)])
     command_runs.refuse_effects(home, at, commands, case.path)
-    results = [_verify(home, case, command, at, tell) for command in commands]
+    results, root = [], at._replace(folder=case.path)  # also if `close` was typed elsewhere
+    for command in commands:
+        on_command(command, None)
+        entry, ended = command_runs.execute_and_record(home, case, (command,), root, VERIFICATION)
+        on_command(command, ended)
+        results.append(entry)
     case_files.update_case(home, case.id)
     failed = [entry for entry in results if entry.status != "pass"]
     if failed and not force:
-        said = "; ".join(_describe_failure(entry) for entry in failed)
-        raise NotVerified(f'case {case.id} is not closed: {said}: fix it and close again, or use `--force "why"`')
-    closeout = {"summary": summary, "verification": [_build_result(entry) for entry in results], "risks": risks}
-    case = _close(
-        home, case, closeout, [*_list_missing(commands), *(_describe_failure(entry) for entry in failed)], force, at
-    )
+        reasons = "; ".join(_describe_failure(entry) for entry in failed)
+        raise NotVerified(f'case {case.id} is not closed: {reasons}: fix it and close again, or use `--force "why"`')
+    # Check the conditions again for the current version of the case, and close exactly that version.
+    now = location.find_case(home, case.id)
+    unmet = [*list_unmet(home, now), *_list_missing(commands), *(_describe_failure(entry) for entry in failed)]
+    _refuse(now, [] if force else unmet)
+    closeout: dict[str, Any] = {
+        "summary": summary,
+        "verification": [
+            {
+                "id": entry.id,
+                "command": entry.text,
+                "status": entry.status,
+                "exit_code": entry.data["exit_code"],
+                "duration_ms": entry.data["duration_ms"],
+            }
+            for entry in results
+        ],
+        "risks": risks,
+        **({"forced": force, "unmet": unmet} if force else {}),
+        "event_seq": now.event_seq,
+    }
+    case = CaseNotebook(home.store(create=True)).close(case.id, closeout, wall_ms(), at.actor)
     case_files.update_case(home, case.id)
     return case
-
-
-def _close(
-    home: Home, case: Case, closeout: dict[str, Any], failed: Sequence[str], force: str, at: CaseLocation
-) -> Case:
-    """Check the conditions again for the current version of the case, and close exactly that version."""
-    now = location.find_case(home, case.id)
-    found = [*list_unmet(home, now), *failed]
-    _refuse(now, [] if force else found)
-    forced = {"forced": force, "unmet": found} if force else {}
-    closeout = {**closeout, **forced, "event_seq": now.event_seq}
-    return CaseNotebook(home.store(create=True)).close(case.id, closeout, wall_ms(), at.actor)
 
 
 def list_unmet(home: Home, case: Case) -> list[str]:
@@ -254,20 +250,5 @@ def _refuse(case: Case, reasons: Sequence[str]) -> None:
         raise CaseRefused(f"case {case.id} is not closed: {'; '.join(reasons)}: {hint}")
 
 
-def _verify(
-    home: Home, case: Case, command: str, at: CaseLocation, tell: Callable[[str, CaseCommandResult | None], None]
-) -> CaseEntry:
-    """Run a verification in the root of the repository, also if `close` was typed elsewhere."""
-    tell(command, None)
-    entry, ended = command_runs.execute_and_record(home, case, (command,), at._replace(folder=case.path), VERIFICATION)
-    tell(command, ended)
-    return entry
-
-
 def _describe_failure(entry: CaseEntry) -> str:
     return f"verification {entry.id} failed (exit {entry.data['exit_code']}): {entry.text}"
-
-
-def _build_result(entry: CaseEntry) -> dict[str, Any]:
-    kept = {name: entry.data[name] for name in ("exit_code", "duration_ms")}
-    return {"id": entry.id, "command": entry.text, "status": entry.status, **kept}

@@ -127,11 +127,11 @@ def _clean_payload(
 
 
 def _read_item_events(database: SourceDatabase, item_id: str, troubles: Troubles) -> Iterator[ImportedEvent]:
-    asked = RowQuery(table="events", columns=_EVENTS, where=f"{_ITEM} = ?", values=(item_id,), most=_MOST_EVENTS)
+    query = RowQuery(table="events", columns=_EVENTS, where=f"{_ITEM} = ?", values=(item_id,), most=_MOST_EVENTS)
     if not database.has("events", _ITEM):
         return
     room = SizeBudget()
-    for row, cells in database.rows(asked, troubles):
+    for row, cells in database.rows(query, troubles):
         event = _build_event(database, row, cells, troubles)
         if event is not None:
             data = event.data if room.reserve(event.data) else {**event.data, "payload": _TOO_MUCH}

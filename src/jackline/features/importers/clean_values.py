@@ -8,7 +8,7 @@ from typing import Any
 
 from jackline.domain.events import canonical
 
-MOST_TEXT = 16_384  # characters of a message that stands in an event
+MOST_TEXT = 16_384  # characters of a message in an event
 DEEPEST = 50
 _MOST_NUMBER = 2**53
 _LAST_MS = 253_402_300_799_999  # the last moment of the year 9999
@@ -64,18 +64,18 @@ def clean_number(value: object) -> float:
 def parse_moment(value: object) -> int | None:
     """Milliseconds since 1970 from ISO text, or from a number in any unit; None if it is not a time."""
     if isinstance(value, str):
-        return _from_text(value.strip())
+        return _parse_text(value.strip())
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < _UNITS[-1][0]:
         return None
     factor = next(factor for most, factor in _UNITS if value < most)
     return min(round(value * factor), _LAST_MS)
 
 
-def _from_text(told: str) -> int | None:
-    if told.isascii() and told.isdigit() and len("20260102") < len(told) <= _MOST_DIGITS:
-        return parse_moment(int(told))
+def _parse_text(text: str) -> int | None:
+    if text.isascii() and text.isdigit() and len("20260102") < len(text) <= _MOST_DIGITS:
+        return parse_moment(int(text))
     try:
-        time = datetime.fromisoformat(told)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
     if time.year < _FIRST_YEAR:
@@ -84,10 +84,10 @@ def _from_text(told: str) -> int | None:
     return max(0, min(round(time.timestamp() * 1000), _LAST_MS))
 
 
-def parse_stamp(told: str) -> int | None:
+def parse_stamp(text: str) -> int | None:
     """The time in a name such as `20260219_144003` or `20260219T144003Z-fix-it`."""
-    shown = told[:15].replace("_", "T")
-    return _from_text(shown) if len(shown) == len("20260219T144003") and "T" in shown else None
+    shown = text[:15].replace("_", "T")
+    return _parse_text(shown) if len(shown) == len("20260219T144003") and "T" in shown else None
 
 
 def clean_json(value: Any, most: int = MOST_TEXT, depth: int = DEEPEST) -> Any:  # noqa: ANN401 - any JSON

@@ -51,13 +51,13 @@ def build_ids(kind: str, origin: str, since: str) -> tuple[str, str]:
 
 def build_spec(kind: str, prompt: str, workspace: str, agent: str, options: Mapping[str, str] = NOTHING) -> Spec:
     """The spec, as far as it is known; the options name the source."""
-    told = {name: value for name, value in options.items() if value}
+    known = {name: value for name, value in options.items() if value}
     return Spec(
         prompt=prompt,
         workspace=workspace,
         agent=agent,
         limits=Limits(*(None for _ in Limits._fields)),
-        options={"imported": kind, **told},
+        options={"imported": kind, **known},
         agent_options={agent: AgentOptions(tells_cost=False)},
     )
 
@@ -102,10 +102,10 @@ def build_attempt(token: int, started: int, ended: int, outcome: str, owner: str
 
 def build_turn_events(turn: Turn, iteration: int = 1) -> tuple[ImportedEvent, ImportedEvent]:
     """The events at the start of a turn."""
-    begun = {"turn": turn.number, "role": turn.role, "agent": turn.agent, "iteration": iteration, "step": turn.step}
+    started = {"turn": turn.number, "role": turn.role, "agent": turn.agent, "iteration": iteration, "step": turn.step}
     launched = {"turn": turn.number}
     return (
-        ImportedEvent(at=turn.started_at, kind="turn.started", actor=ENGINE, data=begun),
+        ImportedEvent(at=turn.started_at, kind="turn.started", actor=ENGINE, data=started),
         ImportedEvent(at=turn.started_at, kind="turn.launched", actor=ENGINE, data=launched),
     )
 

@@ -285,8 +285,8 @@ def _read_call_rows(
 ) -> Iterator[Cells]:
     if not database.has(table, "run_id", "tool_call_id"):
         return
-    asked = RowQuery(table=table, columns=columns, where="run_id = ?", values=(run_id,), most=_MOST_CALLS)
-    for row, cells in database.rows(asked, troubles):
+    query = RowQuery(table=table, columns=columns, where="run_id = ?", values=(run_id,), most=_MOST_CALLS)
+    for row, cells in database.rows(query, troubles):
         if not isinstance(cells["tool_call_id"], str) or not cells["tool_call_id"]:
             troubles.add(database.path, f"row {row} of {table}", "its tool_call_id is not a name")
         else:

@@ -28,6 +28,7 @@ FOLDERS = ("runs", "retros", "context")
 # Files that a person edits; the template has the base name.
 PERSONA = ("CLAUDE.md", "persona.md", os.path.join("context", "repos.md"), os.path.join("context", "channels.md"))
 _TEXTS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "persona")
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
 class InstanceNames(NamedTuple):
@@ -61,9 +62,6 @@ def read_template(name: str, folder: str, names: InstanceNames) -> str:
     return text
 
 
-_FILE, _FOLDER = 0o600, 0o700
-
-
 @stored_as("name path wrote applied")
 class InstancePart(NamedTuple):
     """One part of an instance; `wrote` is false if it already existed."""
@@ -92,27 +90,35 @@ def create_instance(
     everything = (DATABASE_FILE, DASHBOARD, *FOLDERS, *PERSONA)
     for name in everything:
         paths.refuse_links(folder, os.path.join(folder, name))
-    made = _make(folder)
+    made = _make_folder(folder)
     with Home(config_module.load_config(environ, folder, {"home": folder}, project=False)) as home:
-        parts = [InstancePart(name="", path=folder, wrote=made), _database(folder, names), *_files(folder, names)]
-        if warnings := _other_database(home):
-            return ScaffoldResult(parts, warnings)
+        parts = [
+            InstancePart(name="", path=folder, wrote=made),
+            _create_database(folder, names),
+            *_create_files(folder, names),
+        ]
+        if os.path.abspath(home.database) != os.path.join(home.path, DATABASE_FILE):
+            source = home.config.sources["database"]
+            warning = (
+                f"commands of this instance will use the database that {source} names, not its own {DATABASE_FILE}"
+            )
+            return ScaffoldResult(parts, [warning])
         home.notify_change()
         return ScaffoldResult(parts, home.warnings)
 
 
-def _make(folder: str) -> bool:
+def _make_folder(folder: str) -> bool:
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise UsageError(f"{folder} is not a folder: choose another one for the instance")
     there = os.path.isdir(folder)
     try:
-        os.makedirs(folder, _FOLDER, exist_ok=True)
+        os.makedirs(folder, _FOLDER_MODE, exist_ok=True)
     except OSError as error:
-        raise _not_written(folder, error) from None
+        raise _build_not_written(folder, error) from None
     return not there
 
 
-def _database(folder: str, names: InstanceNames) -> InstancePart:
+def _create_database(folder: str, names: InstanceNames) -> InstancePart:
     """First of all: a database of a newer jackline or of another agent stops the command."""
     path = os.path.join(folder, DATABASE_FILE)
     try:
@@ -120,13 +126,6 @@ def _database(folder: str, names: InstanceNames) -> InstancePart:
     except StoreCorrupt:
         hint = "move it away and scaffold again; `jackline import` reads data of other systems"
         raise Refused(f"{path} is damaged or not a database of jackline, and was left unchanged: {hint}") from None
-    _name(path, folder, names)
-    return InstancePart(
-        name=DATABASE_FILE, path=path, wrote=any(one.startswith("0001") for one in applied), applied=tuple(applied)
-    )
-
-
-def _name(path: str, folder: str, names: InstanceNames) -> None:
     store = store_open.open_store(path, create=False)
     try:
         host, agent = store.admin.name_instance(*names)
@@ -134,26 +133,25 @@ def _name(path: str, folder: str, names: InstanceNames) -> None:
         store.close()
     if (host, agent) != names:
         raise Refused(f"{folder} is the instance of agent {agent} on host {host}: choose another folder")
+    return InstancePart(
+        name=DATABASE_FILE, path=path, wrote=any(one.startswith("0001") for one in applied), applied=tuple(applied)
+    )
 
 
-def _files(folder: str, names: InstanceNames) -> Iterator[InstancePart]:
+def _create_files(folder: str, names: InstanceNames) -> Iterator[InstancePart]:
     for name in FOLDERS:
-        yield InstancePart(name=f"{name}/", path=os.path.join(folder, name), wrote=_make(os.path.join(folder, name)))
+        yield InstancePart(
+            name=f"{name}/", path=os.path.join(folder, name), wrote=_make_folder(os.path.join(folder, name))
+        )
     for name in (*PERSONA, DASHBOARD):
         path = os.path.join(folder, name)
         try:
-            yield InstancePart(name=name, path=path, wrote=create_file(path, read_template(name, folder, names), _FILE))
+            yield InstancePart(
+                name=name, path=path, wrote=create_file(path, read_template(name, folder, names), _FILE_MODE)
+            )
         except OSError as error:
-            raise _not_written(path, error) from None
+            raise _build_not_written(path, error) from None
 
 
-def _other_database(home: Home) -> list[str]:
-    """A warning if a setting names another database than the one in the instance."""
-    if os.path.abspath(home.database) == os.path.join(home.path, DATABASE_FILE):
-        return []
-    source = home.config.sources["database"]
-    return [f"commands of this instance will use the database that {source} names, not its own {DATABASE_FILE}"]
-
-
-def _not_written(path: str, error: OSError) -> UsageError:
+def _build_not_written(path: str, error: OSError) -> UsageError:
     return UsageError(f"{path} cannot be written ({error.strerror}): fix that, or choose another folder")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from jackline.errors import UsageError
 from jackline.features.instances import scaffold
-from jackline.features.instances.scaffold import create_instance
 from jackline.named import stored_dict
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def configure(parser: CommandParser) -> None:
 
 def execute(args: Namespace, _home: Home, out: Output) -> int:
     names = scaffold.check_names(args.host, args.agent_name)
-    result = create_instance(_folder(args, names), names, os.environ, strict=args.whole)
+    result = scaffold.create_instance(_choose_folder(args, names), names, os.environ, strict=args.whole)
     for warning in result.warnings:
         out.print_note(f"jackline: {warning}")
     if out.json:
@@ -44,7 +43,7 @@ def execute(args: Namespace, _home: Home, out: Output) -> int:
     return 0
 
 
-def _folder(args: Namespace, names: InstanceNames) -> str:
+def _choose_folder(args: Namespace, names: InstanceNames) -> str:
     """The folder from the argument or --home, which mean the same."""
     if args.folder == "":  # from an unset variable
         raise UsageError("DIR is empty: name a folder, or omit it for the default")

@@ -1,4 +1,7 @@
-"""Events of people and agents: checks their types, payloads and names, appends them, and reads the timeline."""
+"""The journal: checks and appends events of people and agents, reads the timeline of all events, and follows it.
+
+It prints nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,12 @@ RESERVED_WORDS = frozenset(
 )  # fmt: skip
 _KIND = r"[a-z][a-z0-9_.-]*"
 _MOST_DIGITS = 18  # what both databases hold
+OVERLAP_MS = 120_000  # an event may be committed so late, or its host's clock be so slow
+REMEMBERED = 10_000  # events of that time that are remembered; with more the time is shorter
+LONGEST_TEXT = 1_000
+_PAGE = 500
+
+Cursor = tuple[int, str, int]
 
 
 class EventId(NamedTuple):
@@ -90,14 +99,6 @@ def find_payload_problem(payload: Mapping[str, Any]) -> str:
     if len(canonical(dict(payload))) > LONGEST_PAYLOAD:
         return f"the payload is longer than {LONGEST_PAYLOAD:,} characters: write a file and name the file in the event"
     return ""
-
-
-OVERLAP_MS = 120_000  # an event may be committed so late, or its host's clock be so slow
-REMEMBERED = 10_000  # events of that time that are remembered; with more the time is shorter
-LONGEST_TEXT = 1_000
-_PAGE = 500
-
-Cursor = tuple[int, str, int]
 
 
 def append_event(

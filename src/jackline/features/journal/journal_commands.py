@@ -20,7 +20,6 @@ from jackline.store.models import TimelineQuery
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
@@ -49,7 +48,14 @@ def configure(parser: CommandParser) -> None:
     append.add_argument("--actor", metavar="NAME", help="the actor (default: JACKLINE_ACTOR, or the user)")
     append.add_argument("--work-item", metavar="ID", help="append to this work item")
     tail.add_argument("-f", "--follow", action="store_true", help="keep printing new events until interrupted")
-    tail.add_argument("-n", "--limit", metavar="N", type=_parse_count, default=20, help="how many events (default 20)")
+    tail.add_argument(
+        "-n",
+        "--limit",
+        metavar="N",
+        type=lambda text: 0 if text == "0" else parse_count(text),
+        default=20,
+        help="how many events (default 20)",
+    )
     since.add_argument("when", metavar="WHEN", help=f"{_WHEN}, or an event such as journal:#12")
     search.add_argument("text", metavar="TEXT", help="the text; ASCII letters match in either case")
     search.add_argument("--since", metavar="WHEN", help=_WHEN)
@@ -69,11 +75,6 @@ def _add_filters(parser: CommandParser) -> None:
     )
     whose.add_argument("--work-item", metavar="ID")
     whose.add_argument("--case", metavar="ID", help="a case id or a unique prefix")
-
-
-def _parse_count(text: str) -> int:
-    """An argparse type: a whole number, or 0 for new events only."""
-    return 0 if text == "0" else parse_count(text)
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -114,7 +115,12 @@ def _tail(args: Namespace, home: Home, out: Output) -> int:
 def _since(args: Namespace, home: Home, out: Output) -> int:
     query = _build_query(args, home, out)._replace(newest_first=False, limit=args.limit + 1)
     if parse_event_id(args.when):
-        query = query._replace(after=_find_cursor(home, query, args.when))
+        event = journal.find_event(home, args.when)
+        if query.stream and event.stream != query.stream:
+            raise UsageError(
+                f"event {args.when} does not belong to {query.stream}: use an event of that stream, or a time"
+            )
+        query = query._replace(after=journal.get_cursor(event))
     else:
         wrong = (
             f"'{shorten_name(args.when)}' is not a valid time or event; use {_WHEN}, or an event such as journal:#12"
@@ -123,24 +129,12 @@ def _since(args: Namespace, home: Home, out: Output) -> int:
     found = journal.read_timeline(home, query)
     _show(found[: args.limit], out)
     if len(found) > args.limit:
-        out.print_note(f"more: {_format_next_page(args.when, found[args.limit - 1], out)}")
+        from shlex import join
+
+        last, typed = found[args.limit - 1], list(out.typed)
+        typed[typed.index(args.when)] = str(EventId(last.stream, last.seq))
+        out.print_note(f"more: {join(('jackline', *typed))}")
     return 0
-
-
-def _format_next_page(when: str, last: Event, out: Output) -> str:
-    """The same command, continued after the last event."""
-    from shlex import join
-
-    typed = list(out.typed)
-    typed[typed.index(when)] = str(EventId(last.stream, last.seq))
-    return join(("jackline", *typed))
-
-
-def _find_cursor(home: Home, query: TimelineQuery, name: str) -> tuple[int, str, int]:
-    event = journal.find_event(home, name)
-    if query.stream and event.stream != query.stream:
-        raise UsageError(f"event {name} does not belong to {query.stream}: use an event of that stream, or a time")
-    return journal.get_cursor(event)
 
 
 def _search(args: Namespace, home: Home, out: Output) -> int:
@@ -189,8 +183,11 @@ def _parse_moment(text: str, wrong: str) -> int:
 def _follow(args: Namespace, home: Home, query: TimelineQuery, out: Output) -> int:
     from jackline.cli.follow_run import Interrupts
 
+    def interrupt() -> None:
+        raise KeyboardInterrupt  # stop waiting, with the exit code of an interrupted command
+
     with Interrupts() as interrupts:
-        interrupts.set_interrupt(_interrupt)
+        interrupts.set_interrupt(interrupt)
         for events in journal.follow_timeline(home, query, args.limit):
             if events:
                 _show(events, out)
@@ -199,11 +196,6 @@ def _follow(args: Namespace, home: Home, query: TimelineQuery, out: Output) -> i
             if out.stdout.is_closed:
                 break
     return 0
-
-
-def _interrupt() -> None:
-    """Stop waiting, with the exit code of an interrupted command."""
-    raise KeyboardInterrupt
 
 
 def _wait(out: Output) -> None:
@@ -225,19 +217,15 @@ def _show(events: list[Event], out: Output) -> int:
     if out.json:
         out.print_json_lines(build_event_record(event) for event in events)
     elif events:
-        moment: Callable[[int], str] = _format_local_time if out.stdout.is_terminal else lambda at: str(format_iso(at))
-        out.print_line("\n".join(_format_event(event, moment(event.at)) for event in events))
+        now, is_terminal = wall_ms(), out.stdout.is_terminal
+        lines = []
+        for event in events:
+            moment = format_local(event.at, now) if is_terminal else str(format_iso(event.at))
+            name, kind, actor = map(make_printable, (str(EventId(event.stream, event.seq)), event.kind, event.actor))
+            text = describe_event(event).removeprefix(event.kind).lstrip()
+            lines.append(f"{moment}\t{name}\t{kind}\t{actor}\t{text}")
+        out.print_line("\n".join(lines))
     return 0
-
-
-def _format_local_time(at: int) -> str:
-    return format_local(at, wall_ms())
-
-
-def _format_event(event: Event, moment: str) -> str:
-    text = describe_event(event).removeprefix(event.kind).lstrip()
-    name = make_printable(str(EventId(event.stream, event.seq)))
-    return "\t".join((moment, name, make_printable(event.kind), make_printable(event.actor), text))
 
 
 def build_event_record(event: Event) -> dict[str, object]:

@@ -10,8 +10,7 @@ from typing_extensions import TypedDict
 from jackline.errors import UsageError
 from jackline.features.journal import journal
 from jackline.features.journal.journal import EventId
-from jackline.features.mcp import context as context_module
-from jackline.features.mcp.context import limit_json
+from jackline.features.mcp.context import find_stream, limit_json
 from jackline.features.mcp.state_server import ADDS, READS
 from jackline.formatting import format_iso
 from jackline.store.models import TimelineQuery
@@ -47,11 +46,7 @@ class EventsAnswer(TypedDict):
 
 def register_event_tools(server: StateServer, context: ToolContext) -> None:
     """Register the tools for events."""
-    _register_writing(server, context)
-    _register_reading(server, context)
 
-
-def _register_writing(server: StateServer, context: ToolContext) -> None:
     @server.add_described_tool(ADDS)
     def events_append(
         kind: Annotated[str, Field(description="words separated by dots, such as build.finished")],
@@ -62,8 +57,6 @@ def _register_writing(server: StateServer, context: ToolContext) -> None:
         with context.open() as home:
             return _build_event_answer(journal.append_event(home, kind, payload, item=work_item or None))
 
-
-def _register_reading(server: StateServer, context: ToolContext) -> None:
     @server.add_described_tool(READS)
     def events_tail(
         limit: Limit = 20,
@@ -74,7 +67,7 @@ def _register_reading(server: StateServer, context: ToolContext) -> None:
     ) -> EventsAnswer:
         """The newest events, oldest first; with `after`, the next ones after that event."""
         with context.open() as home:
-            query = _build_query(context_module.find_stream(home, stream), kind, actor, limit)
+            query = _build_query(find_stream(home, stream), kind, actor, limit)
             if after:
                 place = journal.get_cursor(journal.find_event(home, after))
                 return _build_answers(journal.read_timeline(home, query._replace(after=place, newest_first=False)))
@@ -92,7 +85,7 @@ def _register_reading(server: StateServer, context: ToolContext) -> None:
         if not text:
             raise UsageError("the text to search for is empty")
         with context.open() as home:
-            query = _build_query(context_module.find_stream(home, stream), kind, actor, limit)
+            query = _build_query(find_stream(home, stream), kind, actor, limit)
             return _build_answers(journal.read_timeline(home, query._replace(text=text)))
 
 

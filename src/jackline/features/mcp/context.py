@@ -1,4 +1,4 @@
-"""The context of the tools of one server: the home, and the run that it serves. It decides nothing."""
+"""The context of the tools of one server: the home, the run that it serves, and the streams that models name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from jackline.app import identity
 from jackline.errors import UsageError
 from jackline.features.cases import case_model, location
 from jackline.features.reports import dashboard
-from jackline.features.work import work_item
-from jackline.features.work import work_queue as work_items
+from jackline.features.work import work_item, work_queue
 from jackline.formatting import format_command
 from jackline.store.models import JOURNAL
 
@@ -98,4 +97,4 @@ def find_case_stream(home: Home, text: str) -> str:
 
 def find_item_stream(home: Home, text: str) -> str:
     """The stream of a work item."""
-    return work_item.get_item_stream(work_items.get_item(home, text).id)
+    return work_item.get_item_stream(work_queue.get_item(home, text).id)

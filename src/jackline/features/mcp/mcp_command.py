@@ -29,30 +29,23 @@ def configure(parser: CommandParser) -> None:
 def execute(args: Namespace, home: Home, out: Output) -> int:
     if args.port is not None and not args.http:
         raise UsageError("--port needs --http")
-    _refuse_without_sdk()
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise UsageError("the MCP server needs the official SDK: pip install 'jackline[mcp]'")
     with home.update_in_background(seldom=True):
-        if args.http:
-            return _serve_http(_PORT if args.port is None else args.port, home, out)
-        return _serve_stdio(home)
+        from jackline.features.mcp.transports import get_url, listen, serve_http, serve_stdio
 
-
-def _serve_stdio(home: Home) -> int:
-    from jackline.features.mcp.transports import serve_stdio
-
-    serve_stdio(_build_server(home))
-    return 0
-
-
-def _serve_http(port: int, home: Home, out: Output) -> int:
-    from jackline.features.mcp.transports import get_url, listen, serve_http
-
-    with listen(port) as listening:
-        server = _build_server(home)
-        token = os.environ.get(TOKEN) or os.urandom(24).hex()
-        out.stderr.write(f"jackline: listening at {get_url(listening)}\n")
-        if not os.environ.get(TOKEN):
-            out.stderr.write(f"jackline: token {token}\n")
-        serve_http(server, listening, token)
+        if not args.http:
+            serve_stdio(_build_server(home))
+            return 0
+        with listen(_PORT if args.port is None else args.port) as listening:
+            server = _build_server(home)
+            token = os.environ.get(TOKEN) or os.urandom(24).hex()
+            out.stderr.write(f"jackline: listening at {get_url(listening)}\n")
+            if not os.environ.get(TOKEN):
+                out.stderr.write(f"jackline: token {token}\n")
+            serve_http(server, listening, token)
     return 0
 
 
@@ -67,13 +60,6 @@ def _build_server(home: Home) -> StateServer:
     gc.freeze()
     gc.enable()
     return server
-
-
-def _refuse_without_sdk() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("mcp") is None:
-        raise UsageError("the MCP server needs the official SDK: pip install 'jackline[mcp]'")
 
 
 def _parse_port(text: str) -> int:

@@ -1,4 +1,8 @@
-"""The MCP server. A failure becomes one line for the model; tracebacks go to the log only."""
+"""The MCP server, built from tools, resources and prompts that features register by dotted name.
+
+A failure becomes one line for the model; tracebacks go to the log only. Lines from standard input are repaired before
+the SDK reads them: it drops a message with a lone surrogate without an answer, and the agent would wait for it.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 
     from jackline.features.mcp.context import ToolContext
 
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
 
 # These tools do not leave this machine, and they remove nothing.
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
@@ -37,47 +43,32 @@ ADDS = ToolAnnotations(read_only_hint=False, idempotent_hint=False, destructive_
 SETS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
 # It runs commands of the caller, whose effects are unknown.
 RUNS = ToolAnnotations(read_only_hint=False, idempotent_hint=False, destructive_hint=True, open_world_hint=True)
-
-
+SERVER_PARTS = (  # "module:function"; the function gets the server and the context
+    "jackline.features.cases.case_tools:register_case_tools",
+    "jackline.features.cases.case_tools:register_entry_tools",
+    "jackline.features.work.work_tools:register_work_tools",
+    "jackline.features.journal.journal_tools:register_event_tools",
+    "jackline.features.mcp.status:register_run_tools",
+    "jackline.features.work.work_tools:register_ask_tools",
+    "jackline.features.mcp.status:register_resources",
+    "jackline.features.cases.case_tools:register_prompts",
+)
 _STDIN, _FIRST_FREE = 0, 3
 _ESCAPE = "\\ud"
-
-
-class RepairedLines(TextIOWrapper):
-    """Text input without lone surrogates."""
-
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper has it
-        line = super().readline(size)
-        return repair_line(line) if _ESCAPE in line.lower() else line
-
-
-def repair_line(line: str) -> str:
-    """A line of JSON without lone surrogates; any other line unchanged."""
-    try:
-        text = json.dumps(json.loads(line), ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return line
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
-
-
-def take_standard_input() -> RepairedLines:
-    """Take over standard input; processes that a tool starts read an empty one."""
-    private = fcntl.fcntl(_STDIN, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    os.dup2(nothing, _STDIN)
-    os.close(nothing)
-    # Never closed: a thread may still read from it when the server ends.
-    return RepairedLines(os.fdopen(private, "rb", closefd=False), encoding="utf-8", errors="replace")
-
-
-if TYPE_CHECKING:
-    Function = TypeVar("Function", bound=Callable[..., Any])
-
 _INSTRUCTIONS = """\
 jackline keeps the state of this work outside your context: it survives compaction, crashes and the end of your turn.
 Open a case (case_start) for an investigation with more than one hypothesis, and record hypotheses, evidence, commands
 and learnings as you work. Queue units of work with work_enqueue. Ask a person with ask_human when only a person can
 decide. An answer can take hours, so continue with something else and check with ask_human_result."""
+
+
+def build_server(context: ToolContext) -> StateServer:
+    """Build the server for one home."""
+    server = StateServer(context)
+    for part in SERVER_PARTS:
+        module, _, register = part.partition(":")
+        getattr(import_module(module), register)(server, context)
+    return server
 
 
 class StateServer(MCPServer[Any]):
@@ -109,7 +100,13 @@ class StateServer(MCPServer[Any]):
             self.add_tool(function, description=description, annotations=kind, structured_output=True)
             tool = self._tool_manager.get_tool(function.__name__)
             if tool is not None:
-                tool.parameters = {**_strip_titles(tool.parameters), "additionalProperties": False}
+                # Without titles, which repeat the names and cost tokens in every turn.
+                properties = {
+                    name: {key: value for key, value in one.items() if key != "title"}
+                    for name, one in tool.parameters.get("properties", {}).items()
+                }
+                kept = {key: value for key, value in tool.parameters.items() if key != "title"}
+                tool.parameters = {**kept, "properties": properties, "additionalProperties": False}
             return function
 
         return register
@@ -119,7 +116,7 @@ class StateServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Return the result as structured content and as compact JSON; a failure as one line."""
         try:
-            self._refuse_unknown(name, arguments)
+            self._refuse_unknown_arguments(name, arguments)
             result = await super().call_tool(name, arguments, context)
         except ToolError as error:
             return CallToolResult(content=[TextContent(text=_join_lines(self._describe_failure(error)))], is_error=True)
@@ -146,7 +143,7 @@ class StateServer(MCPServer[Any]):
         except ValueError as error:
             raise MCPError(code=INVALID_PARAMS, message=_join_lines(_format_validation(error) or str(error))) from None
 
-    def _refuse_unknown(self, name: str, arguments: dict[str, Any]) -> None:
+    def _refuse_unknown_arguments(self, name: str, arguments: dict[str, Any]) -> None:
         """ToolError for an unknown argument: a mistyped name must not be ignored."""
         tool = self._tool_manager.get_tool(name)
         if tool is None:
@@ -196,34 +193,35 @@ def _format_validation(error: BaseException | None) -> str:
     )
 
 
-def _strip_titles(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without titles, which repeat the names and cost tokens in every turn."""
-    kept = {name: value for name, value in schema.items() if name != "title"}
-    properties = kept.get("properties", {})
-    bare = {name: {key: value for key, value in one.items() if key != "title"} for name, one in properties.items()}
-    return {**kept, "properties": bare}
-
-
 def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-SERVER_PARTS = (  # "module:function"; the function gets the server and the context
-    "jackline.features.cases.case_tools:register_case_tools",
-    "jackline.features.cases.case_tools:register_entry_tools",
-    "jackline.features.work.work_tools:register_work_tools",
-    "jackline.features.journal.journal_tools:register_event_tools",
-    "jackline.features.mcp.status:register_run_tools",
-    "jackline.features.work.work_tools:register_ask_tools",
-    "jackline.features.mcp.status:register_resources",
-    "jackline.features.cases.case_tools:register_prompts",
-)
+# standard input
 
 
-def build_server(context: ToolContext) -> StateServer:
-    """Build the server for one home."""
-    server = StateServer(context)
-    for part in SERVER_PARTS:
-        module, _, register = part.partition(":")
-        getattr(import_module(module), register)(server, context)
-    return server
+class RepairedLines(TextIOWrapper):
+    """Text input without lone surrogates."""
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper has it
+        line = super().readline(size)
+        return repair_line(line) if _ESCAPE in line.lower() else line
+
+
+def repair_line(line: str) -> str:
+    """A line of JSON without lone surrogates; any other line unchanged."""
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return line
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
+
+
+def take_standard_input() -> RepairedLines:
+    """Take over standard input; processes that a tool starts read an empty one."""
+    private = fcntl.fcntl(_STDIN, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(nothing, _STDIN)
+    os.close(nothing)
+    # Never closed: a thread may still read from it when the server ends.
+    return RepairedLines(os.fdopen(private, "rb", closefd=False), encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""The MCP tool for the status of a run. It changes nothing."""
+"""The MCP tool for the status of a run, and MCP resources: the dashboard and timelines. It changes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from jackline.errors import UsageError
 from jackline.features.journal import journal
 from jackline.features.journal.journal import EventId
-from jackline.features.mcp import context as context_module
+from jackline.features.mcp.context import find_case_stream, find_item_stream, find_run_stream
 from jackline.features.mcp.state_server import READS
 from jackline.formatting import format_iso
 from jackline.store.models import TimelineQuery
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.app.home import Home
-    from jackline.domain.events import Event
-    from jackline.domain.limits import Limits, Spent
     from jackline.domain.records import Run
     from jackline.features.mcp.context import ToolContext
     from jackline.features.mcp.state_server import StateServer
 
 
 _MICROS, _MS = 1_000_000, 1_000
+_MOST = 200  # events of a timeline
+_LONGEST = 2_000  # characters of one
 
 
 class Amounts(TypedDict):
@@ -102,59 +102,48 @@ def register_run_tools(server: StateServer, context: ToolContext) -> None:
 
 
 def _build_run_answer(run: Run) -> RunAnswer:
-    life, spec = run.status, run.spec
+    status, spec = run.status, run.spec
+    spent, limits = status.spent, spec.limits
     return RunAnswer(
         id=run.id,
         number=run.number,
-        state=life.state,
-        reason=life.reason,
-        phase=life.phase,
+        state=status.state,
+        reason=status.reason,
+        phase=status.phase,
         agent=run.agent,
         task=spec.task,
         prompt=spec.prompt,
         workspace=spec.workspace,
-        attempt=life.attempt,
-        step=life.step,
-        turn=life.turn,
-        iteration=life.iteration,
-        proof=life.proof,
-        failure=life.failure,
-        detail=life.detail,
+        attempt=status.attempt,
+        step=status.step,
+        turn=status.turn,
+        iteration=status.iteration,
+        proof=status.proof,
+        failure=status.failure,
+        detail=status.detail,
         proof_command=spec.proof,
-        cancel_requested=life.cancel_requested,
-        spent=_build_amounts(life.spent),
-        limits=_build_bounds(spec.limits),
-        wake_at=format_iso(life.wake_at),
+        cancel_requested=status.cancel_requested,
+        spent=Amounts(
+            seconds=spent.wall_ms / _MS,
+            iterations=spent.iterations,
+            steps=spent.steps,
+            calls=spent.calls,
+            tokens=spent.tokens,
+            usd=spent.usd_micros / _MICROS,
+        ),
+        limits=Bounds(
+            seconds=None if limits.wall_ms is None else limits.wall_ms / _MS,
+            iterations=limits.iterations,
+            steps=limits.steps,
+            calls=limits.calls,
+            tokens=limits.tokens,
+            usd=None if limits.usd_micros is None else limits.usd_micros / _MICROS,
+        ),
+        wake_at=format_iso(status.wake_at),
         created_at=format_iso(run.created_at),
         started_at=format_iso(run.started_at),
         finished_at=format_iso(run.finished_at),
     )
-
-
-def _build_amounts(spent: Spent) -> Amounts:
-    return Amounts(
-        seconds=spent.wall_ms / _MS,
-        iterations=spent.iterations,
-        steps=spent.steps,
-        calls=spent.calls,
-        tokens=spent.tokens,
-        usd=spent.usd_micros / _MICROS,
-    )
-
-
-def _build_bounds(limits: Limits) -> Bounds:
-    return Bounds(
-        seconds=None if limits.wall_ms is None else limits.wall_ms / _MS,
-        iterations=limits.iterations,
-        steps=limits.steps,
-        calls=limits.calls,
-        tokens=limits.tokens,
-        usd=None if limits.usd_micros is None else limits.usd_micros / _MICROS,
-    )
-
-
-_MOST = 200  # events
-_LONGEST = 2_000  # characters of one
 
 
 def register_resources(server: StateServer, context: ToolContext) -> None:
@@ -172,25 +161,24 @@ def register_resources(server: StateServer, context: ToolContext) -> None:
     @server.resource("jackline://runs/{id}/timeline", name="run timeline", mime_type="text/plain")
     def run_timeline(id: str) -> str:
         """The newest events of a run, oldest first, including the messages and calls of its agent."""
-        return _render_timeline(context, context_module.find_run_stream, id)
+        return _render_timeline(context, find_run_stream, id)
 
     @server.resource("jackline://cases/{id}/timeline", name="case timeline", mime_type="text/plain")
     def case_timeline(id: str) -> str:
         """The newest events of a case, oldest first."""
-        return _render_timeline(context, context_module.find_case_stream, id)
+        return _render_timeline(context, find_case_stream, id)
 
     @server.resource("jackline://items/{id}/timeline", name="work item timeline", mime_type="text/plain")
     def work_timeline(id: str) -> str:
         """The newest events of a work item, oldest first."""
-        return _render_timeline(context, context_module.find_item_stream, id)
+        return _render_timeline(context, find_item_stream, id)
 
 
-def _render_timeline(context: ToolContext, stream_of: Callable[[Home, str], str], name: str) -> str:
+def _render_timeline(context: ToolContext, find_stream: Callable[[Home, str], str], name: str) -> str:
     with context.open() as home:
-        query = TimelineQuery(stream=stream_of(home, name), whole=True, limit=_MOST)
-        return "".join(f"{_format_event(event)}\n" for event in reversed(journal.read_timeline(home, query)))
-
-
-def _format_event(event: Event) -> str:
-    text = f"{format_iso(event.at)} {EventId(event.stream, event.seq)} {event.kind} by {event.actor}: {event.data}"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        query = TimelineQuery(stream=find_stream(home, name), whole=True, limit=_MOST)
+        lines = [
+            f"{format_iso(event.at)} {EventId(event.stream, event.seq)} {event.kind} by {event.actor}: {event.data}"
+            for event in reversed(journal.read_timeline(home, query))
+        ]
+    return "".join(f"{line}\n" if len(line) <= _LONGEST else f"{line[:_LONGEST]}…\n" for line in lines)

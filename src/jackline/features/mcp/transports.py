@@ -71,14 +71,12 @@ class TokenGuard:
         self._token = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._has_token(scope):
+        given = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
+        has_token = len(given) == 1 and hmac.compare_digest(given[0], self._token)
+        if scope["type"] == "http" and not has_token:
             await _send_unauthorized(send)
         else:
             await self._app(scope, receive, send)
-
-    def _has_token(self, scope: Scope) -> bool:
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._token)
 
 
 async def _send_unauthorized(send: Send) -> None:

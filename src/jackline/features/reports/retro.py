@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from jackline.features.reports.lines import Move, RunLine
     from jackline.features.reports.retro_page import AskedProposal
     from jackline.features.reports.retro_proposals import Proposal
-    from jackline.features.work.work_item import WorkItem
     from jackline.store.store import Store
 
 FOLDER = "retros"
@@ -107,7 +106,13 @@ def _choose_week(name: str | None, now: int) -> Week:
 
 def _ask_once(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -> AskedProposal:
     """Enqueue a question once; a question that is still open from an earlier week is not asked again."""
-    item, is_new = _find_open(store, chosen, one), False
+    earlier = (get_week_before(chosen, weeks).name for weeks in range(1, _ASKED_BEFORE + 1))
+    known = (WorkItems(store).get(retro_proposals.build_item_id(week, one.slug)) for week in earlier)
+    item = next(
+        (open_item for open_item in known if open_item is not None and open_item.status is WorkStatus.WAITING_HUMAN),
+        None,
+    )
+    is_new = False
     if item is None:
         item_id = retro_proposals.build_item_id(chosen.name, one.slug)
         payload = canonical({"week": chosen.name, **one.subject})
@@ -128,14 +133,6 @@ def _ask_once(home: Home, store: Store, chosen: Week, one: Proposal, now: int) -
         command=command,
         is_new=is_new,
     )
-
-
-def _find_open(store: Store, chosen: Week, one: Proposal) -> WorkItem | None:
-    for weeks in range(1, _ASKED_BEFORE + 1):
-        item = WorkItems(store).get(retro_proposals.build_item_id(get_week_before(chosen, weeks).name, one.slug))
-        if item is not None and item.status is WorkStatus.WAITING_HUMAN:
-            return item
-    return None
 
 
 def _write_page(stem: str, title: str, generated: str) -> tuple[str, str]:

@@ -63,10 +63,7 @@ def render_report(report: WeekReport, asked: Sequence[AskedProposal]) -> str:
         _render_success(report),
         _render_cost(report),
         _render_time(report),
-        _render_limits(report),
-        _render_failures(report),
-        _render_learnings(report),
-        _render_proofs(report),
+        _render_findings(report),
     )
     return "\n".join(line for part in parts for line in part)
 
@@ -147,20 +144,13 @@ def _render_time(report: WeekReport) -> Iterator[str]:
     yield from _render_table("state|for|times|total time", rows if times.running or times.lost else [])
 
 
-def _render_limits(report: WeekReport) -> Iterator[str]:
+def _render_findings(report: WeekReport) -> Iterator[str]:
     yield from ("## Limits hit", "")
-    yield from _render_table(
-        "agent|turns that ended at a limit", [[format_code(one.agent), str(one.turns)] for one in report.limits]
-    )
-
-
-def _render_failures(report: WeekReport) -> Iterator[str]:
+    rows = [[format_code(one.agent), str(one.turns)] for one in report.limits]
+    yield from _render_table("agent|turns that ended at a limit", rows)
     yield from ("## Failure classes", "")
     rows = [[one.failure, str(one.runs), str(one.turns)] for one in report.failures]
-    yield from _render_table("class|failed runs|failed turns", rows)
-
-
-def _render_learnings(report: WeekReport) -> Iterator[str]:
+    yield from _render_table("class|runs that failed so|turns that failed so", rows)
     yield from ("## Repeated learnings without an artifact", "")
     rows = [
         [
@@ -171,13 +161,8 @@ def _render_learnings(report: WeekReport) -> Iterator[str]:
         for one in report.repeated
     ]
     yield from _render_table("kind|summary|where", rows)
-
-
-def _render_proofs(report: WeekReport) -> Iterator[str]:
     yield from ("## Flaky proofs", "")
-    rows = [
-        [format_code(one.command), one.why, ", ".join(format_code(run) for run in one.runs[:8])] for one in report.flaky
-    ]
+    rows = [[format_code(one.command), one.why, ", ".join(map(format_code, one.runs[:8]))] for one in report.flaky]
     yield from _render_table("command|why|runs", rows)
 
 

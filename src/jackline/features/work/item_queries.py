@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.states import WORK_ENDED, WorkStatus
@@ -86,13 +87,13 @@ def build_listing(query: ItemQuery) -> tuple[str, dict[str, object]]:
     if len(statuses) * len(kinds) > _MOST_PARTS:
         raise UsageError(f"too many kinds: name at most {_MOST_PARTS // len(statuses)}")
     led = query.owner is not None
-    parts = [
-        _build_part([*shared, *_build_filters(status, kind, str(values.get(status or "")), led=led)])
-        for status in statuses
-        for kind in kinds
-    ]
-    merged = " UNION ALL ".join(parts)
-    return f"SELECT {', '.join(columns('item'))} FROM ({merged}) AS merged {_NEWEST}", values  # noqa: S608
+    names = ", ".join(columns("item"))
+    parts = []
+    for status, kind in product(statuses, kinds):
+        filters = [*shared, *_build_filters(status, kind, str(values.get(status or "")), led=led)]
+        where = f" WHERE {' AND '.join(filters)}" if filters else ""
+        parts.append(f"SELECT * FROM (SELECT {names} FROM work_items{where} {_NEWEST}) AS part")  # noqa: S608
+    return f"SELECT {names} FROM ({' UNION ALL '.join(parts)}) AS merged {_NEWEST}", values  # noqa: S608
 
 
 def _add_words(column: str, wanted: tuple[str, ...], values: dict[str, object]) -> list[str | None]:
@@ -114,11 +115,6 @@ def _build_filters(status: str | None, kind: str | None, wanted: str, *, led: bo
     if kind is not None:
         found.append(f"kind = :{kind}" if by_kind else f"kind || '' = :{kind}")
     return found
-
-
-def _build_part(conditions: list[str]) -> str:
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT * FROM (SELECT {', '.join(columns('item'))} FROM work_items{where} {_NEWEST}) AS part"  # noqa: S608
 
 
 # verification

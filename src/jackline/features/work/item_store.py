@@ -34,7 +34,12 @@ class WorkQueue(StorePart):
 
     def enqueue(self, new: NewItem, at: int, actor: str) -> tuple[WorkItem, bool]:
         """The item and whether it is new; Conflict if the id has another kind or payload."""
-        _refuse_invalid(new)
+        _refuse_name("id", new.id)
+        _refuse_name("kind", new.kind)
+        if not -_MOST <= new.priority <= _MOST:
+            raise UsageError(f"a priority lies between {-_MOST} and {_MOST}")
+        if not 1 <= new.max_attempts <= _MOST:
+            raise UsageError(f"a work item has between 1 and {_MOST} attempts")
         wanted = _build_item(redaction.redact_new_item(self.redactor, new), at)
         return self._driver.write(lambda statements: _enqueue(statements, wanted, at, actor))
 
@@ -147,15 +152,6 @@ class WorkQueue(StorePart):
         return None if text is None else clean(self.redactor.redact(text))
 
 
-def _refuse_invalid(new: NewItem) -> None:
-    _refuse_name("id", new.id)
-    _refuse_name("kind", new.kind)
-    if not -_MOST <= new.priority <= _MOST:
-        raise UsageError(f"a priority lies between {-_MOST} and {_MOST}")
-    if not 1 <= new.max_attempts <= _MOST:
-        raise UsageError(f"a work item has between 1 and {_MOST} attempts")
-
-
 def _refuse_name(what: str, text: str) -> None:
     if not is_item_name(text):
         shown = text[:40].encode("unicode_escape").decode()
@@ -234,15 +230,13 @@ def _apply_change(item: WorkItem, change: str) -> WorkItem:
     try:
         return item._replace(status=next_work(item.status, change))
     except TransitionRefused:
-        raise ItemRefused(f"work item {item.id} is {item.status}: {_explain_refusal(item, change)}") from None
-
-
-def _explain_refusal(item: WorkItem, change: str) -> str:
-    if item.status in WORK_ENDED:
-        return "it has ended, and only its notes can be changed"
-    if item.status is WorkStatus.WAITING_HUMAN:
-        return "it needs an answer first: `jackline work answer`"
-    return "claim it first" if change == "release" else "it is not waiting for a person"
+        if item.status in WORK_ENDED:
+            hint = "it has ended, and only its notes can be changed"
+        elif item.status is WorkStatus.WAITING_HUMAN:
+            hint = "it needs an answer first: `jackline work answer`"
+        else:
+            hint = "claim it first" if change == "release" else "it is not waiting for a person"
+        raise ItemRefused(f"work item {item.id} is {item.status}: {hint}") from None
 
 
 def _set_notes(item: WorkItem, notes: str | None) -> WorkItem:

@@ -25,101 +25,7 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
     from jackline.features.work.work_item import WorkItem
 
-
 _COLUMNS = parse_columns("ID KIND STATUS* PRIORITY> TRIES> OWNER CREATED SAYS~")
-
-
-def build_item_record(item: WorkItem) -> dict[str, object]:
-    """A work item as a JSON value."""
-    return {
-        "id": item.id,
-        "kind": item.kind,
-        "payload": _parse_payload(item.payload),
-        "status": str(item.status),
-        "owner_agent": item.owner_agent,
-        "created_at": format_iso(item.created_at),
-        "updated_at": format_iso(item.updated_at),
-        "notes": item.notes,
-        "priority": item.priority,
-        "attempts": item.attempts,
-        "max_attempts": item.max_attempts,
-        "token": item.token,
-        "question": item.question,
-        "answer": item.answer,
-        "dead": item.dead,
-        "finished_at": format_iso(item.finished_at),
-    }
-
-
-def _parse_payload(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):  # another program wrote it: show it as text
-        return text
-
-
-def show_item(item: WorkItem, out: Output) -> int:
-    """Print one item with all its fields."""
-    if out.json:
-        out.print_json(build_item_record(item))
-        return 0
-    shown = {
-        "id": item.id,
-        "kind": item.kind,
-        "status": out.colorize_state(str(item.status)) + (" (dead: no attempts left)" if item.dead else ""),
-        "owner": item.owner_agent or "",
-        "token": str(item.token or ""),
-        "tries": f"{item.attempts} of {item.max_attempts}",
-        "priority": str(item.priority or ""),
-        "created": format_local(item.created_at, wall_ms()),
-        "updated": format_local(item.updated_at, wall_ms()),
-        "payload": item.payload,
-        "notes": item.notes,
-        "question": item.question,
-        "answer": item.answer,
-    }
-    for name, text in shown.items():
-        if text:
-            out.print_line(f"{name:<9} {text if name == 'status' else make_printable(text)}")
-    return 0
-
-
-def show_items(items: Sequence[WorkItem], limit: int, out: Output, *, after: bool = False) -> int:
-    """Print one item per line, and a hint if there are more than the limit."""
-    page = items[:limit]
-    if out.json:
-        out.print_json_lines(build_item_record(item) for item in page)
-        return 0
-    if not page:
-        out.print_note("no matching work items")
-        return 0
-    now = wall_ms()
-    out.print_table(_COLUMNS, [_build_cells(item, now, out) for item in page])
-    if len(items) > limit:
-        out.print_note(_format_next_page(out, page[-1].id) if after else "there are more: use a larger --limit")
-    return 0
-
-
-def _format_next_page(out: Output, last: str) -> str:
-    from jackline.cli.commands.list import format_next_page
-
-    return f"more: {format_next_page(out, last)}"
-
-
-def _build_cells(item: WorkItem, now: int, out: Output) -> list[str]:
-    created = format_local(item.created_at, now) if out.stdout.is_terminal else str(format_iso(item.created_at))
-    return [
-        item.id,
-        item.kind,
-        f"{item.status}: dead" if item.dead else str(item.status),
-        str(item.priority),
-        f"{item.attempts}/{item.max_attempts}",
-        item.owner_agent or "-",
-        created,
-        item.question if item.status == "waiting_human" else item.notes or item.payload,
-    ]
-
-
 NEEDS_PROJECT = False
 EXIT_NOTHING = 4  # used by no other command: a loop can tell an empty queue from a failure
 
@@ -152,7 +58,11 @@ def configure(parser: CommandParser) -> None:
     }
     _add_new(made["enqueue"])
     for name in _OF_ONE:
-        _add_id(made[name], text=name == "answer")
+        if name == "answer":
+            made[name].add_argument("words", nargs="*", metavar="ID TEXT", help="the whole id, and the answer")
+        else:
+            made[name].add_argument("word", nargs="?", metavar="ID", help="the whole id")
+        made[name].add_argument("--id", metavar="ID", help="the same as the argument")
     for name in ("next", "claim", *_HELD):
         made[name].add_argument(
             "--owner", metavar="NAME", default="", help="the holder (default: JACKLINE_ACTOR, or the user)"
@@ -174,14 +84,6 @@ def configure(parser: CommandParser) -> None:
     made["wait-human"].add_argument("--question", metavar="TEXT", required=True, help="what the person is asked")
     made["answer"].add_argument("--answer", metavar="TEXT", help="the same as the second argument")
     _add_listing(made)
-
-
-def _add_id(parser: CommandParser, *, text: bool = False) -> None:
-    if text:
-        parser.add_argument("words", nargs="*", metavar="ID TEXT", help="the whole id, and the answer")
-    else:
-        parser.add_argument("word", nargs="?", metavar="ID", help="the whole id")
-    parser.add_argument("--id", metavar="ID", help="the same as the argument")
 
 
 def _add_new(parser: CommandParser) -> None:
@@ -214,6 +116,7 @@ def _add_listing(made: dict[str, CommandParser]) -> None:
         made[name].add_argument("--limit", metavar="N", type=parse_count, default=50, help="(default 50)")
     for name in ("list", "pending"):
         made[name].add_argument("--after", metavar="ID", help="show the page after this item")
+    made["pending"].set_defaults(status=[str(WorkStatus.PENDING)], owner=None)
     replay = made["replay"]
     replay.add_argument("--older-than", metavar="AGE", help="also items in flight that were not updated for so long")
     replay.add_argument("--requeue", action="store_true", help="return abandoned items to the queue")
@@ -325,21 +228,14 @@ def _print_change(item: WorkItem, out: Output, text: str = "") -> int:
 
 
 def _list(args: Namespace, home: Home, out: Output) -> int:
-    return _show_page(
-        args, home, out, ItemQuery(statuses=tuple(args.status or ()), kinds=tuple(args.kind or ()), owner=args.owner)
+    # One more than shown tells whether there is a next page.
+    query = ItemQuery(
+        statuses=tuple(args.status or ()), kinds=tuple(args.kind or ()), owner=args.owner, limit=args.limit + 1
     )
-
-
-def _pending(args: Namespace, home: Home, out: Output) -> int:
-    return _show_page(args, home, out, ItemQuery(statuses=(str(WorkStatus.PENDING),), kinds=tuple(args.kind or ())))
-
-
-def _show_page(args: Namespace, home: Home, out: Output, query: ItemQuery) -> int:
     if args.after is not None:
         last = work_queue.get_item(home, args.after)
         query = query._replace(before=(last.created_at, last.id))
-    # One more than shown tells whether there is a next page.
-    return show_items(work_queue.list_items(home, query._replace(limit=args.limit + 1)), args.limit, out, after=True)
+    return show_items(work_queue.list_items(home, query), args.limit, out, after=True)
 
 
 def _replay(args: Namespace, home: Home, out: Output) -> int:
@@ -359,7 +255,7 @@ _COMMANDS: dict[str, Callable[[Namespace, Home, Output], int]] = {
     "annotate": _annotate,
     "get": _get,
     "list": _list,
-    "pending": _pending,
+    "pending": _list,
     "replay": _replay,
     "wait-human": _wait_human,
     "answer": _answer,
@@ -387,3 +283,91 @@ def _parse_span(text: str, flag: str) -> int:
     if found is None:
         raise UsageError(f"{flag} '{text}' is not a valid time; use 45s, 15m, 2h or 3d")
     return found
+
+
+# output
+
+
+def build_item_record(item: WorkItem) -> dict[str, object]:
+    """A work item as a JSON value, with the field names of the predecessor."""
+    try:
+        payload = json.loads(item.payload)
+    except (ValueError, RecursionError):  # another program wrote it: show it as text
+        payload = item.payload
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "payload": payload,
+        "status": str(item.status),
+        "owner_agent": item.owner_agent,
+        "created_at": format_iso(item.created_at),
+        "updated_at": format_iso(item.updated_at),
+        "notes": item.notes,
+        "priority": item.priority,
+        "attempts": item.attempts,
+        "max_attempts": item.max_attempts,
+        "token": item.token,
+        "question": item.question,
+        "answer": item.answer,
+        "dead": item.dead,
+        "finished_at": format_iso(item.finished_at),
+    }
+
+
+def show_item(item: WorkItem, out: Output) -> int:
+    """Print one item with all its fields."""
+    if out.json:
+        out.print_json(build_item_record(item))
+        return 0
+    shown = {
+        "id": item.id,
+        "kind": item.kind,
+        "status": out.colorize_state(str(item.status)) + (" (dead: no attempts left)" if item.dead else ""),
+        "owner": item.owner_agent or "",
+        "token": str(item.token or ""),
+        "tries": f"{item.attempts} of {item.max_attempts}",
+        "priority": str(item.priority or ""),
+        "created": format_local(item.created_at, wall_ms()),
+        "updated": format_local(item.updated_at, wall_ms()),
+        "payload": item.payload,
+        "notes": item.notes,
+        "question": item.question,
+        "answer": item.answer,
+    }
+    for name, text in shown.items():
+        if text:
+            out.print_line(f"{name:<9} {text if name == 'status' else make_printable(text)}")
+    return 0
+
+
+def show_items(items: Sequence[WorkItem], limit: int, out: Output, *, after: bool = False) -> int:
+    """Print one item per line, and a hint if there are more than the limit."""
+    page = items[:limit]
+    if out.json:
+        out.print_json_lines(build_item_record(item) for item in page)
+        return 0
+    if not page:
+        out.print_note("no matching work items")
+        return 0
+    now = wall_ms()
+    rows = [
+        [
+            item.id,
+            item.kind,
+            f"{item.status}: dead" if item.dead else str(item.status),
+            str(item.priority),
+            f"{item.attempts}/{item.max_attempts}",
+            item.owner_agent or "-",
+            format_local(item.created_at, now) if out.stdout.is_terminal else str(format_iso(item.created_at)),
+            item.question if item.status == "waiting_human" else item.notes or item.payload,
+        ]
+        for item in page
+    ]
+    out.print_table(_COLUMNS, rows)
+    if len(items) > limit and after:
+        from jackline.cli.commands.list import format_next_page
+
+        out.print_note(f"more: {format_next_page(out, page[-1].id)}")
+    elif len(items) > limit:
+        out.print_note("there are more: use a larger --limit")
+    return 0

@@ -48,7 +48,10 @@ def enqueue_item(  # noqa: PLR0913 - what an item has
     fit the schema of its kind, if the home or the project around `folder` has one.
     """
     value, name = parse_json_text(payload, "the payload", _EXAMPLE), _choose_actor(actor)
-    item_id = _build_id() if item_id is None else item_id
+    if item_id is None:
+        from jackline.domain import ids
+
+        item_id = ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
     asked = "" if question is None else _check_question(question)
     new = NewItem(
         id=item_id,
@@ -59,7 +62,12 @@ def enqueue_item(  # noqa: PLR0913 - what an item has
         notes=_check_length(notes),
         question=asked,
     )
-    _refuse_invalid(home, new, value, folder)
+    from jackline.features.work import item_schemas
+
+    path = item_schemas.find_schema(home.path, os.getcwd() if folder is None else folder, kind)
+    # An existing item is not checked again.
+    if path is not None and (home.is_new or WorkItems(home.store(create=True)).get(item_id) is None):
+        item_schemas.refuse_invalid(path, value)
     made = _open_queue(home.store(create=True)).enqueue(new, clock.wall_ms(), name)
     _notify_change(home)
     return made
@@ -79,7 +87,7 @@ def claim_next(home: Home, kinds: Sequence[str] = (), owner: str = "", lease_ms:
 def claim_item(home: Home, item_id: str, owner: str = "", lease_ms: int = LEASE_MS) -> WorkItem:
     """Claim one item."""
     try:
-        return _open_queue(_store(home, item_id)).claim(item_id, _choose_actor(owner), lease_ms, clock.wall_ms())
+        return _open_queue(_open_store(home, item_id)).claim(item_id, _choose_actor(owner), lease_ms, clock.wall_ms())
     finally:
         _notify_change(home)  # also when it is refused: the item may have failed
 
@@ -88,7 +96,7 @@ def renew_item(
     home: Home, item_id: str, owner: str = "", token: int | None = None, lease_ms: int = LEASE_MS
 ) -> WorkItem:
     """Extend the lease of an item."""
-    return _open_queue(_store(home, item_id)).renew(
+    return _open_queue(_open_store(home, item_id)).renew(
         Hold(item_id=item_id, owner=_choose_actor(owner), token=token), lease_ms, clock.wall_ms()
     )
 
@@ -107,7 +115,9 @@ def resolve_item(
     if _is_inside_run() and get_item(home, item_id).status is WorkStatus.WAITING_HUMAN:
         raise ItemRefused(_FOR_A_PERSON.format(done="ended"))
     hold = Hold(item_id=item_id, owner=_choose_actor(owner), token=token)
-    item = _open_queue(_store(home, item_id)).resolve(hold, RESOLUTIONS[status], clock.wall_ms(), _check_notes(notes))
+    item = _open_queue(_open_store(home, item_id)).resolve(
+        hold, RESOLUTIONS[status], clock.wall_ms(), _check_notes(notes)
+    )
     _notify_change(home)
     return item
 
@@ -117,14 +127,14 @@ def release_item(
 ) -> WorkItem:
     """Return an item to the queue; after its last attempt it fails."""
     hold = Hold(item_id=item_id, owner=_choose_actor(owner), token=token)
-    item = _open_queue(_store(home, item_id)).release(hold, clock.wall_ms(), _check_notes(notes))
+    item = _open_queue(_open_store(home, item_id)).release(hold, clock.wall_ms(), _check_notes(notes))
     _notify_change(home)
     return item
 
 
 def annotate_item(home: Home, item_id: str, notes: str, actor: str = "") -> WorkItem:
     """Replace the notes of an item."""
-    item = _open_queue(_store(home, item_id)).annotate(
+    item = _open_queue(_open_store(home, item_id)).annotate(
         item_id, _check_length(notes), clock.wall_ms(), _choose_actor(actor)
     )
     _notify_change(home)
@@ -134,7 +144,7 @@ def annotate_item(home: Home, item_id: str, notes: str, actor: str = "") -> Work
 def wait_for_human(home: Home, item_id: str, question: str, owner: str = "", token: int | None = None) -> WorkItem:
     """Let an item wait for a person's answer."""
     asked, hold = _check_question(question), Hold(item_id=item_id, owner=_choose_actor(owner), token=token)
-    item = _open_queue(_store(home, item_id)).park(hold, asked, clock.wall_ms())
+    item = _open_queue(_open_store(home, item_id)).park(hold, asked, clock.wall_ms())
     _notify_change(home)
     return item
 
@@ -145,7 +155,7 @@ def answer_item(home: Home, item_id: str, text: str, actor: str = "") -> WorkIte
         raise ItemRefused(_FOR_A_PERSON.format(done="answered"))
     if not text.strip():
         raise UsageError("the answer is empty")
-    item = _open_queue(_store(home, item_id)).answer(
+    item = _open_queue(_open_store(home, item_id)).answer(
         item_id, _check_length(text), clock.wall_ms(), _choose_actor(actor)
     )
     _notify_change(home)
@@ -199,15 +209,6 @@ def parse_notes(text: str) -> str:
     return canonical(parse_json_text(text, "--notes-json", _EXAMPLE))
 
 
-def _refuse_invalid(home: Home, new: NewItem, value: object, folder: str | None) -> None:
-    """UsageError if the payload does not fit the schema; an existing item is not checked again."""
-    from jackline.features.work import item_schemas
-
-    path = item_schemas.find_schema(home.path, os.getcwd() if folder is None else folder, new.kind)
-    if path is not None and (home.is_new or WorkItems(home.store(create=True)).get(new.id) is None):
-        item_schemas.refuse_invalid(path, value)
-
-
 def _open_queue(store: Store) -> WorkQueue:
     """The writes of the queue; imported here, because commands that only read do without them."""
     from jackline.features.work.item_store import WorkQueue
@@ -215,7 +216,7 @@ def _open_queue(store: Store) -> WorkQueue:
     return WorkQueue(store)
 
 
-def _store(home: Home, item_id: str) -> Store:
+def _open_store(home: Home, item_id: str) -> Store:
     if home.is_new:
         raise NoItem(shorten_name(item_id))
     return home.store(create=True)
@@ -235,12 +236,6 @@ def _choose_actor(given: str) -> str:
     if wrong := identity.find_actor_problem(name):
         raise UsageError(wrong)
     return name
-
-
-def _build_id() -> str:
-    from jackline.domain import ids
-
-    return ids.make(clock.wall_ms(), os.urandom(ids.RANDOM_BYTES))
 
 
 def _check_length(text: str) -> str:

@@ -1,4 +1,7 @@
-"""MCP tools for the queue of work items. `features.work.work_queue` does the work. No tool answers for a person."""
+"""MCP tools for work items, and to ask a person: a question is a work item that waits for an answer.
+
+`features.work.work_queue` does the work. No tool answers for a person.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,20 @@ if TYPE_CHECKING:
     from jackline.features.mcp.state_server import StateServer
     from jackline.features.work.work_item import WorkItem
 
+_MS = 1_000
+_LEASE_S = LEASE_MS // _MS
+ItemId = Annotated[str, Field(description="the item's whole id")]
+OwnerName = Annotated[str, Field(description="the holder; empty: you (JACKLINE_ACTOR, or the user)")]
+Token = Annotated[int | None, Field(description="the token of your claim; an older token is refused")]
+Lease = Annotated[int, Field(ge=1, le=86_400, description="how many seconds the claim lasts; work_renew extends it")]
+Kinds = Annotated[list[str], Field(description="only these kinds; empty: any")]
+Notes = Annotated[str | None, Field(description="replaces the notes; null: keep them")]
+ResolutionWord = Literal["done", "failed", "cancelled"]
+StatusWord = Literal["pending", "in_flight", "waiting_human", "done", "failed", "cancelled"]
+KIND = "question"
+MOST_SECONDS = 300  # less than the idle timeout of an agent
+_POLL_SECONDS = 0.5
+
 
 class ItemAnswer(TypedDict):
     """A work item."""
@@ -46,50 +63,6 @@ class ItemAnswer(TypedDict):
     created_at: str
     updated_at: str
     finished_at: str | None
-
-
-def build_item_answer(item: WorkItem) -> ItemAnswer:
-    """The whole item."""
-    return ItemAnswer(
-        id=item.id,
-        kind=item.kind,
-        status=item.status,
-        payload=json.loads(item.payload),
-        notes=item.notes,
-        priority=item.priority,
-        owner=item.owner_agent,
-        token=item.token,
-        attempts=item.attempts,
-        max_attempts=item.max_attempts,
-        dead=item.dead,
-        question=item.question,
-        answer=item.answer,
-        created_at=format_iso(item.created_at),
-        updated_at=format_iso(item.updated_at),
-        finished_at=format_iso(item.finished_at),
-    )
-
-
-def build_list_answer(item: WorkItem) -> ItemAnswer:
-    """An item of a list, with long texts cut."""
-    answer = build_item_answer(item)
-    answer["payload"] = limit_json(item.payload)
-    for name in ("notes", "question", "answer"):
-        text = answer[name]
-        answer[name] = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
-    return answer
-
-
-_MS = 1_000
-_LEASE_S = LEASE_MS // _MS
-ItemId = Annotated[str, Field(description="the item's whole id")]
-OwnerName = Annotated[str, Field(description="the holder; empty: you (JACKLINE_ACTOR, or the user)")]
-Token = Annotated[int | None, Field(description="the token of your claim; an older token is refused")]
-Lease = Annotated[int, Field(ge=1, le=86_400, description="how many seconds the claim lasts; work_renew extends it")]
-Kinds = Annotated[list[str], Field(description="only these kinds; empty: any")]
-Notes = Annotated[str | None, Field(description="replaces the notes; null: keep them")]
-ResolutionWord = Literal["done", "failed", "cancelled"]
-StatusWord = Literal["pending", "in_flight", "waiting_human", "done", "failed", "cancelled"]
 
 
 class EnqueuedAnswer(TypedDict):
@@ -213,11 +186,6 @@ def _register_reads(server: StateServer, context: ToolContext) -> None:
             return ItemsAnswer(items=[build_list_answer(item) for item in work_queue.list_items(home, query)])
 
 
-KIND = "question"
-MOST_SECONDS = 300  # less than the idle timeout of an agent
-_POLL_SECONDS = 0.5
-
-
 class AskedAnswer(TypedDict):
     """A question, and the answer if a person gave one."""
 
@@ -262,11 +230,13 @@ def register_ask_tools(server: StateServer, context: ToolContext) -> None:
 def _ask(context: ToolContext, question: str) -> WorkItem:
     if not question.strip():
         raise UsageError("the question is empty")
-    asked = {"question": question, **({"run": context.run_id} if context.run_id else {})}
+    asked, item_id = {"question": question}, None
+    if context.run_id:
+        # The same id for the same question in a run, so that an agent without memory does not ask a person twice.
+        digest = hashlib.sha256(f"{context.run_id}\n{question}".encode("utf-8", "replace")).hexdigest()
+        asked, item_id = {**asked, "run": context.run_id}, f"question-{digest[:24]}"
     with context.open() as home:
-        item, _ = work_queue.enqueue_item(
-            home, _build_id(context, question), KIND, json.dumps(asked), question=question
-        )
+        item, _ = work_queue.enqueue_item(home, item_id, KIND, json.dumps(asked), question=question)
         return _resolve_answered(home, item)
 
 
@@ -283,14 +253,6 @@ def _resolve_answered(home: Home, item: WorkItem) -> WorkItem:
     return item
 
 
-def _build_id(context: ToolContext, question: str) -> str | None:
-    """The same id for the same question in a run, so that an agent without memory does not ask a person twice."""
-    if context.run_id is None:
-        return None
-    digest = hashlib.sha256(f"{context.run_id}\n{question}".encode("utf-8", "replace")).hexdigest()
-    return f"question-{digest[:24]}"
-
-
 def _build_answer(context: ToolContext, item: WorkItem) -> AskedAnswer:
     waits = item.status is WorkStatus.WAITING_HUMAN
     command = context.format_command(*build_answer_command(item.id))
@@ -302,3 +264,35 @@ def _build_answer(context: ToolContext, item: WorkItem) -> AskedAnswer:
         status=item.status,
         next=f"a person answers with: {command}; then call ask_human_result" if waits else "",
     )
+
+
+def build_item_answer(item: WorkItem) -> ItemAnswer:
+    """The whole item."""
+    return ItemAnswer(
+        id=item.id,
+        kind=item.kind,
+        status=item.status,
+        payload=json.loads(item.payload),
+        notes=item.notes,
+        priority=item.priority,
+        owner=item.owner_agent,
+        token=item.token,
+        attempts=item.attempts,
+        max_attempts=item.max_attempts,
+        dead=item.dead,
+        question=item.question,
+        answer=item.answer,
+        created_at=format_iso(item.created_at),
+        updated_at=format_iso(item.updated_at),
+        finished_at=format_iso(item.finished_at),
+    )
+
+
+def build_list_answer(item: WorkItem) -> ItemAnswer:
+    """An item of a list, with long texts cut."""
+    answer = build_item_answer(item)
+    answer["payload"] = limit_json(item.payload)
+    for name in ("notes", "question", "answer"):
+        text = answer[name]
+        answer[name] = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    return answer
