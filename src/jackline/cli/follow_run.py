@@ -1,4 +1,7 @@
-"""Handles Ctrl-C, SIGTERM and SIGHUP during a run: the run is asked once to park, however often they arrive."""
+"""Works on a run in the foreground until it ends or waits; asks open questions at the terminal.
+
+On Ctrl-C, SIGTERM or SIGHUP the run is asked once to park, however often they arrive.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.domain.records import Run
+
+_PARKING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int:
@@ -39,9 +44,6 @@ def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int
 def run_exit_code(run: Run) -> int:
     """Return the exit code of a command that leaves the run in its current state."""
     return exit_code(run.status.state, run.status.reason, run.status.failure)
-
-
-_PARKING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:

@@ -34,9 +34,7 @@ def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[
     tool, given = _parse_call(args)
     folder = os.path.realpath(os.getcwd())
     judged = classify_call(rules, tool, given, CallLocation(folder, folder))
-    if (
-        args.input is None and args.command is None
-    ):  # the question is about the tool in general, so a missing input is valid
+    if args.input is None and args.command is None:  # the tool in general: a missing input is valid
         judged = judged._replace(mistake="")
     record = _build_record(tool, given, judged, folder)
     if out.json:

@@ -54,29 +54,26 @@ def print_outcome(home: Home, run: Run, out: Output, code: int) -> int:
 
 def format_state(run: Run, out: Output) -> str:
     """Return the state of a run with its reason, failure, proof or phase, in its color."""
-    life = run.status
-    match life.state:
+    status = run.status
+    match status.state:
         case RunState.WAITING:
-            text = f"waiting: {life.reason}"
+            text = f"waiting: {status.reason}"
         case RunState.SUCCEEDED:
-            text = f"succeeded, {life.proof}"
+            text = f"succeeded, {status.proof}"
         case RunState.FAILED:
-            text = f"failed: {life.failure}"
+            text = f"failed: {status.failure}"
         case RunState.RUNNING:
-            text = f"running: {life.phase}"
+            text = f"running: {status.phase}"
         case _:
-            text = str(life.state)
-    return out.colorize(text, {"succeeded": "green", "failed": "red", "waiting": "yellow"}.get(life.state, "cyan"))
+            text = str(status.state)
+    return out.colorize(text, {"succeeded": "green", "failed": "red", "waiting": "yellow"}.get(status.state, "cyan"))
 
 
 def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
     """Return one line for each command that makes sense now."""
-    life, resume, read = (
-        run.status,
-        out.format_command("resume", run.id),
-        f"output: {out.format_command('logs', run.id)}",
-    )
-    match life.state:
+    status, resume = run.status, out.format_command("resume", run.id)
+    read = f"output: {out.format_command('logs', run.id)}"
+    match status.state:
         case RunState.RUNNING:
             return [
                 f"follow: {out.format_command('logs', '-f', run.id)}",
@@ -88,9 +85,9 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
             return _list_waiting_steps(home, run, out, resume)
         case RunState.FAILED if run.spec.imported:
             return [read]
-        case RunState.FAILED if life.failure is Failure.UNAVAILABLE:
+        case RunState.FAILED if status.failure is Failure.UNAVAILABLE:
             return ["what is missing: jackline agents", f"try again: {resume}", read]
-        case RunState.FAILED if life.failure in {Failure.TIMEOUT, Failure.IDLE}:
+        case RunState.FAILED if status.failure in {Failure.TIMEOUT, Failure.IDLE}:
             longer = "to allow longer turns, start a new run with --timeout-seconds or --idle-seconds"
             return [longer, f"try again: {resume}", read]
         case RunState.FAILED:
@@ -133,12 +130,12 @@ def _format_call(run: Run, call: Call, answers: tuple[str, ...], out: Output) ->
 
 
 def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
-    life, spent = run.status, run.status.spent
+    status, spent = run.status, run.status.spent
     cost = compute_run_cost(run, turns)
     parts = (
         format_elapsed(spent.wall_ms),
-        pluralize(life.attempt, "attempt"),
-        pluralize(life.turn, "turn"),
+        pluralize(status.attempt, "attempt"),
+        pluralize(status.turn, "turn"),
         pluralize(spent.calls, "call"),
         f"{format_count(spent.tokens)} tokens",
         format_usd(cost) if cost is not None else "cost unknown",

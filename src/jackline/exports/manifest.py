@@ -116,17 +116,17 @@ def build_manifest(
     run: Run, path: str, sessions: Mapping[str, str], turns: Sequence[Turn] = (), tally: Tally = NO_CALLS
 ) -> Manifest:
     """Build the manifest from a run and its records."""
-    life, spec = run.status, run.spec
+    status, spec = run.status, run.spec
     return Manifest(
         id=run.number,
         repo_path=path,
         repo_id=run.repository,
         prompt=spec.prompt,
-        state=manifest_state(life.state, life.reason, life.phase),
+        state=manifest_state(status.state, status.reason, status.phase),
         primary_agent=spec.agent,
         review_mode=SINGLE,
         max_iterations=spec.limits.iterations or 0,
-        current_iteration=life.iteration,
+        current_iteration=status.iteration,
         claude_session_id=sessions.get("claude", ""),
         codex_session_id=sessions.get("codex", ""),
         proof_command=spec.proof,
@@ -141,10 +141,10 @@ def build_manifest(
 
 def format_failure(run: Run) -> str:
     """Return why a run failed; empty if it did not."""
-    life = run.status
-    if life.state is not RunState.FAILED:
+    status = run.status
+    if status.state is not RunState.FAILED:
         return ""
-    return ": ".join(part for part in (life.failure, life.detail) if part) or "failed"
+    return ": ".join(part for part in (status.failure, status.detail) if part) or "failed"
 
 
 def load_manifest(path: str) -> Manifest:
@@ -164,7 +164,7 @@ def load_manifest(path: str) -> Manifest:
 
 def _build_metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]) -> dict[str, Any]:
     """Return the fields that the predecessor did not have; unknown ones are left out."""
-    life, spent = run.status, run.status.spent
+    status, spent = run.status, run.status.spent
     values = {
         "run_id": run.id,
         "lineage": run.lineage,
@@ -172,17 +172,17 @@ def _build_metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]
         "forked_at": run.forked_at,
         "task": run.spec.task,
         "workspace": run.spec.workspace,
-        "jackline_state": life.state.value,
-        "reason": life.reason,
-        "wake_at": format_rfc3339(to_datetime(life.wake_at)) if life.wake_at is not None else None,
-        "phase": life.phase,
-        "failure": life.failure,
-        "detail": life.detail or None,
-        "proof": life.proof.value,
-        "attempt": life.attempt,
-        "step": life.step,
-        "turn": life.turn,
-        "cancel_requested": life.cancel_requested or None,
+        "jackline_state": status.state.value,
+        "reason": status.reason,
+        "wake_at": format_rfc3339(to_datetime(status.wake_at)) if status.wake_at is not None else None,
+        "phase": status.phase,
+        "failure": status.failure,
+        "detail": status.detail or None,
+        "proof": status.proof.value,
+        "attempt": status.attempt,
+        "step": status.step,
+        "turn": status.turn,
+        "cancel_requested": status.cancel_requested or None,
         "sessions": dict(sessions) or None,
         "tokens_input": spent.tokens_input,
         "tokens_output": spent.tokens_output,

@@ -140,7 +140,7 @@ class DelayedRebuild:
 def delayed_rebuild(
     build: Callable[[], object], pause_s: float = PAUSE_S, *, at_once: bool = False
 ) -> Iterator[DelayedRebuild]:
-    """Return a Trailing that is closed at the end of the block."""
+    """Yield a DelayedRebuild that is closed at the end of the block."""
     worker = DelayedRebuild(build, pause_s, at_once=at_once)
     try:
         yield worker

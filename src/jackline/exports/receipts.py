@@ -80,7 +80,17 @@ def receipts_to_json(receipts: Receipts) -> dict[str, Any]:
     """Convert to JSON values; keys are not shortened, times are RFC 3339."""
     return {
         "run": receipts.run_id,
-        "effects": [_effect_to_json(one) for one in receipts.effects],
+        "effects": [
+            {
+                "status": one.status,
+                "evidence": one.evidence or None,
+                "original": one.original,
+                "inherited": one.inherited,
+                "external": dict(one.external),
+                **_call_to_json(one.call),
+            }
+            for one in receipts.effects
+        ],
         "unknown": [_call_to_json(call) for call in receipts.unknown],
         "denied": receipts.denied,
         "asked": receipts.asked,
@@ -92,11 +102,9 @@ def render_receipts(receipts: Receipts) -> str:
     """Render a Markdown table that is also readable as text, and what it leaves out."""
     lines = [f"# Receipts of run {receipts.run_id}", ""]
     if receipts.effects:
-        lines += [
-            *_render_table(_TITLES, [_format_cells(one) for one in receipts.effects]),
-            "",
-            *_render_legend(receipts.effects),
-        ]
+        used = {one.status for one in receipts.effects}
+        legend = (f"- **{status}**: {meaning}" for status, meaning in STATUS_MEANINGS.items() if status in used)
+        lines += [*_render_table(_TITLES, [_format_cells(one) for one in receipts.effects]), "", *legend, ""]
     else:
         lines += ["This run has no effects.", ""]
     if receipts.unknown:
@@ -169,17 +177,6 @@ def _find_external_ids(call: Call, receipt: Receipt | None) -> dict[str, str]:
     return named
 
 
-def _effect_to_json(one: Effect) -> dict[str, Any]:
-    return {
-        "status": one.status,
-        "evidence": one.evidence or None,
-        "original": one.original,
-        "inherited": one.inherited,
-        "external": dict(one.external),
-        **_call_to_json(one.call),
-    }
-
-
 def _call_to_json(call: Call) -> dict[str, Any]:
     return {
         "run": call.run_id,
@@ -219,20 +216,11 @@ def _format_cells(one: Effect) -> list[str]:
 
 
 def _render_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    cells = [[_format_cell(text) for text in row] for row in (titles, *rows)]
+    # One short line without Markdown and HTML, because an agent wrote the text.
+    cells = [[_MARKUP.sub(r"\\\g<0>", format_line(text, _MAX_CELL)) for text in row] for row in (titles, *rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(titles))]
     lines = [f"| {' | '.join(f'{text:<{width}}' for text, width in zip(row, widths, strict=True))} |" for row in cells]
     return [lines[0], f"|{'|'.join('-' * (width + 2) for width in widths)}|", *lines[1:]]
-
-
-def _format_cell(text: str) -> str:
-    """Escape Markdown and HTML, because an agent wrote the text, and shorten it to one line."""
-    return _MARKUP.sub(r"\\\g<0>", format_line(text, _MAX_CELL))
-
-
-def _render_legend(effects: Sequence[Effect]) -> list[str]:
-    used = {one.status for one in effects}
-    return [*(f"- **{status}**: {meaning}" for status, meaning in STATUS_MEANINGS.items() if status in used), ""]
 
 
 def _format_time(at: int) -> str:

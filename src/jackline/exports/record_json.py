@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -58,29 +59,20 @@ def _encode_value(value: Any) -> Any:  # noqa: ANN401 - any field
 def _decode_value(name: str, reader: _Reader, value: object) -> object:
     kind, word = reader
     if kind is datetime:
-        return _parse_time(name, value)
-    if isinstance(value, kind) and not isinstance(value, bool):
+        with suppress(ValueError):
+            value = datetime.fromisoformat(str(value))
+    is_naive = isinstance(value, datetime) and value.tzinfo is None
+    if isinstance(value, kind) and not isinstance(value, bool) and not is_naive:
         return value
     message = f"'{name}' is not {word}"
     raise ValueError(message)
-
-
-def _parse_time(name: str, value: object) -> datetime:
-    try:
-        time = datetime.fromisoformat(str(value))
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        message = f"'{name}' is not an RFC 3339 time"
-        raise ValueError(message)
-    return time
 
 
 _Reader = tuple[type, str]
 _READERS: dict[str, _Reader] = {
     "int": (int, "a whole number"),
     "str": (str, "a text"),
-    "datetime": (datetime, "a time"),
-    "datetime | None": (datetime, "a time"),
+    "datetime": (datetime, "an RFC 3339 time"),
+    "datetime | None": (datetime, "an RFC 3339 time"),
     "Mapping[str, Any]": (dict, "an object"),
 }

@@ -51,12 +51,17 @@ def export_run(store: Store, run: Run, home: str, database: str = "") -> str:
     sweep_folder(folder)
     if run.spec.job:
         write_file(os.path.join(folder, f"{JOB}.{detect_job_format(run.spec.job)}"), _encode(run.spec.job))
-    _write_predecessor_files(store, run, folder)
+    write_file(os.path.join(folder, manifest.FILE), manifest.load_run_manifest(store, run).to_json().encode())
+    path = os.path.join(folder, TRANSCRIPT)
+    write_pieces(path, transcript.iterate_lines(store, run, path))
     _write_summary(store, run, folder, home, database)
     _write_contents(store, run, folder)
     _write_raw(os.path.join(folder, RAW_STDOUT), raw.list_raw_files(home, run.id, "stdout"))
     _write_raw(os.path.join(folder, RAW_ALL), raw.list_raw_files(home, run.id, "all"))
-    _link_folder(run, home)
+    # The predecessor had the folder there; the link is relative, so that a home can be moved.
+    links = os.path.join(home, "logs", make_path_component(run.spec.task), make_path_component(run.spec.agent))
+    make_private_folder(links)
+    write_symlink(os.path.join("..", "..", "..", "runs", run.id), os.path.join(links, run.id))
     return folder
 
 
@@ -64,14 +69,6 @@ def make_path_component(name: str) -> str:
     """Convert a name to one safe component of a path."""
     safe = _UNSAFE_IN_NAMES.sub("_", name).encode("utf-8", "replace")[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
     return safe or "_"
-
-
-def _write_predecessor_files(store: Store, run: Run, folder: str) -> None:
-    """Write the two files in the predecessor's format."""
-    text = manifest.load_run_manifest(store, run).to_json()
-    write_file(os.path.join(folder, manifest.FILE), text.encode())
-    path = os.path.join(folder, TRANSCRIPT)
-    write_pieces(path, transcript.iterate_lines(store, run, path))
 
 
 def _write_summary(store: Store, run: Run, folder: str, home: str, database: str) -> None:
@@ -92,9 +89,8 @@ def _render_resume_page(store: Store, run: Run, record: summary.Summary, home: s
     packet = packets.build_resume_prompt(
         calls, store.calls.list_receipts(run.id), record.commits, forced, refused=refused, sections=sections
     )
-    strict = run.spec.strict
     return resume_page.render_resume_page(
-        record, calls, home, strict=strict, packet=packet, forced=forced, database=database
+        record, calls, home, strict=run.spec.strict, packet=packet, forced=forced, database=database
     )
 
 
@@ -126,13 +122,6 @@ def _write_raw(path: str, sources: list[str]) -> None:
         return
     with replace_file(path) as descriptor:
         raw.copy_files(filled, descriptor)
-
-
-def _link_folder(run: Run, home: str) -> None:
-    """Link the folder where the predecessor had it; relative, so that a home can be moved."""
-    folder = os.path.join(home, "logs", make_path_component(run.spec.task), make_path_component(run.spec.agent))
-    make_private_folder(folder)
-    write_symlink(os.path.join("..", "..", "..", "runs", run.id), os.path.join(folder, run.id))
 
 
 def _encode(text: str) -> bytes:

@@ -109,7 +109,7 @@ def build_summary(
     open_cases: Sequence[str] = (),
 ) -> Summary:
     """Build the summary from a run and its records."""
-    life, spec = run.status, run.spec
+    status, spec = run.status, run.spec
     return Summary(
         run_id=run.id,
         agent=run.agent,
@@ -117,8 +117,8 @@ def build_summary(
         start_time=to_datetime(run.started_at),
         end_time=to_datetime(run.finished_at),
         elapsed_seconds=_elapsed_seconds(run),
-        exit_code=None if life.state in _ACTIVE else exit_code(life.state, life.reason, life.failure),
-        token_count=life.spent.tokens,
+        exit_code=None if status.state in _ACTIVE else exit_code(status.state, status.reason, status.failure),
+        token_count=status.spent.tokens,
         last_message=next((turn.last_message for turn in reversed(turns) if turn.last_message), ""),
         commits=changes.commits,
         files_changed=changes.files_changed,
@@ -128,20 +128,20 @@ def build_summary(
         dry_run=False,  # a dry run stores nothing
         classified_error=_classify_error(run),
         number=run.number,
-        state=life.state.value,
-        reason=life.reason.value if life.reason else None,
-        wake_time=to_datetime(life.wake_at),
-        phase=life.phase.value if life.phase else None,
-        detail=life.detail,
-        proof=life.proof.value,
+        state=status.state.value,
+        reason=status.reason.value if status.reason else None,
+        wake_time=to_datetime(status.wake_at),
+        phase=status.phase.value if status.phase else None,
+        detail=status.detail,
+        proof=status.proof.value,
         proof_command=spec.proof,
         workspace=spec.workspace,
         created_time=to_datetime(run.created_at),
-        worked_seconds=life.spent.wall_ms / 1000,
+        worked_seconds=status.spent.wall_ms / 1000,
         cost_usd=to_usd(compute_run_cost(run, turns)),
         attempts=len(attempts),
         turns=len(turns),
-        iterations=life.iteration,
+        iterations=status.iteration,
         **stored_dict(tally),
         lost_sessions=tuple(describe_lost_sessions(turns)),
         imported=spec.imported or None,
@@ -223,10 +223,10 @@ def _elapsed_seconds(run: Run) -> float:
 
 
 def _classify_error(run: Run) -> str | None:
-    life = run.status
-    if life.failure is not None:
-        return life.failure.value
-    return life.reason.value if life.reason in _ERROR_WAITS else None
+    status = run.status
+    if status.failure is not None:
+        return status.failure.value
+    return status.reason.value if status.reason in _ERROR_WAITS else None
 
 
 def _format_time(time: datetime | None) -> str:

@@ -215,18 +215,15 @@ class _EntryBuilder:
         """Build the entries of one event, after those of a turn or check that it shows to have ended."""
         now = _DecodedEvent(event, record_json.decode_object(event.data))
         if event.kind in _CLOSING_KINDS:
-            yield from self._close_open(now)
+            turn, self._turn = self._turn, None
+            check, self._check = self._check, None
+            if turn is not None:
+                yield from self._build_turn_end(now, turn)
+            if check is not None:
+                yield from self._build_check_end(now, check)
         yield from _BUILDERS.get(event.kind, _EntryBuilder.build_message)(self, now)
 
     # ends of turns and checks, which have no event
-
-    def _close_open(self, now: _DecodedEvent) -> Iterator[TranscriptEntry]:
-        turn, self._turn = self._turn, None
-        check, self._check = self._check, None
-        if turn is not None:
-            yield from self._build_turn_end(now, turn)
-        if check is not None:
-            yield from self._build_check_end(now, check)
 
     def _build_turn_end(self, now: _DecodedEvent, turn: Turn) -> Iterator[TranscriptEntry]:
         metadata = {"seq": now.event.seq, "event": "turn.ended", "turn": turn.number, "role": turn.role}

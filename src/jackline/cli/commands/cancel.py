@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
-    from jackline.domain.records import Run
 
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
@@ -31,20 +30,10 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.cancel(home.find(args.run))
     if run.status.state not in TERMINAL and not args.no_wait:
         out.print_note(f"run {run.id} is {run.status.state}; waiting until it ends")
-        run = _wait_for_end(home, run)
-    return _print_result(args, home, run, out)
-
-
-def _wait_for_end(home: Home, run: Run) -> Run:
-    until = time.monotonic() + _TIMEOUT_SECONDS
-    while run.status.state not in TERMINAL and time.monotonic() < until:
-        time.sleep(_POLL_SECONDS)
-        run = home.store().runs.get(run.id) or run
-    return run
-
-
-def _print_result(args: Namespace, home: Home, run: Run, out: Output) -> int:
-    """Return 0 only if the run is cancelled, or with --no-wait if the request is recorded."""
+        until = time.monotonic() + _TIMEOUT_SECONDS
+        while run.status.state not in TERMINAL and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
+            run = home.store().runs.get(run.id) or run
     is_requested = args.no_wait and run.status.state not in TERMINAL
     code = 0 if run.status.state is RunState.CANCELLED or is_requested else 1
     if out.json:

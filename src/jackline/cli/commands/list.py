@@ -55,7 +55,8 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if not rows:
         out.print_note(_explain_empty_list(args, out))
         return 0
-    _print_table(rows, out, with_repository=args.all_repos)
+    cells = [_format_cells(row, wall_ms(), out, with_repository=args.all_repos) for row in rows]
+    out.print_table(_ALL_COLUMNS if args.all_repos else _COLUMNS, cells)
     if more:
         out.print_note(f"more: {format_next_page(out, rows[-1].id)}")
     return 0
@@ -82,12 +83,6 @@ def parse_since(text: str) -> int:
         return parse_time(text, wall_ms())
     except ValueError as error:
         raise UsageError(f"--since {error}") from None
-
-
-def _print_table(rows: list[RunSummary], out: Output, *, with_repository: bool) -> None:
-    now = wall_ms()
-    titles = _ALL_COLUMNS if with_repository else _COLUMNS
-    out.print_table(titles, [_format_cells(row, now, out, with_repository=with_repository) for row in rows])
 
 
 def _format_cells(row: RunSummary, now: int, out: Output, *, with_repository: bool) -> list[str]:

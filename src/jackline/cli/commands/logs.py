@@ -12,7 +12,6 @@ from jackline.formatting import format_iso, format_local
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
@@ -37,23 +36,20 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     run = home.find(args.run)
     if args.events:
         return _print_events(args, home, run, out)
+    from codecs import getincrementaldecoder
+
     from jackline.exports import raw
 
     follow = (lambda: not out.stdout.is_closed and _is_active(home, run)) if args.follow else None
-    write = _json_writer(out) if out.json else out.stdout.write_bytes
+    decoder = getincrementaldecoder("utf-8")("replace")  # characters may span two chunks
     for chunk in raw.read_chunks(home.path, run.id, "stderr" if args.stderr else "stdout", follow):
-        write(chunk)
+        if out.json:
+            out.print_json({"text": decoder.decode(chunk)})
+        else:
+            out.stdout.write_bytes(chunk)
         if out.stdout.is_closed:
             break
     return 0
-
-
-def _json_writer(out: Output) -> Callable[[bytes], None]:
-    """Return a function that prints chunks as JSON; it decodes characters that span two chunks."""
-    from codecs import getincrementaldecoder
-
-    decoder = getincrementaldecoder("utf-8")("replace")
-    return lambda chunk: out.print_json({"text": decoder.decode(chunk)})
 
 
 def _is_active(home: Home, run: Run) -> bool:
@@ -86,13 +82,9 @@ def _print_page(events: list[Event], out: Output) -> None:
     if out.json:
         out.print_json_lines(_to_json(event) for event in events)
         return
-    shown: Callable[[int], str] = _format_time if out.stdout.is_terminal else lambda at: str(format_iso(at))
-    lines = (f"{event.seq}\t{shown(event.at)}\t{event.kind}\t{describe_event(event)}" for event in events)
+    times = (format_local(one.at, wall_ms()) if out.stdout.is_terminal else format_iso(one.at) for one in events)
+    lines = (f"{one.seq}\t{at}\t{one.kind}\t{describe_event(one)}" for one, at in zip(events, times, strict=True))
     out.print_line("\n".join(lines))
-
-
-def _format_time(at: int) -> str:
-    return format_local(at, wall_ms())
 
 
 def _to_json(event: Event) -> dict[str, object]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
     from jackline.policy.rules import Rule
-    from jackline.policy.toml_rules import ParsedPolicy
 
 _ACTIONS = {
     "show": "print the rules in matching order, as TOML",
@@ -90,15 +89,11 @@ def _check_file(path: str, out: Output) -> int:
         out.stderr.write(f"jackline: {mistake.format_error(path)}\n")
     if parsed.mistakes:
         return PolicyError.exit_code
-    out.print_line(f"{path}: {_summarize(parsed)}")
-    return 0
-
-
-def _summarize(parsed: ParsedPolicy) -> str:
     from collections import Counter
 
     from jackline.formatting import pluralize
 
     kinds = Counter(str(rule.call_class) for rule in parsed.rules)
     counts = f" ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})" if kinds else ""
-    return f"{pluralize(len(parsed.rules), 'rule')}{counts}, no errors"
+    out.print_line(f"{path}: {pluralize(len(parsed.rules), 'rule')}{counts}, no errors")
+    return 0

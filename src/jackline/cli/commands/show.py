@@ -96,6 +96,7 @@ def _to_json(home: Home, run: Run) -> dict[str, Any]:
 def _print_header(home: Home, run: Run, out: Output) -> None:
     life, spec, now = run.status, run.spec, wall_ms()
     turns = home.store().records.list_turns(run.id)
+    times = (("created", run.created_at), ("started", run.started_at), ("ended", run.finished_at))
     facts = [
         ("state", status_text.format_state(run, out) + (", cancel requested" if life.cancel_requested else "")),
         ("detail", make_printable(life.detail)),
@@ -105,7 +106,7 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
         ("prompt", shorten_text(make_printable(spec.prompt), out.terminal_width() - 12)),
         ("proof", f"{life.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
         ("workspace", spec.workspace),
-        ("times", _format_times(run, now)),
+        ("times", ", ".join(f"{name} {format_local(at, now)}" for name, at in times if at is not None)),
         ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
         ("spent", _format_spending(run, turns)),
         ("calls", completion(home.store().calls.tally(run.id))),
@@ -121,11 +122,6 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
     for name, text in facts:
         if text:
             out.print_line(f"{name:<10} {text}")
-
-
-def _format_times(run: Run, now: int) -> str:
-    named = (("created", run.created_at), ("started", run.started_at), ("ended", run.finished_at))
-    return ", ".join(f"{name} {format_local(at, now)}" for name, at in named if at is not None)
 
 
 def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
@@ -163,7 +159,20 @@ def _build_tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column],
     yield (
         "turns",
         parse_columns("#> ROLE AGENT STARTED ENDED EXIT FAILURE TOKENS> COST> DETAIL~"),
-        _build_turn_rows(home, run, now),
+        [
+            [
+                str(one.number),
+                one.role,
+                one.agent,
+                *_format_span(one.started_at, one.ended_at, now),
+                _format_exit_code(one.exit_code),
+                one.failure or "-",
+                format_count(one.spent.tokens),
+                format_usd(compute_turn_cost(run.spec, one)),
+                one.detail,
+            ]
+            for one in store.records.list_turns(run.id)
+        ],
     )
     yield from _build_ledger_tables(home, run, now)
     checks = [
@@ -178,23 +187,6 @@ def _build_tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column],
         for one in store.records.list_notices(run.id)
     ]
     yield "notices", parse_columns("AT KIND DELIVERED TITLE~"), notices
-
-
-def _build_turn_rows(home: Home, run: Run, now: int) -> list[list[str]]:
-    return [
-        [
-            str(one.number),
-            one.role,
-            one.agent,
-            *_format_span(one.started_at, one.ended_at, now),
-            _format_exit_code(one.exit_code),
-            one.failure or "-",
-            format_count(one.spent.tokens),
-            format_usd(compute_turn_cost(run.spec, one)),
-            one.detail,
-        ]
-        for one in home.store().records.list_turns(run.id)
-    ]
 
 
 def _build_ledger_tables(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:

@@ -70,19 +70,11 @@ def _listed_to_json(listed: ListedTask) -> dict[str, Any]:
     return {**values, "description": listed.task.description, "requires_commit": listed.task.requires_commit}
 
 
-def _task_to_json(task: Task) -> dict[str, Any]:
-    return {
-        **{name: value for name, value in stored_dict(task).items() if name != "source"},
-        "path": task.source,
-        "settings": dict(task.settings),
-        "variables": dict(task.variables),
-        "needs": list(task.needs),
-    }
-
-
 def _show_task(task: Task, out: Output) -> int:
     if out.json:
-        out.print_json(_task_to_json(task))
+        record = {name: value for name, value in stored_dict(task).items() if name != "source"}
+        tables = {"settings": dict(task.settings), "variables": dict(task.variables), "needs": list(task.needs)}
+        out.print_json({**record, "path": task.source, **tables})
         return 0
     requirements = {"a commit": task.requires_commit, "a clean tree": task.requires_clean}
     facts = {

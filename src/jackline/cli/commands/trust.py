@@ -38,22 +38,21 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     elif not args.show:
         home.create()
         trust.trust_project(home.path, folder)
-    standing = trust.read_trust_status(home.path, folder)
+    status = trust.read_trust_status(home.path, folder)
     if out.json:
-        record = {**stored_dict(standing), "at": format_iso(standing.at)}
-        out.print_json(record)
+        out.print_json({**stored_dict(status), "at": format_iso(status.at)})
         return 0
-    out.print_line(f"{standing.folder} is {_describe_status(standing)}")
-    for name in standing.files:
+    out.print_line(f"{status.folder} is {_describe_status(status)}")
+    for name in status.files:
         out.print_line(f"  {make_printable(name)}")
     return 0
 
 
-def _describe_status(standing: TrustStatus) -> str:
-    if standing.trusted:
-        return f"trusted since {format_local(standing.at, wall_ms())}, until one of these files changes:"
-    if standing.changed:
+def _describe_status(status: TrustStatus) -> str:
+    if status.trusted:
+        return f"trusted since {format_local(status.at, wall_ms())}, until one of these files changes:"
+    if status.changed:
         return "no longer trusted, because its files have changed; review them, then run `jackline trust`:"
-    if not standing.files:
+    if not status.files:
         return "not trusted, and has no files that need trust"
     return "not trusted: these files may only choose agents and models, lower limits and tighten the policy:"
