@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from jackline.policy.classify import Classification
     from jackline.store.store import Store
 
-
 _SHOWN = 300  # characters of an input
 
 
@@ -72,7 +71,7 @@ class CallLedger:
         now: Callable[[], int],
         new_id: Callable[[], str],
         stop: Callable[[StopReason, str], None],
-        read_inputs: Callable[[Classification, object], Mapping[str, str]] = lambda _judgement, _input: {},
+        read_inputs: Callable[[Classification, object], Mapping[str, str]] = lambda _classification, _input: {},
     ) -> None:
         """`stop` requests a stop of the run; `read_inputs` reads the key inputs that only the host knows."""
         self._store, self._lease, self._run, self._prober = store, lease, run, prober
@@ -83,21 +82,25 @@ class CallLedger:
         self.since_turn = 0  # the first turn of the asking session
         self.replay = ReplayQueue(())
         self.settle_lock = threading.Lock()  # a report and a recovery must not settle the same call at once
-        self._asking = threading.Lock()  # two calls at once must not both replace one interrupted call
+        self._admission_lock = threading.Lock()  # two calls at once must not both replace one interrupted call
 
-    # before
-
-    def prepare(self, wish: CallRequest) -> GateAnswer:
+    def prepare(self, request: CallRequest) -> GateAnswer:
         """Store the intent with the decision, then return the decision."""
-        intent = self._build_intent(wish)
-        with self._asking:
+        intent = self._build_intent(request)
+        with self._admission_lock:
             intent = self.replay.mark_intent(intent)
             call, admission, receipt = self._store.ledger.admit(
                 self._lease, intent, decide_call, self.current_step, self._now()
             )
             self.replay.record_decision(call.id, intent, admission.decision)
-        self._remember(wish, call, admission)
-        self._stop_if_needed(wish, call, admission)
+        self._remember(request, call, admission)
+        if admission.spent:
+            self._stop(StopReason.BUDGET, admission.reason)
+        if admission.decision is Decision.ASK and not request.defers:
+            self._stop(StopReason.APPROVAL, f"call {call.id}: {admission.reason}")
+        if self.replay.is_stuck:
+            calls = self.replay.describe_calls()
+            self._stop(StopReason.STUCK, f"the agent does not make the interrupted calls again: {calls}")
         return GateAnswer(
             decision=admission.decision,
             call_id=call.id,
@@ -105,14 +108,14 @@ class CallLedger:
             output=receipt.output if receipt else "",
         )
 
-    def observe(self, wish: CallRequest) -> str:
+    def observe(self, request: CallRequest) -> str:
         """Record a call that is running already, because the agent has no gate; return its id."""
-        intent = self.replay.mark_intent(self._build_intent(wish))
+        intent = self.replay.mark_intent(self._build_intent(request))
         call, admission, _ = self._store.ledger.admit(
             self._lease, intent, admit_observed, self.current_step, self._now()
         )
         self.replay.record_decision(call.id, intent, admission.decision)
-        self._remember(wish, call, admission)
+        self._remember(request, call, admission)
         if admission.spent:
             self._stop(StopReason.BUDGET, admission.reason)
         elif needs_gate(intent.rule) and not self._run.spec.ungated:
@@ -127,29 +130,17 @@ class CallLedger:
         """Our id of the call with this agent id; None if the agent never asked about it."""
         return self._names.get(name)
 
-    def _remember(self, wish: CallRequest, call: Call, admission: Admission) -> None:
-        if wish.agent_call:
-            self._names[wish.agent_call] = call.id
+    def _remember(self, request: CallRequest, call: Call, admission: Admission) -> None:
+        if request.agent_call:
+            self._names[request.agent_call] = call.id
         if admission.decision is Decision.ALLOW:
             self._allowed.add(call.id)
 
-    def _stop_if_needed(self, wish: CallRequest, call: Call, admission: Admission) -> None:
-        if admission.spent:
-            self._stop(StopReason.BUDGET, admission.reason)
-        if admission.decision is Decision.ASK and not wish.defers:
-            self._stop(StopReason.APPROVAL, f"call {call.id}: {admission.reason}")
-        if self.replay.is_stuck:
-            self._stop(
-                StopReason.STUCK, f"the agent does not make the interrupted calls again: {self.replay.describe_calls()}"
-            )
-
-    def _build_intent(self, wish: CallRequest) -> Intent:
+    def _build_intent(self, request: CallRequest) -> Intent:
         from jackline.engine import intents  # the policy is loaded while the agent starts, not before
 
-        intent = intents.build_intent(wish, self._run, self._store.secret, self._new_id(), self._read_inputs)
-        return intent._replace(parent_id=self._names.get(wish.parent), since_turn=self.since_turn)
-
-    # after
+        intent = intents.build_intent(request, self._run, self._store.secret, self._new_id(), self._read_inputs)
+        return intent._replace(parent_id=self._names.get(request.parent), since_turn=self.since_turn)
 
     def finish(self, report: CallResult) -> Call:
         """Store the result. A failed effect is in doubt unless its rule or a probe can settle it."""

@@ -21,7 +21,6 @@ from jackline.secrets.masking import SecretMask
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from jackline.domain.outcome import Exit
     from jackline.domain.records import Check, Run
     from jackline.engine.process import Child, Warden
     from jackline.store.store import Store
@@ -116,16 +115,12 @@ class CheckJob:
             self._keep_tail(mask.end())
         exit_ = child.wait()
         child.close()
-        self._report(exit_)
+        crash_points.crash_point("check.finished")
+        code, at = exit_.code if exit_ else None, self._now()
+        check = self._check._replace(ended_at=at, exit_code=code, output=self._tail.decode("utf-8", "replace"))
+        detail = f"{self._name} failed ({f'exit {code}' if code is not None else 'killed'}): {check.command}"
+        self._post(RunInput(CheckEnded(at=at, exit_code=code, detail="" if code == 0 else detail), check=check))
 
     def _keep_tail(self, masked: bytes) -> None:
         # Masked before it is cut: the mask would not recognize the second half of a secret.
         self._tail = (self._tail + masked)[-_TAIL:]
-
-    def _report(self, exit_: Exit | None) -> None:
-        crash_points.crash_point("check.finished")
-        code = exit_.code if exit_ else None
-        at = self._now()
-        check = self._check._replace(ended_at=at, exit_code=code, output=self._tail.decode("utf-8", "replace"))
-        detail = f"{self._name} failed ({f'exit {code}' if code is not None else 'killed'}): {check.command}"
-        self._post(RunInput(CheckEnded(at=at, exit_code=code, detail="" if code == 0 else detail), check=check))

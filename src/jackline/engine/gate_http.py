@@ -48,9 +48,10 @@ class HttpGate:
     def __init__(self, ledger: HookLedger, token: str, hooks: Hooks, on_error: Callable[[BaseException], None]) -> None:
         """Start listening, on a port that the system chooses."""
         self._server = _HttpServer((_LOOPBACK, 0), _HttpHandler)
-        self._server.desk, self._server.token, self._server.on_error = HookHandler(ledger, hooks), token, on_error
+        self._server.hook_handler = HookHandler(ledger, hooks)
+        self._server.token, self._server.on_error = token, on_error
         self.address = f"http://{_LOOPBACK}:{self._server.server_address[1]}{PATH}"
-        self._thread = threading.Thread(target=self._server.serve_forever, name="door", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="gate", daemon=True)
 
     def open(self) -> None:
         """Start to answer."""
@@ -70,15 +71,15 @@ class _HttpServer(socketserver.ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = _MOST_WAITING
-    desk: HookHandler
+    hook_handler: HookHandler
     token: str
     on_error: Callable[[BaseException], None]
 
-    def __init__(self, *place: Any) -> None:  # noqa: ANN401 - as the base class has it
+    def __init__(self, *arguments: Any) -> None:  # noqa: ANN401 - as the base class has it
         self.closed = False
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
-        super().__init__(*place)
+        super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the base class has it
         with self._lock:
@@ -163,15 +164,14 @@ class _HttpHandler(socketserver.StreamRequestHandler):
         if length > _LONGEST_REQUEST:
             raise _BadRequest(413)
         if not self._has_token(headers.get(b"authorization", b"")):
-            self.rfile.read(
-                min(length, _STRANGER_BYTES)
-            )  # unread bytes would reset the connection before the answer arrives
+            # Unread bytes would reset the connection before the answer arrives.
+            self.rfile.read(min(length, _STRANGER_BYTES))
             raise _BadRequest(401)
         self.connection.settimeout(None)
         body = self.rfile.read(length)
-        return (
-            _Request(words[1].decode("latin-1"), body) if len(body) == length else None
-        )  # the client closed the connection
+        if len(body) < length:  # the client closed the connection
+            return None
+        return _Request(words[1].decode("latin-1"), body)
 
     def _has_token(self, header: bytes) -> bool:
         scheme, _, token = header.partition(b" ")
@@ -191,7 +191,10 @@ class _HttpHandler(socketserver.StreamRequestHandler):
         if request.path != PATH:
             return 404, {}
         try:
-            return _OK, self.server.desk.handle(_parse_fields(request.body))
+            fields = json.loads(request.body)
+            if not isinstance(fields, dict):
+                raise ValueError("not an object")  # noqa: TRY004, TRY301 - handled like invalid JSON
+            return _OK, self.server.hook_handler.handle(fields)
         except (ValueError, RecursionError) as error:  # of the input: our own errors are raised in the main loop
             log.warning("the gate could not read a request: %.200r", error)
             return 400, {"error": f"the gate could not read the request: {error!r}"}
@@ -213,10 +216,3 @@ class _HttpHandler(socketserver.StreamRequestHandler):
 def _parse_length(text: bytes) -> int | None:
     """The length of the body; of an impossibly long number only the first digits are read."""
     return int(text.lstrip(b"0")[:_LONGEST_NUMBER] or b"0") if text.isdigit() else None
-
-
-def _parse_fields(body: bytes) -> dict[str, Any]:
-    fields = json.loads(body)
-    if not isinstance(fields, dict):
-        raise ValueError("not an object")  # noqa: TRY004 - handled like invalid JSON
-    return fields

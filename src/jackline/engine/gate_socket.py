@@ -1,4 +1,4 @@
-"""The gate on a unix socket: one JSON object per line in, one answer per line out. Fails closed.
+"""The gate servers of an attempt; here the one on a unix socket: one JSON object per line in, one out. Fails closed.
 
 Requests: {"op":"prepare","token","tool","input","agent_call"} and {"op":"finish","token","call","ok","exit_code",
 "output","external_id"}. A request that cannot be read, or that the store refuses, is denied.
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from jackline.engine.call_ledger import CallLedger
     from jackline.engine.gate_http import HttpGate
 
-
 DOOR = "socket"
 _LONGEST_REQUEST = 64 * 1024 * 1024
 _EXIT_CODE_LIMIT = 1 << 31
@@ -45,7 +44,7 @@ class SocketGate:
         self._server = _SocketServer(self.address, _SocketHandler)
         os.chmod(self.address, 0o600)
         self._server.ledger, self._server.token, self._server.on_error = ledger, token, on_error
-        self._thread = threading.Thread(target=self._server.serve_forever, name="door", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="gate", daemon=True)
 
     def open(self) -> None:
         """Start to answer."""
@@ -133,13 +132,14 @@ class _SocketHandler(socketserver.StreamRequestHandler):
                 return _build_denial(f"unknown request '{other}'")
 
     def _handle_prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        wish = CallRequest(
-            tool=str(request["tool"]),
-            input=request.get("input"),
-            door=DOOR,
-            agent_call=str(request.get("agent_call", "")),
+        answer = self.server.ledger.prepare(
+            CallRequest(
+                tool=str(request["tool"]),
+                input=request.get("input"),
+                door=DOOR,
+                agent_call=str(request.get("agent_call", "")),
+            )
         )
-        answer = self.server.ledger.prepare(wish)
         return {
             "decision": answer.decision,
             "call": answer.call_id,
@@ -148,21 +148,17 @@ class _SocketHandler(socketserver.StreamRequestHandler):
         }
 
     def _handle_finish(self, request: dict[str, Any]) -> dict[str, Any]:
-        report = CallResult(
+        code = request.get("exit_code")  # the agent may send any JSON
+        result = CallResult(
             call_id=str(request["call"]),
             ok=request["ok"] is True,
-            exit_code=_parse_exit_code(request.get("exit_code")),
+            exit_code=code if type(code) is int and abs(code) < _EXIT_CODE_LIMIT else None,
             output=str(request.get("output", "")),
             external_id=str(request.get("external_id", "")),
         )
-        call = self.server.ledger.finish(report)
+        call = self.server.ledger.finish(result)
         doubtful = call.state is CallState.IN_DOUBT
         return {"ok": not doubtful, "state": call.state, "reason": "its outcome is in doubt" if doubtful else ""}
-
-
-def _parse_exit_code(value: object) -> int | None:
-    """The value if it is a possible exit code; an agent may send any JSON."""
-    return value if type(value) is int and abs(value) < _EXIT_CODE_LIMIT else None
 
 
 def _build_denial(reason: str) -> dict[str, Any]:
@@ -181,14 +177,14 @@ class GateServers:
         """The address of the gate for this agent; opens the server if needed."""
         kind = adapter.declaration.door
         if kind not in self._open:
-            door = self._open[kind] = self._build_server(adapter)
-            door.open()
+            server = self._open[kind] = self._build_server(adapter)
+            server.open()
         return self._open[kind].address
 
     def close(self) -> None:
         """Stop answering: a later call finds no gate and must not run."""
-        for door in self._open.values():
-            door.close()
+        for server in self._open.values():
+            server.close()
 
     def _build_server(self, adapter: Adapter) -> SocketGate | HttpGate:
         hooks = find_hooks(adapter)

@@ -1,6 +1,11 @@
-"""Asks git what a run changed. It only reads: it starts no hook, no pager, no program named by a repository's config.
+"""Git in a run's workspace: which commits the run made, which files are tracked, and the attribution of its commits.
 
-`domain.changes` decides which commits belong to the run.
+It changes no repository, and starts no hook, no pager and no program named by a repository's config. `domain.changes`
+decides which commits belong to the run.
+
+Commits are attributed by a variable that git writes into its reflog. With that variable a checkout no longer records
+the branch that it left, and `git checkout -` fails. So a shell script precedes git on the agent's PATH and unsets the
+variable for `checkout` and `switch`. If a shell replaces the PATH, only `checkout -` is lost, never a commit.
 """
 
 from __future__ import annotations
@@ -28,7 +33,6 @@ if TYPE_CHECKING:
 
     from jackline.engine.process import Warden
 
-
 _SECONDS = 10.0
 _MOST_BYTES = 16 * 1024 * 1024
 _QUIET = {
@@ -43,8 +47,8 @@ _QUIET = {
 _GIT = (
     "git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false",
 )  # fmt: skip
-
-
+_INDEX = "GIT_INDEX_FILE"
+_DELETED = "R "
 # Variables that git sets for its hooks and aliases (`git rev-parse --local-env-vars`) and that name a repository.
 _BINDING = frozenset(
     (
@@ -52,6 +56,20 @@ _BINDING = frozenset(
         "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",
     )
 )  # fmt: skip
+_SHIM = """#!/bin/sh
+# Written by jackline: checkout and switch need git's own reflog message, because `-` is looked up in it.
+value=
+for word in "$@"; do
+    if [ -n "$value" ]; then value=; continue; fi
+    case $word in
+        -C|-c|--git-dir|--work-tree|--namespace|--exec-path|--config-env) value=next ;;
+        -*) ;;
+        checkout|switch) unset {variable}; break ;;
+        *) break ;;
+    esac
+done
+exec {git} "$@"
+"""
 
 
 def unbind_git_env(environ: Mapping[str, str]) -> dict[str, str]:
@@ -133,10 +151,6 @@ def _join_lines(words: Iterable[str]) -> str:
     return "".join(f"{word}\n" for word in words)
 
 
-_INDEX = "GIT_INDEX_FILE"
-_DELETED = "R "
-
-
 def find_tracked_files(
     root: str, paths: Sequence[str], env: Mapping[str, str], warden: Warden | None = None
 ) -> frozenset[str] | None:
@@ -158,39 +172,18 @@ def find_tracked_files(
     return frozenset(path for path, normal in wanted.items() if normal in known)
 
 
-_SHIM = """#!/bin/sh
-# Written by jackline: checkout and switch need git's own reflog message, because `-` is looked up in it.
-value=
-for word in "$@"; do
-    if [ -n "$value" ]; then value=; continue; fi
-    case $word in
-        -C|-c|--git-dir|--work-tree|--namespace|--exec-path|--config-env) value=next ;;
-        -*) ;;
-        checkout|switch) unset {variable}; break ;;
-        *) break ;;
-    esac
-done
-exec {git} "$@"
-"""
-
-
 def build_commit_env(folder: str, run_id: str, environ: Mapping[str, str]) -> dict[str, str]:
     """The variables for the agent. Writes the script into the run's folder."""
     from shlex import quote
 
-    git = _find_git(environ.get("PATH", os.defpath))
+    search_path = environ.get("PATH", os.defpath)
+    paths = (os.path.join(part, "git") for part in search_path.split(os.pathsep) if os.path.isabs(part))
+    git = next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
     if git is None:
         return {}
-    place = os.path.join(folder, "bin")
-    os.makedirs(place, mode=0o700, exist_ok=True)
-    text = _SHIM.format(variable=VARIABLE, git=quote(git))
-    path = os.path.join(place, "git")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+    scripts = os.path.join(folder, "bin")
+    os.makedirs(scripts, mode=0o700, exist_ok=True)
+    descriptor = os.open(os.path.join(scripts, "git"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
     with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    return {**build_reflog_env(run_id), "PATH": os.pathsep.join((place, environ.get("PATH", os.defpath)))}
-
-
-def _find_git(search_path: str) -> str | None:
-    paths = (os.path.join(folder, "git") for folder in search_path.split(os.pathsep) if os.path.isabs(folder))
-    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+        file.write(_SHIM.format(variable=VARIABLE, git=quote(git)))
+    return {**build_reflog_env(run_id), "PATH": os.pathsep.join((scripts, search_path))}

@@ -25,38 +25,40 @@ if TYPE_CHECKING:
 
 
 def build_intent(
-    wish: CallRequest,
+    request: CallRequest,
     run: Run,
     secret: bytes,
     call_id: str,
     read_inputs: Callable[[Classification, object], Mapping[str, str]],
 ) -> Intent:
     """Build the intent of a call: its rule, its key, its target."""
-    spec, folder = run.spec, wish.folder or run.spec.workspace
-    judged = classify.classify_call(spec.rules, wish.tool, wish.input, classify.CallLocation(spec.workspace, folder))
-    known = read_inputs(judged, wish.input)
-    fields = {**judged.fields, **known}
-    rule = call_gate.apply_permissions(judged.rule, spec.allowed)
-    normal = keys.normalize_input(wish.input, spec.workspace)
+    spec, folder = run.spec, request.folder or run.spec.workspace
+    classified = classify.classify_call(
+        spec.rules, request.tool, request.input, classify.CallLocation(spec.workspace, folder)
+    )
+    known = read_inputs(classified, request.input)
+    fields = {**classified.fields, **known}
+    rule = call_gate.apply_permissions(classified.rule, spec.allowed)
+    normal = keys.normalize_input(request.input, spec.workspace)
     return Intent(
         call_id=call_id,
-        tool=wish.tool,
+        tool=request.tool,
         rule=rule,
-        key=keys.build_key(secret, run.lineage, rule, wish.tool, normal, fields),
+        key=keys.build_key(secret, run.lineage, rule, request.tool, normal, fields),
         target=keys.build_target(rule, normal, fields),
         input=canonical(normal),
-        door=wish.door,
-        agent_call=wish.agent_call,
-        mistake=judged.mistake,
+        door=request.door,
+        agent_call=request.agent_call,
+        mistake=classified.mistake,
         external=canonical(known) if known else "",
         run_id=run.id,
-        limits=_build_limits(spec, rule, judged) if rule.most is not None else (),
+        limits=_build_limits(spec, rule, classified) if rule.most is not None else (),
     )
 
 
-def _build_limits(spec: Spec, rule: Rule, judged: Classification) -> tuple[RuleLimit, ...]:
+def _build_limits(spec: Spec, rule: Rule, classified: Classification) -> tuple[RuleLimit, ...]:
     """The limits of each rule in the call: combining commands, or repeating one, must not evade a limit."""
-    used = [match.rule for match in judged.matches]
+    used = [match.rule for match in classified.matches]
     return tuple(
         RuleLimit(rule=one.name, most=one.most, times=max(1, used.count(one.name)))
         for one in rule_lookup.split_merged_rules(spec.rules, rule.name)
@@ -64,26 +66,26 @@ def _build_limits(spec: Spec, rule: Rule, judged: Classification) -> tuple[RuleL
     )
 
 
-def build_settlement(report: CallResult, call: Call, spec: Spec, at: int) -> Settlement:
+def build_settlement(result: CallResult, call: Call, spec: Spec, at: int) -> Settlement:
     """Build the settlement of a call, with the external ids that its rule finds in the output."""
     rule = rule_lookup.find_rule(spec.rules, call.rule)
-    found = external.find_external_ids(rule, report.output) if call.call_class is CallClass.EFFECT else {}
+    found = external.find_external_ids(rule, result.output) if call.call_class is CallClass.EFFECT else {}
     known = json.loads(call.external) if call.external else {}
     return Settlement(
-        call_id=report.call_id,
-        change=_choose_change(report, call, rule),
+        call_id=result.call_id,
+        change=_choose_change(result, call, rule),
         at=at,
-        output=report.output,
-        exit_code=report.exit_code,
-        external_id=report.external_id or external.choose_primary_id(found),
-        duration_ms=max(0, at - call.prepared_at) if report.duration_ms is None else report.duration_ms,
+        output=result.output,
+        exit_code=result.exit_code,
+        external_id=result.external_id or external.choose_primary_id(found),
+        duration_ms=max(0, at - call.prepared_at) if result.duration_ms is None else result.duration_ms,
         external=canonical({**known, **found}) if known or found else "",
     )
 
 
-def _choose_change(report: CallResult, call: Call, rule: Rule) -> str:
+def _choose_change(result: CallResult, call: Call, rule: Rule) -> str:
     """A failed effect is in doubt unless its exit code means that nothing happened."""
-    if report.ok:
+    if result.ok:
         return "succeed"
-    harmless = report.exit_code in rule.nothing_happened
+    harmless = result.exit_code in rule.nothing_happened
     return "doubt" if call.call_class is CallClass.EFFECT and not harmless else "fail"

@@ -44,40 +44,40 @@ class _Pushed(NamedTuple):
 
 
 def read_call_inputs(
-    workspace: str, env: Mapping[str, str], warden: Callable[[], Warden], judged: Classification, tool_input: object
+    workspace: str, env: Mapping[str, str], warden: Callable[[], Warden], classified: Classification, tool_input: object
 ) -> dict[str, str]:
     """Read the inputs that the key and the probe of a call need; nearly every call needs none."""
-    wants = judged.host_inputs | probes.find_wanted_inputs(judged.rule.probe)
-    if not wants:
+    wanted = classified.host_inputs | probes.find_wanted_inputs(classified.rule.probe)
+    if not wanted:
         return {}
-    fields = {**(tool_input if isinstance(tool_input, dict) else {}), **judged.fields}
+    fields = {**(tool_input if isinstance(tool_input, dict) else {}), **classified.fields}
     try:
         ready: Warden | None = warden()
     except (SpawnFailed, WardenLost):
         ready = None
-    return {**read_key_inputs(wants, fields, judged.folder, workspace, env, ready), FOLDER: judged.folder}
+    return {**read_key_inputs(wanted, fields, classified.folder, workspace, env, ready), FOLDER: classified.folder}
 
 
 def read_key_inputs(
-    wants: frozenset[str],
+    wanted: frozenset[str],
     fields: Mapping[str, Any],
     folder: str,
     workspace: str,
     env: Mapping[str, str],
     warden: Warden | None,
 ) -> dict[str, str]:
-    """Read every name of `wants`; `fields` are those of the call and of its input.
+    """Read every name of `wanted`; `fields` are those of the call and of its input.
 
     `folder` is where the call would run; if it is empty, all values are unknown.
     """
-    values = dict.fromkeys(sorted(wants), "")
+    values = dict.fromkeys(sorted(wanted), "")
     if not folder:
         return values
     base = os.path.join(workspace, folder)
-    if wants & _OF_HEAD:
-        found = _read_call_git(fields, Git(workspace=base, env=env, warden=warden, timeout_s=_SECONDS), wants)
-        values.update({name: value for name, value in found.items() if name in wants})
-    for name in wants:
+    if wanted & _OF_HEAD:
+        found = _read_call_git(fields, Git(workspace=base, env=env, warden=warden, timeout_s=_SECONDS), wanted)
+        values.update({name: value for name, value in found.items() if name in wanted})
+    for name in wanted:
         if name.startswith(_FILE):
             values[name] = _digest_files(base, fields.get(name.removeprefix(_FILE)))
     return values
@@ -86,32 +86,32 @@ def read_key_inputs(
 # --- git
 
 
-def _read_call_git(fields: Mapping[str, Any], git: Git, wants: frozenset[str]) -> dict[str, str]:
+def _read_call_git(fields: Mapping[str, Any], git: Git, wanted: frozenset[str]) -> dict[str, str]:
     words = fields.get("arguments")
     if fields.get("program") != "git" or not isinstance(words, list):
-        return _read_git(git, wants, None)
+        return _read_git(git, wanted, None)
     there = git_push_args.find_git_folder(words)
     if there is None:
         return {}
     return _read_git(
-        git._replace(workspace=os.path.join(git.workspace, there)), wants, git_push_args.parse_push_fields(fields)
+        git._replace(workspace=os.path.join(git.workspace, there)), wanted, git_push_args.parse_push_fields(fields)
     )
 
 
-def _read_git(git: Git, wants: frozenset[str], push: Push | None) -> dict[str, str]:
+def _read_git(git: Git, wanted: frozenset[str], push: Push | None) -> dict[str, str]:
     commit, branch = _read_head(git)
     if not commit:
         return {}
     values = {"git.commit": commit, "git.branch": branch}
-    if "git.tree" in wants:
+    if "git.tree" in wanted:
         values["git.tree"] = f"{commit}:{_digest_changes(git)}"
-    if not wants & _OF_SETTINGS and push is None:
+    if not wanted & _OF_SETTINGS and push is None:
         return values
     listed = git.run("config", "-z", "--list")
     settings = git_push_args.parse_push_settings(listed, branch) if listed is not None else git_push_args.PushSettings()
     remote = push.remote if push and push.remote else settings.remote
     values |= {"git.remote": remote, "git.upstream": settings.upstream}
-    if "git.url" in wants:
+    if "git.url" in wanted:
         values["git.url"] = git_push_args.remove_credentials(read_push_address(git, remote))
     if push is not None:
         values |= _read_push(git, push, settings, values)
@@ -173,13 +173,12 @@ def _find_default_refspecs(push: Push, settings: git_push_args.PushSettings, bra
 
 def _resolve_refspecs(git: Git, refspecs: Sequence[Refspec], values: Mapping[str, str]) -> list[_Pushed]:
     sources = [values["git.branch"] if one.source in {"HEAD", "@"} else one.source for one in refspecs]
-    asked = [name for source in sources for name in (f"{source or 'HEAD'}^{{commit}}", f"{HEADS}{source}")]
-    clean = [name for name in asked if "\n" not in name]
-    if len(clean) < len(asked):
+    names = [name for source in sources for name in (f"{source or 'HEAD'}^{{commit}}", f"{HEADS}{source}")]
+    if any("\n" in name for name in names):
         return []
-    answers = git.run("cat-file", "--batch-check=%(objectname)", stdin="".join(f"{one}\n" for one in asked)) or ""
+    answers = git.run("cat-file", "--batch-check=%(objectname)", stdin="".join(f"{one}\n" for one in names)) or ""
     found = ["" if line.endswith(" missing") or " " in line else line for line in answers.splitlines()]
-    if len(found) != len(asked):
+    if len(found) != len(names):
         return []
     return [
         _Pushed(_name_remote_ref(one, source, is_branch=bool(branch)), (commit if one.source else GONE))
@@ -222,18 +221,15 @@ def _digest_path(base: str, named: object) -> str:
             return _digest_folder(path)
         if not stat.S_ISREG(status.st_mode):
             return ""
-        # Too large to read while an agent waits: the mtime distinguishes two versions.
-        return _digest_file(path) if status.st_size <= _MOST_BYTES else f"large:{_describe_stat(status)}"
+        if status.st_size > _MOST_BYTES:  # too large to read while an agent waits: the mtime distinguishes two versions
+            return f"large:{_describe_stat(status)}"
+        # Non-blocking: a pipe may have replaced the file meanwhile.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except (FileNotFoundError, NotADirectoryError):
         return MISSING
     except OSError:
         return ""
-
-
-def _digest_file(path: str) -> str:
-    # Non-blocking: a pipe may have replaced the file meanwhile.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _digest_folder(path: str) -> str:

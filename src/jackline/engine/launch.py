@@ -72,6 +72,15 @@ class TurnPlan(NamedTuple):
     facts: tuple[Fact, ...] = ()  # stored with the turn
 
 
+class PreparedTurn(NamedTuple):
+    """A turn that is stored, and not started yet."""
+
+    run: Run
+    job: TurnJob
+    launch: Launch
+    environ: Mapping[str, str]  # the variables that the agent declares
+
+
 class TurnLauncher:
     """Launches the turns of one attempt."""
 
@@ -79,7 +88,7 @@ class TurnLauncher:
         self,
         services: TurnServices,
         settings: EngineSettings,
-        doors: GateServers,
+        gates: GateServers,
         *,
         agents: Callable[[str], Adapter],
         token: str,
@@ -87,7 +96,7 @@ class TurnLauncher:
         env: Mapping[str, str],
     ) -> None:
         """`folder` is the run's; `env` is the environment that every process of the run gets."""
-        self._services, self._settings, self._doors = services, settings, doors
+        self._services, self._settings, self._gates = services, settings, gates
         self._agents, self._token, self._folder, self._env = agents, token, folder, env
 
     def prepare(self, run: Run, order: StartTurn) -> PreparedTurn:
@@ -116,11 +125,10 @@ class TurnLauncher:
         """Write the agent's files and spawn it. SpawnFailed or WardenLost if nothing was started."""
         run, job, launch = prepared.run, prepared.job, prepared.launch
         write_files(launch.files)
-        attribution = git.build_commit_env(self._folder, run.id, self._env)
         env = {
             **self._env,
             **run_env.build_actor_env(job.agent, os.environ),
-            **attribution,
+            **git.build_commit_env(self._folder, run.id, self._env),
             **prepared.environ,
             **launch.env,
         }
@@ -140,22 +148,13 @@ class TurnLauncher:
         env = {**self._env, **run_env.build_actor_env(adapter.declaration.name, os.environ)}
         return LaunchContext(
             folder=os.path.join(self._folder, "agent"),
-            gate=self._doors.get_address(adapter),
+            gate=self._gates.get_address(adapter),
             token=self._token,
             binary=self._settings.find_binary(adapter),
             environ=os.environ,
             mcp=build_mcp_server(self._settings.server, env),
             mcp_missing=self._settings.server_missing,
         )
-
-
-class PreparedTurn(NamedTuple):
-    """A turn that is stored, and not started yet."""
-
-    run: Run
-    job: TurnJob
-    launch: Launch
-    environ: Mapping[str, str]  # the variables that the agent declares
 
 
 def plan_turn(
@@ -167,10 +166,8 @@ def plan_turn(
     turns = store.records.list_turns(run.id)
     own = [turn for turn in turns if turn.agent == agent]
     shared = [turn for turn in own if resumes and turn.session == session]
-    calls, forced = (
-        store.calls.list_all(run.id),
-        [store.blobs.load_call(call) for call in store.calls.list_forced(run.id)],
-    )
+    calls = store.calls.list_all(run.id)
+    forced = [store.blobs.load_call(call) for call in store.calls.list_forced(run.id)]
     held = adapter.declaration.gate == "enforced"
     resume_prompt = build_resume_prompt(
         calls,
@@ -216,7 +213,8 @@ def build_request(
     spent: Spent = _NOTHING_SPENT,
 ) -> TurnRequest:
     """Collect everything that the launch of the turn may depend on."""
-    manner, usd_limit = spec.agent_options.get(turn.agent, AgentOptions()), spec.limits.usd_micros
+    visible = adapter.declaration.list_visible(context.environ)
+    options, usd_limit = spec.agent_options.get(turn.agent, AgentOptions()), spec.limits.usd_micros
     return TurnRequest(
         run_id=turn.run_id,
         attempt=turn.attempt,
@@ -231,10 +229,10 @@ def build_request(
         resume=resumes,
         fork_of=spec.fork_of if first and not resumes and turn.agent == spec.agent else "",
         binary=context.binary,
-        model=manner.model,
-        effort=manner.effort,
-        arguments=manner.arguments,
-        environ=select_variables(context.environ, (*adapter.declaration.list_visible(context.environ), *manner.passes)),
+        model=options.model,
+        effort=options.effort,
+        arguments=options.arguments,
+        environ=select_variables(context.environ, (*visible, *options.passes)),
         options=spec.options,
         usd_micros_left=None if usd_limit is None else max(usd_limit - spent.usd_micros, 1),
         mcp=context.mcp if adapter.declaration.mcp else None,

@@ -46,7 +46,7 @@ class LeaseRenewer:
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread = threads.start_thread("keeper", self._run, self._on_lost)
+        self._thread = threads.start_thread("lease renewer", self._run, self._on_lost)
 
     def stop(self) -> None:
         """End the thread; the lease itself stays until the last write."""

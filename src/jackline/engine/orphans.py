@@ -127,16 +127,12 @@ def _has_marker(pid: int, pairs: list[bytes]) -> bool:
 
 
 def _read_command(pid: int) -> str:
-    words = _read_file(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
-    return os.fsdecode(b" ".join(words))[:_COMMAND_LENGTH]
-
-
-def _read_file(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().rstrip(b"\0").split(b"\0")
     except GONE:
-        return b""
+        return ""
+    return os.fsdecode(b" ".join(words))[:_COMMAND_LENGTH]
 
 
 def _send_signal(process: Process, number: signal.Signals) -> None:

@@ -20,56 +20,40 @@ from contextlib import suppress
 from typing import Protocol, Self
 
 from jackline.domain.outcome import Exit
-from jackline.engine import orphans as orphans_module
-from jackline.engine import warden
+from jackline.engine import orphans, warden
 from jackline.engine.warden import messages
 from jackline.engine.warden.process_tree import PATIENCE_MS
 from jackline.errors import JacklineError
 from jackline.named import NamedTuple
 
-_ROOM = 1024 * 1024  # the Linux default maximum for users
-
-
-def create_memory_file(data: bytes) -> int:
-    """Return an anonymous file with the data, which a program can read at any time."""
-    if sys.platform == "linux":
-        fd = os.memfd_create("jackline")
-    else:
-        import tempfile
-
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
-
-
-def create_pipe(opened: list[int]) -> tuple[int, int]:
-    """Return a large pipe: some CLIs exit before all of their output is read."""
-    ends = os.pipe()
-    opened.extend(ends)
-    if sys.platform == "linux":
-        with suppress(OSError):  # the user's limit for large pipes is reached
-            fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _ROOM)
-    return ends
-
-
-def close_all(*fds: int) -> None:
-    for fd in fds:
-        if fd >= 0:
-            os.close(fd)
-
-
-def wait_until_readable(fds: Sequence[int], timeout_s: float | None) -> list[int]:
-    poll = select.poll()
-    for fd in fds:
-        poll.register(fd, select.POLLIN)
-    return [fd for fd, _ in poll.poll(None if timeout_s is None else max(0.0, timeout_s) * 1000)]
-
-
 CHUNK_BYTES = 1 << 18
+_PIPE_BYTES = 1024 * 1024  # the Linux default maximum for users
+_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(warden.__file__)), "__main__.py")
+_SEND_TIMEOUT_S = 30.0
+_SPAWN_TIMEOUT_S = 60.0
+_CLOSE_TIMEOUT_S = PATIENCE_MS / 1000 + 5
+
+_ADVICE = {
+    errno.ENOENT: "a program must be installed and on the PATH",
+    errno.EACCES: "this user may not access or execute it",
+    errno.E2BIG: "pass long text by standard input or in a file",
+    errno.ENOEXEC: "a script needs a first line such as #!/bin/sh",
+}
+
+
+class SpawnFailed(JacklineError):
+    """cannot start {detail}"""  # noqa: D400 - it is the message
+
+    def __init__(self, text: str, number: int) -> None:
+        self.errno = number
+        advice = _ADVICE.get(number)
+        super().__init__(f"{text} ({advice})" if advice else text)
+
+
+class WardenLost(JacklineError):
+    """the warden died ({detail}) and its agents were killed with it: resume the run"""  # noqa: D400 - it is the message
+
+    permanent = False
 
 
 class Chunk(NamedTuple):
@@ -166,34 +150,6 @@ class Child:
         self._open.clear()
         close_all(self.stdout, self.stderr, self._watch.exit_fd)
         self.stdout = self.stderr = self._watch.exit_fd = -1
-
-
-_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(warden.__file__)), "__main__.py")
-_SEND_TIMEOUT_S = 30.0
-_SPAWN_TIMEOUT_S = 60.0
-_CLOSE_TIMEOUT_S = PATIENCE_MS / 1000 + 5
-
-_ADVICE = {
-    errno.ENOENT: "a program must be installed and on the PATH",
-    errno.EACCES: "this user may not access or execute it",
-    errno.E2BIG: "pass long text by standard input or in a file",
-    errno.ENOEXEC: "a script needs a first line such as #!/bin/sh",
-}
-
-
-class SpawnFailed(JacklineError):
-    """cannot start {detail}"""  # noqa: D400 - it is the message
-
-    def __init__(self, text: str, number: int) -> None:
-        self.errno = number
-        advice = _ADVICE.get(number)
-        super().__init__(f"{text} ({advice})" if advice else text)
-
-
-class WardenLost(JacklineError):
-    """the warden died ({detail}) and its agents were killed with it: resume the run"""  # noqa: D400 - it is the message
-
-    permanent = False
 
 
 class Warden:
@@ -386,7 +342,14 @@ class Warden:
                 watch.failure = SpawnFailed(str(message["text"]), message["errno"] or 0)
                 self._end(watch, Exit(code=None, signal=None, leftovers=0, lost=False))
             case "exited":
-                self._end(watch, _parse_exit(message))
+                ending = Exit(
+                    code=message["code"],
+                    signal=message["signal"],
+                    leftovers=message["leftovers"] or 0,
+                    lost=bool(message.get("lost")),
+                    survivors=message["survivors"] or 0,
+                )
+                self._end(watch, ending)
 
     def _end(self, watch: ChildState, ending: Exit) -> None:
         with self._lock:
@@ -403,28 +366,18 @@ class Warden:
         ending = self._end_leftovers()
         with self._lock:
             self._is_gone.set()
-            orphans = list(self._watches.values())
-        for watch in orphans:
+            left = list(self._watches.values())
+        for watch in left:
             self._end(watch, ending)
 
     def _end_leftovers(self) -> Exit:
         if self._is_closing and self._process.returncode == messages.EXIT_QUIT:
             return Exit(code=None, signal=signal.SIGKILL, leftovers=0, lost=False)
         try:
-            killed = orphans_module.kill_orphans(self._marker, recorded=self._recorded)
-        except orphans_module.OrphansRemain as remain:
+            killed = orphans.kill_orphans(self._marker, recorded=self._recorded)
+        except orphans.OrphansRemain as remain:
             return Exit(code=None, signal=None, leftovers=0, lost=True, survivors=remain.detail.count(",") + 1)
         return Exit(code=None, signal=None, leftovers=killed, lost=True)
-
-
-def _parse_exit(message: Mapping[str, int | None]) -> Exit:
-    return Exit(
-        code=message["code"],
-        signal=message["signal"],
-        leftovers=message["leftovers"] or 0,
-        lost=bool(message.get("lost")),
-        survivors=message["survivors"] or 0,
-    )
 
 
 def _to_wire_text(text: str) -> str:
@@ -436,3 +389,42 @@ def _build_failure(subject: str, error: OSError | WardenLost) -> JacklineError:
     if isinstance(error, WardenLost):
         return error
     return SpawnFailed(f"{subject}: {error.strerror}", error.errno or 0)
+
+
+def create_memory_file(data: bytes) -> int:
+    """Return an anonymous file with the data, which a program can read at any time."""
+    if sys.platform == "linux":
+        fd = os.memfd_create("jackline")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def create_pipe(opened: list[int]) -> tuple[int, int]:
+    """Return a large pipe: some CLIs exit before all of their output is read."""
+    ends = os.pipe()
+    opened.extend(ends)
+    if sys.platform == "linux":
+        with suppress(OSError):  # the user's limit for large pipes is reached
+            fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return ends
+
+
+def close_all(*fds: int) -> None:
+    for fd in fds:
+        if fd >= 0:
+            os.close(fd)
+
+
+def wait_until_readable(fds: Sequence[int], timeout_s: float | None) -> list[int]:
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return [fd for fd, _ in poll.poll(None if timeout_s is None else max(0.0, timeout_s) * 1000)]

@@ -52,7 +52,7 @@ def list_waiting_calls(store: Store, lease: Lease, spec: Spec, at: int) -> list[
     return store.calls.list_asked(lease.run_id)
 
 
-def kill_orphaned_processes(store: Store, lease: Lease, mark: Mapping[str, str], host: str) -> int:
+def kill_orphaned_processes(store: Store, lease: Lease, tag: Mapping[str, str], host: str) -> int:
     """Kill every process that earlier attempts left on this host; return their number."""
     recorded = [
         (one.warden_pid, one.warden_started)
@@ -60,7 +60,7 @@ def kill_orphaned_processes(store: Store, lease: Lease, mark: Mapping[str, str],
         if one.token < lease.token and (one.host, one.boot) == (host, clock.boot_id())
         if one.warden_pid is not None and one.warden_started is not None
     ]
-    return orphans.kill_orphans(mark, recorded=recorded)
+    return orphans.kill_orphans(tag, recorded=recorded)
 
 
 def find_interrupted_turn(store: Store, run_id: str) -> Turn | None:

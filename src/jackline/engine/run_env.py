@@ -1,4 +1,7 @@
-"""The environment of a run's processes: the run's id, its home, and `jackline` on the PATH. It spawns nothing."""
+"""The environment of a run's processes: the run's id, its home, `jackline` on the PATH, and a tag to find them by.
+
+The tag finds them wherever they are in the process tree. Nothing is spawned here.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ if TYPE_CHECKING:
 
     from jackline.engine.settings import EngineSettings
 
-
 RUN = "JACKLINE_RUN"
 RUN_ID = "JACKLINE_RUN_ID"  # the name that programs with event lines expect
 HOME = "JACKLINE_HOME"
 DATABASE = "JACKLINE_DATABASE"
 ACTOR = "JACKLINE_ACTOR"
+TAG_VARIABLE = "JACKLINE_MARK"
+ATTEMPT_VARIABLE = "JACKLINE_ATTEMPT"
 NAMES = (RUN, RUN_ID, HOME)
 _PROGRAM = "jackline"
 
@@ -61,10 +65,6 @@ def _find_script_folders() -> tuple[str, ...]:
 def _has_program(folder: str) -> bool:
     path = os.path.join(folder, _PROGRAM)
     return os.path.isfile(path) and os.access(path, os.X_OK)
-
-
-TAG_VARIABLE = "JACKLINE_MARK"
-ATTEMPT_VARIABLE = "JACKLINE_ATTEMPT"
 
 
 def build_process_tag(secret: bytes, run_id: str) -> dict[str, str]:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from jackline.policy.classify import Classification
     from jackline.store.store import Store
 
+log = logging.getLogger("jackline.engine")
 
 TIMEOUT_DETAILS = {
     StopReason.WALL: "it exceeded its timeout",
@@ -95,9 +96,6 @@ class Timeouts:
         return max(0, end - boot_ms()) / 1000, why
 
 
-log = logging.getLogger("jackline.engine")
-
-
 class LiveRuntime:
     """Owns every thread and process of the attempt; `close` ends them all."""
 
@@ -115,14 +113,23 @@ class LiveRuntime:
         self._settings, self._lock = settings, lock
         self._folder = settings.build_folder(run.id)
         self._inbox: queue.SimpleQueue[RunInput | BaseException] = queue.SimpleQueue()
-        self._mark = run_env.build_process_tag(store.secret, run.id)
-        self._marker = {**self._mark, run_env.ATTEMPT_VARIABLE: str(lease.token)}
+        self._tag = run_env.build_process_tag(store.secret, run.id)
+        self._marker = {**self._tag, run_env.ATTEMPT_VARIABLE: str(lease.token)}
         passed = select_inherited_variables(os.environ)
         self._env = {**passed, **self._marker, **run_env.build_run_env(settings, run.id, passed)}
         self._prober = self._build_prober()
-        self._ledger = self._build_ledger()
+        self._ledger = CallLedger(
+            store,
+            lease,
+            run,
+            self._prober,
+            now=self.now,
+            new_id=self.new_id,
+            stop=self.stop,
+            read_inputs=self._read_key_inputs,
+        )
         token = os.urandom(16).hex()
-        self._doors = GateServers(self._folder, self._ledger, token, self._inbox.put)
+        self._gates = GateServers(self._folder, self._ledger, token, self._inbox.put)
         services = TurnServices(
             store=store,
             lease=lease,
@@ -133,14 +140,14 @@ class LiveRuntime:
             survey=self._survey,
         )
         self._launcher = TurnLauncher(
-            services, settings, self._doors, agents=agents, token=token, folder=self._folder, env=self._env
+            services, settings, self._gates, agents=agents, token=token, folder=self._folder, env=self._env
         )
         self._closed = False
         self._hurried = False  # a person wants to stop: do not wait for probes
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
-        self._alarms = Timeouts(run.spec, run.status.spent.wall_ms)
-        self._keeper = LeaseRenewer(
+        self._timeouts = Timeouts(run.spec, run.status.spent.wall_ms)
+        self._renewer = LeaseRenewer(
             store,
             lease,
             settings.lease_ms,
@@ -148,25 +155,19 @@ class LiveRuntime:
             on_cancel=lambda: self.stop(StopReason.CANCEL, "cancel requested"),
             on_lost=self._inbox.put,
         )
-        self._keeper.start()
+        self._renewer.start()
 
     def _build_prober(self) -> Prober:
         spec, store = self._run.spec, self._store
         env = {**self._env, **select_agreed_variables(os.environ, spec)}
         timeout_s = self._settings.probe_timeout_s
-        whole, wanted = (lambda call: store.blobs.load_call(call).input), (lambda: not self._hurried)
-        return Prober(spec, env, timeout_s, self._ready_warden, whole=whole, wanted=wanted)
-
-    def _build_ledger(self) -> CallLedger:
-        return CallLedger(
-            self._store,
-            self._lease,
-            self._run,
-            self._prober,
-            now=self.now,
-            new_id=self.new_id,
-            stop=self.stop,
-            read_inputs=self._read_key_inputs,
+        return Prober(
+            spec,
+            env,
+            timeout_s,
+            self._ready_warden,
+            whole=lambda call: store.blobs.load_call(call).input,
+            wanted=lambda: not self._hurried,
         )
 
     def _read_key_inputs(self, judged: Classification, tool_input: object) -> dict[str, str]:
@@ -199,16 +200,16 @@ class LiveRuntime:
         if isinstance(received, BaseException):
             raise received
         if isinstance(received.input, TurnEnded | CheckEnded | StopWanted):
-            self._alarms.clear()
+            self._timeouts.clear()
         return received
 
     def _receive(self) -> RunInput | BaseException:
         while True:
-            alarm = self._alarms.find_next()
+            timeout = self._timeouts.find_next()
             try:
-                return self._inbox.get(timeout=alarm[0] if alarm else None)
+                return self._inbox.get(timeout=timeout[0] if timeout else None)
             except queue.Empty:
-                late = self._alarms.find_next()  # again: the agent may have printed something meanwhile
+                late = self._timeouts.find_next()  # again: the agent may have printed something meanwhile
                 if late is not None and late[0] == 0:
                     return RunInput(StopWanted(at=self.now(), why=late[1], detail=TIMEOUT_DETAILS[late[1]]))
 
@@ -229,14 +230,14 @@ class LiveRuntime:
 
     def account_time(self) -> None:
         """Account for the time since the last renewal while the lease is still ours."""
-        self._keeper.stop()
-        self._keeper.renew()
+        self._renewer.stop()
+        self._renewer.renew()
 
     def close(self) -> None:
         """End everything that this attempt started."""
         self._closed = True  # a late helper thread must not start anything
-        self._keeper.stop()
-        self._doors.close()
+        self._renewer.stop()
+        self._gates.close()
         if self._warden is not None:
             self._warden.close()
 
@@ -245,7 +246,7 @@ class LiveRuntime:
     def _recover(self, *, gave_up: bool) -> None:
         if self._warden is None:  # the first recovery of this attempt: nothing of ours is alive yet
             if self._lease.token > 1:
-                ended = recovery.kill_orphaned_processes(self._store, self._lease, self._mark, self._settings.host)
+                ended = recovery.kill_orphaned_processes(self._store, self._lease, self._tag, self._settings.host)
                 log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
             crash_points.crash_point("leftovers.ended")
             with contextlib.suppress(SpawnFailed, WardenLost):  # the first one to need it reports the cause
@@ -282,19 +283,20 @@ class LiveRuntime:
             self._run, self._job = prepared.run, prepared.job
             self._launcher.start(prepared, self._ready_warden)
             job = prepared.job
-            self._alarms.start(lambda: job.last_output, lambda: job.over)
+            self._timeouts.start(lambda: job.last_output, lambda: job.over)
             self._settings.preload()
         except SessionTaken as error:
             lost = Outcome(detail=str(error), session_lost=True)
-            self._inbox.put(
-                RunInput(TurnEnded(at=self.now(), outcome=lost, usage=Usage()), session=(self._run.agent, ""))
-            )
+            ended = TurnEnded(at=self.now(), outcome=lost, usage=Usage())
+            self._inbox.put(RunInput(ended, session=(self._run.agent, "")))
         except (AgentUnavailable, SpawnFailed, WardenLost) as error:
-            failure = _classify_failure(error)
+            failure = Failure.UNGATED if isinstance(error, Ungated) else Failure.UNAVAILABLE
+            if isinstance(error, WardenLost):
+                failure = Failure.CRASHED
             outcome = Outcome(failure=failure, detail=str(error))
             turn = recovery.find_interrupted_turn(self._store, self._run.id)  # if it was stored already
-            ended = turn._replace(ended_at=self.now(), failure=failure, detail=str(error)) if turn else None
-            self._inbox.put(RunInput(TurnEnded(at=self.now(), outcome=outcome, usage=Usage()), turn=ended))
+            turn = turn and turn._replace(ended_at=self.now(), failure=failure, detail=str(error))
+            self._inbox.put(RunInput(TurnEnded(at=self.now(), outcome=outcome, usage=Usage()), turn=turn))
         except OSError as error:
             raise disk_error(error, self._folder) from error
 
@@ -319,13 +321,10 @@ class LiveRuntime:
         try:
             job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
         except (SpawnFailed, WardenLost) as error:
-            self._inbox.put(
-                RunInput(
-                    CheckEnded(at=self.now(), exit_code=None, detail=f"the {order.name} could not be started: {error}")
-                )
-            )
+            detail = f"the {order.name} could not be started: {error}"
+            self._inbox.put(RunInput(CheckEnded(at=self.now(), exit_code=None, detail=detail)))
         else:
-            self._alarms.start()
+            self._timeouts.start()
 
     def _survey(self) -> Changes | None:
         known = self._store.records.get_changes(self._run.id)
@@ -344,7 +343,7 @@ class LiveRuntime:
         if self._closed:
             raise WardenLost("the attempt is over")
         if self._warden is None or self._warden.exit_code is not None:  # a killed warden took its agents along
-            self._warden = Warden.start(deadline_ms=self._keeper.deadline, lock_fd=self._lock, marker=self._marker)
+            self._warden = Warden.start(deadline_ms=self._renewer.deadline, lock_fd=self._lock, marker=self._marker)
             started = orphans.read_start_ticks(self._warden.pid)
             self._store.leases.record_warden(self._lease, self._warden.pid, started or 0)
         return self._warden
@@ -353,9 +352,3 @@ class LiveRuntime:
         if self._warden is not None:
             with contextlib.suppress(WardenLost):  # the job that waits for its child reports the loss
                 self._warden.renew(deadline)
-
-
-def _classify_failure(error: Exception) -> Failure:
-    if isinstance(error, WardenLost):
-        return Failure.CRASHED
-    return Failure.UNGATED if isinstance(error, Ungated) else Failure.UNAVAILABLE

@@ -64,7 +64,7 @@ def select_variables(environ: Mapping[str, str], names: Iterable[str]) -> dict[s
 
 def select_agreed_variables(environ: Mapping[str, str], spec: Spec) -> dict[str, str]:
     """Select the variables that a person lets the run's agents see; probes need the same credentials."""
-    return select_variables(environ, [name for manner in spec.agent_options.values() for name in manner.passes])
+    return select_variables(environ, [name for options in spec.agent_options.values() for name in options.passes])
 
 
 def select_inherited_variables(environ: Mapping[str, str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.domain.adapter import Adapter
-    from jackline.domain.records import Attempt, Lease, Run
+    from jackline.domain.records import Attempt, Run
     from jackline.engine.settings import EngineSettings
     from jackline.store.store import Store
 
@@ -43,34 +43,29 @@ def supervise(
     except OSError as error:
         raise disk_error(error, folder) from error
     try:
-        lease, claimed = _claim(store, run, settings, owner)
+        dead = find_dead_attempt(store, run, settings)
+        lease, claimed = store.leases.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead)
     except JacklineError:
         owner_lock.release_lock(folder, owner.name, lock)
         raise
+    if run.owner:
+        owner_lock.remove_lock(folder, run.owner)
     log.info("run %s: attempt %d begins", run.id, lease.token)
-    world = LiveRuntime(store, lease, claimed, agents, settings, lock)
+    runtime = LiveRuntime(store, lease, claimed, agents, settings, lock)
     try:
-        on_start(lambda: world.stop(StopReason.INTERRUPT, "interrupted"))
-        ended = run_attempt(store, lease, claimed, world)
+        on_start(lambda: runtime.stop(StopReason.INTERRUPT, "interrupted"))
+        ended = run_attempt(store, lease, claimed, runtime)
     except BaseException as error:
         log.warning("run %s: attempt %d breaks off: %r", run.id, lease.token, error)
         # The run is still ours in the store. The unlocked lock file stays: it shows the next process that we are dead.
-        world.close()
+        runtime.close()
         os.close(lock)
         raise
-    world.close()
+    runtime.close()
     owner_lock.release_lock(folder, owner.name, lock)
-    life = ended.status
-    log.info("run %s: attempt %d ends: %s %s", run.id, lease.token, life.state, life.reason or life.failure or "")
+    status = ended.status
+    log.info("run %s: attempt %d ends: %s %s", run.id, lease.token, status.state, status.reason or status.failure or "")
     return ended
-
-
-def _claim(store: Store, run: Run, settings: EngineSettings, owner: Owner) -> tuple[Lease, Run]:
-    dead = find_dead_attempt(store, run, settings)
-    lease, claimed = store.leases.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead)
-    if run.owner:
-        owner_lock.remove_lock(settings.build_folder(run.id), run.owner)
-    return lease, claimed
 
 
 def find_dead_attempt(store: Store, run: Run, settings: EngineSettings) -> int | None:
@@ -98,6 +93,6 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except PermissionError:  # it belongs to another user
         return True
     return True

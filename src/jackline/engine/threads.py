@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 def start_thread(name: str, work: Callable[[], None], post: Callable[[BaseException], None]) -> threading.Thread:
     """Run `work` in a new thread; `post` receives whatever it raises."""
-    thread = threading.Thread(target=_run_and_post, args=(work, post), name=name, daemon=True)
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - not swallowed: the main loop raises it again
+            post(error)
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
     return thread
-
-
-def _run_and_post(work: Callable[[], None], post: Callable[[BaseException], None]) -> None:
-    try:
-        work()
-    except BaseException as error:  # noqa: BLE001 - not swallowed: the main loop raises it again
-        post(error)

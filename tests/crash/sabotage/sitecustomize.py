@@ -33,9 +33,9 @@ def intents() -> None:
 
     prepare, finish = call_ledger.CallLedger.prepare, call_ledger.CallLedger.finish
 
-    def hasty(self: call_ledger.CallLedger, wish: call_ledger.CallRequest) -> call_ledger.GateAnswer:
-        answer = prepare(self, wish)
-        if wish.tool == "send" and answer.decision == "allow":
+    def hasty(self: call_ledger.CallLedger, request: call_ledger.CallRequest) -> call_ledger.GateAnswer:
+        answer = prepare(self, request)
+        if request.tool == "send" and answer.decision == "allow":
             self._store.ledger.settle(self._lease, Settlement(answer.call_id, "succeed", self._now()))
         return answer
 

@@ -37,18 +37,18 @@ class WardenLoop:
         become_subreaper()
         self.control, self.lock, self.deadline_ms = control, lock, deadline_ms
         self.tree = ProcessTree()
-        self.wards: dict[int, GuardChannel] = {}  # by the descriptor of the channel
+        self.guards: dict[int, GuardChannel] = {}  # by the descriptor of the channel
         self.inbox = bytearray()
         self.fds: list[int] = []
         self.verdict: int | None = None
 
     def run(self) -> int:
         while self.verdict is None:
-            fds = [self.control.fileno(), self.tree.wake, *self.wards]
+            fds = [self.control.fileno(), self.tree.wake, *self.guards]
             ready = wait_readable(fds, min(TICK_MS, self.deadline_ms - boot_ms()))
             drain_pipe(self.tree.wake)
             self.tree.reap()
-            for channel in ready & self.wards.keys():
+            for channel in ready & self.guards.keys():
                 self._read_reports(channel)
             # Orders before the deadline: a renewal that has arrived counts, however late it is read.
             if self.control.fileno() in ready:
@@ -62,7 +62,7 @@ class WardenLoop:
 
     def _end_everything(self, verdict: int) -> int:
         if not LINUX:  # only the guards know the groups; end of file makes them kill
-            for channel in self.wards:
+            for channel in self.guards:
                 os.close(channel)
         _, survivors = self.tree.kill_all()
         return EXIT_SURVIVORS if survivors else verdict
@@ -108,36 +108,39 @@ class WardenLoop:
             if pid == 0:
                 run_guard(Order(message, fds), theirs, self.lock)
             os.close(theirs)
-            self.wards[mine] = GuardChannel(message["id"], pid)
+            self.guards[mine] = GuardChannel(message["id"], pid)
         finally:
             for fd in fds:
                 os.close(fd)
 
     def _tell_guard(self, id: object, grace_ms: int) -> None:
-        for channel, ward in self.wards.items():
-            if ward.id == id:
-                send_order(channel, grace_ms)
+        for channel, guard in self.guards.items():
+            if guard.id == id:
+                try:
+                    os.write(channel, b"%d\n" % grace_ms)
+                except BrokenPipeError:  # its end of file is read next
+                    continue
 
     def _read_reports(self, channel: int) -> None:
         """Forward the reports of a guard."""
-        ward = self.wards[channel]
+        guard = self.guards[channel]
         data = read_or_end(channel)
-        *lines, ward.buffer = (ward.buffer + data).split(b"\n")
+        *lines, guard.buffer = (guard.buffer + data).split(b"\n")
         for line in lines:
             message = json.loads(line)
-            ward.is_over = message["type"] != "spawned"
+            guard.is_over = message["type"] != "spawned"
             self._send(**message)
         if not data:
             self._remove_guard(channel)
 
     def _remove_guard(self, channel: int) -> None:
-        ward = self.wards.pop(channel)
+        guard = self.guards.pop(channel)
         os.close(channel)
-        if not ward.is_over:  # killed by force: its processes are our children now
+        if not guard.is_over:  # killed by force: its processes are our children now
             killed, survivors = self._kill_strays()
             self._send(
                 type="exited",
-                id=ward.id,
+                id=guard.id,
                 code=None,
                 signal=None,
                 leftovers=killed,
@@ -147,7 +150,7 @@ class WardenLoop:
 
     def _kill_strays(self) -> tuple[int, int]:
         # With a short timeout: the deadline of the other agents is not checked meanwhile.
-        killed, survivors = self.tree.kill_all({ward.pid for ward in self.wards.values()}, TICK_MS)
+        killed, survivors = self.tree.kill_all({guard.pid for guard in self.guards.values()}, TICK_MS)
         return len(killed), survivors
 
     def _send(self, **message: object) -> None:
@@ -156,13 +159,6 @@ class WardenLoop:
             self.control.sendall(frame)
         except OSError:  # the supervisor is dead, or so frozen that it reads nothing
             self.verdict = EXIT_ALONE
-
-
-def send_order(channel: int, grace_ms: int) -> None:
-    try:
-        os.write(channel, b"%d\n" % grace_ms)
-    except BrokenPipeError:  # its end of file is read next
-        return
 
 
 def read_or_end(fd: int) -> bytes:

@@ -1,4 +1,7 @@
-"""The process tree below this process, and how to kill it completely."""
+"""Reads the processes of this host from /proc, and kills the tree below this process completely.
+
+Without /proc there are no processes to see.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +149,8 @@ class ProcessTree:
                 return killed, max(1, len(self.find_living(spare)))
             killed |= self._kill_frozen(spare)
             killed |= self._kill_orphans(spare)
-            self._wait_for_deaths()
+            wait_readable([self.wake], 20)
+            drain_pipe(self.wake)
         return killed, 0
 
     def _is_over(self, spare: Collection[int]) -> bool:
@@ -190,7 +194,3 @@ class ProcessTree:
             if not pids:
                 break
         return killed
-
-    def _wait_for_deaths(self) -> None:
-        wait_readable([self.wake], 20)
-        drain_pipe(self.wake)
