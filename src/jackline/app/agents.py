@@ -50,7 +50,7 @@ def list_agents(config: Config) -> tuple[str, ...]:
 
 
 def load_declaration(config: Config, name: str) -> tuple[Declaration, str]:
-    """An agent's declaration and its adapter's error, if any: a broken adapter must not hide the others."""
+    """Load an agent's declaration, and its adapter's error if there is one: it must not hide the other agents."""
     try:
         return load_adapter(config, name).declaration, ""
     except (AgentUnavailable, UsageError) as error:

@@ -75,13 +75,13 @@ class _DenyingLedger:
     """The ledger of the trial, which denies every call."""
 
     def __init__(self) -> None:
-        self.wishes: list[CallRequest] = []
+        self.requests: list[CallRequest] = []
 
-    def prepare(self, wish: CallRequest) -> GateAnswer:
-        self.wishes.append(wish)
+    def prepare(self, request: CallRequest) -> GateAnswer:
+        self.requests.append(request)
         return GateAnswer(decision=Decision.DENY, call_id="", reason=_REASON)
 
-    def finish(self, report: CallResult) -> None:
+    def finish(self, result: CallResult) -> None:
         """The trial records nothing."""
 
     def stop_for_other_input(self, call_id: str, made: object) -> None:
@@ -114,16 +114,16 @@ class _Trial:
     def run(self) -> _TrialResult:
         """Start the program, and observe what it does."""
         ledger, token = _DenyingLedger(), os.urandom(16).hex()
-        door = HttpGate(ledger, token, self._hooks, on_error=lambda _error: None)
+        gate = HttpGate(ledger, token, self._hooks, on_error=lambda _error: None)
         commands = tuple(Reply(shell=f"touch {quote(self._build_path(one))}") for one in _FILES)  # noqa: S604 - the agent's
-        door.open()
-        with FakeModel(_ClosingScript(commands, door.close)) as model:
+        gate.open()
+        with FakeModel(_ClosingScript(commands, gate.close)) as model:
             try:
-                ended = self._run_agent(model.address, door.address, token)
+                ended = self._run_agent(model.address, gate.address, token)
             finally:
-                door.close()
+                gate.close()
             texts = [one.text for one in model.asked if one.tools]
-        is_asked = any(self._build_path("first") in str(wish.input) for wish in ledger.wishes)
+        is_asked = any(self._build_path("first") in str(request.input) for request in ledger.requests)
         files = tuple(name for name in _FILES if os.path.exists(self._build_path(name)))
         return _TrialResult(
             ended=ended,
