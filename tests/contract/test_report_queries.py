@@ -274,7 +274,9 @@ def test_a_refused_write_spends_nothing(store: Store) -> None:
     zombie = begun(store)
     store.leases.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=zombie.token)
     with pytest.raises(Fenced):
-        store.leases.write_change(zombie, RunChange(AT + 3, (Fact("x"),), status=RUNNING._replace(spent=spent(100, 10))))
+        store.leases.write_change(
+            zombie, RunChange(AT + 3, (Fact("x"),), status=RUNNING._replace(spent=spent(100, 10)))
+        )
     assert sums(store) == ((0, 0), (0, 0))
 
 

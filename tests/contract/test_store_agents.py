@@ -85,7 +85,9 @@ def test_the_agent_of_a_run_is_who_works_on_it_now(store: Store) -> None:
     run = store.runs.get("run-1")
     assert run is not None
     assert run.agent == run.spec.agent
-    store.leases.write_change(lease, RunChange(AT, (Fact("agent.switched"),), status=run.status._replace(agent="codex")))
+    store.leases.write_change(
+        lease, RunChange(AT, (Fact("agent.switched"),), status=run.status._replace(agent="codex"))
+    )
     run = store.runs.get("run-1")
     assert run is not None
     assert (run.agent, run.status.agent) == ("codex", "codex")

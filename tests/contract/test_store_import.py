@@ -138,7 +138,7 @@ def test_its_events_keep_their_times_and_are_chained(store: Store) -> None:
 def test_a_second_import_changes_nothing(store: Store) -> None:
     Imports(store).import_run(imported(), NOW, WHO)
     before, events = store.runs.get("pair-1"), store.records.list_events("pair-1")
-    other = imported(life=RunStatus(RunState.FAILED, failure=Failure.CRASHED), turns=())
+    other = imported(status=RunStatus(RunState.FAILED, failure=Failure.CRASHED), turns=())
     assert Imports(store).import_run(other, NOW + 5, "bob") is ImportResult.ALREADY
     assert (store.runs.get("pair-1"), store.records.list_events("pair-1")) == (before, events)
     assert len(store.runs.list_page(RunQuery())) == 1
@@ -147,8 +147,10 @@ def test_a_second_import_changes_nothing(store: Store) -> None:
 def test_what_it_spent_is_counted_on_the_day_it_ended_and_once(store: Store) -> None:
     spent = RunStatus(RunState.SUCCEEDED, attempt=1, agent="codex", spent=Spent(tokens_output=7, usd_micros=50))
     for _ in range(2):
-        Imports(store).import_run(imported(life=spent), NOW, WHO)
-    Imports(store).import_run(imported("pair-2", origin="agentpair r/2", life=RunStatus(RunState.SUCCEEDED)), NOW, WHO)
+        Imports(store).import_run(imported(status=spent), NOW, WHO)
+    Imports(store).import_run(
+        imported("pair-2", origin="agentpair r/2", status=RunStatus(RunState.SUCCEEDED)), NOW, WHO
+    )
     assert ReportQueries(store).list_spending("0000", "9999") == [Spending(format_date(AT + 9), "codex", 50, 7)]
 
 
@@ -179,7 +181,7 @@ def test_a_rehearsal_writes_nothing(store: Store) -> None:
 
 def test_an_imported_run_is_never_claimed(store: Store) -> None:
     failed = RunStatus(RunState.FAILED, failure=Failure.CRASHED, attempt=1)
-    Imports(store).import_run(imported(life=failed), NOW, WHO)
+    Imports(store).import_run(imported(status=failed), NOW, WHO)
     with pytest.raises(Refused, match="was imported from agentpair"):
         store.leases.claim("pair-1", Owner("w", "h", "b", 1), LEASE_MS, NOW)
     assert store.verify.check_all() == []
@@ -188,7 +190,7 @@ def test_an_imported_run_is_never_claimed(store: Store) -> None:
 def test_secrets_are_gone_before_anything_is_written(store: Store) -> None:
     new = imported(
         spec=Spec(f"use {SECRET}", "/srv", "claude", proof=f"curl -H {SECRET}", options={"imported": "agentpair"}),
-        life=RunStatus(RunState.FAILED, failure=Failure.AGENT_ERROR, detail=f"bad {SECRET}"),
+        status=RunStatus(RunState.FAILED, failure=Failure.AGENT_ERROR, detail=f"bad {SECRET}"),
         events=(ImportedEvent(AT, "agent.message", "claude", {"text": SECRET}),),
         turns=(Turn("", 1, 1, 1, "work", "claude", None, SECRET, AT, last_message=SECRET),),
         calls=(call("one", CallClass.EFFECT, CallState.DONE, input=SECRET, output=SECRET, reason=SECRET),),

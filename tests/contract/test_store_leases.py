@@ -263,7 +263,9 @@ def test_steps_are_numbered_over_all_attempts(store: Store, clock: FakeClock) ->
     store.leases.write_change(lease, RunChange(AT + 4, status=RunStatus(RunState.RUNNING, phase=Phase.WORKING, step=2)))
     clock.now += LEASE_MS
     second = claimed(store, name="worker-2")
-    store.leases.write_change(second, RunChange(AT + 6, status=RunStatus(RunState.RUNNING, phase=Phase.PROVING, step=3)))
+    store.leases.write_change(
+        second, RunChange(AT + 6, status=RunStatus(RunState.RUNNING, phase=Phase.PROVING, step=3))
+    )
     failed = _CHECK._replace(exit_code=1, attempt=2)
     store.leases.write_change(second, RunChange(AT + 7, status=RunStatus(state=RunState.FAILED, step=3), check=failed))
     rows = by_hand(store, "SELECT step, attempt, kind, started_at, ended_at, outcome FROM steps ORDER BY step")

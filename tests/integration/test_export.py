@@ -284,7 +284,9 @@ def test_a_call_that_was_asked_about_is_shown_with_its_answers(store: Store, hom
     rule = MAIL._replace(decision=Decision.ASK)
     store.ledger.admit(lease, intent("call-7", rule, target="mail:bob"), decide_call, (1, 1), AT)
     waiting = claimed.status._replace(state=RunState.WAITING, reason=WaitReason.APPROVAL)
-    run = store.leases.write_change(lease, RunChange(AT, (Fact("run.waiting", {"reason": "approval"}),), status=waiting))
+    run = store.leases.write_change(
+        lease, RunChange(AT, (Fact("run.waiting", {"reason": "approval"}),), status=waiting)
+    )
     page = (Path(export_run(store, run, str(home))) / "RESUME.md").read_text()
     assert "\n    jackline answer run-1 call-7 allow" in page
     assert "\n    jackline answer run-1 call-7 deny" in page

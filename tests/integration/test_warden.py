@@ -19,8 +19,8 @@ from jackline.clock import boot_ms
 from jackline.domain.outcome import Exit
 from jackline.engine.command_runner import run_command
 from jackline.engine.process import Child, SpawnFailed, Warden, WardenLost
-from jackline.engine.warden.process_tree import read_process
 from jackline.engine.warden.messages import EXIT_DEADLINE, EXIT_QUIT
+from jackline.engine.warden.process_tree import read_process
 from tests.programs.processes import PROGRAMS, Grip, is_readable
 
 SOURCE = os.path.abspath(os.path.join(PROGRAMS, "..", "..", "src"))

@@ -182,7 +182,9 @@ def test_a_worker_tolerates_a_schema_one_version_newer(place: str, driver: Drive
     schema.migrate(driver, AT)
     _rows_of_newer(driver, LATEST + ahead)
     if refused:
-        with pytest.raises(SchemaTooNew, match=f"has schema {LATEST + ahead}, but this jackline supports only {LATEST}"):
+        with pytest.raises(
+            SchemaTooNew, match=f"has schema {LATEST + ahead}, but this jackline supports only {LATEST}"
+        ):
             open_store(place, create=True)
     else:
         store = open_store(place, create=True)

@@ -47,11 +47,11 @@ def ended(failure: Failure, tired: dict[str, int] | None = None, resets_at: int 
 )
 def test_the_next_agent_takes_over_in_the_middle_of_the_run(failure: Failure) -> None:
     decided = step(working().state, ended(failure))
-    assert decided.state.life.agent == "codex"
+    assert decided.state.status.agent == "codex"
     assert [type(one) for one in decided.commands] == [StartTurn]
     switched = decided.facts[0]
     assert (switched.kind, switched.data["from"], switched.data["to"]) == ("agent.switched", "claude", "codex")
-    assert decided.state.life.state is RunState.RUNNING
+    assert decided.state.status.state is RunState.RUNNING
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_next_agent_takes_over_in_the_middle_of_the_run(failure: Failure) ->
 )
 def test_what_another_agent_would_not_do_better_fails(failure: Failure) -> None:
     decided = step(working().state, ended(failure))
-    assert (decided.state.life.state, decided.state.life.failure) == (RunState.FAILED, failure)
+    assert (decided.state.status.state, decided.state.status.failure) == (RunState.FAILED, failure)
 
 
 @pytest.mark.parametrize("failure", [Failure.AUTHENTICATION, Failure.BILLING])
@@ -78,27 +78,27 @@ def test_what_passes_by_itself_is_waited_for_whoever_was_named(failure: Failure)
 
 def test_an_agent_that_rests_is_passed_over() -> None:
     decided = step(working().state, ended(Failure.LIMIT, {"codex": AT + 1, "claude": AT + 9}))
-    assert decided.state.life.agent == "gemini"
+    assert decided.state.status.agent == "gemini"
 
 
 def test_an_agent_whose_rest_is_over_is_taken() -> None:
-    assert step(working().state, ended(Failure.LIMIT, {"codex": AT})).state.life.agent == "codex"
+    assert step(working().state, ended(Failure.LIMIT, {"codex": AT})).state.status.agent == "codex"
 
 
 def test_after_the_last_comes_the_first_again() -> None:
-    assert step(working("gemini").state, ended(Failure.LIMIT)).state.life.agent == "claude"
+    assert step(working("gemini").state, ended(Failure.LIMIT)).state.status.agent == "claude"
 
 
 def test_each_agent_gives_up_once_in_an_attempt() -> None:
     decided = drive(working().state, ended(Failure.UNAVAILABLE), ended(Failure.BILLING), ended(Failure.AUTHENTICATION))
-    assert (decided.state.life.state, decided.state.life.failure) == (RunState.FAILED, Failure.AUTHENTICATION)
+    assert (decided.state.status.state, decided.state.status.failure) == (RunState.FAILED, Failure.AUTHENTICATION)
 
 
 def test_a_broken_fallback_does_not_turn_a_limit_into_a_failure() -> None:
     """Without the other two the run would wait for the limit to end; with them it must not do worse."""
     limited = ended(Failure.LIMIT, resets_at=AT + 9_000)
     decided = drive(working().state, limited, ended(Failure.UNAVAILABLE), ended(Failure.AUTHENTICATION))
-    life = decided.state.life
+    life = decided.state.status
     assert (life.state, life.reason, life.wake_at) == (RunState.WAITING, WaitReason.LIMIT, AT + 9_000)
 
 
@@ -106,55 +106,55 @@ def test_an_agent_whose_limit_has_ended_takes_over_again() -> None:
     first = step(working().state, ended(Failure.LIMIT, resets_at=AT + 1_000))
     gone = drive(first.state, ended(Failure.UNAVAILABLE))
     later = TurnEnded(AT + 100_000, Outcome(Failure.LIMIT, "why", AT + 10**7), Usage())
-    assert step(gone.state, later).state.life.agent == "claude"
+    assert step(gone.state, later).state.status.agent == "claude"
 
 
 def test_an_agent_whose_limit_ended_just_now_is_not_handed_the_run_at_once() -> None:
     first = step(working().state, ended(Failure.LIMIT, resets_at=AT + 1_000))
     gone = drive(first.state, ended(Failure.UNAVAILABLE))
     later = TurnEnded(AT + 2_000, Outcome(Failure.LIMIT, "why", AT + 10**7), Usage())
-    assert step(gone.state, later).state.life.state is RunState.WAITING
+    assert step(gone.state, later).state.status.state is RunState.WAITING
 
 
 def test_who_only_rested_may_take_over_later_in_the_same_attempt() -> None:
     spec = SPEC._replace(fallback=("codex",))
     begun = working(spec=spec, tired={"claude": AT + 1})
-    assert begun.state.life.agent == "codex"
+    assert begun.state.status.agent == "codex"
     later = TurnEnded(AT + 5, Outcome(Failure.LIMIT, "why"), Usage())
-    assert step(begun.state, later).state.life.agent == "claude"
+    assert step(begun.state, later).state.status.agent == "claude"
 
 
 def test_two_agents_do_not_hand_a_failure_to_and_fro_without_end() -> None:
     """The network is down: as many retries as one agent would have, however many there are."""
     spec = SPEC._replace(fallback=("codex",), retry=RetryPolicy(2))
     state, attempts = MachineState("run", spec, RunStatus(attempt=1, agent="claude")), 0
-    while state.life.state is not RunState.FAILED:
+    while state.status.state is not RunState.FAILED:
         attempts += 1
         assert attempts < 10
         decided = drive(state, Claimed(AT), Recovered(AT))
-        while decided.state.life.state is RunState.RUNNING:
+        while decided.state.status.state is RunState.RUNNING:
             decided = step(decided.state, ended(Failure.CONNECTIVITY, {decided.state.agent: AT + 1}))
-        state = MachineState("run", spec, decided.state.life)
+        state = MachineState("run", spec, decided.state.status)
     assert attempts == 3
 
 
 def test_where_everybody_is_limited_the_run_waits_for_the_first_to_be_well() -> None:
     tired = {"codex": AT + 500, "gemini": AT + 900}
     decided = step(working().state, ended(Failure.LIMIT, tired, resets_at=AT + 7_000))
-    life = decided.state.life
+    life = decided.state.status
     assert (life.state, life.reason, life.wake_at) == (RunState.WAITING, WaitReason.LIMIT, AT + 500)
 
 
 def test_a_run_that_comes_back_leaves_a_resting_agent_alone() -> None:
     decided = working(tired={"claude": AT + 1})
-    assert decided.state.life.agent == "codex"
+    assert decided.state.status.agent == "codex"
     assert "agent.switched" in [fact.kind for fact in decided.facts]
 
 
 def test_who_resumes_with_nobody_else_left_tries_the_resting_one() -> None:
     alone = SPEC._replace(fallback=())
     decided = working(spec=alone, tired={"claude": AT + 1})
-    assert decided.state.life.agent == "claude"
+    assert decided.state.status.agent == "claude"
     assert decided.commands
 
 

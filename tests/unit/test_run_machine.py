@@ -78,15 +78,15 @@ def kinds(decided: StepResult) -> list[str]:
 def test_a_claimed_run_recovers_before_anything_else() -> None:
     decided = step(begun(), Claimed(AT))
     assert decided.commands == (Recover(1),)
-    assert decided.state.life.state is RunState.RUNNING
-    assert decided.state.life.phase is Phase.RECOVERING
+    assert decided.state.status.state is RunState.RUNNING
+    assert decided.state.status.phase is Phase.RECOVERING
     assert not decided.ended
 
 
 def test_nothing_left_behind_leads_to_the_first_turn() -> None:
     decided = drive(begun(), Claimed(AT), SETTLED)
     assert decided.commands == (StartTurn(2, 1, Role.WORK),)
-    life = decided.state.life
+    life = decided.state.status
     assert (life.phase, life.turn, life.iteration, life.step) == (Phase.WORKING, 1, 1, 2)
     assert (life.spent.steps, life.spent.iterations) == (2, 1)
     assert kinds(decided) == ["recovery.ended", "turn.started"]
@@ -95,13 +95,13 @@ def test_nothing_left_behind_leads_to_the_first_turn() -> None:
 def test_a_turn_that_ended_well_leads_to_the_proof_by_the_host() -> None:
     decided = drive(working(), ended())
     assert decided.commands == (RunCheck(3, "make test"),)
-    assert (decided.state.life.phase, decided.state.life.goal) == (Phase.PROVING, Phase.PROVING)
-    assert decided.state.life.proof is Proof.UNVERIFIED
+    assert (decided.state.status.phase, decided.state.status.goal) == (Phase.PROVING, Phase.PROVING)
+    assert decided.state.status.proof is Proof.UNVERIFIED
 
 
 def test_a_green_proof_is_success_and_proved() -> None:
     decided = drive(proving(), CheckEnded(AT, 0))
-    assert (decided.state.life.state, decided.state.life.proof) == (RunState.SUCCEEDED, Proof.PROVED)
+    assert (decided.state.status.state, decided.state.status.proof) == (RunState.SUCCEEDED, Proof.PROVED)
     assert decided.ended
     assert decided.commands == ()
     assert kinds(decided) == ["run.succeeded"]
@@ -109,22 +109,22 @@ def test_a_green_proof_is_success_and_proved() -> None:
 
 def test_success_without_a_proof_says_unverified() -> None:
     decided = drive(working(UNPROVED), ended())
-    assert (decided.state.life.state, decided.state.life.proof) == (RunState.SUCCEEDED, Proof.UNVERIFIED)
+    assert (decided.state.status.state, decided.state.status.proof) == (RunState.SUCCEEDED, Proof.UNVERIFIED)
 
 
 def test_a_red_proof_fails_the_run_and_a_resume_works_again() -> None:
     decided = drive(proving(), CheckEnded(AT, 1, "2 failed"))
-    life = decided.state.life
+    life = decided.state.status
     assert (life.state, life.failure, life.detail) == (RunState.FAILED, Failure.PROOF, "2 failed")
     assert life.proof is Proof.REFUTED
     resumed = drive(decided.state, Claimed(AT), SETTLED)
     assert isinstance(resumed.commands[0], StartTurn)
-    assert resumed.state.life.proof is Proof.UNVERIFIED, "the tree changes: what was said of it no longer holds"
+    assert resumed.state.status.proof is Proof.UNVERIFIED, "the tree changes: what was said of it no longer holds"
 
 
 def test_a_proof_that_was_killed_refutes_nothing_and_is_tried_again() -> None:
     decided = drive(proving(), CheckEnded(AT, None, "killed"))
-    life = decided.state.life
+    life = decided.state.status
     assert (life.state, life.failure, life.proof) == (RunState.FAILED, Failure.PROOF, Proof.UNVERIFIED)
     assert isinstance(drive(decided.state, Claimed(AT), SETTLED).commands[0], RunCheck)
 
@@ -132,7 +132,7 @@ def test_a_proof_that_was_killed_refutes_nothing_and_is_tried_again() -> None:
 def test_what_a_turn_used_is_added_to_what_was_spent() -> None:
     before = working(spent=Spent(tokens_input=1, usd_micros=5, wall_ms=9, calls=2))
     usage = Usage(tokens_input=10, tokens_output=20, tokens_cached=3, usd_micros=7)
-    spent = step(before, TurnEnded(AT, Outcome(), usage, open_calls=1)).state.life.spent
+    spent = step(before, TurnEnded(AT, Outcome(), usage, open_calls=1)).state.status.spent
     assert (spent.tokens_input, spent.tokens_output, spent.tokens_cached) == (11, 20, 3)
     assert (spent.usd_micros, spent.wall_ms, spent.calls) == (12, 9, 2)
 
@@ -150,22 +150,22 @@ def reviewing(spec: Spec = SPEC, **life: Any) -> MachineState:
 def test_a_run_with_an_open_case_has_its_learnings_looked_at_before_the_proof() -> None:
     decided = drive(working(), TurnEnded(AT, Outcome(), Usage(), checks=(GATE,)))
     assert decided.commands == (RunCheck(3, REVIEW_COMMAND, "learnings"),)
-    assert (decided.state.life.phase, decided.state.life.goal) == (Phase.PROVING, Phase.PROVING)
+    assert (decided.state.status.phase, decided.state.status.goal) == (Phase.PROVING, Phase.PROVING)
     assert kinds(decided) == ["check.started"]
     then = drive(decided.state, CheckEnded(AT, 0))
     assert then.commands == (RunCheck(4, "make test"),)
-    assert drive(then.state, CheckEnded(AT, 0)).state.life.state is RunState.SUCCEEDED
+    assert drive(then.state, CheckEnded(AT, 0)).state.status.state is RunState.SUCCEEDED
 
 
 def test_without_a_proof_resolved_learnings_are_enough_and_prove_nothing() -> None:
-    life = drive(reviewing(UNPROVED), CheckEnded(AT, 0)).state.life
+    life = drive(reviewing(UNPROVED), CheckEnded(AT, 0)).state.status
     assert (life.state, life.proof) == (RunState.SUCCEEDED, Proof.UNVERIFIED)
 
 
 @pytest.mark.parametrize("spec", [SPEC, UNPROVED])
 def test_unresolved_learnings_fail_the_run_and_a_resume_works_again(spec: Spec) -> None:
     decided = drive(reviewing(spec), CheckEnded(AT, 1, "1 learning is unresolved (L001)"))
-    life = decided.state.life
+    life = decided.state.status
     assert (life.state, life.failure, life.proof) == (RunState.FAILED, Failure.LEARNINGS, Proof.UNVERIFIED)
     assert life.detail == "1 learning is unresolved (L001)"
     assert isinstance(drive(decided.state, Claimed(AT), SETTLED).commands[0], StartTurn)
@@ -173,7 +173,7 @@ def test_unresolved_learnings_fail_the_run_and_a_resume_works_again(spec: Spec) 
 
 def test_a_crash_in_the_review_or_in_the_proof_after_it_leads_to_the_review_again() -> None:
     for state in (reviewing(), drive(reviewing(), CheckEnded(AT, 0)).state):
-        again = MachineState("run", state.spec, state.life)
+        again = MachineState("run", state.spec, state.status)
         for checks, name in (((GATE,), "learnings"), ((), "proof")):
             (order,) = drive(again, Claimed(AT), SETTLED._replace(checks=checks)).commands
             assert isinstance(order, RunCheck)
@@ -189,31 +189,31 @@ def test_calls_that_are_settled_first_do_not_make_it_forget_the_case() -> None:
     ("why", "state"), [(StopReason.CANCEL, RunState.CANCELLED), (StopReason.INTERRUPT, RunState.WAITING)]
 )
 def test_a_stop_during_the_review_is_heeded_and_a_green_review_proves_nothing(why: StopReason, state: RunState) -> None:
-    assert drive(reviewing(), stop(why), CheckEnded(AT, 0)).state.life.state is state
+    assert drive(reviewing(), stop(why), CheckEnded(AT, 0)).state.status.state is state
 
 
 # --- crashes ---------------------------------------------------------------------------------------------
 
 
 def test_after_a_crash_while_proving_the_check_runs_and_not_another_turn() -> None:
-    crashed = MachineState("run", SPEC, proving().life)
+    crashed = MachineState("run", SPEC, proving().status)
     decided = drive(crashed, Claimed(AT), SETTLED)
     assert decided.commands == (RunCheck(5, "make test"),)
-    assert decided.state.life.turn == 1
+    assert decided.state.status.turn == 1
 
 
 def test_after_a_crash_while_working_the_same_iteration_goes_on() -> None:
-    crashed = MachineState("run", SPEC, working().life)
+    crashed = MachineState("run", SPEC, working().status)
     decided = drive(crashed, Claimed(AT), SETTLED)
-    life = decided.state.life
+    life = decided.state.status
     assert decided.commands == (StartTurn(4, 2, Role.WORK),)
     assert (life.iteration, life.spent.iterations) == (1, 1)
 
 
 def test_doubts_after_a_crash_park_the_run_until_a_person_has_judged() -> None:
-    crashed = MachineState("run", SPEC, working().life)
+    crashed = MachineState("run", SPEC, working().status)
     decided = drive(crashed, Claimed(AT), Recovered(AT, ("c1", "c2")))
-    life = decided.state.life
+    life = decided.state.status
     assert (life.state, life.reason, life.phase) == (RunState.WAITING, WaitReason.IN_DOUBT, None)
     assert life.detail == "2 calls in doubt: c1, c2"
     assert decided.commands == ()
@@ -224,18 +224,18 @@ def test_doubts_after_a_crash_park_the_run_until_a_person_has_judged() -> None:
 def test_a_turn_that_leaves_calls_open_is_settled_before_it_counts() -> None:
     decided = step(working(), ended(open_calls=2))
     assert decided.commands == (Recover(3),)
-    assert decided.state.life.phase is Phase.RECOVERING
+    assert decided.state.status.phase is Phase.RECOVERING
     assert isinstance(step(decided.state, SETTLED).commands[0], RunCheck)
 
 
 def test_a_turn_that_leaves_a_doubt_parks_the_run() -> None:
     decided = drive(working(), ended(open_calls=1), Recovered(AT, ("c1",)))
-    assert decided.state.life.reason is WaitReason.IN_DOUBT
-    assert decided.state.life.detail == "1 call in doubt: c1"
+    assert decided.state.status.reason is WaitReason.IN_DOUBT
+    assert decided.state.status.detail == "1 call in doubt: c1"
 
 
 def test_a_doubt_while_proving_is_the_goal_kept() -> None:
-    parked = drive(MachineState("run", SPEC, proving().life), Claimed(AT), Recovered(AT, ("c1",)))
+    parked = drive(MachineState("run", SPEC, proving().status), Claimed(AT), Recovered(AT, ("c1",)))
     assert isinstance(drive(parked.state, Claimed(AT), SETTLED).commands[0], RunCheck)
 
 
@@ -243,7 +243,7 @@ def test_a_new_attempt_keeps_nothing_of_the_last_ones_end() -> None:
     failed = drive(working(), stop(StopReason.WALL, "too long"), ended(Failure.CRASHED)).state
     again = step(failed, Claimed(AT)).state
     assert (again.stopping, again.stop_detail, again.outcome) == (None, "", None)
-    assert (again.life.failure, again.life.detail, again.life.reason, again.life.wake_at) == (
+    assert (again.status.failure, again.status.detail, again.status.reason, again.status.wake_at) == (
         None,
         "",
         None,
@@ -255,7 +255,7 @@ def test_a_new_attempt_keeps_nothing_of_the_last_ones_end() -> None:
 def test_a_lost_session_starts_a_fresh_one_at_once() -> None:
     decided = drive(working(), ended(Failure.AGENT_ERROR, session_lost=True))
     assert decided.commands == (StartTurn(3, 2, Role.WORK),)
-    assert decided.state.life.retries == 0
+    assert decided.state.status.retries == 0
 
 
 @pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.CANCELLED])
@@ -265,7 +265,7 @@ def test_nothing_reopens_succeeded_or_cancelled(state: RunState) -> None:
         step(over, Claimed(AT))
     for signal in (SETTLED, ended(), ended(Failure.CRASHED), CheckEnded(AT, 0)):
         with pytest.raises(TransitionRefused):
-            step(over._replace(life=over.life._replace(goal=Phase.PROVING), spec=UNPROVED), signal)
+            step(over._replace(status=over.status._replace(goal=Phase.PROVING), spec=UNPROVED), signal)
 
 
 @pytest.mark.parametrize("why", StopReason)
@@ -311,7 +311,7 @@ def test_a_stop_ends_the_work_and_waits_for_its_end() -> None:
 @pytest.mark.parametrize(("why", "reason"), PARKS)
 def test_stops_that_park(place: str, why: StopReason, reason: WaitReason) -> None:
     """A proof that had our TERM proves nothing, even when it ends with 0."""
-    life = stopped(place, why).state.life
+    life = stopped(place, why).state.status
     assert (life.state, life.reason, life.detail) == (RunState.WAITING, reason, f"because {why}")
     assert life.proof is Proof.UNVERIFIED
 
@@ -319,54 +319,54 @@ def test_stops_that_park(place: str, why: StopReason, reason: WaitReason) -> Non
 @EVERYWHERE
 @pytest.mark.parametrize(("why", "failure"), FAILS)
 def test_stops_that_fail(place: str, why: StopReason, failure: Failure) -> None:
-    life = stopped(place, why).state.life
+    life = stopped(place, why).state.status
     assert (life.state, life.failure, life.detail) == (RunState.FAILED, failure, f"because {why}")
     assert life.proof is Proof.UNVERIFIED
 
 
 @EVERYWHERE
 def test_a_cancel_ends_whatever_is_under_way(place: str) -> None:
-    assert stopped(place, StopReason.CANCEL).state.life.state is RunState.CANCELLED
+    assert stopped(place, StopReason.CANCEL).state.status.state is RunState.CANCELLED
 
 
 @EVERYWHERE
 def test_a_cancel_request_in_the_store_is_enough(place: str) -> None:
     make, end = PLACES[place]
     state = make()
-    asked = state._replace(life=state.life._replace(cancel_requested=True))
+    asked = state._replace(status=state.status._replace(cancel_requested=True))
     decided = step(asked, end)
-    assert decided.state.life.state is RunState.CANCELLED
-    assert decided.state.life.proof is Proof.UNVERIFIED
+    assert decided.state.status.state is RunState.CANCELLED
+    assert decided.state.status.proof is Proof.UNVERIFIED
 
 
 def test_a_cancelled_run_does_not_wait_for_a_persons_judgement() -> None:
-    crashed = MachineState("run", SPEC, working().life._replace(cancel_requested=True))
+    crashed = MachineState("run", SPEC, working().status._replace(cancel_requested=True))
     decided = drive(crashed, Claimed(AT), Recovered(AT, ("c1",)))
-    assert decided.state.life.state is RunState.CANCELLED
+    assert decided.state.status.state is RunState.CANCELLED
 
 
 def test_a_cancelled_turn_settles_its_open_calls_first() -> None:
     decided = drive(working(), stop(StopReason.CANCEL), ended(Failure.CRASHED, open_calls=1))
     assert isinstance(decided.commands[0], Recover)
-    assert step(decided.state, Recovered(AT, ("c1",))).state.life.state is RunState.CANCELLED
+    assert step(decided.state, Recovered(AT, ("c1",))).state.status.state is RunState.CANCELLED
 
 
 @pytest.mark.parametrize("why", [StopReason.WALL, StopReason.IDLE, StopReason.BUDGET, StopReason.APPROVAL])
 def test_a_doubt_is_asked_about_whatever_ended_the_turn(why: StopReason) -> None:
     settling = drive(working(), stop(why), ended(Failure.CRASHED, open_calls=1))
     assert isinstance(settling.commands[0], Recover)
-    assert step(settling.state, Recovered(AT, ("c1",))).state.life.reason is WaitReason.IN_DOUBT
+    assert step(settling.state, Recovered(AT, ("c1",))).state.status.reason is WaitReason.IN_DOUBT
 
 
 @pytest.mark.parametrize(("why", "failure"), FAILS)
 def test_a_stop_is_not_forgotten_while_open_calls_are_settled(why: StopReason, failure: Failure) -> None:
     decided = drive(working(), stop(why), ended(open_calls=1), SETTLED)
-    assert decided.state.life.failure is failure
+    assert decided.state.status.failure is failure
 
 
 def test_a_gate_that_is_not_in_force_outweighs_a_doubt() -> None:
     decided = drive(working(), stop(StopReason.UNGATED), ended(open_calls=1), Recovered(AT, ("c1",)))
-    assert decided.state.life.failure is Failure.UNGATED
+    assert decided.state.status.failure is Failure.UNGATED
 
 
 @pytest.mark.parametrize("second", StopReason)
@@ -411,15 +411,15 @@ def test_a_greater_reason_replaces_a_smaller_one(first: StopReason, second: Stop
 def test_an_interrupt_is_not_lost_in_a_doubt_that_settles_itself() -> None:
     """Else the agent would go on after Ctrl-C."""
     decided = drive(working(), stop(StopReason.DOUBT), stop(StopReason.INTERRUPT), ended(open_calls=1))
-    assert decided.state.life.reason is WaitReason.PAUSED
+    assert decided.state.status.reason is WaitReason.PAUSED
 
 
 def test_an_interrupt_pauses_at_once_and_leaves_open_calls_to_the_resume() -> None:
     """Nobody who pressed Ctrl-C waits for a minute of probes."""
     decided = drive(working(), stop(StopReason.INTERRUPT), ended(Failure.CRASHED, open_calls=1))
-    assert (decided.commands, decided.state.life.reason) == ((), WaitReason.PAUSED)
+    assert (decided.commands, decided.state.status.reason) == ((), WaitReason.PAUSED)
     interrupted = drive(recovering(), stop(StopReason.INTERRUPT), Recovered(AT, ("c1",)))
-    assert interrupted.state.life.reason is WaitReason.PAUSED
+    assert interrupted.state.status.reason is WaitReason.PAUSED
 
 
 # --- doubts in the middle of a turn ----------------------------------------------------------------------
@@ -429,7 +429,7 @@ def test_an_interrupt_pauses_at_once_and_leaves_open_calls_to_the_resume() -> No
 def test_a_stop_for_a_doubt_always_leads_to_recovery(open_calls: int) -> None:
     decided = drive(working(), stop(StopReason.DOUBT), ended(Failure.CRASHED, open_calls=open_calls))
     assert isinstance(decided.commands[0], Recover)
-    assert step(decided.state, Recovered(AT, ("c1",))).state.life.reason is WaitReason.IN_DOUBT
+    assert step(decided.state, Recovered(AT, ("c1",))).state.status.reason is WaitReason.IN_DOUBT
 
 
 @pytest.mark.parametrize("failure", [None, Failure.CRASHED, Failure.AGENT_ERROR, Failure.NO_TERMINAL_EVENT])
@@ -437,14 +437,14 @@ def test_a_doubt_that_a_probe_settled_lets_the_agent_go_on(failure: Failure | No
     """How that turn ended was our own doing: it is neither a failure of the agent nor its success."""
     decided = drive(working(), stop(StopReason.DOUBT, "c1"), ended(failure, open_calls=1), SETTLED)
     assert decided.commands == (StartTurn(4, 2, Role.WORK),)
-    assert decided.state.life.retries == 0
+    assert decided.state.status.retries == 0
     assert (decided.state.stopping, decided.state.stop_detail, decided.state.outcome) == (None, "", None)
 
 
 def test_a_doubt_that_was_settled_does_not_stick_to_the_proof() -> None:
-    crashed = MachineState("run", SPEC, proving().life)
+    crashed = MachineState("run", SPEC, proving().status)
     decided = drive(crashed, Claimed(AT), stop(StopReason.DOUBT), SETTLED, CheckEnded(AT, 0))
-    assert decided.state.life.state is RunState.SUCCEEDED
+    assert decided.state.status.state is RunState.SUCCEEDED
 
 
 # --- failures, limits and retries ------------------------------------------------------------------------
@@ -452,7 +452,7 @@ def test_a_doubt_that_was_settled_does_not_stick_to_the_proof() -> None:
 
 @pytest.mark.parametrize("failure", sorted(set(Failure) - TRANSIENT - {Failure.LIMIT}))
 def test_a_lasting_failure_fails_the_run_with_its_class(failure: Failure) -> None:
-    life = drive(working(), ended(failure, detail="why")).state.life
+    life = drive(working(), ended(failure, detail="why")).state.status
     assert (life.state, life.failure, life.detail) == (RunState.FAILED, failure, "why")
 
 
@@ -462,56 +462,56 @@ def test_a_passing_failure_is_retried_up_to_the_cap_and_then_fails_with_its_clas
     state = working(spec)
     for retry in (1, 2):
         decided = step(state, ended(failure, detail="again"))
-        life = decided.state.life
+        life = decided.state.status
         assert (life.state, life.reason, life.failure) == (RunState.WAITING, WaitReason.RETRY, failure)
         assert (life.retries, life.detail) == (retry, "again")
         assert life.wake_at == AT + compute_backoff_ms(spec.retry, retry, "run")
         state = drive(decided.state, Claimed(AT), SETTLED).state
-        assert (state.life.failure, state.life.retries) == (None, retry)
-    life = step(state, ended(failure)).state.life
+        assert (state.status.failure, state.status.retries) == (None, retry)
+    life = step(state, ended(failure)).state.status
     assert (life.state, life.failure) == (RunState.FAILED, failure)
 
 
 def test_who_resumes_a_failed_run_has_all_retries_again() -> None:
     spec = SPEC._replace(retry=RetryPolicy(most=1))
     failed = drive(working(spec, retries=1), ended(Failure.CRASHED))
-    assert failed.state.life.state is RunState.FAILED
+    assert failed.state.status.state is RunState.FAILED
     again = drive(failed.state, Claimed(AT), SETTLED, ended(Failure.CRASHED))
-    assert (again.state.life.reason, again.state.life.retries) == (WaitReason.RETRY, 1)
+    assert (again.state.status.reason, again.state.status.retries) == (WaitReason.RETRY, 1)
 
 
 def test_retries_are_counted_in_a_row() -> None:
-    assert drive(working(retries=2), ended()).state.life.retries == 0
-    assert drive(working(retries=2), ended(waits=WaitReason.HUMAN)).state.life.retries == 0
+    assert drive(working(retries=2), ended()).state.status.retries == 0
+    assert drive(working(retries=2), ended(waits=WaitReason.HUMAN)).state.status.retries == 0
 
 
 def test_no_retries_at_all() -> None:
     spec = SPEC._replace(retry=RetryPolicy(most=0))
-    assert drive(working(spec), ended(Failure.CRASHED)).state.life.state is RunState.FAILED
+    assert drive(working(spec), ended(Failure.CRASHED)).state.status.state is RunState.FAILED
 
 
 def test_a_limit_with_a_reset_parks_the_run_until_then() -> None:
-    life = drive(working(), ended(Failure.LIMIT, resets_at=AT + 7, detail="resets at 19:00")).state.life
+    life = drive(working(), ended(Failure.LIMIT, resets_at=AT + 7, detail="resets at 19:00")).state.status
     assert (life.state, life.reason, life.wake_at) == (RunState.WAITING, WaitReason.LIMIT, AT + 7)
     assert life.detail == "resets at 19:00"
 
 
 @pytest.mark.parametrize("resets_at", [None, 0, AT - 1, AT])
 def test_a_limit_without_a_time_to_come_waits_long_and_never_hammers(resets_at: int | None) -> None:
-    life = drive(working(), ended(Failure.LIMIT, resets_at=resets_at)).state.life
+    life = drive(working(), ended(Failure.LIMIT, resets_at=resets_at)).state.status
     cap = SPEC.retry.cap_ms
     assert life.wake_at is not None
     assert AT + cap * 3 // 4 <= life.wake_at <= AT + cap
 
 
 def test_a_limit_is_no_failure_and_uses_no_retry() -> None:
-    life = drive(working(retries=1), ended(Failure.LIMIT)).state.life
+    life = drive(working(retries=1), ended(Failure.LIMIT)).state.status
     assert (life.failure, life.retries) == (None, 1)
 
 
 @pytest.mark.parametrize("reason", [WaitReason.HUMAN, WaitReason.DEPENDENCY])
 def test_an_agent_that_waits_parks_the_run(reason: WaitReason) -> None:
-    life = drive(working(), ended(waits=reason, detail="which branch?")).state.life
+    life = drive(working(), ended(waits=reason, detail="which branch?")).state.status
     assert (life.state, life.reason, life.detail) == (RunState.WAITING, reason, "which branch?")
 
 
@@ -523,23 +523,23 @@ def test_a_budget_that_is_spent_allows_no_first_turn(name: str) -> None:
     limited: dict[str, Any] = {name: 5}
     spec = SPEC._replace(limits=NO_LIMIT._replace(**limited))
     decided = drive(begun(spec, spent=Spent(**limited)), Claimed(AT), SETTLED)
-    assert decided.state.life.reason is WaitReason.BUDGET
-    assert decided.state.life.detail == f"budget spent: {name} 5 of 5"
-    assert decided.state.life.turn == 0
+    assert decided.state.status.reason is WaitReason.BUDGET
+    assert decided.state.status.detail == f"budget spent: {name} 5 of 5"
+    assert decided.state.status.turn == 0
 
 
 def test_steps_are_cumulative_over_attempts() -> None:
     spec = SPEC._replace(limits=NO_LIMIT._replace(steps=4))
-    second = drive(MachineState("run", spec, working(spec).life), Claimed(AT), SETTLED)
+    second = drive(MachineState("run", spec, working(spec).status), Claimed(AT), SETTLED)
     assert second.commands == (StartTurn(4, 2, Role.WORK),)
-    third = drive(MachineState("run", spec, second.state.life), Claimed(AT), SETTLED)
-    assert third.state.life.detail == "budget spent: steps 5 of 4"
+    third = drive(MachineState("run", spec, second.state.status), Claimed(AT), SETTLED)
+    assert third.state.status.detail == "budget spent: steps 5 of 4"
 
 
 def test_the_last_iteration_goes_on_after_a_crash() -> None:
     """It was counted when it began."""
     spec = SPEC._replace(limits=NO_LIMIT._replace(iterations=1))
-    crashed = MachineState("run", spec, working(spec).life)
+    crashed = MachineState("run", spec, working(spec).status)
     assert isinstance(drive(crashed, Claimed(AT), SETTLED).commands[0], StartTurn)
 
 
@@ -553,8 +553,8 @@ def test_a_budget_that_runs_out_in_the_middle_parks_and_stays_spent() -> None:
     spec = SPEC._replace(limits=NO_LIMIT._replace(usd_micros=5))
     over = TurnEnded(AT, Outcome(Failure.CRASHED), Usage(usd_micros=6))
     parked = drive(working(spec), stop(StopReason.BUDGET, "usd_micros 6 of 5"), over)
-    assert (parked.state.life.reason, parked.state.life.detail) == (WaitReason.BUDGET, "usd_micros 6 of 5")
-    assert drive(parked.state, Claimed(AT), SETTLED).state.life.reason is WaitReason.BUDGET
+    assert (parked.state.status.reason, parked.state.status.detail) == (WaitReason.BUDGET, "usd_micros 6 of 5")
+    assert drive(parked.state, Claimed(AT), SETTLED).state.status.reason is WaitReason.BUDGET
 
 
 # --- what was cut off, and what waits for a person -------------------------------------------------------
@@ -572,41 +572,41 @@ def test_an_agent_that_leaves_undone_what_was_cut_off_is_told_again() -> None:
 
 def test_after_three_such_turns_a_person_looks() -> None:
     decided = drive(working(), left(2), left(2), left(1))
-    assert (decided.state.life.state, decided.state.life.reason) == (RunState.WAITING, WaitReason.HUMAN)
-    assert "1 call" in decided.state.life.detail
+    assert (decided.state.status.state, decided.state.status.reason) == (RunState.WAITING, WaitReason.HUMAN)
+    assert "1 call" in decided.state.status.detail
 
 
 def test_once_it_is_made_again_the_work_goes_on() -> None:
-    assert drive(working(), left(2), left(0)).state.life.phase is Phase.PROVING
+    assert drive(working(), left(2), left(0)).state.status.phase is Phase.PROVING
 
 
 def test_an_agent_that_does_not_listen_waits_for_a_person() -> None:
     decided = drive(working(), stop(StopReason.STUCK, "told 20 times"), left(1))
-    assert (decided.state.life.reason, decided.state.life.detail) == (WaitReason.HUMAN, "told 20 times")
+    assert (decided.state.status.reason, decided.state.status.detail) == (WaitReason.HUMAN, "told 20 times")
 
 
 def test_a_resume_does_not_go_on_while_a_call_waits_for_a_word() -> None:
     decided = drive(recovering(), Recovered(AT, asked=("c1",), asked_at=AT - 5))
-    assert (decided.state.life.reason, decided.commands) == (WaitReason.APPROVAL, ())
-    assert decided.state.life.wake_at is None
+    assert (decided.state.status.reason, decided.commands) == (WaitReason.APPROVAL, ())
+    assert decided.state.status.wake_at is None
 
 
 def test_silence_becomes_an_answer_at_a_time_that_is_known() -> None:
     spec = SPEC._replace(approval_timeout_ms=100)
     decided = drive(recovering(spec), Recovered(AT, asked=("c1",), asked_at=AT - 5))
-    assert decided.state.life.wake_at == AT + 95
-    assert drive(working(spec), stop(StopReason.APPROVAL), ended()).state.life.wake_at == AT + 100
-    assert drive(working(spec), ended(waits=WaitReason.APPROVAL)).state.life.wake_at == AT + 100
+    assert decided.state.status.wake_at == AT + 95
+    assert drive(working(spec), stop(StopReason.APPROVAL), ended()).state.status.wake_at == AT + 100
+    assert drive(working(spec), ended(waits=WaitReason.APPROVAL)).state.status.wake_at == AT + 100
 
 
 def test_a_cancel_does_not_wait_for_a_word() -> None:
     decided = drive(recovering(cancel_requested=True), Recovered(AT, asked=("c1",)))
-    assert decided.state.life.state is RunState.CANCELLED
+    assert decided.state.status.state is RunState.CANCELLED
 
 
 def test_a_doubt_is_told_before_a_question() -> None:
     decided = drive(recovering(), Recovered(AT, ("d1",), asked=("c1",)))
-    assert decided.state.life.reason is WaitReason.IN_DOUBT
+    assert decided.state.status.reason is WaitReason.IN_DOUBT
 
 
 @pytest.mark.parametrize("why", [StopReason.WALL, StopReason.IDLE])

@@ -60,10 +60,10 @@ CANCEL = "cancel"
 def sensible(draw: st.DrawFn, state: MachineState) -> MachineInput | str:
     """Something that can happen now: the work ends, somebody wants a stop, or everything dies."""
     chance = draw(st.integers(0, 19))
-    if state.life.state is not RunState.RUNNING:
+    if state.status.state is not RunState.RUNNING:
         return CRASH if chance < 19 else draw(STOPS)
     if chance < 12:
-        return draw(ANSWERS[state.life.phase])
+        return draw(ANSWERS[state.status.phase])
     if chance < 16:
         return draw(STOPS)
     return CRASH if chance < 19 else CANCEL
@@ -71,10 +71,10 @@ def sensible(draw: st.DrawFn, state: MachineState) -> MachineInput | str:
 
 def follow(state: MachineState, event: MachineInput | str) -> StepResult:
     if event == CRASH:  # only the durable life is left, and another attempt claims it
-        life = state.life._replace(attempt=state.life.attempt + 1)
+        life = state.status._replace(attempt=state.status.attempt + 1)
         return step(MachineState(state.run_id, state.spec, life), Claimed(0))
     if isinstance(event, str):
-        return StepResult(state._replace(life=state.life._replace(cancel_requested=True)))
+        return StepResult(state._replace(status=state.status._replace(cancel_requested=True)))
     return step(state, event)
 
 
@@ -85,7 +85,7 @@ def histories(draw: st.DrawFn) -> list[tuple[MachineState, MachineInput | str, S
     decided = step(MachineState("run", draw(SPECS), RunStatus(attempt=1, goal=goal)), Claimed(0))
     history = []
     for _ in range(20):
-        if decided.state.life.state in FINAL:
+        if decided.state.status.state in FINAL:
             break
         before, event = decided.state, sensible(draw, decided.state)
         decided = follow(before, event)
@@ -99,7 +99,7 @@ def test_every_sensible_history_keeps_the_promises(
     history: list[tuple[MachineState, MachineInput | str, StepResult]],
 ) -> None:
     for before, event, decided in history:
-        never_goes_back(before.life, decided.state.life)
+        never_goes_back(before.status, decided.state.status)
         ends_cleanly(decided)
         keeps_its_word(before, event, decided)
         orders_fit_the_phase(before, event, decided)
@@ -115,7 +115,7 @@ def never_goes_back(before: RunStatus, after: RunStatus) -> None:
 
 
 def ends_cleanly(decided: StepResult) -> None:
-    life = decided.state.life
+    life = decided.state.status
     assert decided.ended == (life.state is not RunState.RUNNING)
     if decided.ended:
         assert decided.commands == ()
@@ -129,15 +129,15 @@ def ends_cleanly(decided: StepResult) -> None:
 
 def keeps_its_word(before: MachineState, event: MachineInput | str, decided: StepResult) -> None:
     """Success only by a turn or a proof that nobody had stopped; no cancel is forgotten."""
-    life = decided.state.life
-    cancelling = before.life.cancel_requested or before.stopping is StopReason.CANCEL
-    if life.state is RunState.SUCCEEDED and before.life.state is not RunState.SUCCEEDED:
+    life = decided.state.status
+    cancelling = before.status.cancel_requested or before.stopping is StopReason.CANCEL
+    if life.state is RunState.SUCCEEDED and before.status.state is not RunState.SUCCEEDED:
         assert not cancelling
         assert before.stopping in {None, StopReason.DOUBT}
         proved = isinstance(event, CheckEnded) and event.exit_code == 0 and not before.checks
         assert not decided.state.checks, "a host check was passed over"
         assert (life.proof is Proof.PROVED) == bool(before.spec.proof) == proved
-    if cancelling and decided.ended and before.life.state is RunState.RUNNING and event != CRASH:
+    if cancelling and decided.ended and before.status.state is RunState.RUNNING and event != CRASH:
         assert life.state is RunState.CANCELLED
     if life.state is RunState.CANCELLED:
         assert cancelling
@@ -145,7 +145,7 @@ def keeps_its_word(before: MachineState, event: MachineInput | str, decided: Ste
 
 def orders_fit_the_phase(before: MachineState, event: MachineInput | str, decided: StepResult) -> None:
     """What is ordered is what the phase says, and written down; nothing is started while we stop."""
-    life = decided.state.life
+    life = decided.state.status
     for command in decided.commands:
         assert decided.facts
         match command:
@@ -162,7 +162,7 @@ def orders_fit_the_phase(before: MachineState, event: MachineInput | str, decide
                 assert isinstance(event, StopWanted)
                 assert before.stopping is None
     if not decided.facts:
-        assert decided.state.life == before.life or event == CANCEL
+        assert decided.state.status == before.status or event == CANCEL
 
 
 @settings(max_examples=100, deadline=None)

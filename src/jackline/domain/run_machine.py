@@ -72,7 +72,7 @@ class MachineState(NamedTuple):
 
     run_id: str
     spec: Spec
-    life: RunStatus
+    status: RunStatus
     stopping: StopReason | None = None
     stop_detail: str = ""
     outcome: Outcome | None = None  # of a turn whose open calls are being settled
@@ -86,7 +86,7 @@ class MachineState(NamedTuple):
     @property
     def agent(self) -> str:
         """The agent that works on the run now."""
-        return self.life.agent or self.spec.agent
+        return self.status.agent or self.spec.agent
 
 
 class StepResult(NamedTuple):
@@ -99,16 +99,16 @@ class StepResult(NamedTuple):
     @property
     def ended(self) -> bool:
         """Whether this attempt is over."""
-        return self.state.life.state is not RunState.RUNNING
+        return self.state.status.state is not RunState.RUNNING
 
 
 def step(state: MachineState, event: MachineInput) -> StepResult:
     """Decide the result of one input."""
     match event:
         case Claimed():  # the transition table refuses `succeeded` and `cancelled` runs
-            claimed = next_run(state.life.state, "claim")
-            life = state.life._replace(state=claimed, reason=None, wake_at=None, failure=None, detail="")
-            return _start_recovery(state._replace(life=life, stopping=None, stop_detail="", outcome=None))
+            claimed = next_run(state.status.state, "claim")
+            status = state.status._replace(state=claimed, reason=None, wake_at=None, failure=None, detail="")
+            return _start_recovery(state._replace(status=status, stopping=None, stop_detail="", outcome=None))
         case Recovered():
             return _on_recovered(state, event)
         case TurnEnded():
@@ -120,15 +120,15 @@ def step(state: MachineState, event: MachineInput) -> StepResult:
 
 
 def _start_recovery(state: MachineState) -> StepResult:
-    life = _count_step(state.life._replace(phase=Phase.RECOVERING))
-    order = Recover(life.step, gave_up=state.stopping in _TIMEOUTS)
-    return StepResult(state=state._replace(life=life), commands=(order,), facts=(Fact("recovery.started"),))
+    status = _count_step(state.status._replace(phase=Phase.RECOVERING))
+    order = Recover(status.step, gave_up=state.stopping in _TIMEOUTS)
+    return StepResult(state=state._replace(status=status), commands=(order,), facts=(Fact("recovery.started"),))
 
 
 def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
-    life = _charge(state.life, event.usage) if event.usage else state.life
+    status = _charge(state.status, event.usage) if event.usage else state.status
     checks = state.checks if event.checks is None else event.checks
-    state = state._replace(life=life, resting={**state.resting, **event.resting}, checks=checks)
+    state = state._replace(status=status, resting={**state.resting, **event.resting}, checks=checks)
     fact = Fact("recovery.ended", {"doubts": list(event.doubts)})
     if event.doubts and not _is_cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(event.doubts)
@@ -144,7 +144,7 @@ def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
 
 def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
     state = state._replace(
-        life=_charge(state.life, event.usage),
+        status=_charge(state.status, event.usage),
         outcome=event.outcome,
         resting=dict(event.resting),
         forced=event.forced,
@@ -156,9 +156,9 @@ def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
     return _continue(state, event.at)
 
 
-def _charge(life: RunStatus, usage: Usage) -> RunStatus:
-    return life._replace(
-        spent=life.spent.plus(
+def _charge(status: RunStatus, usage: Usage) -> RunStatus:
+    return status._replace(
+        spent=status.spent.plus(
             tokens_input=usage.tokens_input,
             tokens_output=usage.tokens_output,
             tokens_cached=usage.tokens_cached,
@@ -172,19 +172,19 @@ def _on_check_ended(state: MachineState, event: CheckEnded) -> StepResult:
         return _end_stopped(state, StopReason.CANCEL, event.at)
     if state.stopping is not None:  # the check got our SIGTERM: even exit code 0 proves nothing
         return _end_stopped(state, state.stopping, event.at)
-    ended, life = state.checks[:1], state.life
+    ended, status = state.checks[:1], state.status
     if event.exit_code == 0 and ended:
         return _run_next_check(state._replace(checks=state.checks[1:]))
     if event.exit_code == 0:
-        return _finish(state._replace(life=life._replace(proof=Proof.PROVED)), "succeed")
+        return _finish(state._replace(status=status._replace(proof=Proof.PROVED)), "succeed")
     if event.exit_code is not None:  # one that was killed has found nothing: a resume makes the checks again
-        life = life._replace(goal=Phase.WORKING, proof=life.proof if ended else Proof.REFUTED)
+        status = status._replace(goal=Phase.WORKING, proof=status.proof if ended else Proof.REFUTED)
     failure = ended[0].failure if ended else Failure.PROOF
-    return _fail(state._replace(life=life, checks=state.checks[1:]), failure, event.detail)
+    return _fail(state._replace(status=status, checks=state.checks[1:]), failure, event.detail)
 
 
 def _on_stop_wanted(state: MachineState, event: StopWanted) -> StepResult:
-    if state.life.state is not RunState.RUNNING:
+    if state.status.state is not RunState.RUNNING:
         return StepResult(state)  # too late: the attempt has ended
     under_way = state.stopping
     if under_way is not None and under_way not in _OUTRANKS.get(event.why, frozenset()):
@@ -204,7 +204,7 @@ def _continue(state: MachineState, at: int) -> StepResult:
         return _end_stopped(state, state.stopping, at)
     if state.outcome is not None:
         return _on_outcome(state._replace(outcome=None), state.outcome, at)
-    if state.life.goal is Phase.WORKING and state.resting.get(state.agent, 0) > at:
+    if state.status.goal is Phase.WORKING and state.resting.get(state.agent, 0) > at:
         switched = _switch_agent(state, "it is resting", at, tried=False)
         if switched is not None:
             return switched
@@ -212,24 +212,24 @@ def _continue(state: MachineState, at: int) -> StepResult:
 
 
 def _is_cancelling(state: MachineState) -> bool:
-    return state.life.cancel_requested or state.stopping is StopReason.CANCEL
+    return state.status.cancel_requested or state.stopping is StopReason.CANCEL
 
 
 def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
     if outcome.session_lost:  # the next turn starts a fresh session with a resume prompt
         return _prepend(Fact("session.lost", {"agent": state.agent, "detail": outcome.detail}), _proceed(state))
     if outcome.waits is not None:
-        return _wait(state._replace(life=state.life._replace(retries=0)), outcome.waits, outcome.detail, at)
+        return _wait(state._replace(status=state.status._replace(retries=0)), outcome.waits, outcome.detail, at)
     match outcome.failure:
         case None if state.forced:
             return _remind_of_replay(state)
         case None:
-            return _proceed(state._replace(life=state.life._replace(goal=Phase.PROVING, retries=0)))
-        case failure if failure in TRANSIENT and state.life.retries < state.spec.retry.most:
-            retries = state.life.retries + 1
+            return _proceed(state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0)))
+        case failure if failure in TRANSIENT and state.status.retries < state.spec.retry.most:
+            retries = state.status.retries + 1
             wake = at + compute_backoff_ms(state.spec.retry, retries, state.run_id)
-            life = state.life._replace(retries=retries, failure=failure)
-            return _park(state._replace(life=life), WaitReason.RETRY, outcome.detail, wake)
+            status = state.status._replace(retries=retries, failure=failure)
+            return _park(state._replace(status=status), WaitReason.RETRY, outcome.detail, wake)
         case failure:
             return _give_up(state, failure, outcome, at)
 
@@ -269,10 +269,12 @@ def _switch_agent(state: MachineState, why: str, at: int, *, tried: bool = True)
     if following is None:
         return None
     fact = Fact("agent.switched", {"from": state.agent, "to": following, "why": why})
-    life = state.life._replace(agent=following)  # retries are kept: two agents must not pass a failure back and forth
+    status = state.status._replace(
+        agent=following
+    )  # retries are kept: two agents must not pass a failure back and forth
     # An agent that only rests has not given up: it may be usable before the others are done.
     kept = given_up if tried else state.given_up
-    return _prepend(fact, _proceed(state._replace(life=life, given_up=kept)))
+    return _prepend(fact, _proceed(state._replace(status=status, given_up=kept)))
 
 
 def _find_reset(state: MachineState, at: int) -> int:
@@ -288,23 +290,25 @@ def _find_reset(state: MachineState, at: int) -> int:
 
 def _proceed(state: MachineState) -> StepResult:
     """Start the next turn, or the host checks once the work is done."""
-    if state.life.goal is Phase.PROVING:
+    if state.status.goal is Phase.PROVING:
         return _run_next_check(state)
-    first = state.life.iteration == 0
+    first = state.status.iteration == 0
     # The current iteration was counted when it began: a crash in the last one must not end it.
     limits = state.spec.limits if first else state.spec.limits._replace(iterations=None)
-    spent = find_exhausted_limit(limits, state.life.spent)
+    spent = find_exhausted_limit(limits, state.status.spent)
     if spent is not None:
         return _park(state, WaitReason.BUDGET, f"budget spent: {spent}")
     # The turn changes the tree, so an earlier proof no longer applies.
-    life = state.life._replace(phase=Phase.WORKING, turn=state.life.turn + 1, proof=Proof.UNVERIFIED)
-    life = _count_step(life)
+    status = state.status._replace(phase=Phase.WORKING, turn=state.status.turn + 1, proof=Proof.UNVERIFIED)
+    status = _count_step(status)
     if first:
-        life = life._replace(iteration=1, spent=life.spent.plus(iterations=1))
-    order = StartTurn(step=life.step, turn=life.turn, role=Role.WORK)
-    fact = Fact("turn.started", {"turn": life.turn, "role": Role.WORK, "iteration": life.iteration})
+        status = status._replace(iteration=1, spent=status.spent.plus(iterations=1))
+    order = StartTurn(step=status.step, turn=status.turn, role=Role.WORK)
+    fact = Fact("turn.started", {"turn": status.turn, "role": Role.WORK, "iteration": status.iteration})
     return StepResult(
-        state=state._replace(life=life, stopping=None, stop_detail="", outcome=None), commands=(order,), facts=(fact,)
+        state=state._replace(status=status, stopping=None, stop_detail="", outcome=None),
+        commands=(order,),
+        facts=(fact,),
     )
 
 
@@ -313,10 +317,12 @@ def _run_next_check(state: MachineState) -> StepResult:
     if not state.checks and not state.spec.proof:
         return _finish(state, "succeed")
     name, command = state.checks[0][:2] if state.checks else (PROOF, state.spec.proof)
-    life = _count_step(state.life._replace(phase=Phase.PROVING))
+    status = _count_step(state.status._replace(phase=Phase.PROVING))
     fact = Fact("check.started", {"command": command})
     return StepResult(
-        state=state._replace(life=life), commands=(RunCheck(step=life.step, command=command, name=name),), facts=(fact,)
+        state=state._replace(status=status),
+        commands=(RunCheck(step=status.step, command=command, name=name),),
+        facts=(fact,),
     )
 
 
@@ -341,33 +347,33 @@ def _park_for_approval(state: MachineState, detail: str, asked_at: int) -> StepR
 
 
 def _park(state: MachineState, reason: WaitReason, detail: str, wake_at: int | None = None) -> StepResult:
-    life = state.life._replace(
-        state=next_run(state.life.state, "park"),
+    status = state.status._replace(
+        state=next_run(state.status.state, "park"),
         reason=reason,
         wake_at=wake_at,
         phase=None,
         detail=detail,
     )
     fact = Fact("run.waiting", {"reason": reason, "wake_at": wake_at, "detail": detail})
-    return StepResult(state=state._replace(life=life), commands=(), facts=(fact,))
+    return StepResult(state=state._replace(status=status), commands=(), facts=(fact,))
 
 
 def _fail(state: MachineState, failure: Failure, detail: str) -> StepResult:
     # Only consecutive retries count: a resume starts again from zero.
-    life = state.life._replace(failure=failure, detail=detail, retries=0)
-    return _finish(state._replace(life=life), "fail")
+    status = state.status._replace(failure=failure, detail=detail, retries=0)
+    return _finish(state._replace(status=status), "fail")
 
 
 def _finish(state: MachineState, change: str) -> StepResult:
-    life = state.life._replace(state=next_run(state.life.state, change), phase=None)
-    if life.state is RunState.SUCCEEDED:
-        life = life._replace(failure=None, detail="")
-    fact = Fact(f"run.{life.state}", {"failure": life.failure, "detail": life.detail, "proof": life.proof})
-    return StepResult(state=state._replace(life=life), commands=(), facts=(fact,))
+    status = state.status._replace(state=next_run(state.status.state, change), phase=None)
+    if status.state is RunState.SUCCEEDED:
+        status = status._replace(failure=None, detail="")
+    fact = Fact(f"run.{status.state}", {"failure": status.failure, "detail": status.detail, "proof": status.proof})
+    return StepResult(state=state._replace(status=status), commands=(), facts=(fact,))
 
 
-def _count_step(life: RunStatus) -> RunStatus:
-    return life._replace(step=life.step + 1, spent=life.spent.plus(steps=1))
+def _count_step(status: RunStatus) -> RunStatus:
+    return status._replace(step=status.step + 1, spent=status.spent.plus(steps=1))
 
 
 def _prepend(fact: Fact, result: StepResult) -> StepResult:

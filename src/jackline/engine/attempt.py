@@ -62,7 +62,7 @@ class Runtime(Protocol):
 
 def run_attempt(store: Store, lease: Lease, run: Run, runtime: Runtime) -> Run:
     """Work on a claimed run until it ends or waits; return it in that state."""
-    state = MachineState(run_id=run.id, spec=run.spec, life=run.status)
+    state = MachineState(run_id=run.id, spec=run.spec, status=run.status)
     received = RunInput(Claimed(runtime.now()))
     while True:
         decided = step(state, received.input)
@@ -72,13 +72,13 @@ def run_attempt(store: Store, lease: Lease, run: Run, runtime: Runtime) -> Run:
             try:
                 run = store.leases.write_change(lease, _build_change(decided, received, runtime))
             except CancelWanted:  # requested meanwhile: decide again with it
-                state = state._replace(life=state.life._replace(cancel_requested=True))
+                state = state._replace(status=state.status._replace(cancel_requested=True))
                 continue
         if decided.ended:
             return run
         for command in decided.commands:
             runtime.execute(command, run)
-        state = decided.state._replace(life=run.status)
+        state = decided.state._replace(status=run.status)
         received = runtime.next_input()
 
 
@@ -87,14 +87,14 @@ def _build_change(decided: StepResult, received: RunInput, runtime: Runtime) -> 
     return RunChange(
         at=at,
         facts=decided.facts,
-        status=state.life,
+        status=state.status,
         turn=received.turn,
         check=received.check,
         session=received.session,
         health=received.health,
         changes=received.changes,
         checkpoint=_build_checkpoint(decided, at),
-        notice=build_notice(runtime.new_id(), state.run_id, state.spec, state.life, at),
+        notice=build_notice(runtime.new_id(), state.run_id, state.spec, state.status, at),
     )
 
 
@@ -102,7 +102,7 @@ def _build_checkpoint(decided: StepResult, at: int) -> Checkpoint | None:
     """A checkpoint at each boundary between steps, and at the end of the attempt."""
     if not decided.ended and not any(isinstance(command, StartTurn | RunCheck) for command in decided.commands):
         return None
-    status = decided.state.life
+    status = decided.state.status
     return Checkpoint(
         run_id=decided.state.run_id,
         step=status.step,

@@ -94,20 +94,20 @@ def _to_json(home: Home, run: Run) -> dict[str, Any]:
 
 
 def _print_header(home: Home, run: Run, out: Output) -> None:
-    life, spec, now = run.status, run.spec, wall_ms()
+    status, spec, now = run.status, run.spec, wall_ms()
     turns = home.store().records.list_turns(run.id)
     times = (("created", run.created_at), ("started", run.started_at), ("ended", run.finished_at))
     facts = [
-        ("state", status_text.format_state(run, out) + (", cancel requested" if life.cancel_requested else "")),
-        ("detail", make_printable(life.detail)),
-        ("wakes", format_local(life.wake_at, now) if life.wake_at else ""),
+        ("state", status_text.format_state(run, out) + (", cancel requested" if status.cancel_requested else "")),
+        ("detail", make_printable(status.detail)),
+        ("wakes", format_local(status.wake_at, now) if status.wake_at else ""),
         ("agent", f"{run.agent}, task {spec.task}"),
         ("fallback", ", ".join(spec.fallback)),
         ("prompt", shorten_text(make_printable(spec.prompt), out.terminal_width() - 12)),
-        ("proof", f"{life.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
+        ("proof", f"{status.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
         ("workspace", spec.workspace),
         ("times", ", ".join(f"{name} {format_local(at, now)}" for name, at in times if at is not None)),
-        ("place", f"attempt {life.attempt}, turn {life.turn}, step {life.step}, iteration {life.iteration}"),
+        ("place", f"attempt {status.attempt}, turn {status.turn}, step {status.step}, iteration {status.iteration}"),
         ("spent", _format_spending(run, turns)),
         ("calls", completion(home.store().calls.tally(run.id))),
         ("changes", _format_changes(home, run)),

@@ -84,7 +84,7 @@ def _build_run(folder: str, metadata: Mapping[str, Any], *, has_metadata: bool) 
         since=since,
         repository=names.path,
         spec=spec._replace(task=names.task, requires_commit=metadata.get("requires_commit") is True),
-        life=imported_runs.build_life(ending, (turn,), names.agent, spent)._replace(iteration=1),
+        status=imported_runs.build_status(ending, (turn,), names.agent, spent)._replace(iteration=1),
         created_at=started,
         updated_at=ended,
         finished_at=ended,

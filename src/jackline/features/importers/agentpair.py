@@ -197,7 +197,7 @@ def _build_run(run_id: str, origin: _Origin, manifest: Mapping[str, Any], transc
         since=origin.since,
         repository=os.path.abspath(origin.repository),
         spec=imported_runs.mark_unknown_cost(_build_spec(manifest, known, origin), turns),
-        life=imported_runs.build_life(ending, turns, known.agent, spent)._replace(iteration=iteration),
+        status=imported_runs.build_status(ending, turns, known.agent, spent)._replace(iteration=iteration),
         created_at=known.created,
         updated_at=span.finished,
         finished_at=span.finished,

@@ -150,12 +150,12 @@ def _add_run(statements: Statements, new: ImportedRun, last: ImportedEvent) -> I
         statements.run("add_attempt", rows.build_parameters(attempt._replace(run_id=new.id)))
     if new.changes is not None:
         statements.run("put_changes", rows.changes_values(new.id, new.changes, new.finished_at))
-    charge_spending(statements, run.agent, new.finished_at, new.life.spent)
+    charge_spending(statements, run.agent, new.finished_at, new.status.spent)
     calls = [event for number, call in enumerate(new.calls, 1) for event in _put_call(statements, run.id, call, number)]
     between = sorted((*new.events, *calls), key=lambda event: event.at)
-    life = new.life
-    failure = {} if life.failure is None else {"failure": str(life.failure), "detail": life.detail}
-    ended = ImportedEvent(at=new.finished_at, kind=f"run.{life.state}", actor=_ENGINE, data=failure)
+    status = new.status
+    failure = {} if status.failure is None else {"failure": str(status.failure), "detail": status.detail}
+    ended = ImportedEvent(at=new.finished_at, kind=f"run.{status.state}", actor=_ENGINE, data=failure)
     last = last._replace(data={**last.data, RECORDS: digest_run(run)})
     events, chain = _place_events(run.id, ChainEnd(0, GENESIS), (_build_created(run, spec), *between, ended, last))
     _write_events(statements, events)
@@ -169,7 +169,7 @@ def _build_run(statements: Statements, new: ImportedRun) -> Run:
     number = (statements.one("take_number", {"id": repository}) or (0,))[0]
     names = (new.id, number, repository, new.id, None)
     times = (new.created_at, new.updated_at, new.started_at, new.finished_at)
-    return Run(*names, new.spec, new.life, None, 0, GENESIS, *times)
+    return Run(*names, new.spec, new.status, None, 0, GENESIS, *times)
 
 
 def _build_created(run: Run, spec: str) -> ImportedEvent:
@@ -288,14 +288,14 @@ def _add_events(statements: Statements, stream: str, events: Sequence[tuple[int,
 
 def _redact_run(redactor: Redactor, new: ImportedRun) -> ImportedRun:
     """A run with all its records, redacted and storable."""
-    change = redaction.redact_change(redactor, RunChange(0, status=new.life, changes=new.changes))
+    change = redaction.redact_change(redactor, RunChange(0, status=new.status, changes=new.changes))
     return new._replace(
         origin=clean(new.origin),
         since=clean(new.since),
         repository=clean(new.repository),
         # An imported run is never executed, so its proof is redacted, too.
         spec=redaction.redact_spec(redactor, new.spec)._replace(proof=redactor.redact(new.spec.proof)),
-        life=change.status or new.life,
+        status=change.status or new.status,
         events=tuple(_redact_events(redactor, new.events)),
         turns=tuple(redaction.redact_change(redactor, RunChange(0, turn=turn)).turn or turn for turn in new.turns),
         calls=tuple(_redact_call(redactor, call) for call in new.calls),

@@ -51,7 +51,7 @@ class ImportedRun(NamedTuple):
     since: str  # its time of creation there, as written; empty if unknown
     repository: str  # its path
     spec: Spec
-    life: RunStatus
+    status: RunStatus
     created_at: int
     updated_at: int
     finished_at: int

@@ -69,7 +69,7 @@ def mark_unknown_cost(spec: Spec, turns: Sequence[Turn]) -> Spec:
     )
 
 
-def build_life(ending: RunEnding, turns: Sequence[Turn], agent: str, spent: Spent, *, attempts: int = 1) -> RunStatus:
+def build_status(ending: RunEnding, turns: Sequence[Turn], agent: str, spent: Spent, *, attempts: int = 1) -> RunStatus:
     """The status of an imported run."""
     return RunStatus(
         state=ending.state,

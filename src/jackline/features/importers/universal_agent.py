@@ -135,7 +135,7 @@ class _Reader:
             since=since,
             repository=paths.find_repository(self._find_workspace()),
             spec=self._build_spec(),
-            life=self._build_status(ending, turns, steps, len(calls), attempts),
+            status=self._build_status(ending, turns, steps, len(calls), attempts),
             created_at=self._created,
             updated_at=finished,
             finished_at=finished,
@@ -188,8 +188,8 @@ class _Reader:
             tokens_output=clean_integer(self._cells["total_tokens"]),
         )
         highest = max((one.token for one in attempts), default=1)
-        life = imported_runs.build_life(ending, turns, _AGENT, spent, attempts=highest)
-        return life._replace(step=max(steps.values(), default=0), iteration=iteration)
+        status = imported_runs.build_status(ending, turns, _AGENT, spent, attempts=highest)
+        return status._replace(step=max(steps.values(), default=0), iteration=iteration)
 
     def _find_ending(self, attempts: Sequence[Attempt]) -> imported_runs.RunEnding:
         status = clean_name(self._cells["status"], "")
