@@ -12,8 +12,14 @@ from jackline import clock
 from jackline.app.home import Home, open_home
 from jackline.domain.events import Event, Fact
 from jackline.errors import UsageError
-from jackline.features.journal import journal
-from jackline.features.journal.journal import EventId, StreamOwner, find_owner, find_payload_problem, parse_event_id
+from jackline.features.journal import journal_events
+from jackline.features.journal.journal_events import (
+    EventId,
+    StreamOwner,
+    find_owner,
+    find_payload_problem,
+    parse_event_id,
+)
 from jackline.features.work.item_store import WorkQueue
 from jackline.features.work.work_item import NewItem
 from jackline.store.models import TimelineQuery
@@ -49,14 +55,17 @@ def rest(following: Iterator[list[Event]]) -> list[str]:
 
 def test_every_event_is_told_once_in_whatever_order_it_comes(home: Home, now: list[int]) -> None:
     WorkQueue(home.store(create=True)).enqueue(NewItem("item", "mail"), NOW - 1_000, "ada")
-    following = journal.follow_timeline(home, TimelineQuery(), 10)
+    following = journal_events.follow_timeline(home, TimelineQuery(), 10)
     assert [event.kind for event in next(following)] == ["work.created"]
     source = random.Random(5)
     told: list[str] = []
     for number in range(300):
         now[0] += source.randrange(2_000)
         add(
-            home, f"kind.{number}", now[0] - source.randrange(journal.OVERLAP_MS - 5_000), source.choice([None, "item"])
+            home,
+            f"kind.{number}",
+            now[0] - source.randrange(journal_events.OVERLAP_MS - 5_000),
+            source.choice([None, "item"]),
         )
         if source.random() < 0.3:
             told += rest(following)
@@ -68,7 +77,7 @@ def test_every_event_is_told_once_in_whatever_order_it_comes(home: Home, now: li
 def test_what_stood_there_before_and_was_not_wanted_is_not_told_later(home: Home, now: list[int]) -> None:
     for number in range(30):
         add(home, f"kind.{number}", NOW - 30 + number)
-    following = journal.follow_timeline(home, TimelineQuery(), 2)
+    following = journal_events.follow_timeline(home, TimelineQuery(), 2)
     assert [event.kind for event in next(following)] == ["kind.28", "kind.29"]
     assert rest(following) == []
     add(home, "late", NOW - 20)
@@ -78,11 +87,11 @@ def test_what_stood_there_before_and_was_not_wanted_is_not_told_later(home: Home
 def test_more_than_is_remembered_makes_the_look_back_shorter_and_tells_nothing_twice(
     home: Home, now: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "REMEMBERED", 10)
-    monkeypatch.setattr(journal, "_PAGE", 7)
+    monkeypatch.setattr(journal_events, "REMEMBERED", 10)
+    monkeypatch.setattr(journal_events, "_PAGE", 7)
     for number in range(25):
         add(home, f"old.{number}", NOW - 100 + number)
-    following = journal.follow_timeline(home, TimelineQuery(), 3)
+    following = journal_events.follow_timeline(home, TimelineQuery(), 3)
     assert [event.kind for event in next(following)] == ["old.22", "old.23", "old.24"]
     assert rest(following) == []
     for number in range(40):
@@ -94,10 +103,10 @@ def test_more_than_is_remembered_makes_the_look_back_shorter_and_tells_nothing_t
 
 
 def test_events_of_the_same_moment_are_told_apart(home: Home, now: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "REMEMBERED", 5)
+    monkeypatch.setattr(journal_events, "REMEMBERED", 5)
     for number in range(9):
         add(home, f"old.{number}", NOW)
-    following = journal.follow_timeline(home, TimelineQuery(), 1)
+    following = journal_events.follow_timeline(home, TimelineQuery(), 1)
     assert len(next(following)) == 1
     assert rest(following) == []
     for number in range(9):
@@ -109,7 +118,7 @@ def test_events_of_the_same_moment_are_told_apart(home: Home, now: list[int], mo
 def test_a_clock_of_ours_that_is_wrong_misses_nothing(home: Home, now: list[int], off: int) -> None:
     add(home, "first", NOW)
     now[0] += off
-    following = journal.follow_timeline(home, TimelineQuery(), 5)
+    following = journal_events.follow_timeline(home, TimelineQuery(), 5)
     assert [event.kind for event in next(following)] == ["first"]
     for number in range(5):
         now[0] += 60_000
@@ -119,19 +128,19 @@ def test_a_clock_of_ours_that_is_wrong_misses_nothing(home: Home, now: list[int]
 
 def test_what_is_looked_at_again_does_not_grow(home: Home, now: list[int]) -> None:
     """Also where nothing of what goes by is wanted."""
-    following = journal.follow_timeline(home, TimelineQuery(kind="wanted"), 5)
+    following = journal_events.follow_timeline(home, TimelineQuery(kind="wanted"), 5)
     next(following)
     for _ in range(10):
-        now[0] += journal.OVERLAP_MS
+        now[0] += journal_events.OVERLAP_MS
         add(home, "other", now[0])
         assert rest(following) == []
     begin = following.gi_frame.f_locals["window"].begin  # type: ignore[attr-defined]
-    assert begin[0] == now[0] - journal.OVERLAP_MS
+    assert begin[0] == now[0] - journal_events.OVERLAP_MS
 
 
 def test_one_stream_is_followed_by_its_sequence(home: Home, now: list[int]) -> None:
     add(home, "first", NOW)
-    following = journal.follow_timeline(home, TimelineQuery(stream="journal:", whole=True), 5)
+    following = journal_events.follow_timeline(home, TimelineQuery(stream="journal:", whole=True), 5)
     assert [event.kind for event in next(following)] == ["first"]
     add(home, "long.ago", 1)
     add(home, "long.after", NOW * 2)
@@ -141,7 +150,7 @@ def test_one_stream_is_followed_by_its_sequence(home: Home, now: list[int]) -> N
 
 
 def test_an_empty_stream_is_followed_from_its_first_event(home: Home, now: list[int]) -> None:
-    following = journal.follow_timeline(home, TimelineQuery(stream="journal:"), 5)
+    following = journal_events.follow_timeline(home, TimelineQuery(stream="journal:"), 5)
     assert next(following) == []
     add(home, "first", NOW)
     assert rest(following) == ["first"]
@@ -179,5 +188,5 @@ def test_a_payload_of_a_program_is_judged_too(home: Home) -> None:
         nested = {"a": nested}
     assert "nested" in find_payload_problem(nested)
     with pytest.raises(UsageError, match="nested"):
-        journal.append_event(home, "note.made", nested)
+        journal_events.append_event(home, "note.made", nested)
     assert home.is_new

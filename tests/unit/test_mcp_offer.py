@@ -18,7 +18,7 @@ from jackline.app.agent_env import build_mcp_argv
 from jackline.app.config import Config
 from jackline.domain.adapter import Launch, McpServer
 from jackline.engine.launch import LaunchContext, build_mcp_server, build_warnings
-from jackline.features.journal import journal
+from jackline.features.journal import journal_events
 from tests.unit.test_adapters_all import FOLDER, launched
 
 WORDS = (sys.executable, "-P", "-m", "jackline", "mcp")
@@ -91,7 +91,7 @@ def test_a_run_says_why_its_agent_gets_none() -> None:
     assert (fact.kind, fact.data) == ("mcp.missing", {"agent": "claude", "reason": "the address holds a password"})
     assert build_warnings(registry.load_adapter("scripted"), place) == ()
     assert build_warnings(registry.load_adapter("claude"), place._replace(mcp_missing="")) == ()
-    assert journal.find_kind_problem("mcp.missing"), "nobody else may write it"
+    assert journal_events.find_kind_problem("mcp.missing"), "nobody else may write it"
 
 
 # --- how

@@ -55,7 +55,8 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if not rows:
         out.print_note(_explain_empty_list(args, out))
         return 0
-    cells = [_format_cells(row, wall_ms(), out, with_repository=args.all_repos) for row in rows]
+    now = wall_ms()
+    cells = [_format_cells(row, now, out, with_repository=args.all_repos) for row in rows]
     out.print_table(_ALL_COLUMNS if args.all_repos else _COLUMNS, cells)
     if more:
         out.print_note(f"more: {format_next_page(out, rows[-1].id)}")

@@ -28,7 +28,7 @@ from jackline.features.importers.import_records import (
 )
 from jackline.features.importers.imported_records import ImportedEvent
 from jackline.features.importers.source_files import SourceUnreadable
-from jackline.features.journal import journal
+from jackline.features.journal import journal_events
 from jackline.features.work.work_item import WorkItem, is_item_name
 from jackline.store.models import JOURNAL
 
@@ -182,7 +182,7 @@ def _build_event(database: SourceDatabase, row: int, cells: Cells, troubles: Tro
         return None
     payload = _clean_payload(database, f"row {row} of events", cells["payload"], troubles)
     data: dict[str, Any] = {"imported": AGENT_STATE, "payload": payload}
-    if journal.find_kind_problem(kind):  # reserved for events of jackline
+    if journal_events.find_kind_problem(kind):  # reserved for events of jackline
         data["type"] = clean_text(kind, 200)
         kind = _UNKNOWN_TYPE
     return ImportedEvent(

@@ -10,8 +10,8 @@ from jackline.cli.parser import RUN_HELP, parse_count
 from jackline.cli.payload_arg import read_payload
 from jackline.clock import wall_ms
 from jackline.errors import NoItem, UsageError
-from jackline.features.journal import journal
-from jackline.features.journal.journal import EventId, find_owner, parse_event_id
+from jackline.features.journal import journal_events
+from jackline.features.journal.journal_events import EventId, find_owner, parse_event_id
 from jackline.features.work import work_item
 from jackline.features.work.item_queries import WorkItems
 from jackline.formatting import format_iso, format_local, make_printable, parse_time
@@ -93,8 +93,8 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _append(args: Namespace, home: Home, out: Output) -> int:
-    data = journal.parse_payload(read_payload(args.payload)) if args.payload is not None else {}
-    event = journal.append_event(home, args.type, data, args.actor or "", args.work_item)
+    data = journal_events.parse_payload(read_payload(args.payload)) if args.payload is not None else {}
+    event = journal_events.append_event(home, args.type, data, args.actor or "", args.work_item)
     if out.json:
         out.print_json(build_event_record(event))
     else:
@@ -109,24 +109,24 @@ def _tail(args: Namespace, home: Home, out: Output) -> int:
     query = _build_query(args, home, out)._replace(limit=args.limit)
     if args.follow:
         return _follow(args, home, query, out)
-    return _show(journal.read_timeline(home, query)[::-1], out)
+    return _show(journal_events.read_timeline(home, query)[::-1], out)
 
 
 def _since(args: Namespace, home: Home, out: Output) -> int:
     query = _build_query(args, home, out)._replace(newest_first=False, limit=args.limit + 1)
     if parse_event_id(args.when):
-        event = journal.find_event(home, args.when)
+        event = journal_events.find_event(home, args.when)
         if query.stream and event.stream != query.stream:
             raise UsageError(
                 f"event {args.when} does not belong to {query.stream}: use an event of that stream, or a time"
             )
-        query = query._replace(after=journal.get_cursor(event))
+        query = query._replace(after=journal_events.get_cursor(event))
     else:
         wrong = (
             f"'{shorten_name(args.when)}' is not a valid time or event; use {_WHEN}, or an event such as journal:#12"
         )
         query = query._replace(since=_parse_moment(args.when, wrong))
-    found = journal.read_timeline(home, query)
+    found = journal_events.read_timeline(home, query)
     _show(found[: args.limit], out)
     if len(found) > args.limit:
         from shlex import join
@@ -143,7 +143,7 @@ def _search(args: Namespace, home: Home, out: Output) -> int:
     query = _build_query(args, home, out)._replace(text=args.text, since=since, limit=args.limit)
     if not args.text:
         raise UsageError("the text to search for is empty")
-    return _show(journal.read_timeline(home, query), out)
+    return _show(journal_events.read_timeline(home, query), out)
 
 
 def _build_query(args: Namespace, home: Home, out: Output) -> TimelineQuery:
@@ -188,7 +188,7 @@ def _follow(args: Namespace, home: Home, query: TimelineQuery, out: Output) -> i
 
     with Interrupts() as interrupts:
         interrupts.set_interrupt(interrupt)
-        for events in journal.follow_timeline(home, query, args.limit):
+        for events in journal_events.follow_timeline(home, query, args.limit):
             if events:
                 _show(events, out)
             else:

@@ -1,4 +1,4 @@
-"""MCP tools for the timeline of events. `features.journal.journal` does the work."""
+"""MCP tools for the timeline of events. `features.journal.journal_events` does the work."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from jackline.errors import UsageError
-from jackline.features.journal import journal
-from jackline.features.journal.journal import EventId
+from jackline.features.journal import journal_events
+from jackline.features.journal.journal_events import EventId
 from jackline.features.mcp.context import find_stream, limit_json
 from jackline.features.mcp.state_server import ADDS, READS
 from jackline.formatting import format_iso
@@ -55,7 +55,7 @@ def register_event_tools(server: StateServer, context: ToolContext) -> None:
     ) -> EventAnswer:
         """Append an event to the journal or to a work item. It can never be changed or removed."""
         with context.open() as home:
-            return _build_event_answer(journal.append_event(home, kind, payload, item=work_item or None))
+            return _build_event_answer(journal_events.append_event(home, kind, payload, item=work_item or None))
 
     @server.add_described_tool(READS)
     def events_tail(
@@ -69,9 +69,11 @@ def register_event_tools(server: StateServer, context: ToolContext) -> None:
         with context.open() as home:
             query = _build_query(find_stream(home, stream), kind, actor, limit)
             if after:
-                place = journal.get_cursor(journal.find_event(home, after))
-                return _build_answers(journal.read_timeline(home, query._replace(after=place, newest_first=False)))
-            return _build_answers(journal.read_timeline(home, query)[::-1])
+                place = journal_events.get_cursor(journal_events.find_event(home, after))
+                return _build_answers(
+                    journal_events.read_timeline(home, query._replace(after=place, newest_first=False))
+                )
+            return _build_answers(journal_events.read_timeline(home, query)[::-1])
 
     @server.add_described_tool(READS)
     def events_search(
@@ -86,7 +88,7 @@ def register_event_tools(server: StateServer, context: ToolContext) -> None:
             raise UsageError("the text to search for is empty")
         with context.open() as home:
             query = _build_query(find_stream(home, stream), kind, actor, limit)
-            return _build_answers(journal.read_timeline(home, query._replace(text=text)))
+            return _build_answers(journal_events.read_timeline(home, query._replace(text=text)))
 
 
 def _build_query(stream: str, kind: str, actor: str, limit: int) -> TimelineQuery:

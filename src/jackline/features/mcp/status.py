@@ -8,8 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from jackline.errors import UsageError
-from jackline.features.journal import journal
-from jackline.features.journal.journal import EventId
+from jackline.features.journal import journal_events
+from jackline.features.journal.journal_events import EventId
 from jackline.features.mcp.context import find_case_stream, find_item_stream, find_run_stream
 from jackline.features.mcp.state_server import READS
 from jackline.formatting import format_iso
@@ -179,6 +179,6 @@ def _render_timeline(context: ToolContext, find_stream: Callable[[Home, str], st
         query = TimelineQuery(stream=find_stream(home, name), whole=True, limit=_MOST)
         lines = [
             f"{format_iso(event.at)} {EventId(event.stream, event.seq)} {event.kind} by {event.actor}: {event.data}"
-            for event in reversed(journal.read_timeline(home, query))
+            for event in reversed(journal_events.read_timeline(home, query))
         ]
     return "".join(f"{line}\n" if len(line) <= _LONGEST else f"{line[:_LONGEST]}…\n" for line in lines)
