@@ -60,7 +60,7 @@ def imported(run_id: str = "pair-1", **more: Any) -> ImportedRun:
         "since": "2026-01-01",
         "repository": "/srv/shop",
         "spec": Spec("mend it", "/srv/shop", "claude", options={"imported": "agentpair"}),
-        "life": RunStatus(RunState.SUCCEEDED, attempt=1, turn=1, spent=Spent(tokens_output=7)),
+        "status": RunStatus(RunState.SUCCEEDED, attempt=1, turn=1, spent=Spent(tokens_output=7)),
         "created_at": AT,
         "updated_at": AT + 9,
         "finished_at": AT + 9,
