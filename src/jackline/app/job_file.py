@@ -8,19 +8,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from jackline.app.config import AGENTS_NAMED_BY_ARGUMENTS, format_held_limit
 from jackline.app.policy_files import parse_job_policy
-from jackline.app.setting_keys import KEYS, suggest_nearest
+from jackline.app.setting_keys import KEYS, is_looser, parse_setting, suggest_nearest
 from jackline.app.tasks import TASK_SETTINGS
 from jackline.app.text_files import read_text
+from jackline.app.trust import find_agents_parent, find_project, is_file_trusted
 from jackline.domain.events import NOTHING
 from jackline.domain.records import AgentOptions
-from jackline.domain.task import JSON, MODES, detect_job_format, fill_prompt
-from jackline.errors import UsageError
+from jackline.domain.task import JSON, MODES, PROJECT, detect_job_format, fill_prompt
+from jackline.errors import Refused, UsageError
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from jackline.app.config import Config
     from jackline.app.request import Request
     from jackline.app.setting_keys import Setting
     from jackline.domain.task import Task
@@ -207,3 +210,41 @@ def _combine_agent_options(typed: Request, job: Job, task: Task | None) -> Agent
 
 def _choose_switch(job: bool | None, task: bool) -> bool:  # noqa: FBT001 - one value of each
     return task if job is None else job
+
+
+class RestrictedTask(NamedTuple):
+    """A restricted task, and notes about the removed settings."""
+
+    task: Task
+    notes: tuple[str, ...] = ()
+
+
+def restrict_task(task: Task, typed: Request, job: Job, config: Config) -> RestrictedTask:
+    """Restrict a task; raise Refused if it runs a program that only the project asked for."""
+    if task.origin != PROJECT or is_file_trusted(config.get_text("home"), task.source):
+        return RestrictedTask(task)
+    if task.proof and not (typed.proof or job.proof):
+        raise Refused(f"{task.source} is not trusted, but its proof runs a command: {_describe_fix(task)}")
+    agent = () if typed.agent or job.agent else (task.agent,)
+    fallback = () if typed.fallback or job.fallback else task.fallback
+    for name in (*agent, *fallback):
+        if name in AGENTS_NAMED_BY_ARGUMENTS:
+            raise Refused(f"{task.source} is not trusted, but '{name}' can run any program: {_describe_fix(task)}")
+    kept, notes = {}, []
+    for name, value in task.settings.items():
+        holds = config.values[name]
+        if is_looser(name, parse_setting(name, value, task.source), holds):
+            if not config.sources[name].startswith("--"):  # a flag overrides the task anyway
+                notes.append(format_held_limit(task.source, name, value, holds))
+        else:
+            kept[name] = value
+    if task.allow:
+        notes.append(f"{task.source}: ignoring allow = {', '.join(task.allow)}: {_describe_fix(task)}")
+    return RestrictedTask(task._replace(settings=kept, allow=()), tuple(notes))
+
+
+def _describe_fix(task: Task) -> str:
+    folder = find_agents_parent(task.source)
+    if find_project(folder) != folder:
+        return f"`jackline trust` does not cover it there; move it to .agents/tasks of {find_project(folder)}"
+    return "review it, then run `jackline trust`"

@@ -11,20 +11,13 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import paths, state_files
-from jackline.app.config import AGENTS_NAMED_BY_ARGUMENTS, format_held_limit
 from jackline.app.paths import PROJECT_FILE, find_project_file
-from jackline.app.setting_keys import is_looser, parse_setting
-from jackline.domain.task import PROJECT
 from jackline.errors import Refused, UsageError
 from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jackline.app.config import Config
-    from jackline.app.job_file import Job
-    from jackline.app.request import Request
-    from jackline.domain.task import Task
 
 TRUST_FILE = "trust.json"
 AGENTS_FOLDER = ".agents"  # the project's tasks and policy
@@ -133,41 +126,3 @@ def _hash_files(project: str) -> str:
         with open(path, "rb") as file:
             whole.update(b"%d:%s" % (len(name), name) + hashlib.file_digest(file, "sha256").digest())
     return whole.hexdigest()
-
-
-class RestrictedTask(NamedTuple):
-    """A restricted task, and notes about the removed settings."""
-
-    task: Task
-    notes: tuple[str, ...] = ()
-
-
-def restrict_task(task: Task, typed: Request, job: Job, config: Config) -> RestrictedTask:
-    """Restrict a task; raise Refused if it runs a program that only the project asked for."""
-    if task.origin != PROJECT or is_file_trusted(config.get_text("home"), task.source):
-        return RestrictedTask(task)
-    if task.proof and not (typed.proof or job.proof):
-        raise Refused(f"{task.source} is not trusted, but its proof runs a command: {_describe_fix(task)}")
-    agent = () if typed.agent or job.agent else (task.agent,)
-    fallback = () if typed.fallback or job.fallback else task.fallback
-    for name in (*agent, *fallback):
-        if name in AGENTS_NAMED_BY_ARGUMENTS:
-            raise Refused(f"{task.source} is not trusted, but '{name}' can run any program: {_describe_fix(task)}")
-    kept, notes = {}, []
-    for name, value in task.settings.items():
-        holds = config.values[name]
-        if is_looser(name, parse_setting(name, value, task.source), holds):
-            if not config.sources[name].startswith("--"):  # a flag overrides the task anyway
-                notes.append(format_held_limit(task.source, name, value, holds))
-        else:
-            kept[name] = value
-    if task.allow:
-        notes.append(f"{task.source}: ignoring allow = {', '.join(task.allow)}: {_describe_fix(task)}")
-    return RestrictedTask(task._replace(settings=kept, allow=()), tuple(notes))
-
-
-def _describe_fix(task: Task) -> str:
-    folder = find_agents_parent(task.source)
-    if find_project(folder) != folder:
-        return f"`jackline trust` does not cover it there; move it to .agents/tasks of {find_project(folder)}"
-    return "review it, then run `jackline trust`"

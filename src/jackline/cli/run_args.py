@@ -69,7 +69,7 @@ def _load_task(args: Namespace, job: Job, typed: Request, home: Home) -> Task | 
     if not name:
         return None
     from jackline.app import tasks
-    from jackline.app.trust import restrict_task
+    from jackline.app.job_file import restrict_task
 
     folder = os.path.realpath(args.workspace or job.workspace or os.getcwd())
     task = tasks.find_task(name, folder, os.environ)
