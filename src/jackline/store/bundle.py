@@ -31,6 +31,7 @@ FILES = (
     "0007_agent_state.sql",
     "0007_agent_state.sqlite.sql",
     "0008_reason_codes.sql",
+    "0009_everyday.sql",
 )
 
 
