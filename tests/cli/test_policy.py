@@ -279,6 +279,26 @@ def test_each_command_of_a_shell_is_explained(place: Place) -> None:
     assert (read["class"], read["decision"]) == ("read", "allow")
 
 
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (("git", "push"), "git.push"),
+        (("git push --force",), "git.push.force"),
+        (("--", "git", "push", "--force"), "git.push.force"),
+        (("--", "ls"), "read.ls"),
+        (("rg", "a b"), "read.rg"),
+        (("Edit",), "builtin.Edit"),
+        (("mcp__issues__create",), "builtin.mcp"),
+    ],
+)
+def test_a_bare_command_or_tool_is_explained(place: Place, words: tuple[str, ...], rule: str) -> None:
+    assert place.type("policy", "explain", "--json", *words).json["rule"] == rule
+
+
+def test_a_flag_of_the_command_needs_the_separator(place: Place) -> None:
+    assert "flags of another program go after --" in refused(place.type("policy", "explain", "git", "push", "-f"))
+
+
 def test_a_malformed_call_is_explained_as_denied(place: Place) -> None:
     told = place.type("policy", "explain", "Write", "--input", '{"file_path": "a"}', "--json").json
     assert told["decision"] == "deny"

@@ -67,9 +67,9 @@ class CommandParser(argparse.ArgumentParser):
         unknown = message.partition("unrecognized arguments: ")[2].split()
         if flags := [word.partition("=")[0] for word in unknown if word.startswith("-")]:
             # The flags of subcommands too: argparse reports their unknown flags here.
-            return suggest_nearest(
-                flags[0], {flag for action in iterate_actions(self) for flag in action.option_strings}
-            )
+            known = {flag for action in iterate_actions(self) for flag in action.option_strings}
+            passed_on = " flags of another program go after --;" if self.takes_arguments else ""
+            return suggest_nearest(flags[0], known) + passed_on
         wrong, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
         return (
             suggest_nearest(wrong.strip("'"), [word.strip("'") for word in choices.rstrip(")").split(", ")])

@@ -11,7 +11,7 @@ from jackline.app.policy_audit import MOST_VALUES
 from jackline.cli.commands.list import parse_since
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import UsageError
-from jackline.formatting import make_printable, pluralize
+from jackline.formatting import format_command, make_printable, pluralize
 from jackline.named import stored_dict
 from jackline.policy import keys
 from jackline.policy.classify import CallLocation, classify_call
@@ -31,10 +31,10 @@ DEFAULT_TOOL = "Bash"
 
 def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[str, ...], out: Output) -> int:
     """Run `policy explain`; it runs no call and stores nothing."""
-    tool, given = _parse_call(args)
+    tool, given = _parse_call(args, rules)
     folder = os.path.realpath(os.getcwd())
     judged = classify_call(rules, tool, given, CallLocation(folder, folder))
-    if args.input is None and args.command is None:  # the tool in general: a missing input is valid
+    if not given:  # the tool in general: a missing input is valid
         judged = judged._replace(mistake="")
     record = _build_record(tool, given, judged, folder)
     if out.json:
@@ -46,17 +46,33 @@ def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[
     return 0
 
 
-def _parse_call(args: Namespace) -> tuple[str, Any]:
+def _parse_call(args: Namespace, rules: tuple[Rule, ...]) -> tuple[str, Any]:
+    """Return the tool and its input. Without --input and --command, words that name no tool are a shell command."""
+    words = [*args.words, *args.arguments]
+    if args.command is None and args.input is None:
+        if not words:
+            raise UsageError("no call given; use `jackline policy explain git push`, or TOOL with --input JSON")
+        if args.arguments or len(words) > 1 or not _is_tool(words[0], rules):
+            return DEFAULT_TOOL, {"command": words[0] if len(words) == 1 else format_command(*words)}
+        return words[0], {}
+    if len(words) > 1:
+        raise UsageError(f"{' '.join(words)} is not one tool; with --input or --command give at most one TOOL")
     if args.command is not None:
-        return args.tool or DEFAULT_TOOL, {"command": args.command}
-    if not args.tool:
-        raise UsageError("no tool given; use `jackline policy explain TOOL --input JSON` or --command 'git push'")
-    if args.input is None:
-        return args.tool, {}
+        return words[0] if words else DEFAULT_TOOL, {"command": args.command}
+    if not words:
+        raise UsageError("--input needs a TOOL, such as `jackline policy explain Edit --input JSON`")
     try:
-        return args.tool, json.loads(args.input)
+        return words[0], json.loads(args.input)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--input is not valid JSON: {error}") from None
+
+
+def _is_tool(word: str, rules: tuple[Rule, ...]) -> bool:
+    """Whether one word names a tool: one that a rule names, an MCP tool, or a name with capitals, unlike a program."""
+    from jackline.policy.builtin.agent_tools import SHELL_TOOLS, TOOL_RULES
+
+    named = any(rule.tool == word for rule in (*rules, *TOOL_RULES))
+    return named or word in SHELL_TOOLS or "__" in word or word != word.lower()
 
 
 def _build_record(tool: str, given: object, judged: Classification, folder: str) -> dict[str, Any]:

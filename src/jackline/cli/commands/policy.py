@@ -34,10 +34,17 @@ def configure(parser: CommandParser) -> None:
     }
     made["show"].add_argument("--layer", choices=policy_files.LAYERS[1:], help="only the rules of this layer")
     made["check"].add_argument("file", metavar="FILE")
-    made["explain"].add_argument("tool", nargs="?", metavar="TOOL", help="the agent's name for it, such as Bash")
+    made["explain"].add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="a shell command, such as git push; or a tool by the agent's name for it, such as Bash",
+    )
     given = made["explain"].add_mutually_exclusive_group()
     given.add_argument("--input", metavar="JSON", help="the input of the call")
     given.add_argument("--command", metavar="TEXT", help="a shell command (default TOOL: Bash)")
+    made["explain"].epilog = "Write a command with flags after --, or in quotes: policy explain -- git push --force"
+    parser.takes_arguments = True
     made["audit"].add_argument("--format", choices=_FORMATS, default=_FORMATS[0])
     made["audit"].add_argument("--since", metavar="WHEN", help="45s, 30m, 2h, 3d, 1w, or a date such as 2026-11-01")
 
