@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from jackline.errors import UsageError
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 TOKEN = "JACKLINE_MCP_TOKEN"  # noqa: S105 - the name of the variable
 _PORT = 7345
 _MOST_PORT = 65535
+_WAITING = (
+    "jackline: waiting for an MCP client on stdin; agents start this command themselves, "
+    "for example after `claude mcp add jackline -- jackline mcp`. Press Ctrl-C to stop."
+)
 
 
 def configure(parser: CommandParser) -> None:
@@ -37,6 +42,8 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         from jackline.features.mcp.transports import get_url, listen, serve_http, serve_stdio
 
         if not args.http:
+            if sys.stdin is not None and sys.stdin.isatty():
+                out.print_note(_WAITING)
             serve_stdio(_build_server(home))
             return 0
         with listen(_PORT if args.port is None else args.port) as listening:
