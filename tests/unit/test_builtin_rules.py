@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from jackline.domain.states import CallClass, Decision, Replay
-from jackline.policy import builtin, rule_lookup
-from jackline.policy.builtin import agent_tools
+from jackline.policy import builtin, rule_lookup, tool_names
 
 PROBES = {"builtin:git-push", "builtin:gh-pr-create", "builtin:gh-issue-create", "builtin:file", "builtin:http"}
 EFFECTS = [rule for rule in rule_lookup.BUILT_IN_RULES if rule.call_class is CallClass.EFFECT]
@@ -102,7 +101,7 @@ def test_a_subagent_is_launched_again_by_what_it_was_told() -> None:
 
 def test_no_shell_has_a_rule_of_its_own() -> None:
     assert {
-        tool for tool in agent_tools.SHELL_TOOLS if rule_lookup.find_tool_rule((), tool) is not rule_lookup.UNMATCHED
+        tool for tool in tool_names.SHELL_TOOLS if rule_lookup.find_tool_rule((), tool) is not rule_lookup.UNMATCHED
     } == set()
 
 

@@ -197,8 +197,8 @@ def _parse_fields(text: str) -> dict[str, object]:
 def _find_unknown_programs(run: Run, call: Call) -> list[str] | None:
     """Return the unmatched programs of a shell call; None if it cannot be parsed."""
     from jackline.policy import builtin, rule_lookup
-    from jackline.policy.builtin.agent_tools import SHELL_TOOLS
     from jackline.policy.classify import CallLocation, classify_call
+    from jackline.policy.tool_names import SHELL_TOOLS
 
     if call.tool not in SHELL_TOOLS:
         return []

@@ -69,7 +69,8 @@ def _parse_call(args: Namespace, rules: tuple[Rule, ...]) -> tuple[str, Any]:
 
 def _is_tool(word: str, rules: tuple[Rule, ...]) -> bool:
     """Whether one word names a tool: one that a rule names, an MCP tool, or a name with capitals, unlike a program."""
-    from jackline.policy.builtin.agent_tools import SHELL_TOOLS, TOOL_RULES
+    from jackline.policy.builtin.agent_tools import TOOL_RULES
+    from jackline.policy.tool_names import SHELL_TOOLS
 
     named = any(rule.tool == word for rule in (*rules, *TOOL_RULES))
     return named or word in SHELL_TOOLS or "__" in word or word != word.lower()

@@ -13,7 +13,7 @@ from jackline.domain import schemas
 from jackline.domain.events import NOTHING
 from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple, stored_as
-from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup
+from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup, tool_names
 from jackline.policy.builtin import agent_tools
 from jackline.policy.classify_command import ClassifiedCommand, classify_command
 from jackline.policy.path_zones import PathZone
@@ -86,14 +86,14 @@ def find_command_text(tool: str, given: Any) -> str | None:  # noqa: ANN401 - an
     """Return the text that a shell would run; None if the tool is not a shell or has no command."""
     if tool in agent_tools.VERIFIER_FIELDS:
         return _join_verification(given.get(agent_tools.VERIFIER_FIELDS[tool])) if isinstance(given, dict) else None
-    if tool not in agent_tools.SHELL_TOOLS:
+    if tool not in tool_names.SHELL_TOOLS:
         return None
     if isinstance(given, str):
         return given
     if not isinstance(given, dict):
         return None
     # With two fields, only the tool knows which one it runs: both count.
-    texts = [text for name in agent_tools.COMMAND_FIELDS if (text := _join_words(given.get(name))) is not None]
+    texts = [text for name in tool_names.COMMAND_FIELDS if (text := _join_words(given.get(name))) is not None]
     return "\n".join(dict.fromkeys(texts)) if texts else None
 
 
@@ -125,7 +125,7 @@ def _wrap_in_shell(line: str) -> str:
 
 def _apply_folder(where: CallLocation, given: Any) -> CallLocation:  # noqa: ANN401 - any JSON
     """Apply the folder that some tools take with the command. Of two folders, one outside the workspace wins."""
-    named = [given.get(name) for name in agent_tools.FOLDER_FIELDS] if isinstance(given, dict) else []
+    named = [given.get(name) for name in tool_names.FOLDER_FIELDS] if isinstance(given, dict) else []
     folders = [path_zones.resolve_path(value, where.folder) for value in named if isinstance(value, str) and value]
     outside = (folder for folder in folders if not f"{folder}/".startswith(f"{where.workspace.rstrip('/')}/"))
     return where._replace(folder=next(outside, folders[0])) if folders else where

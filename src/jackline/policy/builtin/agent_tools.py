@@ -31,11 +31,6 @@ ReportFindings report_findings invalid DeferredToolPlaceholder
 # They ask for the output of a background task that a crash has ended: never replayed.
 _OUTPUTS = "TaskOutput TaskResult BashOutput AgentOutputTool get_command_output read_background"
 _TASKS = "Task Agent task agent spawn_agent delegate_to_agent"  # subagents, whose own calls pass the gate
-# Shell tools.
-_SHELLS = """
-Bash bash shell shell_command local_shell exec_command run_shell_command execute_command run_command run_terminal_cmd
-background_process Monitor monitor
-"""
 # Tools of jackline's own MCP server, with the prefixes that the CLIs add. They only change jackline's own state.
 _OWN_PREFIXES = ("mcp__jackline__", "mcp_jackline_", "jackline_")
 _OWN_READS = "case_status case_handoff case_learning_review work_get work_list events_tail events_search run_status"
@@ -50,9 +45,6 @@ VERIFIER_FIELDS = {
     for tool, field in (("case_close", "verification"), ("case_start", "verify"))
     for prefix in _OWN_PREFIXES
 }
-SHELL_TOOLS = frozenset(_SHELLS.split())
-COMMAND_FIELDS = ("command", "cmd", "script")
-FOLDER_FIELDS = ("workdir", "cwd", "working_directory", "directory", "dir_path")
 
 
 def _build_rules(names: str, kind: CallClass) -> tuple[Rule, ...]:
