@@ -63,12 +63,15 @@ def open_lock(path: str) -> int:
 
 
 def is_unlocked(path: str) -> bool:
-    """Check that no process holds the lock of an existing file."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    """Check that no process holds the lock of an existing file; this needs no right to write to it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return lock_descriptor(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: several processes may look at once
+    except BlockingIOError:
+        return False
     finally:
         os.close(descriptor)
+    return True
 
 
 @contextmanager

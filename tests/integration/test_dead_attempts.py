@@ -8,8 +8,8 @@ from pathlib import Path
 from jackline import clock
 from jackline.domain.records import Owner, Run
 from jackline.engine import owner_lock
+from jackline.engine.dead_attempts import find_dead_attempt
 from jackline.engine.settings import EngineSettings
-from jackline.engine.supervise import find_dead_attempt
 from jackline.store.store import Store
 from tests.support.stores import AT, LEASE_MS, made
 

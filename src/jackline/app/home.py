@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Self
 from jackline.app import config as config_module
 from jackline.app import paths
 from jackline.app.text_files import shorten_name
-from jackline.domain.states import ACTIVE
+from jackline.domain.states import ACTIVE, RunState
 from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, SchemaMissing, StoreError, UsageError
 from jackline.store.models import RunQuery
 from jackline.store.open import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
     from jackline.app.config import Config
@@ -186,6 +186,16 @@ class Home:
             found += page
             before = (page[-1].created_at, page[-1].id)
         return found
+
+    def find_lost(self, running: Iterable[str]) -> dict[str, str]:
+        """The lost ones of these running runs, by id, each with the reason in words; see `app.lost_runs`."""
+        from jackline.app.lost_runs import find_lost
+
+        return find_lost(self, running)
+
+    def explain_loss(self, run: Run) -> str:
+        """Why the run is lost, in words; empty if it is not lost."""
+        return self.find_lost([run.id]).get(run.id, "") if run.status.state is RunState.RUNNING else ""
 
     def list_repositories(self) -> list[Repository]:
         """Every repository with runs here."""

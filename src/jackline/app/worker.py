@@ -12,8 +12,9 @@ from jackline import clock, crash_points
 from jackline.app import agents, diagnostics
 from jackline.app.agent_env import build_mcp_argv, find_agent_database
 from jackline.domain.states import RunState, WaitReason
+from jackline.engine.dead_attempts import find_dead_attempt
 from jackline.engine.settings import EngineSettings, new_id
-from jackline.engine.supervise import find_dead_attempt, supervise
+from jackline.engine.supervise import supervise
 from jackline.errors import Busy, JacklineError
 
 if TYPE_CHECKING:

@@ -42,10 +42,10 @@ def remove_lock(folder: str, owner: str) -> None:
 
 
 def is_owner_dead(folder: str, owner: str) -> bool:
-    """Whether the owner's lock exists here and is free; an owner without a lock file is unknown, not dead."""
+    """Whether the owner's lock exists here and is free; without a lock file that can be read it is unknown."""
     try:
         return is_unlocked(build_lock_path(folder, owner))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return False
 
 

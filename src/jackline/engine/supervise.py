@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.domain.records import Owner
 from jackline.domain.run_inputs import StopReason
-from jackline.domain.states import RunState
 from jackline.engine import owner_lock
 from jackline.engine.attempt import run_attempt
+from jackline.engine.dead_attempts import find_dead_attempt
 from jackline.engine.runtime import LiveRuntime
 from jackline.engine.settings import new_id
 from jackline.errors import JacklineError, disk_error
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.domain.adapter import Adapter
-    from jackline.domain.records import Attempt, Run
+    from jackline.domain.records import Run
     from jackline.engine.settings import EngineSettings
     from jackline.store.store import Store
 
-_WARDEN_TIME_S = 10.0
 log = logging.getLogger("jackline.engine")
 
 
@@ -66,33 +65,3 @@ def supervise(
     status = ended.status
     log.info("run %s: attempt %d ends: %s %s", run.id, lease.token, status.state, status.reason or status.failure or "")
     return ended
-
-
-def find_dead_attempt(store: Store, run: Run, settings: EngineSettings) -> int | None:
-    """The token of the attempt that holds the run, if this host can tell that all its processes are dead."""
-    if run.status.state is not RunState.RUNNING:
-        return None
-    holder = next((one for one in store.records.list_attempts(run.id) if one.token == run.status.attempt), None)
-    if holder is None or holder.host != settings.host:
-        return None
-    return holder.token if _is_dead(holder, settings.build_folder(run.id)) else None
-
-
-def _is_dead(holder: Attempt, folder: str) -> bool:
-    """Check the lock first, which a reboot frees, too: two machines may have the same name but not the same boot id."""
-    if owner_lock.is_owner_dead(folder, holder.owner):
-        return True
-    if holder.boot != clock.boot_id() or _is_alive(holder.pid):
-        return False
-    # The supervisor is dead but its lock is held: its warden is still killing processes.
-    return owner_lock.wait_until_dead(folder, holder.owner, _WARDEN_TIME_S)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it belongs to another user
-        return True
-    return True

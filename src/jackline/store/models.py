@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jackline.domain.agent_health import AgentHealth
     from jackline.domain.changes import Changes
     from jackline.domain.events import Fact
-    from jackline.domain.records import Check, Checkpoint, Notice, RunStatus, Spec, Turn
+    from jackline.domain.records import Attempt, Check, Checkpoint, Notice, RunStatus, Spec, Turn
 
 
 JOURNAL = "journal:"  # the stream of events that belong to no run, item or case
@@ -75,6 +75,13 @@ class VerificationResult(NamedTuple):
     uncovered: int = 0  # rows that an older jackline wrote, without a digest
     chain_head: str = ""
     problems: tuple[str, ...] = ()
+
+
+class Holder(NamedTuple):
+    """The attempt that holds a run, or held it last."""
+
+    attempt: Attempt
+    is_lease_over: bool
 
 
 class RunQuery(NamedTuple):

@@ -8,11 +8,17 @@ from jackline.domain.events import Event
 from jackline.domain.records import Attempt, Check, Checkpoint, Notice, Turn
 from jackline.store import rows
 from jackline.store.driver import clean
+from jackline.store.models import Holder
 from jackline.store.parts import StorePart
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jackline.domain.agent_health import AgentHealth
     from jackline.domain.changes import Changes
+
+
+_HOLDERS_AT_ONCE = 500  # below the databases' limits for parameters
 
 
 class RunRecords(StorePart):
@@ -30,6 +36,22 @@ class RunRecords(StorePart):
     def list_attempts(self, run_id: str) -> list[Attempt]:
         """The attempts of a run."""
         return [Attempt(*row) for row in self._all("all_attempts", {"run_id": clean(run_id)})]
+
+    def list_holders(self, run_ids: Sequence[str]) -> list[Holder]:
+        """The newest attempt of each of these runs, and whether its lease is over; one read for a page of runs."""
+        pages = (run_ids[start : start + _HOLDERS_AT_ONCE] for start in range(0, len(run_ids), _HOLDERS_AT_ONCE))
+        return [holder for page in pages for holder in self._read_holders(page)]
+
+    def _read_holders(self, run_ids: Sequence[str]) -> list[Holder]:
+        ids = {f"id_{place}": clean(one) for place, one in enumerate(run_ids)}
+        sql = (
+            f"SELECT {', '.join(f'attempts.{name}' for name in rows.columns('attempt'))}, "  # noqa: S608 - parameters
+            "CASE WHEN runs.lease_boot = :clock_boot AND runs.lease_until > :clock_now THEN 0 ELSE 1 END "
+            "FROM runs JOIN attempts ON attempts.run_id = runs.id AND attempts.token = runs.token "
+            f"WHERE runs.id IN ({', '.join(f':{name}' for name in ids)})"
+        )
+        found = self._driver.read(lambda statements: statements.listing(sql, {**statements.clock(), **ids}))
+        return [Holder(attempt=Attempt(*row[:-1]), is_lease_over=bool(row[-1])) for row in found]
 
     def list_checks(self, run_id: str) -> list[Check]:
         """The checks of a run."""
