@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
-from jackline import clock
-from jackline.domain.records import Owner, Run
+from jackline.clock import boot_id
+from jackline.domain.records import Attempt, Owner, Run
 from jackline.engine import owner_lock
-from jackline.engine.dead_attempts import find_dead_attempt
+from jackline.engine.dead_attempts import find_dead_attempt, is_supervisor_gone
 from jackline.engine.settings import EngineSettings
 from jackline.store.store import Store
-from tests.support.stores import AT, LEASE_MS, made
+from tests.support.stores import AT, LEASE_MS, FakeClock, made
 
 HOST = "twin"
 
@@ -36,7 +38,7 @@ def test_after_a_reboot_the_lock_that_was_left_tells_it(store: Store, tmp_path: 
 
 def test_who_holds_its_lock_lives(store: Store, tmp_path: Path) -> None:
     settings = EngineSettings(str(tmp_path), HOST)
-    run = held(store, clock.boot_id(), os.getpid())
+    run = held(store, boot_id(), os.getpid())
     descriptor = owner_lock.acquire_lock(settings.build_folder(run.id), "worker-1")
     assert find_dead_attempt(store, run, settings) is None
     os.close(descriptor)
@@ -45,6 +47,42 @@ def test_who_holds_its_lock_lives(store: Store, tmp_path: Path) -> None:
 
 def test_another_host_waits_for_the_lease(store: Store, tmp_path: Path) -> None:
     settings = EngineSettings(str(tmp_path), "elsewhere")
-    run = held(store, clock.boot_id(), os.getpid())
+    run = held(store, boot_id(), os.getpid())
     os.close(owner_lock.acquire_lock(settings.build_folder(run.id), "worker-1"))
     assert find_dead_attempt(store, run, settings) is None
+
+
+def holder(store: Store, run: Run) -> Attempt:
+    return store.records.list_holders([run.id])[0].attempt
+
+
+def test_the_lease_of_each_run_is_read_at_once_by_the_clock_of_the_store(store: Store, clock: FakeClock) -> None:
+    first, second = made(store, "first"), made(store, "second")
+    made(store, "queued")
+    store.leases.claim(first.id, Owner("worker-1", HOST, "boot", 7), LEASE_MS, AT + 1)
+    clock.now += LEASE_MS
+    store.leases.claim(second.id, Owner("worker-2", "other", "boot", 8), LEASE_MS, AT + 1)
+    found = {one.attempt.run_id: one for one in store.records.list_holders(["first", "second", "queued", "none"])}
+    assert {run: (one.attempt.host, one.attempt.pid, one.is_lease_over) for run, one in found.items()} == {
+        "first": (HOST, 7, True),
+        "second": ("other", 8, False),
+    }
+    assert len(store.records.list_holders(["first", *(f"none-{number}" for number in range(1000)), "second"])) == 2
+
+
+def test_a_supervisor_is_gone_when_its_lock_is_free_or_only_its_warden_lives(store: Store, tmp_path: Path) -> None:
+    folder = EngineSettings(str(tmp_path), HOST).build_folder("run-1")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # a zombie is dead, although its pid is still there
+    run = held(store, boot_id(), ended.pid)
+    descriptor = owner_lock.acquire_lock(folder, "worker-1")
+    assert not is_supervisor_gone(holder(store, run), HOST, folder), "its pid may belong to another container"
+    with_warden = holder(store, run)._replace(warden_pid=os.getpid())
+    assert is_supervisor_gone(with_warden, HOST, folder)
+    assert not is_supervisor_gone(with_warden._replace(pid=os.getpid()), HOST, folder)
+    assert not is_supervisor_gone(with_warden._replace(boot="of a twin"), HOST, folder)
+    assert not is_supervisor_gone(with_warden, HOST, str(tmp_path / "another home"))
+    os.close(descriptor)
+    assert is_supervisor_gone(holder(store, run), HOST, folder)
+    assert not is_supervisor_gone(holder(store, run), "elsewhere", folder)
+    ended.wait()
