@@ -52,6 +52,11 @@ def lock_descriptor(descriptor: int, *, wait: bool = False) -> bool:
     return True
 
 
+def share_lock(descriptor: int) -> None:
+    """Take a shared flock; wait while another open file has it exclusively."""
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
 def unlock_descriptor(descriptor: int) -> None:
     """Release the flock, and keep the file open."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)

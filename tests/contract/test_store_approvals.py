@@ -229,6 +229,74 @@ def test_silence_is_an_answer_after_its_time(store: Store, verdict: str, decisio
     assert store.verify.verify_run("run-1").problems == ()
 
 
+TO_ADA, TO_BOB = {"target": "mail:ada"}, {"target": "mail:bob"}
+
+
+def _answered_always(store: Store, rule: Rule = ASKED, **place: str) -> None:
+    lease = begun(store)
+    store.ledger.admit(lease, intent("a", rule, key="k1", **place), decide_call, (1, 2), AT)
+    _wait(store, lease, WaitReason.APPROVAL)
+    store.approvals.answer("run-1", "a", "always", AT + 9)
+
+
+@pytest.mark.parametrize("rule", [ASKED, READ._replace(decision=Decision.ASK)])
+def test_always_is_for_later_calls_of_the_rule_with_the_target(store: Store, rule: Rule) -> None:
+    _answered_always(store, rule, **TO_ADA)
+    lease = claimed(store)
+    other = rule._replace(name="other")
+    wanted = {
+        "the same": (rule, "k1", TO_ADA),
+        "other content": (rule, "k2", TO_ADA),
+        "another target": (rule, "k3", TO_BOB),
+        "another rule": (other, "k4", TO_ADA),
+        "no target": (rule, "k5", {"target": ""}),
+    }
+    decided = {
+        name: store.ledger.admit(lease, intent(name, its, key=key, **place), decide_call, (2, 4), AT + 10)[1]
+        for name, (its, key, place) in wanted.items()
+    }
+    asked = ("another target", "another rule", "no target")
+    assert {name: one.decision for name, one in decided.items()} == {
+        name: Decision.ASK if name in asked else Decision.ALLOW for name in wanted
+    }
+    assert decided["other content"].original == "a"
+    assert (store.verify.check_all(), store.verify.verify_run("run-1").problems) == ([], ())
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("mails", ""),
+        ("mails", "mail:"),
+        ("mails", "mail:null"),
+        ("mails", "git:null/main"),
+        ("mails", "mail:[redacted]"),
+        ("mails + other commands", "mail:ada"),
+    ],
+)
+def test_always_is_for_the_call_alone_if_the_target_does_not_name_one_thing(
+    store: Store, name: str, target: str
+) -> None:
+    rule = ASKED._replace(name=name)
+    _answered_always(store, rule, target=target)
+    lease = claimed(store)
+    for key, decision in (("k1", Decision.ALLOW), ("k2", Decision.ASK)):
+        wanted = intent(key, rule, key=key, target=target)
+        assert store.ledger.admit(lease, wanted, decide_call, (2, 4), AT + 10)[1].decision is decision
+
+
+def test_always_answers_the_other_open_calls_of_the_rule_and_target(store: Store) -> None:
+    lease = begun(store)
+    for key, place in (("k1", TO_ADA), ("k2", TO_ADA), ("k3", TO_BOB)):
+        store.ledger.admit(lease, intent(key, ASKED, key=key, **place), decide_call, (1, 2), AT)
+    _wait(store, lease, WaitReason.APPROVAL)
+    assert store.approvals.answer("run-1", "k1", "always", AT + 9)[1].status.state is RunState.WAITING
+    assert [call.id for call in store.calls.list_asked("run-1")] == ["k3"]
+    assert store.approvals.answer("run-1", "k3", "deny", AT + 9)[1].status.state is RunState.QUEUED
+    assert [call.answer for call in store.calls.list_all("run-1")] == ["always", "always", "deny"]
+    assert (store.verify.check_all(), store.verify.verify_run("run-1").problems) == ([], ())
+
+
 def test_a_timeout_speaks_only_under_the_newest_lease_and_in_words_that_fit(store: Store, clock: FakeClock) -> None:
     lease = begun(store)
     _asked(store, lease, "a", "k1", AT)

@@ -1,4 +1,4 @@
-"""Which attempts a host may call dead, and take over at once: only those whose lock lies here, and is free."""
+"""Which attempts a host may call dead, and take over at once: only those whose lock lies here, and is free; waiters."""
 
 from __future__ import annotations
 
@@ -86,3 +86,25 @@ def test_a_supervisor_is_gone_when_its_lock_is_free_or_only_its_warden_lives(sto
     assert is_supervisor_gone(holder(store, run), HOST, folder)
     assert not is_supervisor_gone(holder(store, run), "elsewhere", folder)
     ended.wait()
+
+
+def test_waiters_are_seen_until_the_last_of_them_ends(tmp_path: Path) -> None:
+    folder = str(tmp_path / "runs" / "r")
+    assert not owner_lock.has_waiter(folder)
+    with owner_lock.hold_waiter(folder):
+        with owner_lock.hold_waiter(folder):
+            assert owner_lock.has_waiter(folder)
+        assert owner_lock.has_waiter(folder)
+    assert not owner_lock.has_waiter(folder)
+
+
+def test_a_killed_waiter_is_not_seen(tmp_path: Path) -> None:
+    folder = str(tmp_path / "runs" / "r")
+    program = f"from jackline.engine.owner_lock import hold_waiter\nwith hold_waiter({folder!r}): print(1); input()"
+    with subprocess.Popen([sys.executable, "-uc", program], stdin=-1, stdout=-1) as waiter:
+        assert waiter.stdout is not None
+        waiter.stdout.readline()
+        assert owner_lock.has_waiter(folder)
+        waiter.kill()
+        waiter.wait()
+        assert not owner_lock.has_waiter(folder)

@@ -68,6 +68,7 @@ WARNED = call(CallState.DENIED, decision=DENY, attempt=NOW, id="c2")._replace(or
 HAD_TO_WAIT = WARNED._replace(original=None)
 WARNED_BEFORE = WARNED._replace(attempt=1)
 UNANSWERED = call(CallState.DENIED, decision=ASK)
+ALWAYS = UNANSWERED._replace(id="c5", answer="always")
 AGREED, REFUSED = UNANSWERED._replace(answer="allow"), UNANSWERED._replace(answer="deny")
 
 
@@ -135,6 +136,19 @@ ROWS = [
         ALLOW,
         "c4",
     ),
+    Row("always, for the rule and target", ASKED, knows(always=ALWAYS), ALLOW, "c5"),
+    Row("always, asked again for a read", ASKED_READ, knows(always=ALWAYS), ALLOW, "c5"),
+    Row("always does not cover a denial of the same", ASKED, knows(REFUSED, always=ALWAYS), DENY, "c1"),
+    Row("always covers a target of an earlier attempt", ASKED, knows(always=ALWAYS, same_target=(DONE,)), ALLOW, "c5"),
+    Row("not one in doubt", ASKED, knows(always=ALWAYS, same_target=(DONE, IN_DOUBT)), ASK, "c1"),
+    Row("always stays under the rule's max", ASKED._replace(most=1), knows(always=ALWAYS, of_rule=1), DENY),
+    Row(
+        "always is not for a fork",
+        ASKED,
+        knows(always=ALWAYS, after_fork=RECEIPT),
+        ASK,
+        "c0",
+    ),
     Row("room under the rule's max", EFFECT._replace(most=2), knows(of_rule=1), ALLOW),
     Row("the rule's max is reached", EFFECT._replace(most=2), knows(of_rule=2), DENY),
     Row("max of a read", READ._replace(most=1), knows(of_rule=1), DENY),
@@ -159,6 +173,11 @@ def test_the_table(row: Row) -> None:
     assert admission.reason or admission.decision is ALLOW, "a model must be told why"
 
 
+def test_always_does_not_cover_what_the_asking_session_does_not_know() -> None:
+    history = knows(always=ALWAYS, same_target=(DONE,))
+    assert decide_call(intent(ASKED)._replace(since_turn=2), history).decision is ASK
+
+
 def test_a_rule_without_a_target_never_finds_it_moved() -> None:
     assert decide_call(intent(EFFECT, target=""), knows(same_target=(DONE,))).decision is ALLOW
 
@@ -179,7 +198,7 @@ def test_reasons_are_words_a_model_can_act_on() -> None:
 CALLS = st.builds(
     call,
     st.sampled_from(CallState),
-    st.sampled_from(["", "allow", "deny", "skip", "retry"]),
+    st.sampled_from(["", "allow", "always", "deny", "skip", "retry"]),
     st.sampled_from(Decision),
     st.integers(1, NOW),
 )
@@ -192,6 +211,7 @@ HISTORIES = st.builds(
     calls=st.integers(0, 3),
     of_rule=st.integers(0, 3),
     most_calls=st.sampled_from([None, 2]),
+    always=st.sampled_from([None, ALWAYS]),
 )
 RULES = st.builds(
     Rule._replace,

@@ -14,6 +14,7 @@ from jackline import clock
 from jackline.app import agents, paths, preflight
 from jackline.app.text_files import shorten_name
 from jackline.domain import ids
+from jackline.domain.call_gate import APPROVALS
 from jackline.domain.events import canonical
 from jackline.domain.resume_prompt import build_resume_prompt
 from jackline.domain.states import RunState
@@ -87,7 +88,7 @@ def _build_preface(home: Home, parent: Run, last: int, *, is_last: bool) -> str:
     """Facts of the parent up to the checkpoint, for the agent of the fork."""
     store = home.store()
     # An approval of the parent does not count for the fork, which asks again.
-    calls = [call for call in store.calls.list_all(parent.id) if call.step <= last and call.answer != "allow"]
+    calls = [call for call in store.calls.list_all(parent.id) if call.step <= last and call.answer not in APPROVALS]
     call_ids = {call.id for call in calls}
     receipts = [receipt for receipt in store.calls.list_receipts(parent.id) if receipt.call_id in call_ids]
     commits = store.records.get_changes(parent.id).commits if is_last else ()

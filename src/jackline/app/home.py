@@ -237,7 +237,7 @@ class Home:
         from jackline.app.identity import refuse_inside_run
         from jackline.clock import wall_ms
 
-        verdicts = ("happened", "did-not", "retry", "skip", "allow", "deny")
+        verdicts = ("happened", "did-not", "retry", "skip", "allow", "always", "deny")
         if verdict not in verdicts:
             raise UsageError(f"unknown answer '{verdict}': use one of {', '.join(verdicts)}")
         refuse_inside_run("answer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, CallState, Decision, Replay
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import Call, Receipt
     from jackline.policy.rules import Rule
+
+
+ALWAYS = "always"  # approves the call, and later calls of its rule with its target in this run
+APPROVALS = frozenset({"allow", ALWAYS})
+_UNKNOWN_PART = re.compile(r"\[redacted\]|(?:^|[:/])null(?:$|[:/])")
 
 
 class RuleLimit(NamedTuple):
@@ -56,6 +62,7 @@ class History(NamedTuple):
     most_calls: int | None
     after_fork: Receipt | None = None  # of the same key, made by an ancestor after this run was forked from it
     unsettled: Call | None = None  # an ancestor's effect of the same key, in doubt
+    always: Call | None = None  # a call of the same rule and target for which a person answered `always`
 
 
 class Admission(NamedTuple):
@@ -93,6 +100,16 @@ def is_waiting_for_approval(call: Call) -> bool:
     return call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
 
 
+def can_approve_always(rule: str, target: str) -> bool:
+    """Whether `always` covers more than the call itself: one rule, and a target that names one thing.
+
+    A merged rule may contain any other command, and a redacted target may be another one the next time.
+    """
+    kind, *parts = target.split(":")
+    is_named = bool(parts) and bool(parts[-1]) and not _UNKNOWN_PART.search(target)
+    return NAME_SEPARATOR not in rule and bool(kind) and is_named
+
+
 def decide_call(intent: Intent, history: History) -> Admission:
     """Decide whether the call may run. Only effects are limited to one execution."""
     if history.most_calls is not None and history.calls >= history.most_calls:
@@ -107,7 +124,7 @@ def decide_call(intent: Intent, history: History) -> Admission:
     if stored is not None:
         return stored
     # A call that a person approved does not wait for others.
-    approved = any(call.state is CallState.DENIED and call.answer == "allow" for call in history.same_key)
+    approved = any(call.state is CallState.DENIED and call.answer in APPROVALS for call in history.same_key)
     if intent.waits_for and not approved:
         return Admission(Decision.DENY, f"a crash interrupted these calls; make them again first: {intent.waits_for}")
     if rule.call_class is CallClass.EFFECT:
@@ -158,7 +175,7 @@ def _decide_effect(intent: Intent, history: History) -> Admission:
     if earlier is not None:
         reason = f"'{intent.target}' was already touched by call {earlier.id} with other content; this needs approval"
         return Admission(Decision.ASK, reason, original=earlier.id)
-    return Admission(intent.rule.decision, _describe_question(intent) if intent.rule.decision is Decision.ASK else "")
+    return _decide_by_rule(intent, history)
 
 
 def _decide_by_earlier(call: Call) -> Admission | None:
@@ -172,7 +189,7 @@ def _decide_by_earlier(call: Call) -> Admission | None:
             )
         case _, "skip" | "deny":
             return Admission(Decision.DENY, f"denied by a person (call {call.id})", original=call.id)
-        case CallState.DENIED, "allow":
+        case CallState.DENIED, "allow" | "always":
             return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", original=call.id)
         case CallState.VOID, _:
             return Admission(Decision.ALLOW, f"call {call.id} is known not to have happened", original=call.id)
@@ -193,9 +210,23 @@ def _find_forgotten(intent: Intent, history: History) -> Call | None:
         return None
     for call in history.same_target:
         inherited = bool(intent.run_id) and call.run_id != intent.run_id
-        if inherited or call.attempt < history.attempt or call.turn < intent.since_turn:
+        if inherited or call.turn < intent.since_turn:
+            return call
+        # What the session made itself, in an earlier attempt, is covered by `always`.
+        covered = history.always is not None and call.state is CallState.DONE
+        if call.attempt < history.attempt and not covered:
             return call
     return None
+
+
+def _decide_by_rule(intent: Intent, history: History) -> Admission:
+    if intent.rule.decision is not Decision.ASK:
+        return Admission(intent.rule.decision)
+    if history.always is not None:
+        call = history.always
+        reason = f"a person approved rule '{call.rule}' for '{call.target}' in this run (call {call.id})"
+        return Admission(Decision.ALLOW, reason, original=call.id)
+    return Admission(Decision.ASK, _describe_question(intent))
 
 
 def _describe_question(intent: Intent) -> str:
@@ -222,9 +253,9 @@ def _decide_repeatable(intent: Intent, history: History) -> Admission:
     for call in history.same_key:
         if call.answer == "deny":
             return Admission(Decision.DENY, f"denied by a person (call {call.id})", original=call.id)
-        if call.answer == "allow" or call.decision is Decision.ALLOW:
+        if call.answer in APPROVALS or call.decision is Decision.ALLOW:
             return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", original=call.id)
-    return Admission(Decision.ASK, _describe_question(intent))
+    return _decide_by_rule(intent, history)
 
 
 # --- permissions

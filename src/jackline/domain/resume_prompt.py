@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.domain.call_gate import APPROVALS
 from jackline.domain.states import CallClass, CallState, Decision
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _find_approved(calls: Sequence[Call]) -> list[Call]:
     """Calls that a person approved and that were not made since; an agent that was stopped does not know of it."""
     approved: dict[str, Call] = {}
     for call in calls:
-        if call.answer == "allow":
+        if call.answer in APPROVALS:
             approved[call.key] = call
         elif call.decision is Decision.ALLOW:
             approved.pop(call.key, None)

@@ -1,7 +1,8 @@
-"""The lock that shows the processes of a host whether a supervisor lives: a flock that only its death releases.
+"""The locks that show the processes of a host who lives: flocks that the death of their holder releases.
 
-It is taken before the run is claimed and inherited by the warden, so it is free only when the supervisor is dead and
-its warden has finished killing.
+An owner's lock is taken before the run is claimed and inherited by the warden, so it is free only when the supervisor
+is dead and its warden has finished killing. The waiters' lock is shared by the processes that wait for an answer to
+continue the run themselves.
 """
 
 from __future__ import annotations
@@ -10,8 +11,16 @@ import contextlib
 import errno
 import os
 import time
+from typing import TYPE_CHECKING
 
-from jackline.files import is_unlocked, lock_descriptor, open_lock
+from jackline.errors import disk_error
+from jackline.files import is_unlocked, lock_descriptor, open_lock, share_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WAITERS = "waiters.lock"
+_MOST_LOOKS = 5  # another process that looks holds the lock for an instant
 
 
 def build_lock_path(folder: str, owner: str) -> str:
@@ -56,4 +65,34 @@ def wait_until_dead(folder: str, owner: str, seconds: float) -> bool:
         if time.monotonic() >= until:
             return False
         time.sleep(0.02)
+    return True
+
+
+@contextlib.contextmanager
+def hold_waiter(folder: str) -> Iterator[None]:
+    """While the block lasts, others on this host see that a process will continue the run once it is answered.
+
+    When the block has ended, read the run again: an answer that came before left it to this process.
+    """
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        descriptor = open_lock(os.path.join(folder, _WAITERS))
+    except OSError as error:
+        raise disk_error(error, folder) from error
+    try:
+        share_lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def has_waiter(folder: str) -> bool:
+    """Whether a living process on this host waits to continue the run; ask after the answer is written."""
+    for _ in range(_MOST_LOOKS):
+        try:
+            if is_unlocked(os.path.join(folder, _WAITERS)):
+                return False
+        except FileNotFoundError:
+            return False
+        time.sleep(0.01)
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jackline.crash_points import crash_point
+from jackline.domain.call_gate import ALWAYS, APPROVALS, can_approve_always
 from jackline.domain.events import Fact
 from jackline.domain.records import Call, Lease, Receipt, Run
 from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
@@ -25,7 +26,8 @@ from jackline.store.record_digests import cover, digest_run
 _PERSON = "person"
 _TIMEOUT = "timeout"
 _DOUBT_ANSWERS = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}
-_APPROVAL_ANSWERS = frozenset({"allow", "deny"})
+_TIMEOUT_ANSWERS = frozenset({"allow", "deny"})
+_APPROVAL_ANSWERS = frozenset({*APPROVALS, "deny"})
 _SKIP = "skip"
 _WAKING = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
 
@@ -34,8 +36,9 @@ class Approvals(StorePart):
     """The part of the store that people write through."""
 
     def answer(self, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
-        """A person's answer to a call: happened, did-not, retry, skip (in doubt); allow, deny (needs approval).
+        """A person's answer to a call: happened, did-not, retry, skip (in doubt); allow, always, deny (needs approval).
 
+        `always` also approves the calls of the same rule with the same target, waiting ones and later ones.
         For a call that was interrupted and has to be made again: skip.
         """
         answered = self._driver.write(lambda one: self._answer(one, run_id, call_id, verdict, at))
@@ -56,8 +59,8 @@ class Approvals(StorePart):
 
     def expire(self, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
         """Answer the calls that were asked before `older_than` and have no answer, with `allow` or `deny`."""
-        if verdict not in _APPROVAL_ANSWERS:
-            answers = " or ".join(sorted(_APPROVAL_ANSWERS))
+        if verdict not in _TIMEOUT_ANSWERS:
+            answers = " or ".join(sorted(_TIMEOUT_ANSWERS))
             raise Refused(f"'{verdict}' is not an answer to a call that needs approval; use {answers}")
         return self._driver.write(lambda one: _expire(one, lease, at, verdict, older_than))
 
@@ -118,16 +121,21 @@ def _answer_doubt(statements: Statements, call: Call, verdict: str, at: int) -> 
 def _answer_asked(statements: Statements, call: Call, verdict: str, at: int, by: str) -> tuple[Call, Fact]:
     values = {
         "run_id": call.run_id,
-        "key": call.key,
         "denied": str(call.state),
         "ask": str(call.decision),
         "answer": verdict,
         "at": at,
     }
-    asked = _read_asked(statements, call.run_id)
-    same = [one._replace(answer=verdict, finished_at=at) for one in asked if one.key == call.key]
-    statements.run("answer_asked", values)
-    fact = ledger_events.build_answered(call, same, verdict, by)
+    covers = verdict == ALWAYS and can_approve_always(call.rule, call.target)
+    asked = [
+        one
+        for one in _read_asked(statements, call.run_id)
+        if one.key == call.key or (covers and (one.rule, one.target) == (call.rule, call.target))
+    ]
+    for key in dict.fromkeys(one.key for one in asked):
+        statements.run("answer_asked", {**values, "key": key})
+    answered = [one._replace(answer=verdict, finished_at=at) for one in asked]
+    fact = ledger_events.build_answered(call, answered, verdict, by)
     return call._replace(answer=verdict, finished_at=at), fact
 
 

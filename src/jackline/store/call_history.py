@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.call_gate import History, RuleLimit
+from jackline.domain.call_gate import ALWAYS, History, RuleLimit, can_approve_always
 from jackline.domain.records import Receipt
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 from jackline.policy.rules import NAME_SEPARATOR
@@ -68,6 +68,8 @@ def read_history(
         of_rule=of_rule,
         most_calls=most_calls,
     )
+    if rule.decision is Decision.ASK or known.same_target:
+        known = known._replace(always=_read_always(statements, lease, intent))
     if is_effect and head.parent is not None:
         known = _add_inherited(statements, lease.run_id, intent, known)
     return known, seen + 1
@@ -101,6 +103,15 @@ def _read_same_target(statements: Statements, lease: Lease, intent: Intent) -> t
     place = {"key": intent.key, "target": clean(intent.target), "attempt": lease.token, "since": intent.since_turn}
     values = {**_WORDS, "run_id": lease.run_id, **place}
     return tuple(rows.parse_call(row) for row in statements.all("same_target", values))
+
+
+def _read_always(statements: Statements, lease: Lease, intent: Intent) -> Call | None:
+    """The call of the same rule and target for which a person answered `always`."""
+    if not can_approve_always(intent.rule.name, intent.target):
+        return None
+    words = {"rule": clean(intent.rule.name), "target": clean(intent.target), "answer": ALWAYS}
+    row = statements.one("always_approved", {**_WORDS, "run_id": lease.run_id, **words})
+    return None if row is None else rows.parse_call(row)
 
 
 def _count_of_rule(statements: Statements, lease: Lease, intent: Intent, most: int) -> int:

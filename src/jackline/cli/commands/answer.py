@@ -24,6 +24,7 @@ VERDICT_MEANINGS = {
     "retry": "make the call (again)",
     "skip": "do not make the call any more",
     "allow": "approve the call",
+    "always": "approve it, and later calls of its rule with the same target in this run",
     "deny": "deny the call",
 }
 

@@ -25,6 +25,11 @@ WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key AND
     AND call_class = :call_class AND (state = :done OR state = :in_doubt)
 ORDER BY number LIMIT :most
 
+-- name: always_approved
+SELECT {call} FROM calls
+WHERE run_id = :run_id AND target = :target AND target <> '' AND rule = :rule AND answer = :answer AND state = :denied
+ORDER BY number LIMIT 1
+
 -- name: ancestors
 -- The runs that this one was forked from, nearest first, each with the step of the fork.
 WITH RECURSIVE ancestors (id, forked_at, distance) AS (
