@@ -88,11 +88,15 @@ def hold_waiter(folder: str) -> Iterator[None]:
 
 def has_waiter(folder: str) -> bool:
     """Whether a living process on this host waits to continue the run; ask after the answer is written."""
-    for _ in range(_MOST_LOOKS):
-        try:
-            if is_unlocked(os.path.join(folder, _WAITERS)):
+    try:
+        descriptor = os.open(os.path.join(folder, _WAITERS), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        for _ in range(_MOST_LOOKS):
+            if lock_descriptor(descriptor):
                 return False
-        except FileNotFoundError:
-            return False
-        time.sleep(0.01)
-    return True
+            time.sleep(0.01)
+        return True
+    finally:
+        os.close(descriptor)
