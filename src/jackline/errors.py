@@ -38,7 +38,7 @@ class NoHome(UsageError):
 
 
 class Ambiguous(UsageError):
-    """'{detail}' matches {count} {what}s or more ({some}, …); type a longer prefix"""
+    """'{detail}' matches {count} {what}s or more ({some}, …); type more of its beginning or end"""
 
 
 class Conflict(UsageError):

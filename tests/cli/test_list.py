@@ -51,16 +51,39 @@ def test_paging_prints_the_command_of_the_next_page(four: Place) -> None:
     assert last.err == ""
 
 
-def test_a_run_is_found_by_prefix_number_and_whole_id(four: Place) -> None:
-    for text, found in (("alpha-1", "alpha-1"), ("b", "beta-1"), ("#2", "alpha-2"), ("3", "beta-1")):
+def test_a_run_is_found_by_number_whole_id_beginning_and_end(four: Place) -> None:
+    named = (("alpha-1", "alpha-1"), ("b", "beta-1"), ("#2", "alpha-2"), ("3", "beta-1"), ("a-2", "alpha-2"))
+    for text, found in named:
         assert four.type("show", text, "--json").json["id"] == found
-    ambiguous = four.type("show", "alpha")
-    assert (ambiguous.code, is_one_line(ambiguous)) == (2, True)
-    assert "alpha-1" in ambiguous.err
-    assert "alpha-2" in ambiguous.err
+    for text in ("alpha", "-1"):  # a beginning, an end
+        ambiguous = four.type("show", "--", text)
+        assert (ambiguous.code, is_one_line(ambiguous)) == (2, True)
+        assert "alpha-1" in ambiguous.err
     for text in ("zeta", "#9", ""):
         unknown = four.type("show", text)
         assert (unknown.code, is_one_line(unknown)) == (2, True)
+
+
+def test_without_a_run_the_newest_one_here_is_meant(four: Place) -> None:
+    assert four.type("show", "--json").json["id"] == "beta-1"
+    there = four.folder / "other"
+    assert four.type("show", "--json", cwd=there).json["id"] == "gamma-1"
+    ended = four.type("resume", cwd=there)
+    assert (ended.code, is_one_line(ended)) == (2, True)
+    assert "can be resumed" in ended.err
+    nowhere = four.type("show", cwd=four.folder)
+    assert (nowhere.code, is_one_line(nowhere)) == (2, True)
+    assert "no run in this repository" in nowhere.err
+
+
+def test_resume_takes_the_newest_run_that_can_be_resumed(place: Place) -> None:
+    once = {"exit": 1, "when": {"attempt": 1}}
+    assert place.play(once, SAY, words=("mend it", "--run-id", "old")).code == 1
+    assert place.play(SAY, words=("--run-id", "done")).code == 0
+    assert place.play({"limit": {}}, words=("--run-id", "gone")).code == 10
+    assert place.type("cancel", "gone").code == 0
+    ended = place.type("resume")
+    assert (ended.code, ended.err.splitlines()[0]) == (0, "resuming run #1 (old): mend it"), ended
 
 
 def test_plain_rows_in_a_pipe(four: Place) -> None:

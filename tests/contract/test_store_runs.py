@@ -64,7 +64,7 @@ def test_an_unknown_run_is_none(store: Store) -> None:
     assert store.calls.list_all("nobody") == []
 
 
-def test_runs_are_matched_by_id_then_number_then_prefix(store: Store) -> None:
+def test_runs_are_matched_by_id_then_number_then_beginning_or_end(store: Store) -> None:
     here = made(store, "ab12").repository
     made(store, "ab34")
     made(store, "2cd")
@@ -75,7 +75,9 @@ def test_runs_are_matched_by_id_then_number_then_prefix(store: Store) -> None:
     assert ids("ab12") == ["ab12"]
     assert ids("ab") == ["ab12", "ab34"]
     assert ids("#2") == ids("2") == ["ab34"]
-    assert ids("2", None) == ["2cd"]
+    assert ids("2", None) == ["2cd", "ab12"]
+    assert ids("34") == ids("b34") == ["ab34"]
+    assert ids("2c", None) == ids("cd", None) == ["2cd"]
     assert ids("#9") == ids("zz") == ids("") == ids("a\x00") == []
 
 
@@ -83,13 +85,15 @@ def test_a_prefix_is_never_a_pattern(store: Store) -> None:
     made(store, "a_b")
     made(store, "axb")
     assert [row.id for row in store.runs.find_matching("a_", None)] == ["a_b"]
+    assert [row.id for row in store.runs.find_matching("_b", None)] == ["a_b"]
     assert store.runs.find_matching("%", None) == []
 
 
 def test_matching_stops_at_the_limit(store: Store) -> None:
     for number in range(5):
-        made(store, f"same{number}")
+        made(store, f"same{number}same")
     assert len(store.runs.find_matching("same", None, limit=3)) == 3
+    assert len(store.runs.find_matching("same", None)) == 5  # each once
 
 
 def test_the_list_shows_the_newest_first_with_their_cheap_columns(store: Store) -> None:

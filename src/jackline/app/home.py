@@ -137,7 +137,7 @@ class Home:
     # finding
 
     def find(self, text: str) -> Run:
-        """A run by id, unique prefix of an id, or number in the current repository."""
+        """A run by id, number in the current repository, or the unique beginning or end of an id."""
         run_id = self.find_id(text)  # before the store is opened: a new home has no store
         run = self.store().runs.get(run_id)
         if run is None:
@@ -148,9 +148,7 @@ class Home:
         """The id of a run, found in the same way, even if the rest of its record cannot be read."""
         rows = []
         if not self.is_new:
-            from jackline.domain.ids import repository_id
-
-            rows = self.store().runs.find_matching(text, repository_id(paths.find_repository(os.getcwd())))
+            rows = self.store().runs.find_matching(text, self._repository_here())
         if not rows:
             raise NotFound(shorten_name(text), what="run", hint="jackline list --all-repos")
         if len(rows) > 1:
@@ -158,11 +156,27 @@ class Home:
             raise Ambiguous(text, what="run", count=len(rows), some=some)
         return rows[0].id
 
+    def _repository_here(self) -> str:
+        from jackline.domain.ids import repository_id
+
+        return repository_id(paths.find_repository(os.getcwd()))
+
+    def find_newest(self, *states: str, fits: Callable[[Run], bool] = lambda _run: True) -> Run | None:
+        """The newest run of the current repository in one of these states (default: any) that fits."""
+        query = RunQuery(states=states, repository=self._repository_here(), limit=_PAGE)
+        while page := self.list_runs(query):
+            found = (self.store().runs.get(row.id) for row in page)
+            newest = next((run for run in found if run is not None and fits(run)), None)
+            if newest is not None:
+                return newest
+            query = query._replace(before=(page[-1].created_at, page[-1].id))
+        return None
+
     def find_call(self, run: Run, text: str) -> Call:
-        """A call of a run by a unique prefix, or by the end of its id."""
-        calls = [
-            call for call in self.store().calls.list_all(run.id) if call.id.startswith(text) or call.id.endswith(text)
-        ]
+        """A call of a run by its id, or by the unique beginning or end of its id."""
+        known = self.store().calls.list_all(run.id)
+        exact = [call for call in known if call.id == text]
+        calls = exact or [call for call in known if text and (call.id.startswith(text) or call.id.endswith(text))]
         if not calls:
             raise NotFound(shorten_name(text), what="call", hint=f"jackline show {run.id}")
         if len(calls) > 1:

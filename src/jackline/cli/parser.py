@@ -13,7 +13,8 @@ from jackline.errors import UsageError
 
 _MAX_HELP_WIDTH = 110
 _MAX_NUMBER = 1_000_000
-RUN_HELP = "a run: its id, the beginning of its id, or its number, such as #12"
+RUN_HELP = "a run: its number, such as #12, its id, or the beginning or end of its id"
+NEWEST_HELP = f"{RUN_HELP} (default: the newest run of this repository)"
 
 
 class HelpPrinted(Exception):

@@ -97,7 +97,7 @@ class RunStore(StorePart):
         return self._driver.read(read)
 
     def find_matching(self, text: str, repository: str | None, limit: int = 10) -> list[RunSummary]:
-        """Runs whose id is `text`; else whose number (`#12`) it is in the repository; else whose id begins so.
+        """Runs whose id is `text`; else whose number (`#12`) it is; else whose id begins or ends with it.
 
         `repository` is an id (see `domain.ids`); without it no number is looked for.
         """
@@ -109,6 +109,9 @@ class RunStore(StorePart):
                 found = statements.all("find_number", {"repository": repository, "number": number})
             if not found and wanted:
                 found = statements.all("find_prefix", {"low": wanted, "high": wanted + _LAST, "limit": limit})
+                known = {row[0] for row in found}
+                ending = statements.all("find_suffix", {"end": wanted, "limit": limit})
+                found = [*found, *(row for row in ending if row[0] not in known)][:limit]
             return found
 
         return [RunSummary(*row) for row in self._driver.read(read)]

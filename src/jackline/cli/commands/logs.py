@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.cli.event_text import describe_event, load_event_data
-from jackline.cli.parser import RUN_HELP
+from jackline.cli.parser import NEWEST_HELP
+from jackline.cli.run_choice import find_run
 from jackline.clock import wall_ms
 from jackline.domain.states import RunState, WaitReason
 from jackline.formatting import format_iso, format_local
@@ -25,7 +26,7 @@ _RETRY_GRACE_MS = 5_000
 
 
 def configure(parser: CommandParser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("run", metavar="RUN", nargs="?", help=NEWEST_HELP)
     parser.add_argument("-f", "--follow", action="store_true", help="keep printing until the run stops running")
     stream = parser.add_mutually_exclusive_group()
     stream.add_argument("--stderr", action="store_true", help="print its standard error")
@@ -33,7 +34,7 @@ def configure(parser: CommandParser) -> None:
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    run = home.find(args.run)
+    run = find_run(home, args.run)
     if args.events:
         return _print_events(args, home, run, out)
     from codecs import getincrementaldecoder

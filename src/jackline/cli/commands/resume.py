@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from jackline.cli import follow_run, prompts, status_text
 from jackline.cli.follow_run import Interrupts
 from jackline.cli.parser import RUN_HELP
+from jackline.cli.run_choice import find_resumable_run
 from jackline.domain.states import EXIT_PERSON, RunState
 from jackline.errors import Refused
 from jackline.formatting import pluralize
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
 
 def configure(parser: CommandParser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
+    newest = f"{RUN_HELP} (default: the newest run of this repository that can be resumed)"
+    parser.add_argument("run", metavar="RUN", nargs="?", help=newest)
     parser.add_argument("--yes", action="store_true", help="continue an interactive run without asking")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    run = home.find(args.run)
+    run = find_resumable_run(home, args.run, out)
     if run.spec.imported:
         raise Refused(f"run {run.id} was imported from {run.spec.imported} and is read-only: start another run")
     match run.status.state:

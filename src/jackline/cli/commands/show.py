@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.cli import status_text
 from jackline.cli.output import Column, parse_columns
-from jackline.cli.parser import RUN_HELP
+from jackline.cli.parser import NEWEST_HELP
+from jackline.cli.run_choice import find_run
 from jackline.cli.run_json import run_to_json, to_json_values
 from jackline.clock import wall_ms
 from jackline.domain.run_totals import completion, compute_run_cost, compute_turn_cost, describe_lost_sessions
@@ -44,11 +45,11 @@ _LIMITS = (
 
 
 def configure(parser: CommandParser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("run", metavar="RUN", nargs="?", help=NEWEST_HELP)
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    run = home.find(args.run)
+    run = find_run(home, args.run)
     if out.json:
         out.print_json(_to_json(home, run))
         return 0

@@ -58,5 +58,10 @@ WHERE runs.repository = :repository AND runs.number = :number
 SELECT {listed} FROM runs JOIN repositories AS places ON places.id = runs.repository
 WHERE runs.id >= :low AND runs.id < :high ORDER BY runs.id LIMIT :limit
 
+-- name: find_suffix
+SELECT {listed} FROM runs JOIN repositories AS places ON places.id = runs.repository
+WHERE length(runs.id) > length(:end) AND substr(runs.id, length(runs.id) - length(:end) + 1) = :end
+ORDER BY runs.id LIMIT :limit
+
 -- name: all_repositories
 SELECT id, path, created_at FROM repositories ORDER BY path
