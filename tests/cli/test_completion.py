@@ -44,7 +44,11 @@ done
 CASES = [
     (("jackline", ""), set(COMMANDS), True),
     (("jackline", "list", "--"), {"--state", "--active", "--all-repos", "--json"}, False),
-    (("jackline", "list", "--state", ""), {"queued", "running", "waiting", "succeeded", "failed", "cancelled"}, True),
+    (
+        ("jackline", "list", "--state", ""),
+        {"queued", "running", "waiting", "succeeded", "failed", "cancelled", "lost"},
+        True,
+    ),
     (("jackline", "--home", "x", "db", ""), {"migrate", "status", "check", "backup", "archive"}, True),
     (("jackline", "db", "archive", "--"), {"--older-than", "--to"}, False),
     (("jackline", "answer", "r", "c", ""), {"happened", "did-not", "retry", "skip", "allow", "deny"}, True),

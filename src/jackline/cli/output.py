@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 STATE_STYLES = {
-    "succeeded": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "queued": "cyan",
+    "succeeded": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "queued": "cyan", "lost": "yellow",
     "pending": "cyan", "in_flight": "cyan", "waiting_human": "yellow",
     "cancelled": "dim", "done": "green", "in_doubt": "yellow", "denied": "red", "asked": "yellow",
     "ok": "green", "warn": "yellow", "fail": "red",

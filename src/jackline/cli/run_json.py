@@ -23,13 +23,13 @@ def run_to_json(home: Home, run: Run) -> dict[str, Any]:
     row = store.runs.find_matching(run.id, None)[0]
     cost = compute_run_cost(run, store.records.list_turns(run.id))
     return {
-        **row_to_json(home, row),
+        **row_to_json(home, row, is_lost=bool(home.explain_loss(run))),
         "cost_usd": None if cost is None else cost / 1_000_000,
         "detail": run.status.detail,
     }
 
 
-def row_to_json(home: Home, row: RunSummary) -> dict[str, Any]:
+def row_to_json(home: Home, row: RunSummary, *, is_lost: bool = False) -> dict[str, Any]:
     """Convert a row of `list`. The exit code is null while the run is queued or running.
 
     A cost of zero becomes null: a row does not say whether the agent reports costs.
@@ -38,6 +38,7 @@ def row_to_json(home: Home, row: RunSummary) -> dict[str, Any]:
         "id": row.id,
         "number": row.number,
         "state": row.state,
+        "lost": is_lost,
         "reason": row.reason,
         "exit_code": row_exit_code(row),
         "failure": row.failure,

@@ -52,9 +52,11 @@ def print_outcome(home: Home, run: Run, out: Output, code: int) -> int:
     return code
 
 
-def format_state(run: Run, out: Output) -> str:
-    """Return the state of a run with its reason, failure, proof or phase, in its color."""
+def format_state(run: Run, out: Output, loss: str = "") -> str:
+    """Return the state of a run with its reason, failure, proof or phase, in its color; `loss` says why it is lost."""
     status = run.status
+    if loss:
+        return out.colorize(f"lost: {loss}", "yellow")
     match status.state:
         case RunState.WAITING:
             text = f"waiting: {status.reason}"
@@ -74,6 +76,8 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
     status, resume = run.status, out.format_command("resume", run.id)
     read = f"output: {out.format_command('logs', run.id)}"
     match status.state:
+        case RunState.RUNNING if home.explain_loss(run):
+            return [f"continue: {resume}", f"cancel: {out.format_command('cancel', run.id)}"]
         case RunState.RUNNING:
             return [
                 f"follow: {out.format_command('logs', '-f', run.id)}",
@@ -94,6 +98,11 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
             return [f"try again: {resume}", read]
         case _:
             return [read]
+
+
+def format_loss(run_id: str, loss: str, out: Output) -> str:
+    """Return the line about a lost run, with the command that continues it."""
+    return f"run {run_id} is lost: {loss}; continue: {out.format_command('resume', run_id)}"
 
 
 def find_open_questions(home: Home, run: Run) -> list[tuple[Call, tuple[str, ...]]]:

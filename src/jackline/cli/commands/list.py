@@ -18,20 +18,25 @@ from jackline.store.models import RunQuery
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
     from jackline.store.models import RunSummary
 
+LOST = "lost"  # not a stored state: running, without a process that works on it
+_MAX_LOSSES = 3
 _COLUMNS = parse_columns("RUN #> STATE* AGENT TASK CREATED TOKENS> COST> PROMPT~")
 _ALL_COLUMNS = parse_columns("RUN #> STATE* AGENT TASK REPOSITORY CREATED TOKENS> COST> PROMPT~")
 
 
 def configure(parser: CommandParser) -> None:
     states = parser.add_mutually_exclusive_group()
-    names = [str(one) for one in RunState]
-    states.add_argument("--state", action="append", choices=names, help="only runs in this state; may be repeated")
+    names = [*(str(one) for one in RunState), LOST]
+    states.add_argument(
+        "--state", action="append", choices=names, help="only runs in this state; may be repeated (lost: also running)"
+    )
     states.add_argument("--active", action="store_true", help="only runs that have not ended")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--repo", metavar="PATH", help="runs of this repository (default: the current one)")
@@ -47,20 +52,47 @@ def configure(parser: CommandParser) -> None:
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    found = home.list_runs(_build_query(args, home))
+    found = _list_runs(args, home)
     rows, more = found[: args.limit], len(found) > args.limit
+    lost = home.find_lost([row.id for row in rows if row.state == RunState.RUNNING])
     if out.json:
-        out.print_json_lines(row_to_json(home, row) for row in rows)
+        out.print_json_lines(row_to_json(home, row, is_lost=row.id in lost) for row in rows)
         return 0
     if not rows:
         out.print_note(_explain_empty_list(args, out))
         return 0
     now = wall_ms()
-    cells = [_format_cells(row, now, out, with_repository=args.all_repos) for row in rows]
+    shown = [row._replace(state=LOST, phase=None) if row.id in lost else row for row in rows]
+    cells = [_format_cells(row, now, out, with_repository=args.all_repos) for row in shown]
     out.print_table(_ALL_COLUMNS if args.all_repos else _COLUMNS, cells)
+    _print_losses(lost, args, out)
     if more:
         out.print_note(f"more: {format_next_page(out, rows[-1].id)}")
     return 0
+
+
+def _list_runs(args: Namespace, home: Home) -> list[RunSummary]:
+    query = _build_query(args, home)
+    if LOST not in query.states:
+        return home.list_runs(query)
+    from jackline.app.lost_runs import list_lost
+
+    others = tuple(state for state in query.states if state != LOST)
+    known = home.list_runs(query._replace(states=others)) if others else []
+    found = {row.id: row for row in (*known, *list_lost(home, query))}
+    return sorted(found.values(), key=lambda row: (row.created_at, row.id), reverse=True)[: query.limit]
+
+
+def _print_losses(lost: Mapping[str, str], args: Namespace, out: Output) -> None:
+    if not lost:
+        return
+    from jackline.cli.status_text import format_loss
+
+    for run_id, loss in list(lost.items())[:_MAX_LOSSES]:
+        out.print_note(format_loss(run_id, loss, out))
+    if len(lost) > 1:
+        where = ("--all-repos",) if args.all_repos else ()
+        out.print_note(f"all {len(lost)} lost runs: {out.format_command('resume', '--lost', *where)}")
 
 
 def _build_query(args: Namespace, home: Home) -> RunQuery:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from jackline.cli.event_text import describe_event, load_event_data
 from jackline.cli.parser import NEWEST_HELP
 from jackline.cli.run_choice import find_run
+from jackline.cli.status_text import format_loss
 from jackline.clock import wall_ms
 from jackline.domain.states import RunState, WaitReason
 from jackline.formatting import format_iso, format_local
@@ -35,8 +36,13 @@ def configure(parser: CommandParser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     run = find_run(home, args.run)
-    if args.events:
-        return _print_events(args, home, run, out)
+    code = _print_events(args, home, run, out) if args.events else _print_output(args, home, run, out)
+    if args.follow and (loss := home.explain_loss(home.store().runs.get(run.id) or run)):
+        out.print_note(format_loss(run.id, loss, out))
+    return code
+
+
+def _print_output(args: Namespace, home: Home, run: Run, out: Output) -> int:
     from codecs import getincrementaldecoder
 
     from jackline.exports import raw
@@ -54,12 +60,12 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _is_active(home: Home, run: Run) -> bool:
-    """Return whether the run is running, or in the short wait between two attempts of a live supervisor."""
+    """Return whether a process works on the run, or is in the short wait between two attempts."""
     now = home.store().runs.get(run.id)
     if now is None:
         return False
     retries_soon = now.status.reason is WaitReason.RETRY and (now.status.wake_at or 0) + _RETRY_GRACE_MS > wall_ms()
-    return now.status.state is RunState.RUNNING or retries_soon
+    return retries_soon or (now.status.state is RunState.RUNNING and not home.explain_loss(now))
 
 
 def _print_events(args: Namespace, home: Home, run: Run, out: Output) -> int:

@@ -97,9 +97,10 @@ def _to_json(home: Home, run: Run) -> dict[str, Any]:
 def _print_header(home: Home, run: Run, out: Output) -> None:
     status, spec, now = run.status, run.spec, wall_ms()
     turns = home.store().records.list_turns(run.id)
+    state = status_text.format_state(run, out, home.explain_loss(run))
     times = (("created", run.created_at), ("started", run.started_at), ("ended", run.finished_at))
     facts = [
-        ("state", status_text.format_state(run, out) + (", cancel requested" if status.cancel_requested else "")),
+        ("state", state + (", cancel requested" if status.cancel_requested else "")),
         ("detail", make_printable(status.detail)),
         ("wakes", format_local(status.wake_at, now) if status.wake_at else ""),
         ("agent", f"{run.agent}, task {spec.task}"),

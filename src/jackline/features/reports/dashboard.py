@@ -22,6 +22,7 @@ from jackline.features.reports.dashboard_page import (
     CallQuestion,
     Dashboard,
     KindCount,
+    LostRun,
     WaitingRun,
 )
 from jackline.features.reports.report_queries import ReportQueries
@@ -85,7 +86,15 @@ def read_dashboard(home: Home) -> Dashboard:
     from jackline.clock import wall_ms
 
     program, words, note = describe_invocation(home)
-    return collect_dashboard(home.store(), wall_ms())._replace(program=program, words=words, note=note)
+    board = collect_dashboard(home.store(), wall_ms())
+    lost = home.find_lost([run.id for run in board.running])
+    return board._replace(
+        program=program,
+        words=words,
+        note=note,
+        running=[run for run in board.running if run.id not in lost],
+        lost=[LostRun(run=run, why=lost[run.id]) for run in board.running if run.id in lost],
+    )
 
 
 def write_dashboard(home: Home) -> tuple[str, Dashboard]:

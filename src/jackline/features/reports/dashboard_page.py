@@ -54,6 +54,14 @@ class WaitingRun(NamedTuple):
     older: bool = False  # whether it waits for older calls than those that were read
 
 
+@stored_as("run why")
+class LostRun(NamedTuple):
+    """A run that is stored as running, but no process works on it."""
+
+    run: RunLine
+    why: str
+
+
 @stored_as("kind status items")
 class KindCount(NamedTuple):
     """How many items of a kind have a status, up to COUNTED."""
@@ -65,7 +73,7 @@ class KindCount(NamedTuple):
 
 @stored_as(
     "at words program note waiting items_waiting running failed imported queued queued_count parked kinds spending "
-    "today in_flight dead events learnings"
+    "today in_flight dead events learnings lost"
 )
 class Dashboard(NamedTuple):
     """The dashboard at one moment. A list may have one more element than is shown, which means that there are more."""
@@ -89,6 +97,7 @@ class Dashboard(NamedTuple):
     dead: Sequence[ItemLine] = ()
     events: Sequence[EventLine] = ()
     learnings: Sequence[Learning] = ()
+    lost: Sequence[LostRun] = ()
 
 
 def render_dashboard(board: Dashboard) -> str:
@@ -132,12 +141,17 @@ def _render_waiting(board: Dashboard) -> Iterator[str]:
             text = "for older calls" if one.older else "and more"
             yield f"  - {text}: {_format_board_command(board, 'show', run.id)}"
         yield f"  - {'then' if one.questions else 'resume:'} {_format_board_command(board, 'resume', run.id)}"
+    for run, why in board.lost[:SHOWN]:
+        what = f"run {format_code(run.id)} (#{run.number}, {format_code(run.agent)}, {format_code(run.task)})"
+        yield f"- {what} is **lost**: {format_code(why, 300)}"
+        yield f"  - resume: {_format_board_command(board, 'resume', run.id)}"
     for item in board.items_waiting[:SHOWN]:
         yield f"- item {format_code(item.id)} ({format_code(item.kind)}) asks: {format_code(item.question, 400)}"
         yield f"  - {_format_board_command(board, *build_answer_command(item.id))}"
-    if not board.waiting and not board.items_waiting:
+    if not (board.waiting or board.items_waiting or board.lost):
         yield "Nothing."
     yield from _render_more(board, board.waiting, "list", "--state", "waiting", "--all-repos")
+    yield from _render_more(board, board.lost, "list", "--state", "lost", "--all-repos")
     yield from _render_more(board, board.items_waiting, "work", "list", "--status", "waiting_human")
     yield ""
 

@@ -1,0 +1,91 @@
+"""A run whose process was killed is lost: every command says so at once on its host, with the command to continue."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from tests.cli.place import SAY, Place
+
+HANG_ONCE = {"hang": True, "when": {"attempt": 1}}
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def stored(request: pytest.FixtureRequest, place: Place) -> Place:
+    """A place with each kind of database."""
+    if request.param == "postgres":
+        place.environ["JACKLINE_DATABASE"] = str(request.getfixturevalue("postgres_database"))
+    return place
+
+
+def lose(place: Place, run_id: str, *steps: dict[str, Any]) -> None:
+    """Start a run and kill its process with SIGKILL while its agent works."""
+    running = place.start_playing({"touch": place.path(f"on-{run_id}")}, *steps, words=("--run-id", run_id))
+    place.wait_for(f"on-{run_id}")
+    running.kill()
+    running.wait()
+
+
+def test_a_killed_run_is_shown_as_lost_at_once(stored: Place) -> None:
+    lose(stored, "r", HANG_ONCE, SAY)
+    listed = stored.type("list")
+    assert "\tlost\t" in listed.out, listed
+    assert listed.err.rstrip().endswith("continue: jackline resume r")
+    assert "is gone" in listed.err
+    [row] = stored.type("list", "--json").rows
+    assert (row["state"], row["lost"], row["exit_code"]) == ("running", True, None)
+    shown = stored.type("show", "r").out
+    assert "\nstate      lost: its process (pid " in shown
+    assert "\ncontinue: jackline resume r\n" in shown
+    assert stored.type("show", "r", "--json").json["lost"] is True
+    for words in (("logs", "-f", "r"), ("logs", "-f", "--events", "r")):
+        followed = stored.type(*words)
+        assert followed.code == 0
+        assert followed.err.rstrip().endswith("continue: jackline resume r"), followed
+    assert [row["id"] for row in stored.type("list", "--state", "lost", "--json").rows] == ["r"]
+    assert stored.type("list", "--state", "waiting", "--state", "lost").out == listed.out
+    board = stored.type("dashboard", "--print").out
+    assert "is **lost**: `its process (pid " in board
+    assert f"jackline resume r --home {stored.home}`\n" in board
+    assert "## Running\n\nNone." in board
+    assert stored.type("resume", "r").code == 0
+    [row] = stored.type("list", "--json").rows
+    assert (row["state"], row["lost"]) == ("succeeded", False)
+    assert stored.type("list", "--state", "lost").out == ""
+
+
+def test_who_follows_a_run_learns_that_it_is_lost(stored: Place) -> None:
+    running = stored.start_playing({"touch": stored.path("on")}, SAY, HANG_ONCE, words=("--run-id", "r"))
+    stored.wait_for("on")
+    following = stored.start("logs", "-f", "--events", "r")
+    assert following.stdout is not None
+    while "turn.started" not in following.stdout.readline():
+        pass
+    running.kill()
+    running.wait()
+    ended = stored.end_of(following)
+    assert (ended.code, "run r is lost: its process" in ended.err) == (0, True), ended
+
+
+def test_a_run_that_works_or_waits_is_not_lost(stored: Place) -> None:
+    running = stored.start_playing({"touch": stored.path("on")}, HANG_ONCE, words=("--run-id", "r"))
+    stored.wait_for("on")
+    assert "lost" not in stored.type("list").out
+    assert stored.type("list", "--state", "lost").out == ""
+    assert [row["lost"] for row in stored.type("list", "--state", "running", "--json").rows] == [False]
+    running.send_signal(signal.SIGINT)
+    assert stored.end_of(running).code == 130
+    assert [row["lost"] for row in stored.type("list", "--json").rows] == [False]
+
+
+def test_a_stopped_process_is_lost_when_its_lease_is_over(stored: Place) -> None:
+    """As on another host, which cannot look at the process."""
+    stored.environ["JACKLINE_LEASE_SECONDS"] = "1"
+    running = stored.start_playing({"touch": stored.path("on")}, HANG_ONCE, words=("--run-id", "r"))
+    stored.wait_for("on")
+    os.kill(running.pid, signal.SIGSTOP)
+    followed = stored.type("logs", "-f", "r")
+    assert "no longer renews its lease; continue: jackline resume r" in followed.err, followed
