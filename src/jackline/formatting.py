@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
 
 _UNITS = {"s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
+_AGE_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", SECOND_MS))
+_OLD_MS = 14 * DAY_MS
 _LONGEST_MS = 100 * 365 * DAY_MS
 _MOST_DIGITS = 15  # more digits exceed a hundred years in any unit, and int() refuses thousands of them
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 _THOUSAND, _MILLION = 1_000, 1_000_000
+_CENT = 10_000  # in millionths of a dollar
 _LINE_LENGTH = 160
 _UNPRINTABLE = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
 
@@ -73,6 +76,15 @@ def format_local(at: int | None, now: int) -> str:
     return f"{time:%d %b %H:%M}" if time.year == today.year else f"{time:%Y-%m-%d %H:%M}"
 
 
+def format_age(at: int, now: int) -> str:
+    """Format how long ago a time was, in one unit: 12s ago, 3m ago, 5d ago; after two weeks its date."""
+    age = max(0, now - at)
+    if age >= _OLD_MS:
+        return format_date(at)
+    unit, size = next((unit, size) for unit, size in _AGE_UNITS if age >= size or unit == "s")
+    return f"{age // size}{unit} ago"
+
+
 def parse_time(text: str, now: int) -> int:
     """Parse 2h or 3d as a time before `now`, or a date, which is local without a zone; otherwise raise ValueError."""
     ago = parse_duration(text)
@@ -124,11 +136,10 @@ def to_usd(micros: int | None) -> float | None:
 
 
 def format_usd(micros: int | None) -> str:
-    """Format money; below a dollar with hundredths of a cent."""
+    """Format money; less than a cent with its hundredths."""
     if micros is None:
         return "unknown"
-    value = micros / _MILLION
-    return f"${value:.2f}" if value >= 1 or not micros else f"${value:.4f}"
+    return f"${micros / _MILLION:.4f}" if 0 < micros < _CENT else f"${micros / _MILLION:.2f}"
 
 
 def format_cost(micros: int) -> str:
@@ -177,6 +188,19 @@ def shorten_text(text: str, columns: int) -> str:
     while text and measure_width(text) > columns - 1:
         text = text[: min(len(text) - 1, max(columns, 1))]
     return text + "…" if columns > 0 else ""
+
+
+def shorten_path(path: str, home: str, columns: int) -> str:
+    """Shorten a path: the home becomes `~`, and folders in front become an ellipsis until it fits."""
+    root = home.rstrip("/")
+    if root and f"{path}/".startswith(f"{root}/"):
+        path = f"~{path[len(root) :]}"
+    while measure_width(path) > columns:
+        _, slash, rest = path.removeprefix("…/").partition("/")
+        if not slash or not rest:
+            return shorten_text(path, columns)
+        path = f"…/{rest}"
+    return path
 
 
 def format_line(text: str, most: int = _LINE_LENGTH) -> str:

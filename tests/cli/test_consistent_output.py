@@ -43,7 +43,7 @@ def test_show_has_the_whole_story(place: Place) -> None:
         "mail:ada",
         "all done",
         "150",
-        "$0.0200",
+        "$0.02",
         run["folder"],
         "run.succeeded",
     ):

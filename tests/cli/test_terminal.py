@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from jackline.formatting import measure_width
 from tests.cli.place import SAY, SECONDS, Place
 
 # The program gets the terminal as its own, so that Ctrl-C typed into it becomes a signal.
@@ -27,7 +28,7 @@ class Terminal:
 
     def __init__(self, place: Place, *words: str, **environ: str) -> None:
         self.ours, theirs = pty.openpty()
-        environment = place.environment(TERM="xterm", COLUMNS="100", **environ)
+        environment = place.environment(**{"TERM": "xterm", "COLUMNS": "100", **environ})
         argv = [sys.executable, "-c", AT_TERMINAL, *words]
         streams: dict[str, Any] = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
         self.process = subprocess.Popen(argv, cwd=place.repository, env=environment, **streams)
@@ -68,7 +69,7 @@ def test_one_live_line_that_is_erased_at_the_end(place: Place) -> None:
         {"wait_for": place.path("go")},
     )
     terminal = Terminal(place, "run", "--script", place.script(*steps))
-    terminal.until(r"working · [\d.]+s · 150 tokens · \$0\.2500 · halfway")
+    terminal.until(r"working · [\d.]+s · 150 tokens · \$0\.25 · halfway")
     place.let_go("go")
     seen = terminal.end()
     assert terminal.process.returncode == 0
@@ -88,15 +89,53 @@ def test_ctrl_c_at_the_terminal(place: Place) -> None:
 
 def test_a_table_fits_the_terminal_and_obeys_no_escape_of_a_prompt(place: Place) -> None:
     assert place.play(SAY, words=("fix \x1b[31m the\nthing " + "long " * 100, "--run-id", "r")).code == 0
-    terminal = Terminal(place, "list")
-    title, row = terminal.end().splitlines()
-    assert title.startswith("\x1b[1mRUN")
-    assert "\x1b[32msucceeded\x1b[0m" in row
+    (row,) = Terminal(place, "list").end().splitlines()
+    assert "\x1b[32m✓ succeeded\x1b[0m" in row
     plain = row.replace("\x1b[32m", "").replace("\x1b[0m", "")
     assert "\x1b" not in plain
-    assert "fix  [31m the thing long" in plain
-    assert len(plain) == 100
-    assert plain.endswith("…")
+    assert re.fullmatch(r"#1  ✓ succeeded  scripted  fix \[31m the thing long .*…  \d+s ago", plain)
+    assert len(plain) <= 100
+
+
+HOSTILE = "\x1b]0;x\x07\u202e\u2066\x9b31m"
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Runs with wide, long, empty and hostile prompts in two repositories; the tests only read them."""
+    place = Place(tmp_path_factory.mktemp("rows") / ("deep" * 10))
+    other = place.folder / ("folder" * 8)
+    for folder in (place.repository, other):
+        folder.mkdir(parents=True)
+    spend = {"usage": {"input": 1, "output": 1, "usd": 12.345}}
+    assert place.play(spend, words=("漢字を直す" * 30,)).code == 0
+    assert place.play({"error": {"class": "authentication"}}, words=(HOSTILE + "e\u0301" * 100,)).code == 1
+    assert place.play({"limit": {}}, words=("short",)).code == 10
+    assert place.play({"usage": {"usd": 0.1234}}, words=("--workspace", str(other), "there")).code == 0
+    return place
+
+
+@pytest.mark.parametrize("columns", [60, 61, 72, 80, 100, 132, 200])
+@pytest.mark.parametrize("words", [(), ("--all-repos",)])
+def test_one_line_per_run_fits_every_width(rows: Place, words: tuple[str, ...], columns: int) -> None:
+    lines = Terminal(rows, "list", "--no-color", *words, COLUMNS=str(columns)).end().splitlines()
+    assert len(lines) == 3 + len(words)
+    assert max(measure_width(line) for line in lines) <= columns
+    assert all(line.isprintable() for line in lines)
+    failed, dear = lines[-2:]
+    assert "✗ failed" in failed
+    assert "#1" in dear
+    assert dear.endswith("s ago  $12.35"), dear
+    assert "$" not in failed  # a cost that nobody reported is left out
+    if columns >= 100:
+        assert re.search(r"#3  ! waiting: limit +scripted  short +\d+s ago$", lines[-3])
+
+
+def test_the_paths_of_a_list_are_short(rows: Place) -> None:
+    lines = Terminal(rows, "list", "--no-color", "--all-repos", COLUMNS="120").end().splitlines()
+    assert lines[0].startswith("…")
+    assert lines[-1].startswith("~/repository")
+    assert "$0.12" in lines[0]
 
 
 @pytest.mark.parametrize(("words", "environ"), [(("--no-color",), {}), ((), {"NO_COLOR": "1"})])

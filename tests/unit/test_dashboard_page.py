@@ -80,7 +80,7 @@ def test_a_run_in_doubt_without_a_call_can_be_gone_on_with() -> None:
 
 def test_a_running_one_has_phase_agent_task_elapsed_and_cost() -> None:
     text = section(render_dashboard(Dashboard(AT, running=[run(usd_micros=250_000)])), "Running")
-    assert "| `run-1` | working | `claude` | `mend` | 2026-11-16 08:00:00 | 1h 00m | $0.2500 | `mend it` |" in text
+    assert "| `run-1` | working | `claude` | `mend` | 2026-11-16 08:00:00 | 1h 00m | $0.25 | `mend it` |" in text
 
 
 def test_a_failed_one_has_its_class_and_the_command() -> None:
@@ -113,7 +113,7 @@ def test_spend_is_told_by_agent_for_today_and_seven_days() -> None:
         Spending("2026-11-16", "codex", 2_000_000, 7),
     ]
     shown = section(render_dashboard(Dashboard(AT, spending=spending, today="2026-11-16")), "Spend")
-    assert "| `claude` | $0.5000 | $1.50 | 5 | 15 |" in shown
+    assert "| `claude` | $0.50 | $1.50 | 5 | 15 |" in shown
     assert "| `codex` | $2.00 | $2.00 | 7 | 7 |" in shown
     assert "| all | $2.50 | $3.50 | 12 | 22 |" in shown
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jackline.formatting import (
+    format_age,
     format_code,
     format_command,
     format_count,
@@ -29,6 +30,7 @@ from jackline.formatting import (
     parse_duration,
     parse_time,
     quote_code,
+    shorten_path,
     shorten_text,
     to_datetime,
 )
@@ -54,7 +56,7 @@ def test_durations(ms: int, said: str) -> None:
 
 
 def test_amounts() -> None:
-    assert [format_usd(0), format_usd(12_300), format_usd(1_234_567)] == ["$0.00", "$0.0123", "$1.23"]
+    assert [format_usd(0), format_usd(12_300), format_usd(1_234_567)] == ["$0.00", "$0.01", "$1.23"]
     assert [format_count(9_999), format_count(12_345), format_count(1_234_567)] == ["9999", "12.3k", "1.2M"]
 
 
@@ -168,7 +170,13 @@ def test_nothing_that_a_terminal_obeys_is_printed() -> None:
 
 def test_amounts_in_few_characters() -> None:
     assert [format_count(one) for one in (0, 9_999, 10_000, 2_500_000)] == ["0", "9999", "10.0k", "2.5M"]
-    assert [format_usd(one) for one in (0, 100, 1_500_000)] == ["$0.00", "$0.0001", "$1.50"]
+    assert [format_usd(one) for one in (0, 100, 9_999, 10_000, 1_500_000)] == [
+        "$0.00",
+        "$0.0001",
+        "$0.0100",
+        "$0.01",
+        "$1.50",
+    ]
 
 
 NOON = 1_700_049_600_000  # 2023-11-15 12:00 UTC
@@ -198,3 +206,31 @@ def test_a_leading_equals_sign_is_quoted_for_zsh() -> None:
 
 def test_seconds_are_enough_where_they_are_asked_for() -> None:
     assert format_iso(NOON + 7, "seconds") == "2023-11-15T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("ago", "shown"),
+    [
+        (-5_000, "0s ago"), (0, "0s ago"), (59_999, "59s ago"), (180_000, "3m ago"), (7_200_000, "2h ago"),
+        (13 * 86_400_000, "13d ago"), (14 * 86_400_000, "2023-10-31"),
+    ],
+)  # fmt: skip
+def test_an_age_has_one_unit(ago: int, shown: str) -> None:
+    now = 1_700_000_000_000
+    assert format_age(now - ago, now) == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "columns", "shown"),
+    [
+        ("/home/ada/project", 20, "~/project"),
+        ("/home/ada", 20, "~"),
+        ("/home/adam/x", 20, "/home/adam/x"),
+        ("/srv/a/long/way/to/project", 15, "…/to/project"),
+        ("/home/ada/漢字/漢字/p", 8, "…/漢字/p"),
+        ("/srv/averyveryverylongname", 10, "…/averyve…"),
+        ("/", 1, "/"),
+    ],
+)
+def test_a_path_is_shortened_in_front(path: str, columns: int, shown: str) -> None:
+    assert shorten_path(path, "/home/ada", columns) == shown

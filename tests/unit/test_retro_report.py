@@ -337,7 +337,7 @@ def test_the_text_has_every_part() -> None:
     assert "| `claude` | `mend` | 2 | 1 | 1 | 1 | 67% | $0.0000 | 1 |" in shown
     assert "    claude · mend  ████████" in shown
     assert "## Cost: $2.50" in shown
-    assert "| 2026-11-10 | - | $0.5000 |" in shown
+    assert "| 2026-11-10 | - | $0.50 |" in shown
     assert "| waiting | `approval` (people) | 1 | 4h 00m |" in shown
     assert "| `codex` | 3 |" in shown
     assert "| limit | 4 | 3 |" in shown

@@ -27,8 +27,13 @@ STATE_STYLES = {
     "ok": "green", "warn": "yellow", "fail": "red",
     "ready": "green", "resting": "yellow", "unusable": "red", "missing": "dim",
 }  # fmt: skip
+STATE_MARKS = {
+    "succeeded": "✓", "failed": "✗", "waiting": "!", "lost": "!", "running": "▶", "queued": "○", "cancelled": "-",
+}  # fmt: skip
 _DEFAULT_WIDTH = 100
-_MIN_FLEXIBLE_WIDTH = 10
+_MIN_FLEXIBLE_WIDTH = 16
+_MIN_WIDTH = 8  # of another column that is shortened because the table does not fit
+_MARKS = "".join((" ·", *STATE_MARKS.values()))  # in front of a state
 _CLOSED_ERRORS = frozenset({errno.EPIPE, errno.EIO, errno.EBADF})
 
 
@@ -135,7 +140,7 @@ class Output:
 
     def colorize_state(self, text: str) -> str:
         """Add the color of a state."""
-        return self.colorize(text, STATE_STYLES.get(text.partition(":")[0].strip()))
+        return self.colorize(text, STATE_STYLES.get(text.partition(":")[0].strip(_MARKS)))
 
     def format_command(self, *words: str) -> str:
         """Return a jackline command that can be pasted into a shell, with --home if it was given."""
@@ -143,15 +148,17 @@ class Output:
 
         return join(("jackline", *words, *(("--home", self._home) if self._home else ())))
 
-    def print_table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    def print_table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, titled: bool = True) -> None:
         """Print a table: aligned and with titles on a terminal, else complete and separated by tabs."""
         cells = [[make_printable(cell) for cell in row] for row in rows]
         if not self.stdout.is_terminal:
             self.stdout.write("".join("\t".join(row) + "\n" for row in cells))
             return
-        widths = _fit_widths(columns, cells, self.terminal_width())
-        titles = self._format_row(columns, widths, [column.title for column in columns], title=True)
-        self.print_line("\n".join((titles, *(self._format_row(columns, widths, row) for row in cells))))
+        titles = [column.title if titled else "" for column in columns]
+        widths = _fit_widths(columns, [titles, *cells], self.terminal_width())
+        lines = [self._format_row(columns, widths, row) for row in cells]
+        heading = [self._format_row(columns, widths, titles, title=True)] if titled else []
+        self.print_line("\n".join((*heading, *lines)))
 
     def _format_row(
         self, columns: Sequence[Column], widths: Sequence[int], row: Sequence[str], *, title: bool = False
@@ -192,12 +199,18 @@ def open_output(*, json: bool, colour: bool) -> Output:
 
 
 def _fit_widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    widths = [
-        max(measure_width(text) for text in (column.title, *(row[index] for row in rows)))
-        for index, column in enumerate(columns)
-    ]
+    """Shorten the flexible column until the table fits, then the widest of the others."""
+    widths = [max(measure_width(row[index]) for row in rows) for index in range(len(columns))]
+    too_much = sum(widths) + 2 * (len(columns) - 1) - room
     for index, column in enumerate(columns):
         if column.flexible:
-            rest = sum(widths) - widths[index] + 2 * (len(columns) - 1)
-            widths[index] = min(widths[index], max(_MIN_FLEXIBLE_WIDTH, room - rest))
+            too_much -= _shorten_column(widths, index, _MIN_FLEXIBLE_WIDTH, too_much)
+    while too_much > 0 and max(widths) > _MIN_WIDTH:
+        too_much -= _shorten_column(widths, widths.index(max(widths)), _MIN_WIDTH, 1)
     return widths
+
+
+def _shorten_column(widths: list[int], index: int, least: int, columns: int) -> int:
+    taken = max(0, min(columns, widths[index] - least))
+    widths[index] -= taken
+    return taken

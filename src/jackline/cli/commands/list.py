@@ -6,14 +6,22 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import paths
-from jackline.cli.output import parse_columns
+from jackline.cli.output import STATE_MARKS, parse_columns
 from jackline.cli.parser import parse_count
 from jackline.cli.run_json import row_to_json
 from jackline.clock import wall_ms
 from jackline.domain.ids import repository_id
 from jackline.domain.states import ACTIVE, RunState
 from jackline.errors import UsageError
-from jackline.formatting import format_count, format_iso, format_local, format_usd, parse_time
+from jackline.formatting import (
+    format_age,
+    format_count,
+    format_iso,
+    format_usd,
+    make_printable,
+    parse_time,
+    shorten_path,
+)
 from jackline.store.models import RunQuery
 
 if TYPE_CHECKING:
@@ -27,8 +35,9 @@ if TYPE_CHECKING:
 
 LOST = "lost"  # not a stored state: running, without a process that works on it
 _MAX_LOSSES = 3
-_COLUMNS = parse_columns("RUN #> STATE* AGENT TASK CREATED TOKENS> COST> PROMPT~")
-_ALL_COLUMNS = parse_columns("RUN #> STATE* AGENT TASK REPOSITORY CREATED TOKENS> COST> PROMPT~")
+_COLUMNS = parse_columns("#> STATE* AGENT PROMPT~ CREATED COST>")
+_ALL_COLUMNS = parse_columns("REPOSITORY #> STATE* AGENT PROMPT~ CREATED COST>")
+_PATH_COLUMNS = 24
 
 
 def configure(parser: CommandParser) -> None:
@@ -61,10 +70,13 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if not rows:
         out.print_note(_explain_empty_list(args, out))
         return 0
-    now = wall_ms()
     shown = [row._replace(state=LOST, phase=None) if row.id in lost else row for row in rows]
-    cells = [_format_cells(row, now, out, with_repository=args.all_repos) for row in shown]
-    out.print_table(_ALL_COLUMNS if args.all_repos else _COLUMNS, cells)
+    if out.stdout.is_terminal:
+        now = wall_ms()
+        lines = [_format_line(row, now, with_repository=args.all_repos) for row in shown]
+        out.print_table(_ALL_COLUMNS if args.all_repos else _COLUMNS, lines, titled=False)
+    else:
+        out.print_table((), [_format_cells(row, with_repository=args.all_repos) for row in shown])
     _print_losses(lost, args, out)
     if more:
         out.print_note(f"more: {format_next_page(out, rows[-1].id)}")
@@ -118,21 +130,34 @@ def parse_since(text: str) -> int:
         raise UsageError(f"--since {error}") from None
 
 
-def _format_cells(row: RunSummary, now: int, out: Output, *, with_repository: bool) -> list[str]:
-    why = row.reason or row.failure if row.state in {"waiting", "failed"} else row.phase
-    created = format_local(row.created_at, now) if out.stdout.is_terminal else str(format_iso(row.created_at))
+def _format_line(row: RunSummary, now: int, *, with_repository: bool) -> list[str]:
+    """Return what a person looks for; the id and the figures are in `show`."""
+    place = [shorten_path(row.path, os.environ.get("HOME", ""), _PATH_COLUMNS)] if with_repository else []
+    prompt = " ".join(make_printable(row.prompt).split()) or row.task
+    cost = format_usd(row.usd_micros) if row.usd_micros else ""
+    state = f"{STATE_MARKS.get(row.state, '·')} {_describe_state(row)}"
+    return [*place, f"#{row.number}", state, row.agent, prompt, format_age(row.created_at, now), cost]
+
+
+def _format_cells(row: RunSummary, *, with_repository: bool) -> list[str]:
+    """Return all of a row, for programs that read lines."""
     return [
         row.id,
         str(row.number),
-        f"{row.state}: {why}" if why else row.state,
+        _describe_state(row),
         row.agent,
         row.task,
         *([row.path] if with_repository else []),
-        created,
+        str(format_iso(row.created_at)),
         format_count(row.tokens),
         format_usd(row.usd_micros) if row.usd_micros else "-",
         row.prompt,
     ]
+
+
+def _describe_state(row: RunSummary) -> str:
+    why = row.reason or row.failure if row.state in {"waiting", "failed"} else row.phase
+    return f"{row.state}: {why}" if why else row.state
 
 
 def _explain_empty_list(args: Namespace, out: Output) -> str:
