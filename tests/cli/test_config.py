@@ -22,7 +22,7 @@ def test_each_value_names_its_source(place: Place) -> None:
     assert shown["max_calls"] == {"value": 7, "from": user}
     assert shown["max_steps"] == {"value": 8, "from": str(project)}
     assert shown["retries"] == {"value": 3, "from": "JACKLINE_RETRIES"}
-    assert shown["idle_seconds"] == {"value": 600.0, "from": "default"}
+    assert shown["idle_seconds"] == {"value": 900.0, "from": "default"}
     assert shown["home"] == {"value": str(place.home), "from": "JACKLINE_HOME"}
     assert "retries\t0\t" in place.type("config").out
     assert not place.home.exists()
@@ -103,5 +103,5 @@ def test_the_nearest_name_is_suggested(place: Place, words: tuple[str, ...], sai
 def test_every_digit_of_a_number_is_shown(place: Place) -> None:
     user_settings(place, "max_tokens = 99999999\nmax_usd = 99999999\nretry_seconds = 0.5\n")
     shown = place.type("config").out
-    for line in ("max_tokens\t99999999\t", "max_usd\t99999999\t", "retry_seconds\t0.5\t", "timeout_seconds\t900\t"):
+    for line in ("max_tokens\t99999999\t", "max_usd\t99999999\t", "retry_seconds\t0.5\t", "case_seconds\t900\t"):
         assert line in shown

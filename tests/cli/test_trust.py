@@ -182,7 +182,7 @@ def test_an_untrusted_projects_settings_only_tighten(place: Place) -> None:
     (place.repository / "jackline.toml").write_text(text)
     untrusted = limits(place)
     assert untrusted == {
-        "max_usd": 20, "max_calls": 10_000, "max_tokens": 9, "idle_seconds": 600, "retries": 0, "timeout_seconds": 900,
+        "max_usd": 20, "max_calls": 10_000, "max_tokens": 9, "idle_seconds": 900, "retries": 0, "timeout_seconds": 901,
         "max_steps": 499, "grace_seconds": 5, "max_seconds": 28_800, "max_iterations": 20,
     }  # fmt: skip
     noted = place.type("config").err

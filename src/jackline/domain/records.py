@@ -52,8 +52,8 @@ class Spec(NamedTuple):
     task: str = "adhoc"
     mode: str = "job"
     proof: str = ""
-    turn_timeout_ms: int = 900_000
-    idle_timeout_ms: int = 600_000
+    turn_timeout_ms: int = 0  # 0: only the budget of the run limits a turn
+    idle_timeout_ms: int = 900_000  # 0: no limit
     grace_ms: int = 5_000
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()

@@ -68,6 +68,7 @@ class TurnEnded(NamedTuple):
     resting: Mapping[str, int] = NOTHING
     forced: int = 0  # interrupted calls that were not made again
     checks: tuple[PendingCheck, ...] = ()  # to make before the proof, if the turn ended well
+    idle: int = 0  # idle timeouts in a row without a call or a message between them, this one included
 
 
 class CheckEnded(NamedTuple):

@@ -64,6 +64,7 @@ _OUTRANKS = {
 }
 _TIMEOUTS = frozenset({StopReason.WALL, StopReason.IDLE})
 _KEEPS_ASKING = frozenset({None, StopReason.APPROVAL, StopReason.DOUBT})
+_MOST_IDLE = 2  # idle timeouts after which the session continues
 _MOST_DRAINS = 3  # turns in which an agent may fail to make interrupted calls again; then a person is asked
 
 
@@ -81,6 +82,7 @@ class MachineState(NamedTuple):
     resting: Mapping[str, int] = NOTHING  # agents not to use now → until when
     limits: Mapping[str, int] = NOTHING  # agents that hit a limit in this attempt → when it resets
     given_up: frozenset[str] = frozenset()  # agents that could not continue in this attempt
+    idle: int = 0  # idle timeouts in a row, the last turn's included
     checks: tuple[PendingCheck, ...] = ()  # still to pass before the proof; the first is the one under way
 
     @property
@@ -148,6 +150,7 @@ def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
         outcome=event.outcome,
         resting=dict(event.resting),
         forced=event.forced,
+        idle=event.idle,
         checks=event.checks,
     )
     # After Ctrl-C a person does not wait for probes: the next attempt settles the open calls.
@@ -331,6 +334,9 @@ def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
         return _finish(state, "cancel")
     if why in _STOP_WAIT:
         return _wait(state, _STOP_WAIT[why], state.stop_detail, at)
+    if why is StopReason.IDLE and 0 < state.idle <= _MOST_IDLE:  # the next turn has the resume prompt
+        fact = Fact("turn.idle", {"turn": state.status.turn, "times": state.idle, "most": _MOST_IDLE})
+        return _prepend(fact, _proceed(state))
     return _fail(state, _STOP_FAILURE[why], state.stop_detail)
 
 

@@ -11,9 +11,11 @@ from jackline.formatting import pluralize
 from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
-    from jackline.domain.records import Run, Spec, Turn
+    from jackline.domain.records import Attempt, Run, Spec, Turn
+
+LOST = "lost"  # the outcome of an attempt that ended without reporting one
 
 
 def compute_run_cost(run: Run, turns: Sequence[Turn]) -> int | None:
@@ -39,6 +41,25 @@ def describe_lost_sessions(turns: Sequence[Turn]) -> list[str]:
         if turn.session and turn.failure == Failure.AGENT_ERROR
         if (turn.agent, turn.attempt) == (following.agent, following.attempt) and turn.session != following.session
     ]
+
+
+def count_idle_turns(turns: Sequence[Turn], attempts: Sequence[Attempt], with_calls: Container[int]) -> int:
+    """How many of the last turns ended by the idle timeout since the agent made a call or wrote a message.
+
+    `with_calls` are the numbers of the turns with calls. An attempt that was lost counts together with the next one; an
+    attempt that ended in any other way was continued by a person, or after a wait.
+    """
+    lost = {attempt.token for attempt in attempts if attempt.outcome == LOST}
+    first, count = max(attempt.token for attempt in attempts), 0
+    while first - 1 in lost:
+        first -= 1
+    for turn in reversed(turns):
+        if turn.attempt < first or turn.failure not in {Failure.IDLE, Failure.CRASHED}:
+            break
+        count += turn.failure == Failure.IDLE
+        if turn.last_message or turn.number in with_calls:
+            break
+    return count
 
 
 def _reports_cost(spec: Spec, turn: Turn) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from jackline.clock import boot_ms
 from jackline.domain.call_gate import admit_observed, decide_call, needs_gate
 from jackline.domain.events import Fact
 from jackline.domain.run_inputs import StopReason
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 _SHOWN = 300  # characters of an input
+_LONGEST_CALL_MS = 3_600_000  # after which a call that does not end no longer counts as activity
 
 
 class CallRequest(NamedTuple):
@@ -78,6 +80,8 @@ class CallLedger:
         self._now, self._new_id, self._stop, self._read_inputs = now, new_id, stop, read_inputs
         self._allowed: set[str] = set()
         self._names: dict[str, str] = {}  # the agent's id of a call → ours
+        self._running: dict[str, int] = {}  # allowed calls without a result → when they started, in time since boot
+        self._last_end = 0
         self.current_step = (0, 0)  # the current turn and step
         self.since_turn = 0  # the first turn of the asking session
         self.replay = ReplayQueue(())
@@ -122,6 +126,11 @@ class CallLedger:
             self._stop(StopReason.UNGATED, admission.reason)
         return call.id
 
+    @property
+    def active_until(self) -> int:
+        """Until when, in time since boot, calls show that the agent is not idle; a running call for an hour at most."""
+        return max(self._last_end, *(start + _LONGEST_CALL_MS for start in tuple(self._running.values())), 0)
+
     def has_allowed(self, call_id: str) -> bool:
         """Whether this attempt allowed the call; one that it did not allow stops the run."""
         return call_id in self._allowed
@@ -135,6 +144,7 @@ class CallLedger:
             self._names[request.agent_call] = call.id
         if admission.decision is Decision.ALLOW:
             self._allowed.add(call.id)
+            self._running[call.id] = boot_ms()
 
     def _build_intent(self, request: CallRequest) -> Intent:
         from jackline.engine import intents  # the policy is loaded while the agent starts, not before
@@ -165,6 +175,7 @@ class CallLedger:
         )
 
     def _end_replay(self, call_id: str) -> None:
+        self._end_activity(call_id)
         if self.replay.record_end(call_id):
             fact = Fact("replay.drained", {"call": call_id})
             self._store.leases.write_change(self._lease, RunChange(at=self._now(), facts=(fact,)))
@@ -181,7 +192,12 @@ class CallLedger:
                 self._store.ledger.settle(
                     self._lease, Settlement(call_id=call_id, change="deny", at=self._now(), reason=why)
                 )
+        self._end_activity(call_id)
         self.replay.record_end(call_id)
+
+    def _end_activity(self, call_id: str) -> None:
+        if self._running.pop(call_id, None) is not None:
+            self._last_end = boot_ms()
 
     def _settle(self, report: CallResult) -> Call:
         call = self._store.calls.get(self._run.id, report.call_id)

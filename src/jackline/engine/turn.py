@@ -13,6 +13,7 @@ from jackline.domain.events import Fact
 from jackline.domain.limits import Spent, find_exhausted_limit
 from jackline.domain.outcome import Outcome, UsageMeter, subtract_usage
 from jackline.domain.run_inputs import StopReason, TurnEnded
+from jackline.domain.run_totals import count_idle_turns
 from jackline.domain.states import DEFERRED, Failure
 from jackline.engine import threads
 from jackline.engine.attempt import RunInput
@@ -45,6 +46,7 @@ _SHORT = 200
 _DECISIVE = frozenset({"end", "error", "limit", "session"})  # kinds that say how a turn ended; stored at once
 _MOST_DECISIVE = 100  # the last ones matter; an agent that repeats itself must not fill our memory
 _TAIL_BYTES = 8_192  # of stderr, where a CLI writes why it ends
+_TIMEOUTS: dict[StopReason | None, Failure] = {StopReason.WALL: Failure.TIMEOUT, StopReason.IDLE: Failure.IDLE}
 _LOST = Outcome(failure=Failure.CRASHED, detail="the agent's end was not seen")
 
 
@@ -89,6 +91,7 @@ class TurnJob:
         self._in_pieces = False
         self._owns_session = True
         self.last_output = boot_ms()
+        self.stopped_for: StopReason | None = None
         self.over = False  # the agent has ended: no timeout applies while its end is processed
         self.child: Child | None = None
 
@@ -247,11 +250,11 @@ class TurnJob:
         services, store = self._services, self._services.store
         changes = services.survey()
         outcome = self._require_commit(self._classify_exit(exit_), changes)
-        at = services.now()
+        at, timeout = services.now(), _TIMEOUTS.get(self.stopped_for)
         turn = self._build_turn()._replace(
             ended_at=at,
             exit_code=exit_.code if exit_ else None,
-            failure=outcome.failure,
+            failure=timeout or outcome.failure,
             detail=DEFERRED if outcome.deferred else outcome.detail,
         )
         health = build_health(turn.agent, outcome, at)
@@ -264,9 +267,16 @@ class TurnJob:
             resting=find_resting_agents([*others, health] if health else others, at),
             forced=len(services.ledger.replay),
             checks=find_pending_checks(store, self._run) if _ended_well(outcome) else (),
+            idle=self._count_idle_turns(turn) if self.stopped_for is StopReason.IDLE else 0,
         )
         session = (turn.agent, "") if outcome.session_lost else self._find_session()
         return RunInput(ended, turn=turn, session=session, health=health, changes=changes)
+
+    def _count_idle_turns(self, turn: Turn) -> int:
+        store, run_id = self._services.store, self._run.id
+        turns = [*(one for one in store.records.list_turns(run_id) if one.number != turn.number), turn]
+        with_calls = {call.turn for call in store.calls.list_all(run_id)}
+        return count_idle_turns(turns, store.records.list_attempts(run_id), with_calls)
 
     def _require_commit(self, outcome: Outcome, changes: Changes | None) -> Outcome:
         if not _ended_well(outcome) or not self._run.spec.requires_commit:

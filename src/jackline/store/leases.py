@@ -8,6 +8,7 @@ from jackline.crash_points import crash_point
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
 from jackline.domain.records import Lease, Owner, Run, RunStatus
+from jackline.domain.run_totals import LOST
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Refused, SessionTaken
@@ -33,7 +34,6 @@ _STEP_KINDS = {
     Phase.PROVING: StepKind.CHECK,
 }
 _AFTER_RUNNING = frozenset(after for (before, _), after in RUN.items() if before is RunState.RUNNING)
-_LOST = "lost"  # the outcome of an attempt that ended without reporting one
 
 
 class Leases(StorePart):
@@ -52,7 +52,7 @@ class Leases(StorePart):
         clock = statements.clock()
         _refuse_claim(statements, run, {"id": run_id, **clock}, dead)
         lease = Lease(run_id=run_id, owner=clean(owner.name), token=run.status.attempt + 1)
-        end = {"run_id": run_id, "at": at, "outcome": _LOST}
+        end = {"run_id": run_id, "at": at, "outcome": LOST}
         statements.run("end_attempts", end)
         statements.run("end_steps", end)
         data = {
