@@ -13,6 +13,7 @@ import pytest
 from jackline.app import config, init, setting_keys
 from jackline.files import create_file
 from tests.cli.place import Place, is_one_line
+from tests.cli.test_terminal import Terminal
 
 
 def tree(place: Place) -> dict[str, bytes]:
@@ -24,16 +25,34 @@ def test_a_repository_is_prepared_once(place: Place) -> None:
     subprocess.run(["git", "init", "-q"], cwd=place.repository, check=True)
     below = place.repository / "below"
     below.mkdir()
-    first = place.type("init", cwd=below)
+    first = place.type("init", "--skills", cwd=below)
     assert [line.split()[0] for line in first.out.splitlines()] == ["wrote"] * 6
     assert (place.repository / ".agents" / "tasks").is_dir()
     assert (place.repository / ".gitignore").read_text() == ".agents/runs/\n"
     before = tree(place)
-    again = place.type("init")
+    again = place.type("init", "--skills")
     assert [line.split()[0] for line in again.out.splitlines()] == ["left"] * 6
     assert tree(place) == before
     assert place.type("list").code == 0  # what was written can be read
     assert not place.home.exists()
+
+
+def test_without_a_terminal_no_skills_are_written_unasked(place: Place) -> None:
+    ended = place.type("init")
+    assert "jackline init --skills" in ended.err
+    assert not (place.repository / ".agents" / "skills").exists()
+    assert place.type("init", "--no-skills", "--agents-md").code == 2
+    assert place.type("init", "--skills").err == place.type("init").err == ""
+
+
+@pytest.mark.parametrize(("answer", "written"), [(b"n\n", False), (b"y\n", True), (b"\x04", False)])
+def test_at_a_terminal_it_asks_before_it_writes_skills(place: Place, answer: bytes, written: bool) -> None:
+    terminal = Terminal(place, "init")
+    terminal.until(r"Write skills .*\[Y/n\]")
+    assert not (place.repository / ".agents" / "skills").exists()
+    os.write(terminal.ours, answer)
+    terminal.end()
+    assert (place.repository / ".agents" / "skills" / "commit" / "SKILL.md").exists() is written
 
 
 def test_what_somebody_wrote_stays(place: Place) -> None:
@@ -108,7 +127,7 @@ def skill(place: Place, name: str) -> Path:
 
 
 def test_the_skills_are_written_as_they_are_shipped(place: Place) -> None:
-    assert place.type("init").code == 0
+    assert place.type("init", "--skills").code == 0
     for name in init.SKILL_NAMES:
         assert skill(place, name).read_text() == init.read_skill(name)
     assert not (place.repository / "AGENTS.md").exists()
@@ -117,7 +136,7 @@ def test_the_skills_are_written_as_they_are_shipped(place: Place) -> None:
 def test_a_skill_that_somebody_edited_stays(place: Place) -> None:
     skill(place, "commit").parent.mkdir(parents=True)
     skill(place, "commit").write_text("my own")
-    ended = place.type("init")
+    ended = place.type("init", "--skills")
     said = {line.rpartition(" ")[2]: line.split()[0] for line in ended.out.splitlines() if "the skill" in line}
     assert said == {"jackline": "wrote", "pre-land-review": "wrote", "commit": "left"}
     assert skill(place, "commit").read_text() == "my own"
@@ -191,7 +210,7 @@ def test_a_file_that_cannot_be_written_is_named_as_it_would_be(tmp_path: Path) -
 def test_a_project_that_was_trusted_has_to_be_trusted_again(place: Place) -> None:
     place.task("mine")
     assert place.type("trust").code == 0
-    first = place.type("init")
+    first = place.type("init", "--skills")
     assert "jackline trust" in first.out.splitlines()[-1]
     assert place.type("trust", "--show", "--json").json["changed"] is True
     assert place.type("trust").code == 0
@@ -201,5 +220,5 @@ def test_a_project_that_was_trusted_has_to_be_trusted_again(place: Place) -> Non
 
 
 def test_trust_is_not_mentioned_in_an_untrusted_project(place: Place) -> None:
-    assert "jackline trust" not in place.type("init").out
+    assert "jackline trust" not in place.type("init", "--skills").out
     assert place.type("init", "--json").json["trust_ended"] is False

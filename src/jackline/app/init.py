@@ -62,10 +62,11 @@ class InitStep(NamedTuple):
     what: str
 
 
-def prepare_project(folder: str, *, pointer: bool = False) -> list[InitStep]:
-    """Create everything that is missing; a `pointer` in AGENTS.md only on request."""
+def prepare_project(folder: str, *, skills: bool = False, pointer: bool = False) -> list[InitStep]:
+    """Create everything that is missing; skills and the `pointer` to them in AGENTS.md only on request."""
     project = find_project(folder)
-    for name in (PROJECT_FILE, _TASKS, ".gitignore", *list_skill_paths(pointer=pointer)):
+    skill_paths = list_skill_paths(pointer=pointer) if skills else ()
+    for name in (PROJECT_FILE, _TASKS, ".gitignore", *skill_paths):
         paths.refuse_links(project, os.path.join(project, name))
     try:
         path = os.path.join(project, PROJECT_FILE)
@@ -78,10 +79,17 @@ def prepare_project(folder: str, *, pointer: bool = False) -> list[InitStep]:
             path = os.path.join(project, ".gitignore")
             wrote = append_missing(path, _build_ignore_line)
             steps.append(InitStep(path=path, wrote=wrote, what=f"{_IGNORED} is kept out of commits"))
-        steps += write_skills(project)
+        if skills:
+            steps += write_skills(project)
         return [*steps, write_pointer(project)] if pointer else steps
     except OSError as error:
         raise UsageError(f"{error.filename or project} cannot be written: {error.strerror}") from None
+
+
+def has_all_skills(folder: str) -> bool:
+    """Whether the project of the folder has every skill."""
+    project = find_project(folder)
+    return all(os.path.lexists(os.path.join(project, build_skill_path(name))) for name in SKILL_NAMES)
 
 
 def list_skill_paths(*, pointer: bool) -> tuple[str, ...]:
