@@ -15,10 +15,24 @@ if TYPE_CHECKING:
 else:
     from collections import _tuplegetter, namedtuple
 
+    class _Signature:
+        """The signature of a record's constructor, for `help()` and editors; built when it is asked for."""
+
+        def __get__(self, _record: object, cls: type) -> object:
+            from inspect import Parameter, Signature
+
+            kinds = {field: cls._field_defaults.get(field, Parameter.empty) for field in cls._fields}
+            types = cls.__annotations__
+            return Signature(
+                Parameter(field, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=types[field])
+                for field, default in kinds.items()
+            )
+
     class _Record(tuple):
         """The methods of every record, copied into each class: typing's have no class between them and tuple."""
 
         __slots__ = ()
+        __signature__ = _Signature()
 
         def __new__(cls, /, *values: object, **named: object) -> Self:
             """Replace itself by the constructor that `namedtuple` compiles, when the first value is made."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import os
@@ -15,8 +16,8 @@ import pytest
 import jackline
 from jackline import Home, Request
 from jackline.domain.records import Run
-from jackline.domain.states import Proof, RunState
-from jackline.errors import Ambiguous, Conflict, NotFound
+from jackline.domain.states import Proof, RunState, WaitReason
+from jackline.errors import Ambiguous, ConfigError, Conflict, NotFound
 from jackline.exports.manifest import load_manifest
 from jackline.exports.transcript import EntryType
 
@@ -161,6 +162,65 @@ def test_looking_into_a_home_that_is_not_there_makes_nothing(tmp_path: Path, rep
         with pytest.raises(NotFound):
             home.find("1")
     assert not (tmp_path / "none").exists()
+
+
+# --- handles -------------------------------------------------------------------------------------------------
+
+
+def test_a_handle_follows_the_work_and_reads_the_result(home: Home) -> None:
+    usage = {"usage": {"input": 100, "output": 50, "usd": 0.25}}
+    run = home.new_run(request(usage, HELLO, {"say": "goodbye"}))
+    assert (run.state, run.last_message, run.waiting, run.failure) == (RunState.QUEUED, "", None, None)
+    events = list(run.follow())
+    said = [event.data["text"] for event in events if event.kind == "agent.message"]
+    assert said == ["hello", "goodbye"]
+    assert [event.seq for event in events] == list(range(2, run.record.event_seq + 1))
+    assert (run.state, run.exit_code, run.last_message, run.cost) == (RunState.SUCCEEDED, 0, "goodbye", 0.25)
+    assert list(run.follow()) == []  # it has ended: nothing is done and nothing comes
+    assert home.get_run("#1").record == run.record
+
+
+def test_leaving_the_loop_parks_the_run_and_a_second_one_continues(home: Home, tmp_path: Path) -> None:
+    run = home.new_run(request(HELLO, {"wait_for": str(tmp_path / "go")}, {"say": "goodbye"}))
+    for event in run.follow():
+        if event.kind == "agent.message":
+            break
+    assert (run.state, run.waiting) == (RunState.WAITING, WaitReason.PAUSED)
+    (tmp_path / "go").touch()
+    assert [event.kind for event in run.follow()][-1] == "run.succeeded"
+    assert run.record.status.attempt == 2
+
+
+def test_a_run_that_another_program_works_on_is_watched(home: Home, environ: dict[str, str], tmp_path: Path) -> None:
+    run = home.new_run(request(HELLO, {"wait_for": str(tmp_path / "go")}, {"say": "goodbye"}))
+    with jackline.open_home(environ=environ) as elsewhere:
+        work = elsewhere.get_run(run.id).follow()
+        assert next(work).kind == "run.claimed"
+        seen = []
+        for event in run.follow():
+            seen.append(event.kind)
+            (tmp_path / "go").touch()
+        assert seen[-1] == "run.succeeded"
+        assert [event.kind for event in work][-1] == "run.succeeded"
+
+
+def test_an_error_of_the_work_reaches_the_loop(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = home.new_run(request(HELLO))
+    home.config = home.config._replace(problem="jackline.toml cannot be read")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        list(run.follow())
+
+
+def test_a_handle_cancels(home: Home) -> None:
+    run = home.new_run(request(HELLO))
+    assert run.cancel() is RunState.CANCELLED
+    assert run.exit_code == 17
+
+
+def test_an_editor_can_show_the_fields_of_a_request() -> None:
+    parameters = inspect.signature(Request).parameters
+    assert list(parameters)[:3] == ["prompt", "agent", "workspace"]
+    assert (parameters["agent"].default, parameters["agent"].annotation) == ("", "str")
 
 
 # --- what an import costs ------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from jackline.app.config import Config
     from jackline.app.request import Request
+    from jackline.app.run_handle import RunHandle
     from jackline.domain.records import Call, Repository, Run
     from jackline.exports.manifest import Manifest
     from jackline.exports.transcript import TranscriptEntry
@@ -214,6 +215,20 @@ class Home:
     def list_repositories(self) -> list[Repository]:
         """Every repository with runs here."""
         return [] if self.is_new else self.store().runs.list_repositories()
+
+    # runs for programs
+
+    def new_run(self, request: Request) -> RunHandle:
+        """Create the run, ready to be worked on, and return a handle of it."""
+        from jackline.app.run_handle import RunHandle
+
+        return RunHandle(self, self.start(request).id)
+
+    def get_run(self, text: str) -> RunHandle:
+        """A handle of a run, found by id, unique part of an id, or number in the current repository."""
+        from jackline.app.run_handle import RunHandle
+
+        return RunHandle(self, self.find_id(text))
 
     # doing
 
