@@ -49,6 +49,10 @@ class Refused(UsageError):
     """{detail}"""
 
 
+class Overtaken(Refused):
+    """run {detail} was ended by another process meanwhile: it is {state}"""
+
+
 class NoItem(NotFound):
     """no work item has the id '{detail}'; see `jackline work list`"""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.place import SAY, Place
+from tests.cli.place import SAY, Place, is_one_line
 
 HANG_ONCE = {"hang": True, "when": {"attempt": 1}}
 
@@ -89,3 +89,77 @@ def test_a_stopped_process_is_lost_when_its_lease_is_over(stored: Place) -> None
     os.kill(running.pid, signal.SIGSTOP)
     followed = stored.type("logs", "-f", "r")
     assert "no longer renews its lease; continue: jackline resume r" in followed.err, followed
+
+
+def test_lost_runs_are_continued_one_after_the_other(stored: Place) -> None:
+    fails = {"error": {"class": "authentication", "detail": "log in"}, "when": {"attempt": 2}}
+    lose(stored, "first", HANG_ONCE, SAY)
+    lose(stored, "second", HANG_ONCE, fails)
+    lose(stored, "third", HANG_ONCE, SAY)
+    other = stored.folder / "other"
+    other.mkdir()
+    assert "all 3 lost runs: jackline resume --lost" in stored.type("list").err
+    assert stored.type("resume", "--lost", cwd=other).err == (
+        "no lost runs in this repository; --all-repos looks in every one\n"
+    )
+    ended = stored.type("resume", "--lost", "--all-repos", cwd=other)
+    states = {row["id"]: row["state"] for row in stored.type("list", "--json").rows}
+    assert states == {"first": "succeeded", "second": "failed", "third": "succeeded"}, ended
+    first, second, third = (ended.out.index(f"run {name} (#") for name in ("first", "second", "third"))
+    assert first < second < third
+    assert ended.code == stored.type("list", "--json").rows[1]["exit_code"]
+    assert "3 lost runs, 2 succeeded" in ended.err
+    assert stored.type("resume", "--lost").code == 0
+
+
+def test_lost_runs_are_named_or_all_of_them(place: Place) -> None:
+    for words in (("resume", "r", "--lost"), ("resume", "--all-repos")):
+        ended = place.type(*words)
+        assert (ended.code, is_one_line(ended)) == (2, True), ended
+
+
+def test_a_signal_stops_all_of_them(place: Place) -> None:
+    lose(place, "first", {"touch": place.path("again"), "when": {"attempt": 2}}, {"hang": True})
+    lose(place, "second", {"hang": True})
+    resuming = place.start("resume", "--lost")
+    place.wait_for("again")
+    resuming.send_signal(signal.SIGINT)
+    ended = place.end_of(resuming)
+    rows = {row["id"]: (row["reason"], row["lost"]) for row in place.type("list", "--json").rows}
+    assert (ended.code, rows) == (130, {"first": ("paused", False), "second": (None, True)}), ended
+
+
+def test_who_loses_the_race_for_a_run_reports_how_it_ended(stored: Place) -> None:
+    """The slower one has looked at the run, and is held before it can claim it."""
+    slow = (
+        "import sys, time, os; from jackline.cli.main import main; from jackline.engine import supervise\n"
+        "look = supervise.find_dead_attempt\n"
+        "def held(*args):\n"
+        f"    open({stored.path('looked')!r}, 'w').close()\n"
+        f"    while not os.path.exists({stored.path('go')!r}): time.sleep(0.01)\n"
+        "    return look(*args)\n"
+        "supervise.find_dead_attempt = held\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    fails = {"error": {"class": "authentication", "detail": "log in"}, "when": {"attempt": 2}}
+    for run_id, steps, state in (("won", (SAY,), "succeeded"), ("failed", (fails,), "failed")):
+        lose(stored, run_id, HANG_ONCE, *steps)
+        slower = stored.python(slow, "resume", run_id, "--json")
+        stored.wait_for("looked")
+        faster = stored.type("resume", run_id, "--json")
+        stored.let_go("go")
+        ended = stored.end_of(slower)
+        assert (ended.code, ended.json["state"], ended.json["attempt"]) == (faster.code, state, 2), ended
+        (stored.folder / "looked").unlink()
+        (stored.folder / "go").unlink()
+    lose(stored, "busy", HANG_ONCE, {"touch": stored.path("second")}, {"wait_for": {"file": stored.path("end")}})
+    slower = stored.python(slow, "resume", "busy")
+    stored.wait_for("looked")
+    working = stored.start("resume", "busy")
+    stored.wait_for("second")
+    stored.let_go("go")
+    assert slower.stderr is not None
+    while "another process has taken up run busy" not in slower.stderr.readline():
+        pass
+    stored.let_go("end")
+    assert (stored.end_of(working).code, stored.end_of(slower).code) == (0, 0)

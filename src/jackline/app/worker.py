@@ -15,7 +15,7 @@ from jackline.domain.states import RunState, WaitReason
 from jackline.engine.dead_attempts import find_dead_attempt
 from jackline.engine.settings import EngineSettings, new_id
 from jackline.engine.supervise import supervise
-from jackline.errors import Busy, JacklineError
+from jackline.errors import Busy, JacklineError, Overtaken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ def cancel_run(home: Home, run: Run) -> Run:
     store = home.store(create=True)
     run = store.runs.request_cancel(run.id, clock.wall_ms(), new_id())
     if run.status.state is RunState.RUNNING and find_dead_attempt(store, run, build_settings(home)) is not None:
-        with contextlib.suppress(Busy):  # another process took it over meanwhile and will see the request
+        with contextlib.suppress(Busy, Overtaken):  # another process took it over meanwhile and will see the request
             run = supervise(home.store(), run, partial(agents.load_adapter, home.config), build_settings(home))
     if run.status.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
         _export(home, run)

@@ -6,12 +6,14 @@ On Ctrl-C, SIGTERM or SIGHUP the run is asked once to park, however often they a
 from __future__ import annotations
 
 import signal
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from jackline.cli import prompts, status_text
 from jackline.cli.progress import Progress
 from jackline.domain.states import EXIT_INTERRUPTED, RunState, WaitReason, exit_code
+from jackline.errors import Busy, Overtaken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,14 +22,19 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.domain.records import Run
 
+_POLL_SECONDS = 0.1
 _PARKING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int:
     """Work on the run and return the exit code for the state it is left in."""
     while not interrupts.is_interrupted:  # a signal that came before the claim: leave the run to others
-        with Progress(home, run, out):
-            run = home.work(run, interrupts.set_interrupt)
+        try:
+            with Progress(home, run, out):
+                run = home.work(run, interrupts.set_interrupt)
+        except (Busy, Overtaken) as error:
+            run = _await_other(home, run, out, interrupts, error)
+            break
         while home.warnings:
             out.print_note(home.warnings.pop(0))
         can_ask = prompts.can_ask(run, out) and not interrupts.is_interrupted
@@ -39,6 +46,21 @@ def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int
     between_attempts = run.status.state is RunState.QUEUED or run.status.reason is WaitReason.RETRY
     code = EXIT_INTERRUPTED if interrupts.is_interrupted and between_attempts else run_exit_code(run)
     return status_text.print_outcome(home, run, out, code)
+
+
+def _await_other(home: Home, run: Run, out: Output, interrupts: Interrupts, error: Busy | Overtaken) -> Run:
+    """Return the run as the faster process leaves it; raise the error if no other process took the run up since."""
+    now = home.store().runs.get(run.id) or run
+    if isinstance(error, Busy):
+        if now.status.attempt == run.status.attempt:
+            raise error
+        out.print_note(f"another process has taken up run {run.id}: waiting until it stops")
+    while now.status.state is RunState.RUNNING and not home.explain_loss(now):
+        if interrupts.is_interrupted:
+            raise error
+        time.sleep(_POLL_SECONDS)
+        now = home.store().runs.get(run.id) or run
+    return now
 
 
 def run_exit_code(run: Run) -> int:

@@ -43,7 +43,7 @@ def supervise(
         raise disk_error(error, folder) from error
     try:
         dead = find_dead_attempt(store, run, settings)
-        lease, claimed = store.leases.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead)
+        lease, claimed = store.leases.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead, run.status)
     except JacklineError:
         owner_lock.release_lock(folder, owner.name, lock)
         raise

@@ -11,7 +11,7 @@ from jackline.domain.records import Lease, Owner, Run, RunStatus
 from jackline.domain.run_totals import LOST
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
-from jackline.errors import Busy, CancelWanted, Fenced, Refused, SessionTaken
+from jackline.errors import Busy, CancelWanted, Fenced, Overtaken, Refused, SessionTaken
 from jackline.formatting import format_date
 from jackline.store import redaction, rows
 from jackline.store.driver import Statements, clean
@@ -39,16 +39,31 @@ _AFTER_RUNNING = frozenset(after for (before, _), after in RUN.items() if before
 class Leases(StorePart):
     """The part of the store that workers write through."""
 
-    def claim(self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None) -> tuple[Lease, Run]:
-        """Take the run as a new attempt; Busy if it is running, unless its lease ran out or its attempt is `dead`."""
-        claimed = self._driver.write(lambda one: self._claim(one, run_id, owner, lease_ms, at, dead))
+    def claim(
+        self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None, seen: RunStatus | None = None
+    ) -> tuple[Lease, Run]:
+        """Take the run as a new attempt; Busy if it is running, unless its lease ran out or its attempt is `dead`.
+
+        `seen` is the status that the caller knows: Overtaken if another process has ended the run since.
+        """
+        claimed = self._driver.write(lambda one: self._claim(one, run_id, owner, lease_ms, at, dead, seen))
         crash_point("run.claimed")
         return claimed
 
     def _claim(
-        self, statements: Statements, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None
+        self,
+        statements: Statements,
+        run_id: str,
+        owner: Owner,
+        lease_ms: int,
+        at: int,
+        dead: int | None,
+        seen: RunStatus | None,
     ) -> tuple[Lease, Run]:
         run = self._locked(statements, run_id)
+        state, attempt = run.status.state, run.status.attempt
+        if seen is not None and state in TERMINAL and (state, attempt) != (seen.state, seen.attempt):
+            raise Overtaken(run_id, state=state)
         clock = statements.clock()
         _refuse_claim(statements, run, {"id": run_id, **clock}, dead)
         lease = Lease(run_id=run_id, owner=clean(owner.name), token=run.status.attempt + 1)

@@ -9,7 +9,7 @@ from jackline.cli.follow_run import Interrupts
 from jackline.cli.parser import RUN_HELP
 from jackline.cli.run_choice import find_resumable_run
 from jackline.domain.states import EXIT_PERSON, RunState
-from jackline.errors import Refused
+from jackline.errors import Refused, UsageError
 from jackline.formatting import pluralize
 
 if TYPE_CHECKING:
@@ -25,9 +25,13 @@ def configure(parser: CommandParser) -> None:
     newest = f"{RUN_HELP} (default: the newest run of this repository that can be resumed)"
     parser.add_argument("run", metavar="RUN", nargs="?", help=newest)
     parser.add_argument("--yes", action="store_true", help="continue an interactive run without asking")
+    parser.add_argument("--lost", action="store_true", help="continue all lost runs of this repository, oldest first")
+    parser.add_argument("--all-repos", action="store_true", help="with --lost: those of every repository")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
+    if args.lost or args.all_repos:
+        return _resume_lost(args, home, out)
     run = find_resumable_run(home, args.run, out)
     if run.spec.imported:
         raise Refused(f"run {run.id} was imported from {run.spec.imported} and is read-only: start another run")
@@ -44,6 +48,14 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         case _:
             with Interrupts() as interrupts:
                 return follow_run.follow_run(home, run, out, interrupts)
+
+
+def _resume_lost(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.cli.resume_lost import resume_lost_runs
+
+    if args.run is not None or not args.lost:
+        raise UsageError("name one run, or use --lost (with --all-repos for those of every repository)")
+    return resume_lost_runs(home, out, lambda run: args.yes or _is_confirmed(run, home, out), all_repos=args.all_repos)
 
 
 def _is_confirmed(run: Run, home: Home, out: Output) -> bool:
