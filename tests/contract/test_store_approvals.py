@@ -86,6 +86,26 @@ def test_an_effect_that_may_be_sent_again_with_its_key_is_forced(store: Store) -
     assert [call.id for call in store.calls.list_forced("run-1")] == ["a"]
 
 
+def test_effects_that_did_not_happen_and_that_the_agent_does_not_know_of(store: Store) -> None:
+    lease = begun(store)
+    for call_id in ("probed", "answered", "again"):
+        _prepared(store, lease, call_id, MAIL)
+        _cut_off(store, lease, call_id, "doubt")
+    store.ledger.settle(lease, _did_not("probed", ""))
+    _wait(store, lease, WaitReason.IN_DOUBT)
+    for call_id in ("answered", "again"):
+        store.approvals.answer("run-1", call_id, "retry", AT + 6)
+
+    def undone(since: int | None, answered_since: int) -> list[str]:
+        return [call.id for call in store.calls.list_undone("run-1", since=since, answered_since=answered_since)]
+
+    assert undone(AT + 6, AT) == ["probed", "answered", "again"]
+    assert undone(None, AT) == undone(AT + 7, AT + 6) == ["answered", "again"]
+    assert undone(AT + 7, AT + 7) == []
+    _prepared(store, claimed(store), "more", MAIL, original="again")
+    assert undone(None, AT) == ["answered"]
+
+
 def test_what_failed_before_the_agents_eyes_is_not_forced_on_it(store: Store) -> None:
     lease = begun(store)
     _prepared(store, lease, "a", SENDS)

@@ -25,7 +25,7 @@ from jackline.domain.run_inputs import (
     StopWanted,
     TurnEnded,
 )
-from jackline.domain.states import CallClass, Decision, Failure, Phase, Replay
+from jackline.domain.states import CallClass, CallState, Decision, Failure, Phase, Replay
 from jackline.engine import recovery
 from jackline.engine.attempt import RunInput, run_attempt
 from jackline.engine.call_ledger import CallLedger, CallRequest, CallResult
@@ -36,7 +36,7 @@ from jackline.features.cases.case_model import CaseEntry, EntryKind, NewCase, Pr
 from jackline.features.cases.case_queries import Cases
 from jackline.features.cases.case_store import CaseNotebook
 from jackline.policy.rules import Rule
-from jackline.store.models import Settlement
+from jackline.store.models import RunChange, Settlement
 from jackline.store.store import Store
 
 if TYPE_CHECKING:
@@ -128,7 +128,9 @@ class SimulatedRuntime:
             case Recover():
                 doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
                 checks = find_pending_checks(self._store, run) if run.status.goal is Phase.PROVING else None
-                self._inbox.append(RunInput(Recovered(self.now(), tuple(call.id for call in doubts), checks=checks)))
+                undone = recovery.find_undone_calls(self._store, run.id)
+                ids_ = tuple(call.id for call in doubts)
+                self._inbox.append(RunInput(Recovered(self.now(), ids_, checks=checks, undone=undone)))
             case StartTurn():
                 self._stopping = False
                 self.ledger.current_step = (command.turn, command.step)
@@ -151,16 +153,20 @@ class SimulatedRuntime:
         self._inbox.append(RunInput(StopWanted(self.now(), why, detail)))
 
     def _turn(self, order: StartTurn, run: Run) -> RunInput:
-        outcome = self._play(run)
         turn = Turn(run.id, order.turn, order.step, self._lease.token, order.role, "sim", None, "", self.now())
+        self._store.leases.write_change(self._lease, RunChange(at=self.now(), turn=turn))
+        outcome = self._play(run)
         unfinished = len(self._store.calls.list_open(run.id))
         checks = () if outcome.failure else find_pending_checks(self._store, run)
-        return RunInput(TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished, checks=checks), turn=turn)
+        undone = recovery.find_undone_calls(self._store, run.id)
+        ended = TurnEnded(self.now(), outcome, Usage(tokens_input=1), unfinished, checks=checks, undone=undone)
+        return RunInput(ended, turn=turn._replace(ended_at=self.now()))
 
     def _play(self, run: Run) -> Outcome:
         """The agent: one effect after the other, with random failures in between."""
         out = self._outside
-        start = out.position if out.remembers else 0
+        undone = any(call.state is CallState.VOID for call in self._store.calls.list_all(run.id))
+        start = out.position if out.remembers and not undone else 0  # the resume prompt names what did not happen
         for number in range(start, int(run.spec.options["effects"])):
             mishap = out.rng.random()
             if mishap < 0.04:
@@ -194,15 +200,19 @@ class SimulatedRuntime:
             )
 
     def _effect(self, number: int) -> None:
-        target = f"mail:{number}"
-        answer = self.ledger.prepare(CallRequest("send", {"number": number}, "sim"))
-        self._outside.maybe_crash()
-        if answer.decision is not Decision.ALLOW:
-            return
-        self._outside.sent[target] = self._outside.sent.get(target, 0) + 1
-        self._outside.maybe_crash()
-        ok = self._outside.rng.random() > 0.05  # a non-zero exit after the effect happened: in doubt
-        self.ledger.finish(CallResult(answer.call_id, ok=ok, exit_code=0 if ok else 1))
+        """Make an effect; if it fails and is known not to have happened, again. One in doubt is left to a person."""
+        target, out = f"mail:{number}", self._outside
+        while True:
+            answer = self.ledger.prepare(CallRequest("send", {"number": number}, "sim"))
+            out.maybe_crash()
+            if answer.decision is not Decision.ALLOW:
+                return
+            ok = out.rng.random() > 0.1  # a non-zero exit: nobody knows whether the effect happened
+            if ok or out.rng.random() < 0.5:
+                out.sent[target] = out.sent.get(target, 0) + 1
+            out.maybe_crash()
+            if self.ledger.finish(CallResult(answer.call_id, ok=ok, exit_code=0 if ok else 1)).state is CallState.DONE:
+                return
 
 
 def spec_for(effects: int, *, case: bool = False) -> Spec:

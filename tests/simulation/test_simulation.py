@@ -80,7 +80,7 @@ def answer_truthfully(store: Store, run: Run, outside: Outside) -> None:
     if run.status.state is RunState.WAITING and run.status.reason is WaitReason.IN_DOUBT:
         for call in store.calls.list_open(run.id):
             if call.state is CallState.IN_DOUBT:
-                verdict = "happened" if outside.sent.get(call.target) else "did-not"
+                verdict = "happened" if outside.sent.get(call.target) else outside.rng.choice(["did-not", "retry"])
                 store.approvals.answer(run.id, call.id, verdict, outside.now)
 
 
@@ -93,6 +93,8 @@ def check_end(store: Store, run: Run, outside: Outside, effects: int) -> None:
     assert len(outside.sent) == effects, f"an effect was lost: {outside.sent}"
     assert len(store.calls.list_receipts(run.id)) == effects
     assert run.status.proof == "proved"
+    doubts = [call for call in store.calls.list_all(run.id) if call.state is CallState.IN_DOUBT]
+    assert not doubts, f"the run succeeded with an effect in doubt: {doubts}"
     events = store.records.list_events(run.id, limit=100_000)
     assert broken_at(events) is None
     assert run.status.spent.steps == run.status.step

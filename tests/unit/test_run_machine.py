@@ -412,26 +412,15 @@ def test_a_second_interrupt_is_debounced() -> None:
         (StopReason.CANCEL, StopReason.INTERRUPT, StopReason.CANCEL),
         (StopReason.CANCEL, StopReason.UNGATED, StopReason.CANCEL),
         (StopReason.INTERRUPT, StopReason.UNGATED, StopReason.UNGATED),
-        (StopReason.DOUBT, StopReason.INTERRUPT, StopReason.INTERRUPT),
-        (StopReason.DOUBT, StopReason.BUDGET, StopReason.BUDGET),
-        (StopReason.DOUBT, StopReason.APPROVAL, StopReason.APPROVAL),
-        (StopReason.DOUBT, StopReason.WALL, StopReason.DOUBT),
-        (StopReason.DOUBT, StopReason.IDLE, StopReason.DOUBT),
         (StopReason.INTERRUPT, StopReason.WALL, StopReason.INTERRUPT),
         (StopReason.WALL, StopReason.INTERRUPT, StopReason.WALL),
-        (StopReason.BUDGET, StopReason.DOUBT, StopReason.BUDGET),
+        (StopReason.BUDGET, StopReason.INTERRUPT, StopReason.BUDGET),
     ],
 )
 def test_a_greater_reason_replaces_a_smaller_one(first: StopReason, second: StopReason, wins: StopReason) -> None:
     decided = drive(working(), stop(first, "first"), stop(second, "second"))
     assert decided.state.stopping is wins
     assert decided.state.stop_detail == ("first" if wins is first else "second")
-
-
-def test_an_interrupt_is_not_lost_in_a_doubt_that_settles_itself() -> None:
-    """Else the agent would go on after Ctrl-C."""
-    decided = drive(working(), stop(StopReason.DOUBT), stop(StopReason.INTERRUPT), ended(open_calls=1))
-    assert decided.state.status.reason is WaitReason.PAUSED
 
 
 def test_an_interrupt_pauses_at_once_and_leaves_open_calls_to_the_resume() -> None:
@@ -442,29 +431,59 @@ def test_an_interrupt_pauses_at_once_and_leaves_open_calls_to_the_resume() -> No
     assert interrupted.state.status.reason is WaitReason.PAUSED
 
 
-# --- doubts in the middle of a turn ----------------------------------------------------------------------
+# --- effects in doubt at the end of a turn -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("open_calls", [0, 1])
-def test_a_stop_for_a_doubt_always_leads_to_recovery(open_calls: int) -> None:
-    decided = drive(working(), stop(StopReason.DOUBT), ended(Failure.CRASHED, open_calls=open_calls))
-    assert isinstance(decided.commands[0], Recover)
-    assert step(decided.state, Recovered(AT, ("c1",))).state.status.reason is WaitReason.IN_DOUBT
+def test_a_turn_that_ended_well_with_a_doubt_waits_and_after_the_answer_only_the_checks_are_left() -> None:
+    parked = drive(working(), ended(open_calls=1), Recovered(AT, ("c1",)))
+    status = parked.state.status
+    assert (status.state, status.reason, status.goal) == (RunState.WAITING, WaitReason.IN_DOUBT, Phase.PROVING)
+    answered = drive(MachineState("run", SPEC, status), Claimed(AT), SETTLED)
+    assert answered.commands == (RunCheck(5, "make test"),)
+    assert step(answered.state, CheckEnded(AT, 0)).state.status.state is RunState.SUCCEEDED
 
 
-@pytest.mark.parametrize("failure", [None, Failure.CRASHED, Failure.AGENT_ERROR, Failure.NO_TERMINAL_EVENT])
-def test_a_doubt_that_a_probe_settled_lets_the_agent_go_on(failure: Failure | None) -> None:
-    """How that turn ended was our own doing: it is neither a failure of the agent nor its success."""
-    decided = drive(working(), stop(StopReason.DOUBT, "c1"), ended(failure, open_calls=1), SETTLED)
-    assert decided.commands == (StartTurn(4, 2, Role.WORK),)
-    assert decided.state.status.retries == 0
-    assert (decided.state.stopping, decided.state.stop_detail, decided.state.outcome) == (None, "", None)
+def test_an_effect_that_did_not_happen_gets_another_turn_after_the_answer() -> None:
+    parked = drive(working(), ended(open_calls=1), Recovered(AT, ("c1",)))
+    answered = drive(MachineState("run", SPEC, parked.state.status), Claimed(AT), Recovered(AT, undone=("c1",)))
+    assert answered.commands == (StartTurn(5, 2, Role.WORK),)
+    assert answered.state.status.goal is Phase.WORKING
+    assert drive(answered.state, ended()).commands == (RunCheck(6, "make test"),)
 
 
-def test_a_doubt_that_was_settled_does_not_stick_to_the_proof() -> None:
-    crashed = MachineState("run", SPEC, proving().status)
-    decided = drive(crashed, Claimed(AT), stop(StopReason.DOUBT), SETTLED, CheckEnded(AT, 0))
-    assert decided.state.status.state is RunState.SUCCEEDED
+@pytest.mark.parametrize(
+    "happened",
+    [
+        (ended(open_calls=1), Recovered(AT, undone=("c1",))),  # a probe found it after the turn
+        (ended()._replace(undone=("c1",)),),  # a person answered while the agent worked
+    ],
+)
+def test_what_the_agent_does_not_know_starts_another_turn_instead_of_the_checks(
+    happened: tuple[MachineInput, ...],
+) -> None:
+    decided = drive(working(), *happened)
+    assert isinstance(decided.commands[0], StartTurn)
+    assert kinds(decided)[-2:] == ["call.undone", "turn.started"]
+    assert isinstance(drive(decided.state, ended()).commands[0], RunCheck)
+
+
+@pytest.mark.parametrize(
+    ("end", "recovered"),
+    [
+        (ended(Failure.AGENT_ERROR, open_calls=1), Recovered(AT, ("c1",))),
+        (ended(session_lost=True, open_calls=1), Recovered(AT, ("c1",))),
+        (ended(open_calls=1)._replace(forced=1), Recovered(AT, ("c1",))),
+        (ended(open_calls=2), Recovered(AT, ("c1",), undone=("c2",))),
+    ],
+)
+def test_after_a_doubt_unfinished_work_continues_with_a_turn(end: TurnEnded, recovered: Recovered) -> None:
+    status = drive(working(), end, recovered).state.status
+    assert (status.reason, status.goal) == (WaitReason.IN_DOUBT, Phase.WORKING)
+
+
+def test_a_failure_stays_a_failure_also_if_an_effect_did_not_happen() -> None:
+    decided = drive(working(), ended(Failure.AGENT_ERROR, open_calls=1), Recovered(AT, undone=("c1",)))
+    assert (decided.state.status.state, decided.state.status.failure) == (RunState.FAILED, Failure.AGENT_ERROR)
 
 
 # --- failures, limits and retries ------------------------------------------------------------------------

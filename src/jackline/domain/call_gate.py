@@ -47,6 +47,7 @@ class Intent(NamedTuple):
     mistake: str = ""  # why the input does not fit the tool
     external: str = ""  # JSON: what the host knew before the call, such as the commit to push
     run_id: str = ""  # the asking run: the run that it was forked from may have touched the target
+    impossible: frozenset[int] = frozenset()  # exit codes with which it did not happen, because it could not
     limits: tuple[RuleLimit, ...] = ()  # one for each rule that matches the call; empty: those of its rule
 
 
@@ -184,9 +185,11 @@ def _decide_by_earlier(call: Call) -> Admission | None:
         case CallState.PREPARED, _:
             return Admission(Decision.DENY, f"call {call.id} is making the same effect now", original=call.id)
         case CallState.IN_DOUBT, _:
-            return Admission(
-                Decision.DENY, f"call {call.id} may have done this already; it is in doubt", original=call.id
+            reason = (
+                f"call {call.id} may have done this already; it is in doubt until a person has checked it: "
+                "do not make it again now, continue with the rest of the task"
             )
+            return Admission(Decision.DENY, reason, original=call.id)
         case _, "skip" | "deny":
             return Admission(Decision.DENY, f"denied by a person (call {call.id})", original=call.id)
         case CallState.DENIED, "allow" | "always":

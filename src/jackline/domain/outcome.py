@@ -35,6 +35,11 @@ class Outcome(NamedTuple):
     session_lost: bool = False  # the agent does not know the session to resume
     deferred: bool = False  # the session resumes by itself with the call that needs approval
 
+    @property
+    def ended_well(self) -> bool:
+        """Whether the agent has done its work."""
+        return self.failure is None and self.waits is None and not self.session_lost
+
 
 class Usage(NamedTuple):
     """The usage that an agent reported, summed over the turns of a run. Input includes cached tokens."""

@@ -25,7 +25,6 @@ class StopReason(StrEnum):
     WALL = "wall"
     IDLE = "idle"
     BUDGET = "budget"
-    DOUBT = "doubt"
     APPROVAL = "approval"
     UNGATED = "ungated"
     STUCK = "stuck"  # the agent does not make the interrupted calls again
@@ -56,6 +55,7 @@ class Recovered(NamedTuple):
     asked_at: int | None = None  # when the first of them was asked
     evidence: str = ""  # what is known about the doubts, for the person who settles them
     checks: tuple[PendingCheck, ...] | None = None  # None: the checks of the last turn still apply
+    undone: tuple[str, ...] = ()  # effects that did not happen, as is known since the last turn
 
 
 class TurnEnded(NamedTuple):
@@ -69,6 +69,7 @@ class TurnEnded(NamedTuple):
     forced: int = 0  # interrupted calls that were not made again
     checks: tuple[PendingCheck, ...] = ()  # to make before the proof, if the turn ended well
     idle: int = 0  # idle timeouts in a row without a call or a message between them, this one included
+    undone: tuple[str, ...] = ()  # effects that a person wants again or knows not to have happened, not made since
 
 
 class CheckEnded(NamedTuple):

@@ -48,22 +48,16 @@ _STOP_WAIT = {
     StopReason.INTERRUPT: WaitReason.PAUSED,
     StopReason.BUDGET: WaitReason.BUDGET,
     StopReason.APPROVAL: WaitReason.APPROVAL,
-    StopReason.DOUBT: WaitReason.IN_DOUBT,
     StopReason.STUCK: WaitReason.HUMAN,
 }
 _LEAVES_DOUBTS = frozenset({StopReason.UNGATED, StopReason.INTERRUPT})
-# Which reasons may replace the reason of a stop that is under way. A person's request is never lost to a weaker
-# reason, least of all to a doubt, after which the run may continue by itself. A timeout meanwhile changes nothing.
+# Which reasons may replace the reason of a stop that is under way.
 _OUTRANKS = {
     StopReason.CANCEL: frozenset(StopReason) - {StopReason.CANCEL},
     StopReason.UNGATED: frozenset(StopReason) - {StopReason.CANCEL, StopReason.UNGATED},
-    StopReason.INTERRUPT: frozenset({StopReason.DOUBT}),
-    StopReason.BUDGET: frozenset({StopReason.DOUBT}),
-    StopReason.APPROVAL: frozenset({StopReason.DOUBT}),
-    StopReason.STUCK: frozenset({StopReason.DOUBT}),
 }
 _TIMEOUTS = frozenset({StopReason.WALL, StopReason.IDLE})
-_KEEPS_ASKING = frozenset({None, StopReason.APPROVAL, StopReason.DOUBT})
+_KEEPS_ASKING = frozenset({None, StopReason.APPROVAL})
 _MOST_IDLE = 2  # idle timeouts after which the session continues
 _MOST_DRAINS = 3  # turns in which an agent may fail to make interrupted calls again; then a person is asked
 
@@ -79,6 +73,7 @@ class MachineState(NamedTuple):
     outcome: Outcome | None = None  # of a turn whose open calls are being settled
     forced: int = 0  # calls that the last turn should have made again and did not
     drains: int = 0  # turns of this attempt that ended this way
+    undone: tuple[str, ...] = ()  # effects that did not happen, which the last turn did not know
     resting: Mapping[str, int] = NOTHING  # agents not to use now → until when
     limits: Mapping[str, int] = NOTHING  # agents that hit a limit in this attempt → when it resets
     given_up: frozenset[str] = frozenset()  # agents that could not continue in this attempt
@@ -130,18 +125,29 @@ def _start_recovery(state: MachineState) -> StepResult:
 def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
     status = _charge(state.status, event.usage) if event.usage else state.status
     checks = state.checks if event.checks is None else event.checks
-    state = state._replace(status=status, resting={**state.resting, **event.resting}, checks=checks)
+    if event.undone:  # the work is not done: the agent has to know, and may make them again
+        status = status._replace(goal=Phase.WORKING)
+    resting = {**state.resting, **event.resting}
+    state = state._replace(status=status, resting=resting, checks=checks, undone=event.undone)
     fact = Fact("recovery.ended", {"doubts": list(event.doubts)})
     if event.doubts and not _is_cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(event.doubts)
         evidence = f"; {event.evidence}" if event.evidence else ""
         detail = f"{count} call{'s' if count > 1 else ''} in doubt: {', '.join(event.doubts)}{evidence}"
+        if _has_done_work(state):  # once the doubts are answered, only the checks are left
+            state = state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0))
         return _prepend(fact, _park(state, WaitReason.IN_DOUBT, detail))
     if event.asked and not _is_cancelling(state) and state.stopping in _KEEPS_ASKING:
         detail = state.stop_detail or f"waiting for approval of {', '.join(event.asked)}"
         asked_at = event.at if event.asked_at is None else event.asked_at
         return _prepend(fact, _park_for_approval(state, detail, asked_at))
     return _prepend(fact, _continue(state, event.at))
+
+
+def _has_done_work(state: MachineState) -> bool:
+    """Whether the last turn ended by itself and well, and left nothing for another one."""
+    ended_well = state.outcome is not None and state.outcome.ended_well
+    return ended_well and state.stopping is None and not state.forced and not state.undone
 
 
 def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
@@ -152,9 +158,10 @@ def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
         forced=event.forced,
         idle=event.idle,
         checks=event.checks,
+        undone=event.undone,
     )
     # After Ctrl-C a person does not wait for probes: the next attempt settles the open calls.
-    if (event.open_calls or state.stopping is StopReason.DOUBT) and state.stopping is not StopReason.INTERRUPT:
+    if event.open_calls and state.stopping is not StopReason.INTERRUPT:
         return _start_recovery(state)
     return _continue(state, event.at)
 
@@ -201,8 +208,6 @@ def _continue(state: MachineState, at: int) -> StepResult:
     """Continue after all calls are settled."""
     if _is_cancelling(state):
         return _end_stopped(state, StopReason.CANCEL, at)
-    if state.stopping is StopReason.DOUBT:  # settled since; we ended the turn, so its outcome does not count
-        return _proceed(state._replace(stopping=None, stop_detail="", outcome=None))
     if state.stopping is not None:
         return _end_stopped(state, state.stopping, at)
     if state.outcome is not None:
@@ -226,6 +231,9 @@ def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
     match outcome.failure:
         case None if state.forced:
             return _remind_of_replay(state)
+        case None if state.undone:
+            again = state._replace(status=state.status._replace(retries=0), undone=())
+            return _prepend(Fact("call.undone", {"calls": list(state.undone)}), _proceed(again))
         case None:
             return _proceed(state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0)))
         case failure if failure in TRANSIENT and state.status.retries < state.spec.retry.most:

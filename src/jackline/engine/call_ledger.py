@@ -79,6 +79,7 @@ class CallLedger:
         self._store, self._lease, self._run, self._prober = store, lease, run, prober
         self._now, self._new_id, self._stop, self._read_inputs = now, new_id, stop, read_inputs
         self._allowed: set[str] = set()
+        self._impossible: dict[str, frozenset[int]] = {}  # open call → exit codes with which it did not happen
         self._names: dict[str, str] = {}  # the agent's id of a call → ours
         self._running: dict[str, int] = {}  # allowed calls without a result → when they started, in time since boot
         self._last_end = 0
@@ -97,7 +98,7 @@ class CallLedger:
                 self._lease, intent, decide_call, self.current_step, self._now()
             )
             self.replay.record_decision(call.id, intent, admission.decision)
-        self._remember(request, call, admission)
+        self._remember(request, intent, call, admission)
         if admission.spent:
             self._stop(StopReason.BUDGET, admission.reason)
         if admission.decision is Decision.ASK and not request.defers:
@@ -119,7 +120,7 @@ class CallLedger:
             self._lease, intent, admit_observed, self.current_step, self._now()
         )
         self.replay.record_decision(call.id, intent, admission.decision)
-        self._remember(request, call, admission)
+        self._remember(request, intent, call, admission)
         if admission.spent:
             self._stop(StopReason.BUDGET, admission.reason)
         elif needs_gate(intent.rule) and not self._run.spec.ungated:
@@ -139,12 +140,14 @@ class CallLedger:
         """Our id of the call with this agent id; None if the agent never asked about it."""
         return self._names.get(name)
 
-    def _remember(self, request: CallRequest, call: Call, admission: Admission) -> None:
+    def _remember(self, request: CallRequest, intent: Intent, call: Call, admission: Admission) -> None:
         if request.agent_call:
             self._names[request.agent_call] = call.id
         if admission.decision is Decision.ALLOW:
             self._allowed.add(call.id)
             self._running[call.id] = boot_ms()
+            if intent.impossible:
+                self._impossible[call.id] = intent.impossible
 
     def _build_intent(self, request: CallRequest) -> Intent:
         from jackline.engine import intents  # the policy is loaded while the agent starts, not before
@@ -205,14 +208,9 @@ class CallLedger:
             raise NotFound(report.call_id, what="call", hint=f"jackline show {self._run.id}")
         from jackline.engine import intents
 
-        settled = self._store.ledger.settle(
-            self._lease, intents.build_settlement(report, call, self._run.spec, self._now())
-        )
-        if settled.state is not CallState.IN_DOUBT:
-            return settled
-        settlement = self._prober.probe_call(settled, self._now())
-        if settlement is not None:
-            settled = self._store.ledger.settle(self._lease, settlement)
-        if settled.state is CallState.IN_DOUBT:
-            self._stop(StopReason.DOUBT, f"call {call.id} failed, and it is unknown whether it took effect")
-        return settled
+        impossible = self._impossible.pop(call.id, frozenset())
+        settlement = intents.build_settlement(report, call, self._run.spec, self._now(), impossible)
+        settled = self._store.ledger.settle(self._lease, settlement)
+        # The agent has seen the failure and continues. What is still in doubt at its end is left to a person.
+        probed = self._prober.probe_call(settled, self._now()) if settled.state is CallState.IN_DOUBT else None
+        return settled if probed is None else self._store.ledger.settle(self._lease, probed)

@@ -158,7 +158,7 @@ class _SocketHandler(socketserver.StreamRequestHandler):
         )
         call = self.server.ledger.finish(result)
         doubtful = call.state is CallState.IN_DOUBT
-        return {"ok": not doubtful, "state": call.state, "reason": "its outcome is in doubt" if doubtful else ""}
+        return {"ok": True, "state": call.state, "reason": "its outcome is in doubt" if doubtful else ""}
 
 
 def _build_denial(reason: str) -> dict[str, Any]:

@@ -6,12 +6,14 @@ Loaded while the agent starts, not before: it is the only part of the launch pat
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 from jackline.domain import call_gate, external
 from jackline.domain.call_gate import Intent, RuleLimit
 from jackline.domain.events import canonical
 from jackline.domain.states import CallClass
+from jackline.engine.exit_evidence import find_impossible_codes
 from jackline.policy import classify, keys, rule_lookup
 from jackline.store.models import Settlement
 
@@ -39,6 +41,9 @@ def build_intent(
     known = read_inputs(classified, request.input)
     fields = {**classified.fields, **known}
     rule = call_gate.apply_permissions(classified.rule, spec.allowed)
+    impossible: frozenset[int] = frozenset()
+    if rule.call_class is CallClass.EFFECT and classified.folder:
+        impossible = find_impossible_codes(request.tool, request.input, classified.folder, os.environ)
     normal = keys.normalize_input(request.input, spec.workspace)
     return Intent(
         call_id=call_id,
@@ -52,6 +57,7 @@ def build_intent(
         mistake=classified.mistake,
         external=canonical(known) if known else "",
         run_id=run.id,
+        impossible=impossible,
         limits=_build_limits(spec, rule, classified) if rule.most is not None else (),
     )
 
@@ -66,14 +72,19 @@ def _build_limits(spec: Spec, rule: Rule, classified: Classification) -> tuple[R
     )
 
 
-def build_settlement(result: CallResult, call: Call, spec: Spec, at: int) -> Settlement:
-    """Build the settlement of a call, with the external ids that its rule finds in the output."""
+def build_settlement(
+    result: CallResult, call: Call, spec: Spec, at: int, impossible: frozenset[int] = frozenset()
+) -> Settlement:
+    """Build the settlement of a call, with the external ids that its rule finds in the output.
+
+    `impossible` are exit codes with which this call did not happen.
+    """
     rule = rule_lookup.find_rule(spec.rules, call.rule)
     found = external.find_external_ids(rule, result.output) if call.call_class is CallClass.EFFECT else {}
     known = json.loads(call.external) if call.external else {}
     return Settlement(
         call_id=result.call_id,
-        change=_choose_change(result, call, rule),
+        change=_choose_change(result, call, impossible.union(rule.nothing_happened)),
         at=at,
         output=result.output,
         exit_code=result.exit_code,
@@ -83,9 +94,8 @@ def build_settlement(result: CallResult, call: Call, spec: Spec, at: int) -> Set
     )
 
 
-def _choose_change(result: CallResult, call: Call, rule: Rule) -> str:
+def _choose_change(result: CallResult, call: Call, harmless: frozenset[int]) -> str:
     """A failed effect is in doubt unless its exit code means that nothing happened."""
     if result.ok:
         return "succeed"
-    harmless = result.exit_code in rule.nothing_happened
-    return "doubt" if call.call_class is CallClass.EFFECT and not harmless else "fail"
+    return "doubt" if call.call_class is CallClass.EFFECT and result.exit_code not in harmless else "fail"

@@ -69,6 +69,15 @@ def find_interrupted_turn(store: Store, run_id: str) -> Turn | None:
     return turns[-1] if turns and turns[-1].ended_at is None else None
 
 
+def find_undone_calls(store: Store, run_id: str) -> tuple[str, ...]:
+    """The effects that did not happen, as is known since the last turn ended, or by an answer while it ran."""
+    turns = store.records.list_turns(run_id)
+    if not turns:
+        return ()
+    undone = store.calls.list_undone(run_id, since=turns[-1].ended_at, answered_since=turns[-1].started_at)
+    return tuple(call.id for call in undone)
+
+
 def find_uncharged_usage(turn: Turn | None) -> Usage | None:
     """The usage of an interrupted turn, which was not charged because usage is charged at the end of a turn."""
     if turn is None:

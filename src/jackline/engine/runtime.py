@@ -283,6 +283,7 @@ class LiveRuntime:
             asked_at=min((call.prepared_at for call in asked), default=None),
             evidence=describe_doubts(doubts),
             checks=find_pending_checks(self._store, self._run) if self._run.status.goal is Phase.PROVING else None,
+            undone=recovery.find_undone_calls(self._store, self._run.id),
         )
 
     def _start_turn(self, order: StartTurn) -> None:

@@ -20,6 +20,7 @@ from jackline.engine.attempt import RunInput
 from jackline.engine.check import find_pending_checks
 from jackline.engine.gate_socket import find_hooks
 from jackline.engine.observed_calls import CallObserver, HookAudit
+from jackline.engine.recovery import find_undone_calls
 from jackline.engine.streams import LineSplitter, RedactedFile
 from jackline.errors import SessionTaken
 from jackline.named import NamedTuple
@@ -266,8 +267,9 @@ class TurnJob:
             open_calls=len(store.calls.list_open(self._run.id)),
             resting=find_resting_agents([*others, health] if health else others, at),
             forced=len(services.ledger.replay),
-            checks=find_pending_checks(store, self._run) if _ended_well(outcome) else (),
+            checks=find_pending_checks(store, self._run) if outcome.ended_well else (),
             idle=self._count_idle_turns(turn) if self.stopped_for is StopReason.IDLE else 0,
+            undone=find_undone_calls(store, self._run.id),
         )
         session = (turn.agent, "") if outcome.session_lost else self._find_session()
         return RunInput(ended, turn=turn, session=session, health=health, changes=changes)
@@ -279,7 +281,7 @@ class TurnJob:
         return count_idle_turns(turns, store.records.list_attempts(run_id), with_calls)
 
     def _require_commit(self, outcome: Outcome, changes: Changes | None) -> Outcome:
-        if not _ended_well(outcome) or not self._run.spec.requires_commit:
+        if not outcome.ended_well or not self._run.spec.requires_commit:
             return outcome
         if changes is None:
             return Outcome(failure=Failure.NO_COMMIT, detail="git could not tell whether this run has made a commit")
@@ -299,10 +301,6 @@ class TurnJob:
         outcome = self._adapter.classify(exit_, tuple(self._decisive), tail)
         # Only a session that was asked for can be lost; otherwise one fresh session would follow another forever.
         return outcome if self._knows_session else outcome._replace(session_lost=False)
-
-
-def _ended_well(outcome: Outcome) -> bool:
-    return outcome.failure is None and outcome.waits is None and not outcome.session_lost
 
 
 def _build_amounts(usage: Usage) -> dict[str, int]:

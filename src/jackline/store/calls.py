@@ -34,6 +34,11 @@ class Calls(StorePart):
         """Calls that a recovery gave up and that were not made again since; oldest first, among the `newest`."""
         return self._list_calls("forced_calls", run_id, newest)
 
+    def list_undone(self, run_id: str, *, since: int | None, answered_since: int) -> list[Call]:
+        """Calls known since then not to have happened, or by an answer since a time, and not made again."""
+        values = {**WORDS, "run_id": clean(run_id), "known_since": since, "answered_since": answered_since}
+        return [rows.parse_call(row) for row in self._all("undone_calls", values)]
+
     def list_all(self, run_id: str) -> list[Call]:
         """The whole ledger of a run, oldest first; a large input or output is its beginning and a reference."""
         return self._list_calls("all_calls", run_id)

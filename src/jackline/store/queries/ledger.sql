@@ -126,6 +126,16 @@ WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AN
     )
 ORDER BY number
 
+-- name: undone_calls
+-- Without an answer a call in doubt becomes void by a probe; the agent knows what was found while it worked.
+SELECT {call} FROM calls
+WHERE run_id = :run_id AND state = :void AND (call_class = :effect OR answer <> '')
+    AND (finished_at >= :known_since OR (answer <> '' AND finished_at >= :answered_since))
+    AND id NOT IN (
+        SELECT original FROM calls WHERE run_id = :run_id AND original IS NOT NULL AND decision = :allow
+    )
+ORDER BY number
+
 -- name: count_cut_off
 SELECT CAST(COALESCE(SUM(cut_off), 0) AS BIGINT) FROM calls WHERE run_id = :run_id AND key = :key
 
