@@ -100,3 +100,22 @@ def test_no_runs_is_no_failure_and_says_how_to_start(place: Place) -> None:
     assert "jackline run" in ended.err
     assert place.type("list", "--json").out == ""
     assert not place.home.exists()  # reading makes nothing
+
+
+def test_runs_in_linked_worktrees_are_in_one_list(place: Place) -> None:
+    for words in (
+        ("init", "-q"),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"),
+        ("worktree", "add", "-q", "../b"),
+    ):
+        assert place.end_of(place.execute(["git", *words])).code == 0
+    linked = place.folder / "b"
+    assert place.play(SAY).code == 0
+    assert place.play(SAY, cwd=linked).code == 0
+    for folder in (place.repository, linked):
+        rows = place.type("list", "--json", cwd=folder).rows
+        assert [(row["number"], row["repository"]) for row in rows] == [
+            (2, str(place.repository)),
+            (1, str(place.repository)),
+        ]
+        assert place.type("show", "2", "--json", cwd=folder).json["spec"]["workspace"] == str(linked)

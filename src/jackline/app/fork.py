@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import agents, paths, preflight
+from jackline.app import agents, preflight
 from jackline.app.text_files import shorten_name
 from jackline.domain import ids
 from jackline.domain.call_gate import APPROVALS
@@ -21,6 +21,7 @@ from jackline.domain.states import RunState
 from jackline.engine.settings import new_id
 from jackline.errors import Refused, UsageError
 from jackline.store.models import NewRun
+from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def fork_run(home: Home, parent: Run, *, step: int | None = None, prompt: str = 
     request = hashlib.sha256(canonical([parent.id, step, prompt]).encode()).hexdigest()
     new = NewRun(
         id=run_id or new_id(),
-        repository=paths.find_repository(spec.workspace),
+        repository=find_repository(spec.workspace),
         spec=spec,
         request=request,
         parent=parent.id,

@@ -15,6 +15,7 @@ from jackline.domain.states import ACTIVE, RunState
 from jackline.errors import Ambiguous, ConfigError, NoHome, NotFound, SchemaMissing, StoreError, UsageError
 from jackline.store.models import RunQuery
 from jackline.store.open import open_store
+from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -160,7 +161,7 @@ class Home:
     def _repository_here(self) -> str:
         from jackline.domain.ids import repository_id
 
-        return repository_id(paths.find_repository(os.getcwd()))
+        return repository_id(find_repository(os.getcwd()))
 
     def find_newest(self, *states: str, fits: Callable[[Run], bool] = lambda _run: True) -> Run | None:
         """The newest run of the current repository in one of these states (default: any) that fits."""

@@ -15,6 +15,7 @@ from jackline.app.trust import AGENTS_FOLDER, find_project
 from jackline.errors import UsageError
 from jackline.files import append_missing, create_file
 from jackline.named import NamedTuple, stored_as
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ def prepare_project(folder: str, *, skills: bool = False, pointer: bool = False)
         path = os.path.join(project, _TASKS)
         steps.append(InitStep(path=path, wrote=not os.path.isdir(path), what="a folder for tasks (NAME.md)"))
         os.makedirs(path, exist_ok=True)
-        if os.path.exists(os.path.join(paths.find_repository(project), ".git")):
+        if os.path.exists(os.path.join(find_worktree(project), ".git")):
             path = os.path.join(project, ".gitignore")
             wrote = append_missing(path, _build_ignore_line)
             steps.append(InitStep(path=path, wrote=wrote, what=f"{_IGNORED} is kept out of commits"))

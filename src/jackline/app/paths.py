@@ -1,4 +1,4 @@
-"""Paths on this machine: the home's files, the user's folders, the project and repository of a workspace."""
+"""Paths on this machine: the home's files, the user's folders, the project's file."""
 
 from __future__ import annotations
 
@@ -49,18 +49,6 @@ def find_user_home(environ: Mapping[str, str]) -> str:
 
 def _build_xdg_path(environ: Mapping[str, str], variable: str, default: str) -> str:
     return os.path.join(environ.get(variable) or os.path.join(find_user_home(environ), default), "jackline")
-
-
-def find_repository(workspace: str) -> str:
-    """The root of the git repository around the workspace, or the workspace itself."""
-    folder = os.path.realpath(workspace)
-    while True:
-        if os.path.exists(os.path.join(folder, ".git")):
-            return folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return os.path.realpath(workspace)
-        folder = parent
 
 
 def find_project_file(folder: str) -> str:

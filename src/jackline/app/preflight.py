@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import agents, paths
+from jackline.app import agents
 from jackline.domain.states import ACTIVE
 from jackline.errors import SessionTaken, UsageError
 from jackline.store.models import RunQuery
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -32,7 +33,7 @@ def refuse_unready_workspace(request: Request, workspace: str) -> None:
     """UsageError if the workspace is not what the request requires."""
     if not request.requires_commit and not request.requires_clean:
         return
-    if not os.path.exists(os.path.join(paths.find_repository(workspace), ".git")):
+    if not os.path.exists(os.path.join(find_worktree(workspace), ".git")):
         required = "a commit" if request.requires_commit else "a clean tree"
         raise UsageError(
             f"task '{request.task}' requires {required}, and {workspace} is not in a git repository: "

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import agents, paths, policy_files
+from jackline.app import agents, policy_files
 from jackline.app.agent_settings import build_options, reject_flag_like
 from jackline.app.agents import AUTO, choose_agents, split_names
 from jackline.app.config import add_run_settings
@@ -22,6 +22,7 @@ from jackline.engine.settings import new_id
 from jackline.errors import UsageError
 from jackline.named import NamedTuple
 from jackline.store.models import NewRun
+from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +72,7 @@ def build_new_run(request: Request, home: Home) -> tuple[NewRun, int]:
         asked = spec._replace(agent=AUTO, fallback=_choose_fallback(request, home.config), agent_options={})
     new = NewRun(
         id=run_id,
-        repository=paths.find_repository(spec.workspace),
+        repository=find_repository(spec.workspace),
         spec=spec,
         request=_digest(asked.changes()),
         old_request=_digest(asked.to_dict()),

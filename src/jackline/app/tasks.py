@@ -13,6 +13,7 @@ from jackline.domain.task import BUILT_IN as SHIPPED
 from jackline.domain.task import PROJECT, USER, parse_task
 from jackline.errors import UsageError
 from jackline.named import NamedTuple
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,7 +87,7 @@ def create_task(name: str, description: str, folder: str) -> str:
         )
     import json
 
-    root = paths.find_repository(folder)
+    root = find_worktree(folder)
     path = os.path.join(root, PROJECT_FOLDER, name + _SUFFIX)
     paths.refuse_links(root, path)
     try:
@@ -115,7 +116,7 @@ You work in {workspace}. Describe here what to do, and how to tell that it is do
 
 
 def _list_folders(folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    here, root = os.path.realpath(folder), paths.find_repository(folder)
+    here, root = os.path.realpath(folder), find_worktree(folder)
     while True:  # outside a repository only the folder itself counts
         yield PROJECT, os.path.join(here, PROJECT_FOLDER)
         if here == root:
@@ -136,6 +137,6 @@ def _list_names(place: str) -> list[str]:
 def _read_task(name: str, origin: str, path: str) -> Task:
     if origin == PROJECT:
         folder = path.removesuffix(os.path.join(os.sep, PROJECT_FOLDER, name + _SUFFIX)) or os.sep
-        if not os.path.realpath(path).startswith(os.path.join(paths.find_repository(folder), "")):
+        if not os.path.realpath(path).startswith(os.path.join(find_worktree(folder), "")):
             raise UsageError(f"{path} leads out of the project by a link: put the task itself there")
     return parse_task(name, read_regular_text(path, _FILE_LIMIT), path, TASK_SETTINGS)._replace(origin=origin)

@@ -10,10 +10,11 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app import paths, state_files
+from jackline.app import state_files
 from jackline.app.paths import PROJECT_FILE, find_project_file
 from jackline.errors import Refused, UsageError
 from jackline.named import NamedTuple, stored_as
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +100,7 @@ def revoke_trust(home: str, folder: str) -> bool:
 def find_project(folder: str) -> str:
     """Return the project folder: that of jackline.toml, else the root of the repository, else this folder."""
     settings = find_project_file(os.path.realpath(folder))
-    return os.path.dirname(settings) if os.path.exists(settings) else paths.find_repository(folder)
+    return os.path.dirname(settings) if os.path.exists(settings) else find_worktree(folder)
 
 
 def _list_files(project: str) -> Iterator[str]:

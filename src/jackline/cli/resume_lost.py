@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import paths
 from jackline.app.lost_runs import list_lost
 from jackline.cli.follow_run import Interrupts, follow_run
 from jackline.domain.ids import repository_id
@@ -13,6 +12,7 @@ from jackline.domain.states import EXIT_INTERRUPTED, EXIT_PERSON
 from jackline.errors import JacklineError, StoreError
 from jackline.formatting import format_line, pluralize
 from jackline.store.models import RunQuery
+from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def resume_lost_runs(home: Home, out: Output, is_confirmed: Callable[[Run], bool
 
     A run that fails, waits or cannot be continued does not stop the next one; a signal stops them all.
     """
-    repository = None if all_repos else repository_id(paths.find_repository(os.getcwd()))
+    repository = None if all_repos else repository_id(find_repository(os.getcwd()))
     lost = list_lost(home, RunQuery(repository=repository, limit=_MOST))[::-1]
     if not lost:
         out.print_note("no lost runs" + ("" if all_repos else " in this repository; --all-repos looks in every one"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import paths
 from jackline.cli.output import STATE_MARKS, parse_columns
 from jackline.cli.parser import parse_count
 from jackline.cli.run_json import row_to_json
@@ -23,6 +22,7 @@ from jackline.formatting import (
     shorten_path,
 )
 from jackline.store.models import RunQuery
+from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -114,7 +114,7 @@ def _build_query(args: Namespace, home: Home) -> RunQuery:
         states=tuple(sorted(ACTIVE)) if args.active else tuple(args.state or ()),
         agent=args.of_agent,
         task=args.task,
-        repository=None if is_global else repository_id(paths.find_repository(args.repo or os.getcwd())),
+        repository=None if is_global else repository_id(find_repository(args.repo or os.getcwd())),
         session=args.session,
         since=parse_since(args.since) if args.since else None,
         before=(last.created_at, last.id) if last else None,

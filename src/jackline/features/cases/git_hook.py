@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import paths
 from jackline.errors import Refused, UsageError
 from jackline.features.cases import learning
 from jackline.features.cases.case_model import EntryKind
 from jackline.features.cases.case_queries import Cases
 from jackline.named import NamedTuple
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -116,7 +116,7 @@ def _find_hooks_folder(folder: str, environ: Mapping[str, str]) -> str:
 
     output = Git(workspace=folder, env=select_inherited_variables(environ)).run("rev-parse", "--git-path", "hooks")
     if not output or not output.strip("\n"):
-        if os.path.exists(os.path.join(paths.find_repository(folder), ".git")):
+        if os.path.exists(os.path.join(find_worktree(folder), ".git")):
             raise Refused(f"git cannot find the hooks of {folder}: see `git status`")
         raise UsageError(f"{folder} is not in a git repository: change to one, or create one with `git init`")
     return os.path.join(folder, os.path.expanduser(output.rstrip("\n")))

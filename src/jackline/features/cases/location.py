@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import identity, paths
+from jackline.app import identity
 from jackline.domain.ids import repository_id
 from jackline.errors import Ambiguous, CaseRefused, NoCase
 from jackline.features.cases.case_model import CaseStatus, build_active_key
 from jackline.features.cases.case_queries import Cases
 from jackline.named import NamedTuple
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +51,7 @@ def get_location(home: Home, folder: str | None = None, environ: Mapping[str, st
     run_id = identity.find_known_run(home, environ)
     return CaseLocation(
         folder=folder,
-        path=paths.find_repository(folder),
+        path=find_worktree(folder),
         user_name=identity.find_user_name(),
         actor=identity.read_actor(environ),
         run_id=run_id,

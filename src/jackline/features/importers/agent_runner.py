@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from jackline.app import paths
 from jackline.domain.changes import Changes
 from jackline.domain.limits import Spent
 from jackline.domain.states import Failure, RunState
@@ -21,6 +20,7 @@ from jackline.features.importers.clean_values import (
 from jackline.features.importers.import_records import AGENT_RUNNER, FoundRun, Source, SourceFile, Troubles
 from jackline.features.importers.imported_records import ImportedEvent, ImportedRun
 from jackline.named import NamedTuple
+from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ class _RunNames(NamedTuple):
             clean_name(metadata.get("task"), task or "adhoc"),
             clean_name(metadata.get("agent"), agent or "command"),
             clean_name(metadata.get("run_id"), run),
-            paths.find_repository(root or os.sep),
+            find_repository(root or os.sep),
         )
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.app import identity, paths
+from jackline.app import identity
 from jackline.domain.ids import repository_id
 from jackline.features.cases.case_model import (
     Case,
@@ -30,6 +30,7 @@ from jackline.features.importers.clean_values import (
     parse_stamp,
 )
 from jackline.features.importers.import_records import NOTEBOOK, FoundCase, Source, SourceFile, Troubles, build_digest
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -79,7 +80,7 @@ def read(source: Source, troubles: Troubles) -> Iterator[FoundCase]:
 
 
 def _build_case(folder: str, capsule: Mapping[str, Any], troubles: Troubles) -> Case:
-    path = paths.find_repository(_find_root(folder))
+    path = find_worktree(_find_root(folder))
     repository, name = repository_id(path), os.path.basename(folder)
     case_id = next(
         (one for one in (capsule.get("id"), name) if isinstance(one, str) and _CASE_NAME.fullmatch(one)), None

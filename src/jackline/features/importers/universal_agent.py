@@ -6,7 +6,6 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from jackline.app import paths
 from jackline.domain.limits import Spent
 from jackline.domain.records import Call
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Replay
@@ -23,6 +22,7 @@ from jackline.features.importers.databases import MOST_CELL, Cells, RowQuery, So
 from jackline.features.importers.import_records import UNIVERSAL_AGENT, FoundRun, Source, Troubles, build_digest
 from jackline.features.importers.imported_records import ImportedCall, ImportedEvent, ImportedRun
 from jackline.features.importers.source_files import SourceUnreadable
+from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -133,7 +133,7 @@ class _Reader:
             id=run_id,
             origin=f"{UNIVERSAL_AGENT} {self._id[:200]}",
             since=since,
-            repository=paths.find_repository(self._find_workspace()),
+            repository=find_repository(self._find_workspace()),
             spec=self._build_spec(),
             status=self._build_status(ending, turns, steps, len(calls), attempts),
             created_at=self._created,

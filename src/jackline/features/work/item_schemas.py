@@ -12,11 +12,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jackline.app import paths
 from jackline.domain import ids
 from jackline.domain.events import canonical
 from jackline.errors import UsageError
 from jackline.named import NamedTuple
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def find_schema(home: str, folder: str, kind: str) -> str | None:
 
 def _list_project_files(folder: str, kind: str) -> Iterator[str]:
     """From the folder up to the root of its repository, in the same order as tasks."""
-    here, root = os.path.realpath(folder), paths.find_repository(folder)
+    here, root = os.path.realpath(folder), find_worktree(folder)
     while True:
         yield os.path.join(here, PROJECT_FOLDER, f"{kind}.schema.json")
         if here == root:
