@@ -22,9 +22,9 @@ def test_every_effect_is_a_row_with_what_shows_it(place: Place) -> None:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in ended.out.splitlines() if line[0:1] == "|"]
     first = rows[2][-1]
     assert [(row[1], row[2], row[4]) for row in rows[2:]] == [
-        ("claimed", "send", "mail:ada"),
-        (f"replayed {first}", "send", "mail:ada"),
-        ("confirmed", "send", "mail:eve"),
+        ("claimed", "send to=ada", "mail:ada"),
+        (f"replayed {first}", "send to=ada", "mail:ada"),
+        ("confirmed", "send to=eve", "mail:eve"),
     ]
     assert rows[4][5].endswith("message-7")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.call_text import describe_call, describe_ledger_call, format_call
+from jackline.domain.call_text import describe_call, describe_effect, describe_ledger_call, format_call, format_target
 from jackline.domain.events import canonical
 from tests.support import view_records
 from tests.support.recordings import FOLDER, RECORDINGS
@@ -116,7 +116,7 @@ def test_the_recorded_calls_of_every_cli_have_a_line() -> None:
 )
 def test_a_folder_is_shown_if_it_is_not_the_workspace(folder: str, line: str) -> None:
     assert describe_call("Bash", {"command": "ls"}, workspace=PROJECT, folder=folder) == line
-    call = view_records.call(tool="Bash", input='{"command":"ls"}', external=json.dumps({"folder": folder}))
+    call = view_records.call(tool="Bash", input='{"command":"ls"}', external=json.dumps({"cwd": folder}))
     assert describe_ledger_call(call, PROJECT) == line
 
 
@@ -155,6 +155,33 @@ def test_a_cut_edit_still_names_its_file() -> None:
 def test_no_control_character_is_printed(tool: str, value: Any, text: str) -> None:
     assert describe_call(tool, value(text), folder=text).isprintable()
     assert describe_call(tool + text, value(text)).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("pr::main", "pr:main"),
+        ("pr:a/b:main", "pr:a/b:main"),
+        ("svn:", "svn"),
+        ("gh::", "gh"),
+        ("git:origin/null", "git:origin"),
+        ("mail:null", "mail"),
+        ("http:https://a.test:80/x", "http:https://a.test:80/x"),
+        ("net:[::1]:80", "net:[::1]:80"),
+        ("file:/", "file:/"),
+        ("git:/null", "git"),
+        ("file:/etc", "file:/etc"),
+        ("mail:a\x1b[1m", "mail:a [1m"),
+        ("", ""),
+    ],
+)
+def test_the_empty_parts_of_a_target_are_left_out(target: str, shown: str) -> None:
+    assert format_target(target) == shown
+
+
+def test_an_effect_names_its_target() -> None:
+    assert describe_effect(view_records.call(tool="mail", input='{"to":"bob"}')) == "mail to=bob → mail:bob"
+    assert describe_effect(view_records.call(target="")) == "mail to=bob"
 
 
 def test_many_blanks_do_not_push_the_command_out_of_sight() -> None:

@@ -225,7 +225,7 @@ def test_only_a_run_that_stopped_needs_a_page(state: RunState, wanted: bool) -> 
 
 def test_a_call_in_doubt_comes_with_the_exact_commands() -> None:
     text = page(WAITING, call(state=CallState.IN_DOUBT, reason="cut off"), call("call-2"))
-    assert '### mail on mail:bob\n\n> cut off\n\n    {"to":"bob"}\n' in text
+    assert '### mail on mail:bob\n\n> cut off\n\n    mail\n    {\n      "to": "bob"\n    }\n' in text
     commands = [line.split("#")[0].strip() for line in text.splitlines() if line.startswith("    jackline answer")]
     words = ("happened", "did-not", "retry", "skip")
     assert [shlex.split(one) for one in commands] == [

@@ -176,14 +176,18 @@ class Home:
 
     def find_call(self, run: Run, text: str) -> Call:
         """A call of a run by its id, or by the unique beginning or end of its id."""
-        known = self.store().calls.list_all(run.id)
-        exact = [call for call in known if call.id == text]
-        calls = exact or [call for call in known if text and (call.id.startswith(text) or call.id.endswith(text))]
+        calls = self.match_calls(run, text)
         if not calls:
             raise NotFound(shorten_name(text), what="call", hint=f"jackline show {run.id}")
         if len(calls) > 1:
             raise Ambiguous(text, what="call", count=len(calls), some=", ".join(call.id for call in calls[:3]))
         return calls[0]
+
+    def match_calls(self, run: Run, text: str) -> list[Call]:
+        """The call of a run with this id, else those whose id begins or ends with the text."""
+        known = self.store().calls.list_all(run.id)
+        exact = [call for call in known if call.id == text]
+        return exact or [call for call in known if text and (call.id.startswith(text) or call.id.endswith(text))]
 
     def find_by_session(self, session: str) -> Run | None:
         """The run that owns an agent's session."""

@@ -11,7 +11,7 @@ from jackline.formatting import format_line
 if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.domain.records import Run
+    from jackline.domain.records import Call, Run
 
 _RESUMABLE = (RunState.QUEUED, RunState.WAITING, RunState.FAILED, RunState.RUNNING)
 _PROMPT_CHARS = 60
@@ -25,6 +25,15 @@ def find_run(home: Home, text: str | None) -> Run:
     if newest is None:
         raise UsageError("there is no run in this repository; see `jackline list --all-repos`, or name a run")
     return newest
+
+
+def find_call(home: Home, run_text: str | None, text: str) -> tuple[Run, Call]:
+    """Return a call with its run: the named one; without one the newest run of this repository that has the call."""
+    if run_text is not None:
+        run = home.find(run_text)
+        return run, home.find_call(run, text)
+    run = home.find_newest(fits=lambda one: bool(home.match_calls(one, text))) or find_run(home, None)
+    return run, home.find_call(run, text)
 
 
 def find_resumable_run(home: Home, text: str | None, out: Output) -> Run:

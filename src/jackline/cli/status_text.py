@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 
 from jackline.cli.run_json import run_to_json
 from jackline.domain.call_gate import is_waiting_for_approval, needs_person
+from jackline.domain.call_text import describe_effect
 from jackline.domain.run_totals import completion, compute_run_cost, describe_lost_sessions
 from jackline.domain.states import Failure, RunState, WaitReason
-from jackline.formatting import format_count, format_elapsed, format_local, format_usd, make_printable, pluralize
+from jackline.formatting import (
+    format_count,
+    format_elapsed,
+    format_local,
+    format_usd,
+    make_printable,
+    pluralize,
+    shorten_text,
+)
 from jackline.named import stored_dict
 
 if TYPE_CHECKING:
@@ -30,6 +39,7 @@ _QUESTIONS = {
 _NEEDS_ANSWER = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
 _RESUMABLE_NOW = frozenset({WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
 _MAX_CALLS = 10
+_MAX_LINE = 300  # characters of a call in a pipe
 
 
 def print_outcome(home: Home, run: Run, out: Output, code: int) -> int:
@@ -133,9 +143,11 @@ def _list_waiting_steps(home: Home, run: Run, out: Output, resume: str) -> list[
 
 def _format_call(run: Run, call: Call, answers: tuple[str, ...], out: Output) -> list[str]:
     """Return the question and one complete command per answer; each can be pasted into a shell."""
-    target = f" → {make_printable(call.target)}" if call.target else ""
+    room = out.terminal_width() if out.stdout.is_terminal else _MAX_LINE
+    what = shorten_text(describe_effect(call, run.spec.workspace), room)
     commands = [f"  {out.format_command('answer', run.id, call.id, answer)}" for answer in answers]
-    return [f"call {call.id} {make_printable(call.tool)}{target} {_QUESTIONS[answers]}", *commands]
+    whole = [f"  whole call: {out.format_command('show', run.id, '--call', call.id)}"] if what.endswith("…") else []
+    return [what, *whole, f"  call {call.id} {_QUESTIONS[answers]}", *commands]
 
 
 def _format_spending(run: Run, turns: Sequence[Turn]) -> str:

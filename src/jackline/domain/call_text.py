@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import Call
 
-FOLDER = "folder"  # in `Call.external`: where a call ran
+FOLDER = "cwd"  # in `Call.external`: the folder that a call started in, if it is not the workspace
 LINE_END = " ⏎ "  # between two lines of a command that is shown in one
 _MOST = 4_000  # characters of an input that one line can need
 _VERBS = {
@@ -53,6 +53,7 @@ _PATCH_FIELDS = ("patch", "patchText", "input", "diff")
 _SERVER_TOOL = re.compile(r"mcp__(.+?)__(.+)|(?:mcp_)?(jackline)_(.+)")
 _PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(.+)$", re.MULTILINE)
 _SHELL_WRAPPER = 3  # words of `bash -lc COMMAND`
+_EMPTY_PART = re.compile(r"(?:null)?(?<!\[):(?=:|\Z)|[:/]null(?=[:/]|\Z)")
 _CUT_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _TOKEN = re.compile(r"""[{}\[\],]|"(?:[^"\\]|\\.)*+(?:"|(?P<cut>\\?\Z))""", re.DOTALL)
 _LONGEST_CUT = 100_000  # the ledger cuts at 2 KB
@@ -91,8 +92,19 @@ def describe_ledger_call(call: Call, workspace: str = "") -> str:
     return describe_call(call.tool, call.input, workspace=workspace, folder=find_call_folder(call))
 
 
+def describe_effect(call: Call, workspace: str = "") -> str:
+    """Describe a call of the ledger in one line, with its target."""
+    target = format_target(call.target)
+    return describe_ledger_call(call, workspace) + (f" → {target}" if target else "")
+
+
+def format_target(target: str) -> str:
+    """Format a target without its empty parts, such as the repository in `pr::main`."""
+    return make_printable(_EMPTY_PART.sub("", target)).strip().rstrip(":")
+
+
 def find_call_folder(call: Call) -> str:
-    """The folder in which the call ran; empty if it is the workspace, or not known."""
+    """The folder in which the call started; empty if it is the workspace, or not known."""
     if not call.external:
         return ""
     found = _parse_input(call.external)

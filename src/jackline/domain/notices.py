@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.domain.call_text import describe_effect
 from jackline.domain.records import Notice
 from jackline.domain.states import RunState, WaitReason
 
@@ -26,11 +27,10 @@ def build_notice(notice_id: str, run_id: str, spec: Spec, status: RunStatus, at:
     return Notice(id=notice_id, run_id=run_id, kind=kind, title=title, body=status.detail, chain_head="", created_at=at)
 
 
-def describe_doubts(calls: Sequence[Call]) -> str:
+def describe_doubts(calls: Sequence[Call], workspace: str = "") -> str:
     """Describe calls in doubt and the evidence about each, for the person who decides."""
     lines: list[str] = []
     for call in calls[:_MOST_CALLS]:
-        target = f" → {call.target}" if call.target else ""
         reason = call.reason[:_MOST_TEXT] or "interrupted"
-        lines.append(f"{call.tool}{target} {call.input[:_MOST_TEXT]} ({reason})")
+        lines.append(f"{describe_effect(call, workspace)[:_MOST_TEXT]} ({reason})")
     return "; ".join(lines)

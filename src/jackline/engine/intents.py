@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain import call_gate, external
 from jackline.domain.call_gate import Intent, RuleLimit
+from jackline.domain.call_text import FOLDER
 from jackline.domain.events import canonical
 from jackline.domain.states import CallClass
 from jackline.engine.exit_evidence import find_impossible_codes
@@ -45,6 +46,7 @@ def build_intent(
     if rule.call_class is CallClass.EFFECT and classified.folder:
         impossible = find_impossible_codes(request.tool, request.input, classified.folder, os.environ)
     normal = keys.normalize_input(request.input, spec.workspace)
+    started_in = {FOLDER: folder} if os.path.normpath(folder) != os.path.normpath(spec.workspace) else {}
     return Intent(
         call_id=call_id,
         tool=request.tool,
@@ -55,7 +57,7 @@ def build_intent(
         door=request.door,
         agent_call=request.agent_call,
         mistake=classified.mistake,
-        external=canonical(known) if known else "",
+        external=canonical({**known, **started_in}) if known or started_in else "",
         run_id=run.id,
         impossible=impossible,
         limits=_build_limits(spec, rule, classified) if rule.most is not None else (),

@@ -281,7 +281,7 @@ class LiveRuntime:
             usage=recovery.find_uncharged_usage(turn),
             asked=tuple(call.id for call in asked),
             asked_at=min((call.prepared_at for call in asked), default=None),
-            evidence=describe_doubts(doubts),
+            evidence=describe_doubts(doubts, spec.workspace),
             checks=find_pending_checks(self._store, self._run) if self._run.status.goal is Phase.PROVING else None,
             undone=recovery.find_undone_calls(self._store, self._run.id),
         )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from jackline.domain.call_text import FOLDER, describe_ledger_call, format_target
 from jackline.domain.records import Call, Receipt
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.formatting import format_line, format_rfc3339, to_datetime
@@ -26,7 +27,7 @@ _DID_NOT_HAPPEN = frozenset({CallState.VOID, CallState.FAILED, CallState.ABANDON
 _KEY_CHARS = 12
 _MAX_CELL = 100  # characters
 _MARKUP = re.compile(r"[\\|<\[`]")
-_TITLES = ("time", "status", "tool", "rule", "target", "external", "took", "at", "key", "call")
+_TITLES = ("time", "status", "what", "rule", "target", "external", "took", "at", "key", "call")
 
 
 class RunLedger(NamedTuple):
@@ -108,14 +109,14 @@ def render_receipts(receipts: Receipts) -> str:
     else:
         lines += ["This run has no effects.", ""]
     if receipts.unknown:
-        rows = [[_format_time(call.prepared_at), call.tool, call.input, call.id] for call in receipts.unknown]
+        rows = [[_format_time(call.prepared_at), describe_ledger_call(call), call.id] for call in receipts.unknown]
         lines += [
             "## Outcome unknown",
             "",
             "These calls were interrupted, and no rule says what they touch: check.",
             "",
         ]
-        lines += [*_render_table(("time", "tool", "input", "call"), rows), ""]
+        lines += [*_render_table(("time", "what", "call"), rows), ""]
     counts = (
         (receipts.did_not, "known not to have happened"),
         (receipts.denied, "denied"),
@@ -171,7 +172,8 @@ def _find_external_ids(call: Call, receipt: Receipt | None) -> dict[str, str]:
         found = json.loads(call.external) if call.external else {}
     except ValueError:
         found = {}
-    named = {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+    values = found.items() if isinstance(found, dict) else ()
+    named = {str(name): str(value) for name, value in values if name != FOLDER}
     if receipt is not None and receipt.external_id and receipt.external_id not in named.values():
         named["id"] = receipt.external_id
     return named
@@ -185,6 +187,7 @@ def _call_to_json(call: Call) -> dict[str, Any]:
         "finished_at": None if call.finished_at is None else format_rfc3339(to_datetime(call.finished_at)),
         "duration_ms": call.duration_ms,
         "tool": call.tool,
+        "what": describe_ledger_call(call),
         "rule": call.rule,
         "key": call.key,
         "target": call.target or None,
@@ -204,9 +207,9 @@ def _format_cells(one: Effect) -> list[str]:
     return [
         _format_time(call.prepared_at),
         f"{status} (inherited from {call.run_id})" if one.inherited else status,
-        call.tool,
+        describe_ledger_call(call),
         call.rule,
-        call.target or "-",
+        format_target(call.target) or "-",
         " ".join(f"{name}={value}" for name, value in one.external.items()) or "-",
         "-" if call.duration_ms is None else f"{call.duration_ms / 1000:.1f} s",
         f"attempt {call.attempt}, turn {call.turn}",

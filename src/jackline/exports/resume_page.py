@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from jackline.domain.call_gate import is_waiting_for_approval, needs_person
+from jackline.domain.call_text import find_call_folder, format_call, format_target
 from jackline.domain.records import Call
 from jackline.domain.states import RunState, WaitReason
 from jackline.exports.summary import Summary, format_completion, format_cost, format_next_step
@@ -14,6 +15,7 @@ from jackline.formatting import format_rfc3339, make_readable
 FILE = "RESUME.md"
 _STOPPED = frozenset({RunState.WAITING.value, RunState.FAILED.value})
 _MAX_CHARS = 500
+_MAX_CALL_CHARS = 2_000
 _MAX_ROWS = 50
 _MAX_PACKET_LINES = 300
 _DOUBT_ANSWERS = (
@@ -116,12 +118,15 @@ def _render_questions(
 
 def _render_question(call: Call, run_id: str, home: str, answers: tuple[tuple[str, str], ...]) -> list[str]:
     width = max(len(word) for word, _ in answers)
+    whole = format_call(call.tool, call.input, folder=find_call_folder(call))
+    is_cut = call.input_ref is not None or len(whole) > _MAX_CALL_CHARS
     command = f"jackline answer {run_id} {call.id}"
     return [
-        f"### {make_readable(call.tool)}{f' on {make_readable(call.target)}' if call.target else ''}",
+        f"### {make_readable(call.tool)}{f' on {format_target(call.target)}' if call.target else ''}",
         "",
         *_render_quote(call.reason),
-        f"    {make_readable(call.input[:_MAX_CHARS])}".rstrip(),
+        *(f"    {line}".rstrip() for line in whole[:_MAX_CALL_CHARS].splitlines()),
+        *([f"    … (all of it: jackline show {run_id} --call {call.id} --home {_quote(home)})"] * is_cut),
         "",
         "Answer with one of:",
         "",

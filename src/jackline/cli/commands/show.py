@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
-from jackline.cli import status_text
+from jackline.cli import call_view, status_text
 from jackline.cli.output import Column, parse_columns
 from jackline.cli.parser import NEWEST_HELP
-from jackline.cli.run_choice import find_run
+from jackline.cli.run_choice import find_call, find_run
 from jackline.cli.run_json import run_to_json, to_json_values
 from jackline.clock import wall_ms
+from jackline.domain.call_text import format_target
 from jackline.domain.run_totals import completion, compute_run_cost, compute_turn_cost, describe_lost_sessions
-from jackline.domain.states import CallState, Decision
 from jackline.formatting import (
     format_count,
     format_elapsed,
@@ -19,6 +20,7 @@ from jackline.formatting import (
     format_usd,
     make_printable,
     pluralize,
+    shorten_path,
     shorten_text,
 )
 from jackline.named import stored_dict
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
-    from jackline.domain.records import Call, Run, Turn
+    from jackline.domain.records import Run, Turn
 
 _MAX_CALLS = 50
+_LABEL = 11  # columns of a fact's name
 _MAX_MESSAGE_CHARS = 2_000
 _LIMITS = (
     ("time", "wall_ms", format_elapsed),
@@ -46,15 +49,22 @@ _LIMITS = (
 
 def configure(parser: CommandParser) -> None:
     parser.add_argument("run", metavar="RUN", nargs="?", help=NEWEST_HELP)
+    parser.add_argument(
+        "--call", metavar="CALL", help="show all of one call: its id, or the beginning or end of its id"
+    )
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
+    if args.call is not None:
+        run, call = find_call(home, args.run, args.call)
+        call_view.print_call(home, run, call, out)
+        return 0
     run = find_run(home, args.run)
     if out.json:
         out.print_json(_to_json(home, run))
         return 0
     _print_header(home, run, out)
-    for title, titles, rows in _build_tables(home, run):
+    for title, titles, rows in _build_tables(home, run, out):
         if rows:
             out.print_line(f"\n{out.colorize(title, 'bold')}")
             out.print_table(titles, rows)
@@ -107,9 +117,9 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
         ("fallback", ", ".join(spec.fallback)),
         ("prompt", shorten_text(make_printable(spec.prompt), out.terminal_width() - 12)),
         ("proof", f"{status.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
-        ("workspace", spec.workspace),
+        ("workspace", _shorten_path(spec.workspace, out)),
         ("times", ", ".join(f"{name} {format_local(at, now)}" for name, at in times if at is not None)),
-        ("place", f"attempt {status.attempt}, turn {status.turn}, step {status.step}, iteration {status.iteration}"),
+        ("place", _format_place(run)),
         ("spent", _format_spending(run, turns)),
         ("calls", completion(home.store().calls.tally(run.id))),
         ("changes", _format_changes(home, run)),
@@ -118,7 +128,7 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
             ", ".join(f"{agent} {session}" for agent, session in home.store().records.get_sessions(run.id).items()),
         ),
         *(("lost", make_printable(line)) for line in describe_lost_sessions(turns)),
-        ("folder", home.folder(run.id)),
+        ("folder", _shorten_path(home.folder(run.id), out)),
     ]
     out.print_line(out.colorize(f"run {run.id} (#{run.number})", "bold"))
     for name, text in facts:
@@ -131,10 +141,22 @@ def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
     limits, spent, cost = run.spec.limits, run.status.spent, compute_run_cost(run, turns)
     parts = []
     for title, name, format_amount in _LIMITS:
-        limit = getattr(limits, name)
-        amount = format_usd(cost) if name == "usd_micros" else format_amount(getattr(spent, name))
-        parts.append(f"{title} {amount}" + ("" if limit is None else f" of {format_amount(limit)}"))
+        limit, value = getattr(limits, name), cost if name == "usd_micros" else getattr(spent, name)
+        if value or limit is not None:
+            amount = "unknown" if value is None else format_amount(value)
+            parts.append(f"{title} {amount}" + ("" if limit is None else f" of {format_amount(limit)}"))
     return ", ".join(parts)
+
+
+def _format_place(run: Run) -> str:
+    names = ("attempt", "turn", "step", "iteration")
+    return ", ".join(f"{name} {value}" for name in names if (value := getattr(run.status, name)))
+
+
+def _shorten_path(path: str, out: Output) -> str:
+    if out.stdout.is_terminal:
+        path = shorten_path(path, os.environ.get("HOME", ""), out.terminal_width() - _LABEL)
+    return make_printable(path)
 
 
 def _format_changes(home: Home, run: Run) -> str:
@@ -145,7 +167,7 @@ def _format_changes(home: Home, run: Run) -> str:
     return f"{pluralize(len(changes.commits), 'commit')}, {files}, +{changes.insertions} -{changes.deletions}"
 
 
-def _build_tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
+def _build_tables(home: Home, run: Run, out: Output) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
     store, now = home.store(), wall_ms()
     attempts = [
         [
@@ -176,7 +198,7 @@ def _build_tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column],
             for one in store.records.list_turns(run.id)
         ],
     )
-    yield from _build_ledger_tables(home, run, now)
+    yield from _build_ledger_tables(home, run, out, now)
     checks = [
         [str(one.step), *_format_span(one.started_at, one.ended_at, now), _format_exit_code(one.exit_code), one.command]
         for one in store.records.list_checks(run.id)
@@ -191,23 +213,12 @@ def _build_tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column],
     yield "notices", parse_columns("AT KIND DELIVERED TITLE~"), notices
 
 
-def _build_ledger_tables(home: Home, run: Run, now: int) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
+def _build_ledger_tables(
+    home: Home, run: Run, out: Output, now: int
+) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
     calls = home.store().calls.list_all(run.id)
     more = f" (the last {_MAX_CALLS} of {len(calls)}; all with --json)" if len(calls) > _MAX_CALLS else ""
-    made = [
-        [
-            one.id,
-            one.tool,
-            one.call_class,
-            _display_state(one),
-            one.decision,
-            one.answer or "-",
-            _format_exit_code(one.exit_code),
-            one.target or "-",
-        ]
-        for one in calls[-_MAX_CALLS:]
-    ]
-    yield f"calls{more}", parse_columns("CALL TOOL CLASS STATE* DECISION ANSWER EXIT TARGET~"), made
+    yield f"calls{more}", *call_view.build_call_table(calls, _MAX_CALLS, run.spec.workspace, out)
     receipts = [
         [
             one.call_id,
@@ -215,17 +226,11 @@ def _build_ledger_tables(home: Home, run: Run, now: int) -> Iterator[tuple[str, 
             one.origin,
             format_local(one.at, now),
             one.external_id or "-",
-            one.target or "-",
+            format_target(one.target) or "-",
         ]
         for one in home.store().calls.list_receipts(run.id)
     ]
     yield "receipts", parse_columns("CALL RULE FROM AT EXTERNAL TARGET~"), receipts
-
-
-def _display_state(call: Call) -> str:
-    """Return `asked` for a call that needed approval and was not denied: the ledger keeps it as denied."""
-    was_asked = call.decision is Decision.ASK and call.state is CallState.DENIED and call.answer != "deny"
-    return "asked" if was_asked else call.state
 
 
 def _print_last_message(home: Home, run: Run, out: Output) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from jackline.domain.call_text import describe_effect
 from jackline.domain.states import RunState, WaitReason, WorkStatus
 from jackline.errors import JacklineError, ReportNotWritten
 from jackline.features.reports.dashboard_page import (
@@ -222,6 +223,9 @@ def _read_waiting(store: Store, line: RunLine, run: Run) -> WaitingRun:
         asked = [*((call, _DOUBT) for call in doubts), *((call, _ASKED) for call in approvals.values())]
     return WaitingRun(
         run=line,
-        questions=tuple(CallQuestion(call.id, call.tool, call.target, *words) for call, words in asked[:_MOST]),
+        questions=tuple(
+            CallQuestion(call.id, call.tool, call.target, *words, what=describe_effect(call, run.spec.workspace))
+            for call, words in asked[:_MOST]
+        ),
         older=line.reason != WaitReason.HUMAN and not asked and run.status.spent.calls > _NEWEST,
     )

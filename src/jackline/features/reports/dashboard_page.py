@@ -26,6 +26,7 @@ from jackline.named import NamedTuple, stored_as
 if TYPE_CHECKING:
     from jackline.features.reports.lines import EventLine, ItemLine, Learning, RunLine, Spending
 
+_CALL_CHARS = 300
 SHOWN = 10  # of each kind of thing
 KINDS = 20  # of work items, of each status
 COUNTED = 100  # the highest count
@@ -34,7 +35,7 @@ PARKED = tuple(reason for reason in WaitReason if reason not in FOR_PEOPLE)
 LIVE = (WorkStatus.PENDING, WorkStatus.IN_FLIGHT, WorkStatus.WAITING_HUMAN)
 
 
-@stored_as("call_id tool target said verdicts")
+@stored_as("call_id tool target said verdicts what")
 class CallQuestion(NamedTuple):
     """A call that waits for a person, and the possible answers."""
 
@@ -43,6 +44,7 @@ class CallQuestion(NamedTuple):
     target: str
     said: str
     verdicts: tuple[str, ...]
+    what: str = ""  # the call in one line, with its target
 
 
 @stored_as("run questions older")
@@ -133,8 +135,8 @@ def _render_waiting(board: Dashboard) -> Iterator[str]:
             f"waits: **{run.reason}**: {format_code(run.detail, 300)}"
         )
         for question in one.questions[:SHOWN]:
-            touched = f" → {format_code(question.target)}" if question.target else ""
-            yield f"  - call {format_code(question.call_id)} {format_code(question.tool)}{touched} {question.said}"
+            what = format_code(question.what or question.tool, _CALL_CHARS)
+            yield f"  - {what}: call {format_code(question.call_id)} {question.said}"
             for verdict in question.verdicts:
                 yield f"    - {_format_board_command(board, 'answer', run.id, question.call_id, verdict)}"
         if len(one.questions) > SHOWN or one.older:
