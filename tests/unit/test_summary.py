@@ -13,7 +13,7 @@ from jackline.domain.limits import Spent
 from jackline.domain.records import AgentOptions, Attempt, Call, RunStatus, Turn
 from jackline.domain.run_totals import Tally
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Proof, RunState, WaitReason
-from jackline.exports import resume_page, summary
+from jackline.exports import resume_page
 from jackline.exports.summary import Summary, build_summary, render_summary
 from tests.support.view_records import AT, SPEC, call, run, turn
 
@@ -180,7 +180,7 @@ def test_nothing_that_an_agent_wrote_steers_the_terminal() -> None:
 
 @pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.CANCELLED, RunState.RUNNING])
 def test_what_cannot_be_resumed_names_no_command(state: RunState) -> None:
-    assert summary.format_next_step(told(RunStatus(state))) == ""
+    assert told(RunStatus(state)).next_command == ""
 
 
 def test_the_summary_tells_how_the_calls_came_out() -> None:

@@ -37,15 +37,21 @@ def build_options(
         arguments=(*_read_texts(name, settings, "arguments"), *asked.arguments),
         passes=_read_texts(name, settings, "env"),
     )
+    check_options(declaration, options)
+    if declaration.is_named_by_arguments and not options.arguments:
+        raise UsageError(f"no program given; write it after --: jackline run PROMPT --agent {name} -- PROGRAM …")
+    return options
+
+
+def check_options(declaration: Declaration, options: AgentOptions) -> None:
+    """Raise UsageError for a model or an effort that the agent cannot take."""
+    name = declaration.name
     reject_flag_like(f"the model of {name}", options.model)
     reject_flag_like(f"the effort of {name}", options.effort)
     if options.effort and not declaration.efforts:
         raise UsageError(f"{name} has no reasoning effort; remove it")
     if options.effort and options.effort not in declaration.efforts:
         raise UsageError(f"{name} has no effort '{options.effort}'; use one of {', '.join(declaration.efforts)}")
-    if declaration.is_named_by_arguments and not options.arguments:
-        raise UsageError(f"no program given; write it after --: jackline run PROMPT --agent {name} -- PROGRAM …")
-    return options
 
 
 def reject_flag_like(what: str, text: str) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
     from jackline.app.request import Request
     from jackline.app.run_handle import RunHandle
+    from jackline.domain.amendment import Amendment
     from jackline.domain.records import Call, Repository, Run
     from jackline.exports.manifest import Manifest
     from jackline.exports.transcript import TranscriptEntry
@@ -278,6 +279,14 @@ class Home:
         answered = self.store(create=True).approvals.answer(run.id, call.id, verdict, wall_ms())
         self.notify_change()
         return answered
+
+    def amend(self, run: Run, amendment: Amendment) -> Run:
+        """Store a person's message to the run's agent and changes of the run; Busy if the run is being worked on."""
+        from jackline.app.identity import refuse_inside_run
+        from jackline.app.worker import amend_run
+
+        refuse_inside_run("resume")
+        return amend_run(self, run, amendment)
 
     # reading
 

@@ -157,12 +157,17 @@ def _refuse_invalid(request: Request) -> None:
     reject_secret_proof(request.proof)
     # A text that a database cannot store is refused: if it were changed, the agent would get another prompt.
     for name, text in (("prompt", request.prompt), ("proof", request.proof)):
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise UsageError(f"the {name} is not text in UTF-8") from None
-        if "\0" in text:
-            raise UsageError(f"the {name} contains a NUL character: remove it")
+        refuse_unstorable(name, text)
+
+
+def refuse_unstorable(name: str, text: str) -> None:
+    """Raise UsageError for a text that a database cannot store unchanged."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"the {name} is not text in UTF-8") from None
+    if "\0" in text:
+        raise UsageError(f"the {name} contains a NUL character: remove it")
 
 
 def _ms(config: Config, name: str) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.app.home import Home
+    from jackline.domain.amendment import Amendment
     from jackline.domain.records import Run
 
     OnStart = Callable[[Callable[[], None]], None]
@@ -89,6 +90,15 @@ def cancel_run(home: Home, run: Run) -> Run:
             run = supervise(home.store(), run, partial(agents.load_adapter, home.config), build_settings(home))
     if run.status.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
         _export(home, run)
+    home.notify_change()
+    return run
+
+
+def amend_run(home: Home, run: Run, amendment: Amendment) -> Run:
+    """Store a person's message and changes, before any process works on the run."""
+    store = home.store(create=True)
+    dead = find_dead_attempt(store, run, build_settings(home))
+    run = store.amendments.amend(run.id, amendment, clock.wall_ms(), dead)
     home.notify_change()
     return run
 

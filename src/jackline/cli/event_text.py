@@ -32,6 +32,8 @@ _TEXTS = {
     "gate.advisory": "{agent} has no enforced gate: its calls are recorded, not held",
     "mcp.missing": "{agent} gets no jackline tools: {reason}",
     "run.waiting": "waiting: {reason}",
+    "run.message": "message to the agent: {text}",
+    "run.changed": "{name} changed from {old} to {new}",
     "work.created": "{kind} enqueued",
     "work.claimed": "claimed by {owner}, attempt {attempt}",
     "work.released": "released by {owner}",

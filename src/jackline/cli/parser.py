@@ -30,6 +30,7 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
         self.out = out
         self.takes_arguments = False  # whether the words after `--` are passed on to another program
+        self.takes_flags_between = False  # whether flags may stand between the positional arguments
         # No defaults here: those of a subcommand's parser would overwrite flags given before its name.
         unset = argparse.SUPPRESS
         group = self.add_argument_group("global options")
@@ -43,17 +44,18 @@ class CommandParser(argparse.ArgumentParser):
         if self.takes_arguments and "--" in words:
             end = words.index("--")
             words, arguments = words[:end], words[end + 1 :]
-        return self.parse_args(words, argparse.Namespace(home=None, json=False, no_color=False, arguments=arguments))
+        parse = self.parse_intermixed_args if self.takes_flags_between else self.parse_args
+        return parse(words, argparse.Namespace(home=None, json=False, no_color=False, arguments=arguments))
 
-    def add_setting(self, name: str, metavar: str = "N") -> None:
-        """Add a flag for a setting. The value is checked when the settings are loaded."""
+    def add_setting(self, name: str, metavar: str = "N", help: str = "") -> None:  # noqa: A002 - as in argparse
+        """Add a flag for a setting, with its own help or another. Loading the settings checks the value."""
         key = next(key for key in KEYS if key.name == name)
         choices = key.choices or None
         self.add_argument(
             f"--{name.replace('_', '-')}",
             dest=name,
             metavar=None if choices else metavar,
-            help=key.help if key.default == "" else f"{key.help} (default {format_setting(key.default)})",
+            help=help or (key.help if key.default == "" else f"{key.help} (default {format_setting(key.default)})"),
             choices=choices,
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from jackline.app import job_file as jobs
@@ -11,7 +10,8 @@ from jackline.app import policy_files
 from jackline.app.agents import split_names
 from jackline.app.job_file import compose_request, parse_variables
 from jackline.app.request import Request
-from jackline.app.text_files import TEXT_LIMIT, decode_text, read_text
+from jackline.app.text_files import read_text
+from jackline.cli.payload_arg import read_stdin
 from jackline.domain.records import AgentOptions
 from jackline.errors import ScriptError, UsageError
 
@@ -97,14 +97,7 @@ def _require_text(text: str | None, flag: str) -> str:
 
 
 def _read_prompt(args: Namespace) -> str:
-    if args.prompt != "-":
-        return str(args.prompt or "")
-    if sys.stdin is None:
-        raise UsageError("the prompt cannot be read: stdin is closed")
-    data = sys.stdin.buffer.read(TEXT_LIMIT + 1)
-    if len(data) > TEXT_LIMIT:
-        raise UsageError(f"the prompt on stdin is larger than {TEXT_LIMIT} bytes")
-    return decode_text(data, "the prompt on stdin")
+    return read_stdin("the prompt") if args.prompt == "-" else str(args.prompt or "")
 
 
 def _load_script(script: str, agent: str) -> Mapping[str, str]:

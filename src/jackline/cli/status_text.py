@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from jackline.cli.run_json import run_to_json
+from jackline.domain.amendment import build_resume_words
 from jackline.domain.call_gate import is_waiting_for_approval, needs_person
 from jackline.domain.call_text import describe_effect
 from jackline.domain.run_totals import completion, compute_run_cost, describe_lost_sessions
@@ -102,8 +103,10 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
         case RunState.FAILED if status.failure is Failure.UNAVAILABLE:
             return ["what is missing: jackline agents", f"try again: {resume}", read]
         case RunState.FAILED if status.failure in {Failure.TIMEOUT, Failure.IDLE}:
-            longer = "to allow longer turns, start a new run with --timeout-seconds or --idle-seconds"
-            return [longer, f"try again: {resume}", read]
+            is_idle = status.failure is Failure.IDLE
+            seconds = 2 * (run.spec.idle_timeout_ms if is_idle else run.spec.turn_timeout_ms) // 1000
+            words = ("resume", run.id, "--idle-seconds" if is_idle else "--timeout-seconds", str(max(1, seconds)))
+            return [f"try again: {resume}", f"with more time: {out.format_command(*words)}", read]
         case RunState.FAILED:
             return [f"try again: {resume}", read]
         case _:
@@ -136,7 +139,7 @@ def _list_waiting_steps(home: Home, run: Run, out: Output, resume: str) -> list[
         more = [f"and {len(calls) - _MAX_CALLS} more: {out.format_command('show', run.id)}"] * (len(calls) > _MAX_CALLS)
         return [*questions, *more, f"{'then continue' if calls else 'continue'}: {resume}"]
     if reason is WaitReason.BUDGET:
-        return ["the limits of a run cannot change: start another run with a higher --max-..."]
+        return [f"continue with a higher limit: {out.format_command(*build_resume_words(run))}"]
     wake = f" (not before {format_local(run.status.wake_at, round(time.time() * 1000))})" if run.status.wake_at else ""
     return [f"continue{wake if reason not in _RESUMABLE_NOW else ''}: {resume}"]
 

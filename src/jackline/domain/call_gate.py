@@ -269,8 +269,12 @@ _NO_RULES = frozenset({OTHER_COMMANDS, *map(str, CallClass)})  # parts of a join
 
 def apply_permissions(rule: Rule, allowed: Collection[str]) -> Rule:
     """Turn the rule's `ask` into `allow` if every part of it was approved before the run; never change a `deny`."""
-    if rule.decision is not Decision.ASK or not allowed:
+    if rule.decision is not Decision.ASK or not is_rule_allowed(rule.name, allowed):
         return rule
-    names = set(rule.name.split(NAME_SEPARATOR)) - _NO_RULES
-    approved = ALL_EFFECTS in allowed or (bool(names) and names <= set(allowed))
-    return rule._replace(decision=Decision.ALLOW) if approved else rule
+    return rule._replace(decision=Decision.ALLOW)
+
+
+def is_rule_allowed(name: str, allowed: Collection[str]) -> bool:
+    """Whether every part of a rule's name was approved in advance."""
+    names = set(name.split(NAME_SEPARATOR)) - _NO_RULES
+    return ALL_EFFECTS in allowed or (bool(names) and names <= set(allowed))

@@ -44,7 +44,10 @@ class AgentOptions(NamedTuple):
     "fork_of allowed"
 )
 class Spec(NamedTuple):
-    """The request, frozen when the run starts: later changes of the settings must not affect a resume."""
+    """The request, frozen when the run starts: later changes of the settings must not affect a resume.
+
+    Only a person changes it, between two attempts (see `domain.amendment`).
+    """
 
     prompt: str
     workspace: str
@@ -341,6 +344,17 @@ class Notice(NamedTuple):
     chain_head: str
     created_at: int
     delivered_at: int | None = None
+
+
+@stored_as("run_id number text at turn")
+class Message(NamedTuple):
+    """A message of a person to the agent of a run."""
+
+    run_id: str
+    number: int
+    text: str
+    at: int
+    turn: int | None = None  # the first turn whose prompt has it
 
 
 @stored_as("run_id step kind life cursor at")

@@ -10,11 +10,14 @@ from jackline.domain.states import CallClass, CallState, Decision
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jackline.domain.records import Call, Check, Receipt, Turn
+    from jackline.domain.records import Call, Check, Message, Receipt, Turn
 
 RESUME_HEADING = (
     "Your work on this task was interrupted and continues now. The host recorded the following facts; rely on them."
 )
+_ONE_MESSAGE = "A person sent this message. Where it differs from earlier instructions, follow the message:"
+_SEVERAL_MESSAGES = "A person sent these messages. Where they differ, follow the last one:"
+_END_OF_MESSAGES = "(end of the person's message)"
 _AGAIN = "These calls were interrupted. Make each of them again now, exactly as shown, before anything else:"
 _REFUSED = "Any other call is denied until they are made. "
 # Without this note a model that sees the list again after another interruption repeats the calls.
@@ -25,10 +28,13 @@ _MOST = 50
 _MOST_OUTPUT = 4_000  # characters of a check's output, from its end
 
 
-def build_turn_prompt(turn: int, prompt: str, packet: str, *, resumes: bool) -> str:
-    """The task for a first turn, the resume prompt for a session that knows the task, both for a fresh session."""
+def build_turn_prompt(turn: int, prompt: str, packet: str, *, resumes: bool, messages: Sequence[Message] = ()) -> str:
+    """The task for a first turn, the resume prompt for a session that knows the task, both for a fresh session.
+
+    `messages` are those of a person, which the resume prompt has in its heading.
+    """
     if turn == 1:
-        return prompt
+        return "\n".join([prompt, *_describe_messages(messages)])
     return packet if resumes else f"{prompt}\n\n{packet}"
 
 
@@ -81,11 +87,29 @@ def build_resume_prompt(
     return "\n".join(lines)
 
 
+def build_heading(messages: Sequence[Message]) -> str:
+    """The heading of the resume prompt, with the messages of a person that the session does not know."""
+    return "\n".join([RESUME_HEADING, *_describe_messages(messages)])
+
+
+def find_new_messages(messages: Sequence[Message], session_turns: Sequence[Turn]) -> list[Message]:
+    """The messages that a session does not know: those that no turn of it has had, unless it printed nothing."""
+    last = max((turn.number for turn in session_turns if turn.stdout_bytes), default=0)
+    return [message for message in messages if message.turn is None or message.turn > last]
+
+
 def find_failed_check(checks: Sequence[Check], turns: Sequence[Turn]) -> Check | None:
     """The host check that failed after the last turn, which the agent does not know yet; not one that was killed."""
     last = max(checks, key=lambda check: check.step, default=None)
     since = max((turn.step for turn in turns), default=0)
     return last if last is not None and last.exit_code and last.step > since else None
+
+
+def _describe_messages(messages: Sequence[Message]) -> list[str]:
+    if not messages:
+        return []
+    texts = [line for message in messages for line in ("", *message.text.strip().splitlines())]
+    return ["", _ONE_MESSAGE if len(messages) == 1 else _SEVERAL_MESSAGES, *texts, "", _END_OF_MESSAGES]
 
 
 def _describe_refusal(check: Check | None) -> list[str]:

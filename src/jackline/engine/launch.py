@@ -13,7 +13,13 @@ from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
 from jackline.domain.outcome import Usage, add_usage
 from jackline.domain.records import AgentOptions, Turn
-from jackline.domain.resume_prompt import build_resume_prompt, build_turn_prompt, find_failed_check
+from jackline.domain.resume_prompt import (
+    build_heading,
+    build_resume_prompt,
+    build_turn_prompt,
+    find_failed_check,
+    find_new_messages,
+)
 from jackline.domain.states import DEFERRED, CallState, Replay
 from jackline.engine import git, run_env
 from jackline.engine.check import find_resume_sections
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from jackline.domain.adapter import Adapter, Launch
-    from jackline.domain.records import Lease, Run, Spec
+    from jackline.domain.records import Lease, Message, Run, Spec
     from jackline.domain.run_inputs import StartTurn
     from jackline.engine.gate_socket import GateServers
     from jackline.engine.process import Warden
@@ -70,6 +76,7 @@ class TurnPlan(NamedTuple):
     since: int  # the first turn of its session
     replay: ReplayQueue  # calls to make again before anything else
     facts: tuple[Fact, ...] = ()  # stored with the turn
+    last_message: int = 0  # its prompt has the messages of people up to this number
 
 
 class PreparedTurn(NamedTuple):
@@ -114,7 +121,8 @@ class TurnLauncher:
         facts = (*planned.facts, Fact("turn.launched", data))
         session = (turn.agent, turn.session) if turn.session else None
         run = services.store.leases.write_change(
-            services.lease, RunChange(at=services.now(), facts=facts, turn=turn, session=session)
+            services.lease,
+            RunChange(at=services.now(), facts=facts, turn=turn, session=session, last_message=planned.last_message),
         )
         services.ledger.current_step, services.ledger.since_turn = (order.turn, order.step), planned.since
         services.ledger.replay = planned.replay
@@ -169,16 +177,18 @@ def plan_turn(
     calls = store.calls.list_all(run.id)
     forced = [store.blobs.load_call(call) for call in store.calls.list_forced(run.id)]
     held = adapter.declaration.gate == "enforced"
+    messages = find_new_messages(store.amendments.list_messages(run.id), shared)
     resume_prompt = build_resume_prompt(
         calls,
         store.calls.list_receipts(run.id),
         store.records.get_changes(run.id).commits,
         forced,
+        build_heading(messages),
         held=held,
         refused=find_failed_check(store.records.list_checks(run.id), turns) if turns else None,
         sections=find_resume_sections(store, run.id) if turns else (),
     )
-    prompt = _build_prompt(run.spec, order.turn, turns, resume_prompt, session if resumes else None, agent)
+    prompt = _build_prompt(run.spec, order.turn, turns, resume_prompt, session if resumes else None, agent, messages)
     turn = Turn(
         run_id=run.id,
         number=order.turn,
@@ -199,6 +209,7 @@ def plan_turn(
         since=shared[0].number if shared else order.turn,
         replay=ReplayQueue(forced, frozenset(finished), holds=held),
         facts=build_warnings(adapter, context) if not own else (),
+        last_message=messages[-1].number if messages else 0,
     )
 
 
@@ -278,10 +289,16 @@ def write_files(files: Mapping[str, bytes]) -> None:
 
 
 def _build_prompt(
-    spec: Spec, number: int, turns: Sequence[Turn], resume_prompt: str, session: str | None, agent: str
+    spec: Spec,
+    number: int,
+    turns: Sequence[Turn],
+    resume_prompt: str,
+    session: str | None,
+    agent: str,
+    messages: Sequence[Message],
 ) -> str:
     """The task, the resume prompt, or nothing where a call continues that was waiting for a person."""
-    if session is not None and _is_deferred(turns, agent, session):
+    if session is not None and not messages and _is_deferred(turns, agent, session):
         return ""
     task = "\n\n".join(part for part in (spec.prompt, spec.preface) if part)
     first = not any(turn.agent == agent for turn in turns)
@@ -289,7 +306,8 @@ def _build_prompt(
     knows = session is not None and any(
         (turn.agent, turn.session) == (agent, session) and turn.stdout_bytes for turn in turns
     )
-    return build_turn_prompt(1 if first and session is not None else number, task, resume_prompt, resumes=knows)
+    number = 1 if first and session is not None else number
+    return build_turn_prompt(number, task, resume_prompt, resumes=knows, messages=messages)
 
 
 def _is_deferred(turns: Sequence[Turn], agent: str, session: str) -> bool:

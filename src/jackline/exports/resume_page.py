@@ -9,7 +9,7 @@ from jackline.domain.call_gate import is_waiting_for_approval, needs_person
 from jackline.domain.call_text import find_call_folder, format_call, format_target
 from jackline.domain.records import Call
 from jackline.domain.states import RunState, WaitReason
-from jackline.exports.summary import Summary, format_completion, format_cost, format_next_step
+from jackline.exports.summary import Summary, format_completion, format_cost
 from jackline.formatting import format_rfc3339, make_readable
 
 FILE = "RESUME.md"
@@ -72,7 +72,7 @@ def render_resume_page(
         [
             "## Continue",
             "",
-            f"    cd {_quote(summary.workspace)} && {format_next_step(summary)} --home {_quote(home)}",
+            f"    cd {_quote(summary.workspace)} && {summary.next_command} --home {_quote(home)}",
             "",
         ],
     ]

@@ -87,7 +87,13 @@ def _render_resume_page(store: Store, run: Run, record: summary.Summary, home: s
     refused = packets.find_failed_check(store.records.list_checks(run.id), store.records.list_turns(run.id))
     sections = extensions.call_hook("resume_sections", record.open_cases)
     packet = packets.build_resume_prompt(
-        calls, store.calls.list_receipts(run.id), record.commits, forced, refused=refused, sections=sections
+        calls,
+        store.calls.list_receipts(run.id),
+        record.commits,
+        forced,
+        packets.build_heading([one for one in store.amendments.list_messages(run.id) if one.turn is None]),
+        refused=refused,
+        sections=sections,
     )
     return resume_page.render_resume_page(
         record, calls, home, strict=run.spec.strict, packet=packet, forced=forced, database=database

@@ -11,17 +11,19 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jackline import extensions
+from jackline.domain.amendment import build_resume_words
 from jackline.domain.changes import UNCHANGED, Changes
 from jackline.domain.records import Attempt, Run, Turn
 from jackline.domain.run_totals import NO_CALLS, Tally, completion, compute_run_cost, describe_lost_sessions
 from jackline.domain.states import RunState, WaitReason, exit_code
 from jackline.exports import record_json
-from jackline.formatting import format_rfc3339, make_readable, to_datetime, to_usd
+from jackline.formatting import format_command, format_rfc3339, make_readable, to_datetime, to_usd
 from jackline.named import stored_as, stored_dict
 
 if TYPE_CHECKING:
     from jackline.store.store import Store
 
+_RESUMABLE = frozenset({RunState.WAITING, RunState.FAILED, RunState.QUEUED})
 _ACTIVE = frozenset({RunState.QUEUED, RunState.RUNNING})
 _ERROR_WAITS = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # the predecessor ended these waits as errors
 
@@ -30,7 +32,8 @@ _ERROR_WAITS = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # the predecess
     "run_id agent task start_time end_time elapsed_seconds exit_code token_count last_message commits files_changed "
     "insertions deletions requires_commit dry_run classified_error number state reason wake_time phase detail proof "
     "proof_command workspace created_time worked_seconds cost_usd attempts turns iterations calls effects receipts "
-    "tools failed replayed abandoned denied asked in_doubt steps lost_sessions open_cases imported"
+    "tools failed replayed abandoned denied asked in_doubt steps lost_sessions open_cases imported "
+    "next_command"
 )
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -81,6 +84,7 @@ class Summary:
     lost_sessions: tuple[str, ...]
     open_cases: tuple[str, ...]  # ids
     imported: str | None  # the predecessor it was imported from
+    next_command: str = ""  # the command that continues the run; empty if it is running or cannot continue
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, the contents of metadata.json."""
@@ -146,6 +150,9 @@ def build_summary(
         lost_sessions=tuple(describe_lost_sessions(turns)),
         imported=spec.imported or None,
         open_cases=tuple(open_cases),
+        next_command=format_command("jackline", *build_resume_words(run))
+        if status.state in _RESUMABLE and not spec.imported
+        else "",
     )
 
 
@@ -156,12 +163,6 @@ def format_headline(summary: Summary) -> str:
     return f"run {summary.run_id} (#{summary.number}) {state}{proof}"
 
 
-def format_next_step(summary: Summary) -> str:
-    """Return the command that continues the run; empty if it is running or cannot continue."""
-    stopped = summary.state in {RunState.WAITING, RunState.FAILED, RunState.QUEUED}
-    return f"jackline resume {summary.run_id}" if stopped and not summary.imported else ""
-
-
 def render_summary(summary: Summary) -> list[str]:
     """Return the lines of summary.txt: a headline, one line per fact, the last message."""
     facts = [(label, text) for label, text in _list_facts(summary) if text]
@@ -170,8 +171,7 @@ def render_summary(summary: Summary) -> list[str]:
     if summary.last_message:
         message = make_readable(summary.last_message).splitlines()
         text += ["", "last message", *(f"  {line}".rstrip() for line in message)]
-    command = format_next_step(summary)
-    return [*text, "", f"next: {command}"] if command else text
+    return [*text, "", f"next: {summary.next_command}"] if summary.next_command else text
 
 
 def _list_facts(summary: Summary) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from jackline.store.parts import (
 )
 from jackline.store.record_digests import cover, digest_run
 
-_PERSON = "person"
+PERSON = "person"
 _TIMEOUT = "timeout"
 _DOUBT_ANSWERS = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}
 _TIMEOUT_ANSWERS = frozenset({"allow", "deny"})
@@ -53,7 +53,7 @@ class Approvals(StorePart):
                 busy = f"run {run_id} is being worked on by {run.owner}: answer when it waits"
                 raise Refused(f"{busy}; if that worker is dead, resume the run first")
         call, fact = _apply_answer(statements, read_call(statements, run_id, call_id), verdict, at)
-        chain = append_events(statements, run_id, get_chain_end(run), (fact,), at, _PERSON)
+        chain = append_events(statements, run_id, get_chain_end(run), (fact,), at, PERSON)
         self._wake_if_answered(statements, run, chain, at)
         return call, self._found(statements, run_id)
 
@@ -72,17 +72,17 @@ class Approvals(StorePart):
         queued = next_run(run.status.state, "wake")
         woken = run._replace(status=run.status._replace(state=queued, reason=None, wake_at=None))
         facts = cover((Fact(f"run.{queued}", {"by": "answer"}),), digest_run(woken))
-        chain = append_events(statements, run.id, chain, facts, at, _PERSON)
+        chain = append_events(statements, run.id, chain, facts, at, PERSON)
         values = {"id": run.id, "state": str(run.status.state), "to": str(queued), "at": at, **chain._asdict()}
         statements.run("queue_waiting_run", values)
 
 
 def _expire(statements: Statements, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
     head = lock_fenced_head(statements, lease)
-    asked = _read_asked(statements, lease.run_id)
+    asked = read_asked(statements, lease.run_id)
     # One answer for each question: it is also for later calls that asked the same.
     late = {call.key: call for call in reversed(asked) if call.prepared_at < older_than}
-    facts = [_answer_asked(statements, call, verdict, at, _TIMEOUT)[1] for call in late.values()]
+    facts = [answer_asked(statements, call, verdict, at, _TIMEOUT)[1] for call in late.values()]
     if not facts:
         return []
     chain = append_events(statements, lease.run_id, ChainEnd(head.event_seq, head.chain_head), facts, at, _TIMEOUT)
@@ -98,12 +98,12 @@ def _apply_answer(statements: Statements, call: Call, verdict: str, at: int) -> 
         return _answer_doubt(statements, call, verdict, at)
     asked = call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
     if verdict in _APPROVAL_ANSWERS and asked:
-        return _answer_asked(statements, call, verdict, at, _PERSON)
+        return answer_asked(statements, call, verdict, at, PERSON)
     forced = call.id in _read_forced(statements, call.run_id)
     if verdict == _SKIP and forced:  # its state stays: nothing happened, and now nothing waits for it
         answered = call._replace(answer=verdict, finished_at=at)
         _write_answer(statements, call, answered, at)
-        return answered, ledger_events.build_answered(call, (answered,), verdict, _PERSON)
+        return answered, ledger_events.build_answered(call, (answered,), verdict, PERSON)
     raise Refused(_explain_refusal(call, verdict, asked=asked, forced=forced))
 
 
@@ -113,12 +113,13 @@ def _answer_doubt(statements: Statements, call: Call, verdict: str, at: int) -> 
     _write_answer(statements, call, answered, at)
     receipt: Receipt | bool | None = None
     if answered.state is CallState.DONE and answered.call_class is CallClass.EFFECT:
-        receipt = write_receipt(statements, answered, "", _PERSON, at)
-    fact = ledger_events.build_settled(answered, _PERSON, receipt=receipt)
+        receipt = write_receipt(statements, answered, "", PERSON, at)
+    fact = ledger_events.build_settled(answered, PERSON, receipt=receipt)
     return answered, Fact(fact.kind, {**fact.data, "answer": verdict})
 
 
-def _answer_asked(statements: Statements, call: Call, verdict: str, at: int, by: str) -> tuple[Call, Fact]:
+def answer_asked(statements: Statements, call: Call, verdict: str, at: int, by: str) -> tuple[Call, Fact]:
+    """Write the answer to every call that asks the same question."""
     values = {
         "run_id": call.run_id,
         "denied": str(call.state),
@@ -129,7 +130,7 @@ def _answer_asked(statements: Statements, call: Call, verdict: str, at: int, by:
     covers = verdict == ALWAYS and can_approve_always(call.rule, call.target)
     asked = [
         one
-        for one in _read_asked(statements, call.run_id)
+        for one in read_asked(statements, call.run_id)
         if one.key == call.key or (covers and (one.rule, one.target) == (call.rule, call.target))
     ]
     for key in dict.fromkeys(one.key for one in asked):
@@ -144,7 +145,8 @@ def _write_answer(statements: Statements, before: Call, after: Call, at: int) ->
     statements.run("judge_call", {"run_id": before.run_id, "id": before.id, **words, "at": at})
 
 
-def _read_asked(statements: Statements, run_id: str) -> list[Call]:
+def read_asked(statements: Statements, run_id: str) -> list[Call]:
+    """The calls of a run that wait for approval."""
     return [rows.parse_call(row) for row in statements.all("asked_calls", {**WORDS, "run_id": run_id})]
 
 

@@ -65,7 +65,7 @@ class Leases(StorePart):
         if seen is not None and state in TERMINAL and (state, attempt) != (seen.state, seen.attempt):
             raise Overtaken(run_id, state=state)
         clock = statements.clock()
-        _refuse_claim(statements, run, {"id": run_id, **clock}, dead)
+        refuse_claim(statements, run, {"id": run_id, **clock}, dead)
         lease = Lease(run_id=run_id, owner=clean(owner.name), token=run.status.attempt + 1)
         end = {"run_id": run_id, "at": at, "outcome": LOST}
         statements.run("end_attempts", end)
@@ -125,7 +125,7 @@ class Leases(StorePart):
         row = statements.one("lock_run", {"id": clean(lease.run_id)})
         if row is None:
             raise Fenced(lease.run_id)
-        run = rows.parse_run(row, self._store.load_spec(statements, lease.run_id))
+        run = rows.parse_run(row, self._store.get_claimed_spec(statements, lease.run_id))
         if run.owner != lease.owner or run.status.attempt != lease.token or run.status.state is not RunState.RUNNING:
             raise Fenced(lease.run_id)
         status = run.status if change.status is None else _merge_status(run.id, run.status, change.status)
@@ -159,7 +159,8 @@ def _claim_run(run: Run) -> Run:
     return run._replace(status=status, finished_at=None)
 
 
-def _refuse_claim(statements: Statements, run: Run, values: dict[str, object], dead: int | None) -> None:
+def refuse_claim(statements: Statements, run: Run, values: dict[str, object], dead: int | None) -> None:
+    """Raise Refused or Busy unless the run may be claimed now."""
     state = run.status.state
     if run.spec.imported:
         raise Refused(f"run {run.id} was imported from {run.spec.imported}: it is read-only; start another run")
@@ -209,6 +210,8 @@ def _build_attempt_values(owner: Owner, lease: Lease, at: int) -> dict[str, obje
 def _put_records(statements: Statements, run: Run, change: RunChange) -> None:
     if change.turn is not None:
         statements.run("put_turn", rows.turn_values(change.turn))
+        if change.last_message:
+            statements.run("give_messages", {"run_id": run.id, "turn": change.turn.number, "last": change.last_message})
     if change.check is not None:
         statements.run("put_check", rows.build_parameters(change.check))
     if change.session is not None:

@@ -45,6 +45,7 @@ class RunChange(NamedTuple):
     notice: Notice | None = None
     actor: str = "engine"
     changes: Changes | None = None  # in the repository, over all attempts; replaces the known changes
+    last_message: int = 0  # the turn's prompt has the messages up to this number
 
 
 class Settlement(NamedTuple):

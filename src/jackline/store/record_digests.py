@@ -17,7 +17,7 @@ from jackline.store import rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from jackline.domain.records import Call, Receipt, Run
+    from jackline.domain.records import Call, Message, Receipt, Run
     from jackline.store.models import RunChange
 
 RECORDS = "records"  # the key in an event's data
@@ -33,6 +33,7 @@ CALL_COLUMNS = (
     "exit_code", "finished_at", "parent_id", "input_ref", "output_ref", "duration_ms", "external", "reason_code",
 )  # fmt: skip
 RECEIPT_COLUMNS = ("call_id", "run_id", "key", "target", "rule", "output", "external_id", "origin", "at")
+MESSAGE_COLUMNS = ("run_id", "number", "text", "at")
 STEP_COLUMNS = {
     "turn": (
         "run_id", "number", "step", "attempt", "role", "agent", "session", "prompt", "started_at", "ended_at",
@@ -73,6 +74,16 @@ def digest_calls(calls: Iterable[Call]) -> dict[str, str]:
 def digest_receipt(receipt: Receipt) -> dict[str, str]:
     """The digest of a receipt's row."""
     return {name_receipt(receipt.call_id): digest_row(stored_dict(receipt), RECEIPT_COLUMNS)}
+
+
+def digest_message(message: Message) -> dict[str, str]:
+    """The digest of a message's row."""
+    return {name_message(message.number): digest_row(stored_dict(message), MESSAGE_COLUMNS)}
+
+
+def name_message(number: int) -> str:
+    """The name of a message among the records."""
+    return f"message {number}"
 
 
 def name_call(call_id: str) -> str:

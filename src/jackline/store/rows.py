@@ -80,6 +80,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 # The class of a record, imported when a query first names the record.
 _LATER = {
     "health": "jackline.domain.agent_health:AgentHealth",
+    "message": "jackline.domain.records:Message",
     "changes": "jackline.domain.changes:Changes",
     "report_turn": "jackline.features.reports.lines:TurnLine",
     "report_check": "jackline.features.reports.lines:CheckLine",

@@ -49,7 +49,6 @@ class RunStore(StorePart):
         statements.run("add_spec", {"run_id": run.id, "spec": spec})
         chain = append_events(statements, run.id, get_chain_end(run), (_build_created(run, spec),), at, "engine")
         statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
-        self._store.cache_spec(run.id, new.spec)
         return run._replace(event_seq=chain.event_seq, chain_head=chain.chain_head), True
 
     def request_cancel(self, run_id: str, at: int, notice_id: str) -> Run:

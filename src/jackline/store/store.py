@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Spec
     from jackline.secrets.redactor import Redactor
     from jackline.store.admin import Admin
+    from jackline.store.amendments import Amendments
     from jackline.store.approvals import Approvals
     from jackline.store.blobs import Blobs
     from jackline.store.calls import Calls
@@ -42,7 +43,7 @@ class Store:
         """Without `make_redactor`, secrets are recognized by their form only."""
         self.driver = driver
         self._make_redactor = make_redactor
-        self._specs: dict[str, Spec] = {}
+        self._specs: dict[str, tuple[str, Spec]] = {}  # each with the text that it was parsed from
 
     @cached_property
     def secret(self) -> bytes:
@@ -64,19 +65,22 @@ class Store:
         self.driver.close()
 
     def load_spec(self, statements: Statements, run_id: str) -> Spec:
-        """The spec of a run. It never changes, so it is read once."""
-        spec = self._specs.get(run_id)
-        if spec is None:
-            row = statements.one("get_spec", {"run_id": run_id})
-            spec = rows.parse_spec((row or ("{}",))[0])
-            self.cache_spec(run_id, spec)
-        return spec
-
-    def cache_spec(self, run_id: str, spec: Spec) -> None:
-        """Keep the spec of a run in memory."""
+        """The spec of a run as it is now; it is parsed again only if a person changed it."""
+        row = statements.one("get_spec", {"run_id": run_id})
+        text = str(row[0]) if row else "{}"
+        known = self._specs.get(run_id)
+        if known is not None and known[0] == text:
+            return known[1]
         if len(self._specs) >= _SPECS_KEPT:
             self._specs.clear()
-        self._specs[run_id] = spec
+        spec = rows.parse_spec(text)
+        self._specs[run_id] = (text, spec)
+        return spec
+
+    def get_claimed_spec(self, statements: Statements, run_id: str) -> Spec:
+        """The spec that a worker read when it claimed the run: it keeps this one until the attempt ends."""
+        known = self._specs.get(run_id)
+        return known[1] if known is not None else self.load_spec(statements, run_id)
 
     @cached_property
     def runs(self) -> RunStore:
@@ -112,6 +116,13 @@ class Store:
         from jackline.store.approvals import Approvals
 
         return Approvals(self)
+
+    @cached_property
+    def amendments(self) -> Amendments:
+        """People's messages to agents, and their changes of runs."""
+        from jackline.store.amendments import Amendments
+
+        return Amendments(self)
 
     @cached_property
     def blobs(self) -> Blobs:

@@ -22,6 +22,7 @@ from jackline.store.models import VerificationResult
 from jackline.store.parts import RUNNING, StorePart, build_not_found
 from jackline.store.record_digests import (
     CALL_COLUMNS,
+    MESSAGE_COLUMNS,
     RECEIPT_COLUMNS,
     RECORDS,
     RUN,
@@ -31,6 +32,7 @@ from jackline.store.record_digests import (
     digest_text,
     is_final,
     name_call,
+    name_message,
     name_receipt,
     name_step_record,
 )
@@ -49,6 +51,7 @@ _FEATURE_STREAMS = (
     "jackline.features.cases.case_queries:describe_case_streams",
 )
 _FIRST_KINDS = (".created", ".started", ".imported")
+_SPEC_KINDS = frozenset({"run.created", "run.changed"})  # events with a digest of the run's spec
 _PAGE = 1000
 
 
@@ -357,8 +360,10 @@ class RunVerifier:
             return
         data = parse_data(event)
         self._digests.add(event, data, (RUN,) if event.kind.startswith("run.") else ())
+        if event.kind in _SPEC_KINDS:
+            self._spec_digest = data.get("spec")
         if event.kind == "run.created":
-            self._spec_digest, self._covers_steps = data.get("spec"), RECORDS in data
+            self._covers_steps = RECORDS in data
 
     # heads that left the machine
 
@@ -382,6 +387,7 @@ class RunVerifier:
         is_altered = self._digests.is_altered(RUN, row, RUN_COLUMNS)
         if is_altered or (is_counted and row["calls"] != self._counts.calls):
             yield "its row was altered after it had been written"
+        yield from self._check_messages()
         missing = {name for name in newest if name.startswith(tuple(f"{record} " for record in STEP_COLUMNS))}
         for record, names in STEP_COLUMNS.items():
             for found in self._statements.all(f"all_{record}s", {"run_id": run_id}):
@@ -395,6 +401,18 @@ class RunVerifier:
                 elif self._digests.is_altered(name, values, names):
                     yield f"{name} was altered after it had been written"
         yield from (f"{name} is missing" for name in newest if name in missing)
+
+    def _check_messages(self) -> Iterator[str]:
+        missing = {name for name in self._digests.newest if name.startswith("message ")}
+        for row in self._statements.all("all_messages", {"run_id": self._chain.id}):
+            message = dict(zip(columns("message"), row, strict=True))
+            name = name_message(message["number"])
+            if name not in missing and self._has_all_events:
+                yield f"{name} exists, and no event records it"
+            elif self._digests.is_altered(name, message, MESSAGE_COLUMNS):
+                yield f"{name} was altered after it had been written"
+            missing.discard(name)
+        yield from (f"{name} is missing" for name in sorted(missing))
 
     # the ledger
 

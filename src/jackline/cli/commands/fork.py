@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: CommandParser) -> None:
+    parser.takes_flags_between = True
     parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="the new task (default: the prompt of the run)")
     parser.add_argument("--step", metavar="N", type=parse_count, help="the step to start from (default: the last)")

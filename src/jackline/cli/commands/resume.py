@@ -1,4 +1,7 @@
-"""`jackline resume`: continues a run that is queued, waiting, failed, or lost its supervisor."""
+"""`jackline resume`: continues a run that is queued, waiting, failed, or lost its supervisor.
+
+It first stores what a person changes: a message to the agent, higher limits, another model.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from typing import TYPE_CHECKING
 from jackline.cli import follow_run, prompts, status_text
 from jackline.cli.follow_run import Interrupts
 from jackline.cli.parser import RUN_HELP
+from jackline.cli.resume_args import add_amendment_arguments, build_amendment, has_amendment
 from jackline.cli.run_choice import find_resumable_run
-from jackline.domain.states import EXIT_PERSON, RunState
+from jackline.domain.amendment import suggest_totals
+from jackline.domain.states import EXIT_PERSON, RunState, WaitReason
 from jackline.errors import Refused, UsageError
 from jackline.formatting import pluralize
 
@@ -22,8 +27,13 @@ if TYPE_CHECKING:
 
 
 def configure(parser: CommandParser) -> None:
+    parser.takes_flags_between = True
     newest = f"{RUN_HELP} (default: the newest run of this repository that can be resumed)"
     parser.add_argument("run", metavar="RUN", nargs="?", help=newest)
+    parser.add_argument(
+        "text", nargs="?", metavar="TEXT", help="a message to the agent, in its next prompt; - reads it from stdin"
+    )
+    add_amendment_arguments(parser)
     parser.add_argument("--yes", action="store_true", help="continue an interactive run without asking")
     parser.add_argument("--lost", action="store_true", help="continue all lost runs of this repository, oldest first")
     parser.add_argument("--all-repos", action="store_true", help="with --lost: those of every repository")
@@ -35,13 +45,18 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     run = find_resumable_run(home, args.run, out)
     if run.spec.imported:
         raise Refused(f"run {run.id} was imported from {run.spec.imported} and is read-only: start another run")
+    amendment = build_amendment(args, home, run)
+    if not amendment.is_empty:
+        run = home.amend(run, amendment)
     match run.status.state:
         case RunState.CANCELLED:
-            raise Refused(f"run {run.id} is cancelled and cannot be resumed: start another one")
+            raise Refused(f"run {run.id} is cancelled and cannot be resumed: `jackline fork {run.id}` starts a new one")
         case RunState.SUCCEEDED:
             # A supervisor killed after its last write may have left the files unwritten.
             if not home.is_archived(run):
                 home.export(run)
+            return status_text.print_outcome(home, run, out, follow_run.run_exit_code(run))
+        case _ if _has_spent_budget(run):
             return status_text.print_outcome(home, run, out, follow_run.run_exit_code(run))
         case _ if not (args.yes or _is_confirmed(run, home, out)):
             return status_text.print_outcome(home, run, out, EXIT_PERSON)
@@ -53,9 +68,15 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 def _resume_lost(args: Namespace, home: Home, out: Output) -> int:
     from jackline.cli.resume_lost import resume_lost_runs
 
-    if args.run is not None or not args.lost:
-        raise UsageError("name one run, or use --lost (with --all-repos for those of every repository)")
+    if args.run is not None or not args.lost or has_amendment(args):
+        raise UsageError("--lost takes no run, message or change; --all-repos: the lost runs of every repository")
     return resume_lost_runs(home, out, lambda run: args.yes or _is_confirmed(run, home, out), all_repos=args.all_repos)
+
+
+def _has_spent_budget(run: Run) -> bool:
+    """Whether the run would only find its budget spent again: the outcome names the command that raises it."""
+    waits = run.status.state is RunState.WAITING and run.status.reason is WaitReason.BUDGET
+    return waits and bool(suggest_totals(run.spec.limits, run.status.spent))
 
 
 def _is_confirmed(run: Run, home: Home, out: Output) -> bool:

@@ -73,17 +73,20 @@ ORDER BY finished_at, runs.id LIMIT :limit
 SELECT {report_move} FROM events
 WHERE NOT (kind >= 'agent.' AND kind < 'agent/') AND NOT (kind >= 'call.' AND kind < 'call/')
     AND at < :until AND (at, stream, seq) > (:after_at, :after_stream, :after_seq)
-    AND kind >= 'run.' AND kind < 'run/'
+    AND kind >= 'run.' AND kind < 'run/' AND kind NOT IN ('run.message', 'run.changed')
 ORDER BY at, stream, seq LIMIT :limit
 
 -- name: report_last_move
 SELECT {report_move} FROM events
 WHERE stream = :stream AND seq < :before AND at < :until AND kind >= 'run.' AND kind < 'run/'
+    AND kind NOT IN ('run.message', 'run.changed')
 ORDER BY seq DESC LIMIT 1
 
 -- name: report_next_move
 SELECT {report_move} FROM events
-WHERE stream = :stream AND seq > :after AND kind >= 'run.' AND kind < 'run/' ORDER BY seq LIMIT 1
+WHERE stream = :stream AND seq > :after AND kind >= 'run.' AND kind < 'run/'
+    AND kind NOT IN ('run.message', 'run.changed')
+ORDER BY seq LIMIT 1
 
 -- name: report_turns
 SELECT {report_turn} FROM turns WHERE run_id = :run_id ORDER BY number

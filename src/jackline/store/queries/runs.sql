@@ -26,6 +26,21 @@ INSERT INTO runs ({new_run}) VALUES ({:new_run}) ON CONFLICT (id) DO NOTHING
 -- name: add_spec
 INSERT INTO specs (run_id, spec) VALUES (:run_id, :spec)
 
+-- name: change_spec
+UPDATE specs SET spec = :spec WHERE run_id = :run_id
+
+-- name: add_message
+INSERT INTO messages ({message}) VALUES ({:message})
+
+-- name: all_messages
+SELECT {message} FROM messages WHERE run_id = :run_id ORDER BY number
+
+-- name: set_goal
+UPDATE runs SET goal = :goal WHERE id = :id
+
+-- name: give_messages
+UPDATE messages SET turn = :turn WHERE run_id = :run_id AND turn IS NULL AND number <= :last
+
 -- name: add_event
 INSERT INTO events ({event}) VALUES ({:event})
 
