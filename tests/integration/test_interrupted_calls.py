@@ -1,4 +1,4 @@
-"""Calls that a SIGKILL cut off: told, made again before anything else, bounded, and a person's to judge in the end."""
+"""Calls that a SIGKILL cut off: reported once, or insisted on: made again before anything else, and bounded."""
 
 from __future__ import annotations
 
@@ -70,8 +70,11 @@ class Stage(Place):
         step: dict[str, Any] = {"call": {"tool": tool, "input": given, "run": f"{ran}{halted}echo did {name}"}}
         return {**step, "when": when} if when else step
 
-    def begin(self, *steps: dict[str, Any], words: tuple[str, ...] = (), session: bool = True) -> None:
+    def begin(
+        self, *steps: dict[str, Any], words: tuple[str, ...] = (), session: bool = True, replay: str = "insist"
+    ) -> None:
         """Play until the agent is in the middle of a call, and kill its supervisor there."""
+        words = (*words, "--replay", replay)
         path = self.folder / "script.json"
         path.write_text(json.dumps({"version": 1, "session": session, "steps": list(steps)}))
         self.kill_in(1, "run", "--script", str(path), "--policy", self.policy(POLICY), "--run-id", "r", *words)
@@ -111,6 +114,76 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 BUILD = {"target": "all"}
 ADA = {"to": "ada", "text": "hello"}
+
+
+REPORTED = "Interrupted, outcome unknown; repeat a call only if you still need it:\n- build"
+
+
+def test_what_was_cut_off_is_reported_once_and_holds_nothing_back(stage: Stage) -> None:
+    stage.begin(
+        stage.call("build", BUILD, 1, when={"attempt": 1}),
+        stage.call("look", {"path": "a"}),
+        stage.call("look", {"path": "b"}, 2),
+        stage.call("send", ADA),
+        session=False,
+        replay="report",
+    )
+    stage.kill_in(2, "resume", "r")
+    assert REPORTED in stage.told()
+    assert "Make each of them again" not in stage.told()
+    ended = stage.resume("--json")
+    assert ended.code == 0, ended
+    assert "- build" not in stage.told()
+    assert '- look {"path":"b"}' in stage.told()
+    assert [row[:2] for row in stage.calls("tool", "state")] == [
+        ("build", "abandoned"),
+        ("look", "done"),
+        ("look", "abandoned"),
+        ("look", "done"),
+        ("look", "done"),
+        ("send", "done"),
+    ]
+    assert len(stage.show()["turns"]) == 3
+
+
+def test_an_agent_that_repeats_what_was_reported_may_do_so_within_the_limit_of_its_rule(stage: Stage) -> None:
+    stage.begin(stage.call("once", BUILD, 1), stage.call("once", {"target": "more"}), replay="report")
+    assert stage.resume().code == 0
+    rows = stage.calls("state", "original", "id")
+    assert [row[:2] for row in rows] == [("abandoned", None), ("done", rows[0][2]), ("denied", None)]
+
+
+def test_a_report_that_no_agent_has_read_is_made_again(stage: Stage) -> None:
+    stage.begin(stage.call("build", BUILD, 1, when={"attempt": 1}), {"say": "done"}, replay="report")
+    stage.environ["JACKLINE_SCRIPTED_BINARY"] = "/nonexistent"
+    assert stage.resume().code == 13
+    del stage.environ["JACKLINE_SCRIPTED_BINARY"]
+    assert stage.resume().code == 0
+    assert REPORTED in stage.told()
+
+
+def test_a_rule_that_says_exact_is_insisted_on(stage: Stage) -> None:
+    policy = POLICY.replace('tool = "build"\nclass = "local"', 'tool = "build"\nclass = "local"\nreplay = "exact"')
+    script = {"version": 1, "session": False, "steps": [
+        stage.call("look", {"path": "a"}, when={"attempt": 2}), stage.call("build", BUILD, 1)
+    ]}  # fmt: skip
+    path = stage.folder / "script.json"
+    path.write_text(json.dumps(script))
+    stage.kill_in(1, "run", "--script", str(path), "--policy", stage.policy(policy), "--run-id", "r")
+    assert stage.resume().code == 0
+    assert stage.calls("tool", "state") == [("build", "abandoned"), ("look", "denied"), ("build", "done")]
+
+
+def test_a_subagent_task_is_insisted_on_in_any_run(stage: Stage) -> None:
+    task = {"subagent_type": "writer", "prompt": "write it"}
+    stage.begin(
+        stage.call("look", {"path": "a"}, when={"attempt": 2}),
+        stage.call("Task", task, 1),
+        session=False,
+        replay="report",
+    )
+    assert stage.resume().code == 0
+    assert stage.calls("tool", "state") == [("Task", "abandoned"), ("look", "denied"), ("Task", "done")]
 
 
 def test_what_was_cut_off_is_told_and_made_again_before_anything_else(stage: Stage) -> None:

@@ -204,6 +204,13 @@ def test_an_own_read_has_to_fit_without_a_doubt() -> None:
         assert shell(command, look).rule is rule_lookup.UNMATCHED, command
 
 
+def test_a_call_is_insisted_on_if_one_of_its_commands_is() -> None:
+    exact = Rule("build", "", CallClass.LOCAL, Replay.EXACT, command=("acme", "build"), layer="user")
+    assert shell("mkdir -p out && acme build", exact).rule.replay is Replay.EXACT
+    assert shell("mkdir -p out", exact).rule.replay is Replay.REPORT
+    assert shell("acme build && git push", exact).rule.replay is Replay.ASK
+
+
 def test_flags_choose_between_rules_in_the_order_of_the_file() -> None:
     live = DEPLOY._replace(name="live", having=("--live", "-l"), decision=Decision.DENY)
     dry = DEPLOY._replace(name="dry", call_class=CallClass.READ, having=("--dry-run",))

@@ -87,10 +87,10 @@ def test_a_policy_file_becomes_rules() -> None:
     assert rules == (
         mail,
         Rule("post", "post", CallClass.EFFECT, Replay.ASK, Decision.ASK, layer="run"),
-        Rule("look_*", "look_*", CallClass.READ, Replay.EXACT, Decision.ALLOW, layer="run"),
+        Rule("look_*", "look_*", CallClass.READ, Replay.REPORT, Decision.ALLOW, layer="run"),
         Rule("sh", "sh", CallClass.UNKNOWN, Replay.ASK, Decision.DENY, layer="run"),
         deploy,
-        Rule("acme.other", "Bash", CallClass.READ, Replay.EXACT, command=("acme", "plan|show"), layer="run"),
+        Rule("acme.other", "Bash", CallClass.READ, Replay.REPORT, command=("acme", "plan|show"), layer="run"),
     )
     assert {rule.layer for rule in rule_lookup.parse_rule_tables(tomllib.loads(FULL)["rule"], "p", layer="user")} == {
         "user"
@@ -112,7 +112,7 @@ GOOD = {"tool": "post", "class": "effect"}
     [
         ({"clas": "read"}, "unknown key 'clas'"),
         ({"class": "write"}, "'class' is 'write'; use read, local, effect or unknown"),
-        ({"replay": "never"}, "'replay' is 'never'; use exact, idempotent, relaunch or ask"),
+        ({"replay": "never"}, "'replay' is 'never'; use report, exact, idempotent, relaunch or ask"),
         ({"replay": "exact"}, "replay 'exact' is for reads and locals only"),
         ({"class": "unknown", "replay": "exact"}, "replay 'exact' is for reads and locals only"),
         ({"decision": "maybe"}, "'decision' is 'maybe'; use allow, ask or deny"),
@@ -196,9 +196,10 @@ def test_a_name_belongs_to_one_rule(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["read", "local"])
-def test_exact_is_for_reads_and_locals(kind: str) -> None:
-    (rule,) = rule_lookup.parse_rule_tables([{"tool": "x", "class": kind, "replay": "exact"}], "p")
-    assert rule.replay is Replay.EXACT
+@pytest.mark.parametrize("replay", [Replay.EXACT, Replay.REPORT])
+def test_exact_and_report_are_for_reads_and_locals(kind: str, replay: Replay) -> None:
+    (rule,) = rule_lookup.parse_rule_tables([{"tool": "x", "class": kind, "replay": str(replay)}], "p")
+    assert rule.replay is replay
 
 
 @pytest.mark.parametrize(

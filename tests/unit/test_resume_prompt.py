@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from jackline.domain.records import Call, Receipt
-from jackline.domain.resume_prompt import build_resume_prompt
+from typing import Any
+
+import pytest
+
+from jackline.domain.records import Call, Receipt, Turn
+from jackline.domain.resume_prompt import build_interrupted_section, build_resume_prompt, find_interrupted_calls
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 
 
@@ -54,3 +58,40 @@ def test_what_was_agreed_to_is_told_once_until_it_is_made() -> None:
     assert told.endswith("\n\nApproved since you asked; make the call now if it is still needed:\n- Bash {}")
     assert "Approved" not in build_resume_prompt((asked,), ())
     assert "Approved" not in build_resume_prompt((*allowed, cut_off("{}")._replace(id="c3")), ())
+
+
+def test_an_interrupted_call_is_reported_until_a_turn_has_read_of_it() -> None:
+    call = cut_off("")._replace(turn=1, replay=Replay.REPORT)
+    turn = Turn("run", 2, 4, 2, "work", "claude", None, "", 0)
+    assert find_interrupted_calls((call,), (turn,)) == [call]  # the turn was stored, and its agent never started
+    for begun in (turn._replace(stdout_bytes=1), turn._replace(exit_code=0)):
+        assert find_interrupted_calls((call,), (begun,)) == []
+    other = call._replace(id="other", turn=2, state=CallState.DONE)
+    assert find_interrupted_calls((call, other), (turn,)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"answer": "skip"},
+        {"parent_id": "task"},
+        {"state": CallState.DONE},
+        {"call_class": CallClass.EFFECT},
+    ],
+)
+def test_what_needs_no_report(change: dict[str, Any]) -> None:
+    call = cut_off("")._replace(turn=1, **change)
+    assert find_interrupted_calls((call,), ()) == []
+
+
+def test_a_call_that_was_made_again_or_must_be_is_not_reported() -> None:
+    call = cut_off("")._replace(turn=1)
+    assert find_interrupted_calls((call,), (), forced=(call,)) == []
+    again = call._replace(id="again", original=call.id, state=CallState.DONE)
+    assert find_interrupted_calls((call, again), ()) == []
+
+
+def test_the_report_leaves_the_decision_to_the_agent() -> None:
+    section = build_interrupted_section((cut_off(input="{}"),))
+    told = build_resume_prompt((), (), sections=(section,))
+    assert "Interrupted, outcome unknown; repeat a call only if you still need it:\n- " in told

@@ -126,6 +126,7 @@ def build_spec(request: Request, home: Home) -> Spec:
         approval_timeout_ms=_ms(config, "approval_timeout"),
         approval_answer=config.get_text("approval_answer"),
         allowed=policy_files.check_allowed_rules(request.allow, rules),
+        replay=config.get_text("replay"),
     )
 
 

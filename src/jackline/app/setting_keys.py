@@ -119,6 +119,13 @@ KEYS = (
         choices=("true", "false"),
     ),
     SettingKey(
+        name="replay",
+        default="report",
+        help="after a crash, report interrupted reads and local calls to the agent, or insist that it repeats them",
+        bounds=True,
+        choices=("insist", "report"),
+    ),
+    SettingKey(
         name="intake",
         default="",
         help="the project's own command that plans a case; its output is stored in the case",

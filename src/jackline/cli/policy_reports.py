@@ -106,9 +106,9 @@ def _describe_crash(rule: Rule) -> str:
         return "nothing, because it never runs"
     match rule.call_class, rule.replay:
         case ((CallClass.READ | CallClass.LOCAL), Replay.EXACT):
-            return "it is repeated"
-        case ((CallClass.READ | CallClass.LOCAL), Replay.ASK):
-            return "it is abandoned; the agent may repeat it"
+            return "the agent has to repeat it before any other call"
+        case ((CallClass.READ | CallClass.LOCAL), (Replay.REPORT | Replay.ASK)):
+            return "it is abandoned; the agent is told once, and may repeat it"
         case CallClass.UNKNOWN, _:
             return (
                 "its outcome is unknown; the agent is told, and an identical call is denied once (--strict: in doubt)"

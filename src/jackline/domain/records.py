@@ -38,10 +38,13 @@ class AgentOptions(NamedTuple):
     tells_cost: bool = True  # otherwise a cost of 0 means unknown
 
 
+REPORT, INSIST = "report", "insist"  # what a run does with a read or a local call that a crash interrupted
+
+
 @stored_as(
     "prompt workspace agent task mode proof turn_timeout_ms idle_timeout_ms grace_ms limits retry rules options "
     "fallback manners session requires_commit job strict approval_timeout_ms approval_answer ungated preface "
-    "fork_of allowed"
+    "fork_of allowed replay"
 )
 class Spec(NamedTuple):
     """The request, frozen when the run starts: later changes of the settings must not affect a resume.
@@ -74,6 +77,7 @@ class Spec(NamedTuple):
     preface: str = ""  # what the agent of a fork reads about the parent run
     fork_of: str = ""  # the session of the parent's agent, if this run's session starts as a copy of it
     allowed: tuple[str, ...] = ()  # names of rules that were approved in advance
+    replay: str = REPORT  # `insist`: an interrupted read or local call has to be made again
     unknown: tuple[str, ...] = ()  # stored names of a newer version; not stored again, because such a run is refused
 
     @property

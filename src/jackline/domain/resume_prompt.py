@@ -22,6 +22,7 @@ _AGAIN = "These calls were interrupted. Make each of them again now, exactly as 
 _REFUSED = "Any other call is denied until they are made. "
 # Without this note a model that sees the list again after another interruption repeats the calls.
 _NOTE = "Once made, a call is done: do not repeat it."
+_INTERRUPTED = "Interrupted, outcome unknown; repeat a call only if you still need it:"
 _APPROVED = "Approved since you asked; make the call now if it is still needed:"
 _RETRY = "; a person decided: do it again"
 _MOST = 50
@@ -51,8 +52,9 @@ def build_resume_prompt(
 ) -> str:
     """Build the resume prompt: what to redo, what is done, what is unknown, what a person decided.
 
+    `forced`: calls to make again first.
     `held`: the gate can refuse a call that comes too early. `refused`: the host check that failed last.
-    `sections`: titled lists that host checks add at the end.
+    `sections`: titled lists to add at the end.
     """
     lines = [head, *_describe_refusal(refused)]
     if forced:
@@ -96,6 +98,30 @@ def find_new_messages(messages: Sequence[Message], session_turns: Sequence[Turn]
     """The messages that a session does not know: those that no turn of it has had, unless it printed nothing."""
     last = max((turn.number for turn in session_turns if turn.stdout_bytes), default=0)
     return [message for message in messages if message.turn is None or message.turn > last]
+
+
+def build_interrupted_section(interrupted: Sequence[Call]) -> tuple[str, list[str]]:
+    """The section about calls that the agent may make again."""
+    return _INTERRUPTED, [_shorten(call) for call in interrupted]
+
+
+def find_interrupted_calls(calls: Sequence[Call], turns: Sequence[Turn], forced: Sequence[Call] = ()) -> list[Call]:
+    """The abandoned reads and local calls that no turn was told about since; not those that have to be made again."""
+    # A turn has begun, and its prompt was read, if the agent printed something, made a call, or ended.
+    begun = {call.turn for call in calls}
+    begun |= {turn.number for turn in turns if turn.stdout_bytes or turn.stderr_bytes or turn.exit_code is not None}
+    last = max(begun, default=0)
+    known = {*(call.id for call in forced), *(call.original for call in calls)}
+    return [
+        call
+        for call in calls
+        if call.state is CallState.ABANDONED
+        and call.call_class in {CallClass.READ, CallClass.LOCAL}
+        and call.turn >= last
+        and call.parent_id is None  # otherwise it is part of a task that is started again
+        and not call.answer
+        and call.id not in known
+    ]
 
 
 def find_failed_check(checks: Sequence[Check], turns: Sequence[Turn]) -> Check | None:

@@ -82,12 +82,16 @@ class CallClass(StrEnum):
 
 
 class Replay(StrEnum):
-    """What recovery may do with a call that a crash interrupted."""
+    """What recovery does with a call that a crash interrupted."""
 
-    EXACT = "exact"
+    REPORT = "report"  # the agent is told once, and decides
+    EXACT = "exact"  # the agent has to make it again, before anything else
     IDEMPOTENT = "idempotent"
     RELAUNCH = "relaunch"
     ASK = "ask"
+
+
+INSISTED = frozenset({Replay.EXACT, Replay.IDEMPOTENT, Replay.RELAUNCH})  # the agent has to make the call again
 
 
 class Decision(StrEnum):

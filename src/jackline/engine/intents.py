@@ -13,7 +13,8 @@ from jackline.domain import call_gate, external
 from jackline.domain.call_gate import Intent, RuleLimit
 from jackline.domain.call_text import FOLDER
 from jackline.domain.events import canonical
-from jackline.domain.states import CallClass
+from jackline.domain.records import INSIST
+from jackline.domain.states import CallClass, Replay
 from jackline.engine.exit_evidence import find_impossible_codes
 from jackline.policy import classify, keys, rule_lookup
 from jackline.store.models import Settlement
@@ -42,6 +43,8 @@ def build_intent(
     known = read_inputs(classified, request.input)
     fields = {**classified.fields, **known}
     rule = call_gate.apply_permissions(classified.rule, spec.allowed)
+    if spec.replay == INSIST and rule.replay is Replay.REPORT:
+        rule = rule._replace(replay=Replay.EXACT)
     impossible: frozenset[int] = frozenset()
     if rule.call_class is CallClass.EFFECT and classified.folder:
         impossible = find_impossible_codes(request.tool, request.input, classified.folder, os.environ)

@@ -15,9 +15,11 @@ from jackline.domain.outcome import Usage, add_usage
 from jackline.domain.records import AgentOptions, Turn
 from jackline.domain.resume_prompt import (
     build_heading,
+    build_interrupted_section,
     build_resume_prompt,
     build_turn_prompt,
     find_failed_check,
+    find_interrupted_calls,
     find_new_messages,
 )
 from jackline.domain.states import DEFERRED, CallState, Replay
@@ -176,6 +178,7 @@ def plan_turn(
     shared = [turn for turn in own if resumes and turn.session == session]
     calls = store.calls.list_all(run.id)
     forced = [store.blobs.load_call(call) for call in store.calls.list_forced(run.id)]
+    interrupted = find_interrupted_calls(calls, turns, forced)
     held = adapter.declaration.gate == "enforced"
     messages = find_new_messages(store.amendments.list_messages(run.id), shared)
     resume_prompt = build_resume_prompt(
@@ -186,7 +189,7 @@ def plan_turn(
         build_heading(messages),
         held=held,
         refused=find_failed_check(store.records.list_checks(run.id), turns) if turns else None,
-        sections=find_resume_sections(store, run.id) if turns else (),
+        sections=(build_interrupted_section(interrupted), *find_resume_sections(store, run.id)) if turns else (),
     )
     prompt = _build_prompt(run.spec, order.turn, turns, resume_prompt, session if resumes else None, agent, messages)
     turn = Turn(
@@ -207,7 +210,7 @@ def plan_turn(
         request=build_request(run.spec, turn, adapter, context, resumes=resumes, first=not own, spent=run.status.spent),
         before=_sum_usage(shared),
         since=shared[0].number if shared else order.turn,
-        replay=ReplayQueue(forced, frozenset(finished), holds=held),
+        replay=ReplayQueue(forced, frozenset(finished), reported=interrupted, holds=held),
         facts=build_warnings(adapter, context) if not own else (),
         last_message=messages[-1].number if messages else 0,
     )

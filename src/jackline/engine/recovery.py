@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.domain.call_gate import needs_person
 from jackline.domain.outcome import Usage
-from jackline.domain.states import CallClass, CallState, ReasonCode
+from jackline.domain.states import INSISTED, CallClass, CallState, ReasonCode
 from jackline.engine import orphans
 from jackline.store.models import Settlement
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 
-_MOST_CUT_OFF = 3  # a call that interrupts the agent this often is left to a person
+_MOST_CUT_OFF = 3  # a call that has to be made again and was interrupted this often is left to a person
 
 
 def settle_open_calls(
@@ -92,14 +92,17 @@ def find_uncharged_usage(turn: Turn | None) -> Usage | None:
 
 
 def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool) -> Call:
-    """Abandon a read or local call, which is made again; put others in doubt, because they may have happened."""
+    """Abandon a read or local call, of which the agent is told; put others in doubt: they may have happened."""
     if call.state is not CallState.PREPARED:
         return call
     change, reason, code = "doubt", "cut off", ""
     if call.call_class in {CallClass.READ, CallClass.LOCAL}:
         if gave_up:
             change, reason, code = "abandon", "gave up: the turn's time ran out", ReasonCode.GAVE_UP
-        elif (times := store.calls.count_cut_off(lease.run_id, call.key) + 1) >= _MOST_CUT_OFF:
+        elif (
+            call.replay in INSISTED
+            and (times := store.calls.count_cut_off(lease.run_id, call.key) + 1) >= _MOST_CUT_OFF
+        ):
             change, reason = "doubt", f"cut off {times} times"
         else:
             change = "abandon"

@@ -1,4 +1,4 @@
-"""The calls that a crash interrupted and that must be made again before any other. It decides nothing.
+"""The interrupted calls that the run insists on: they must be made again before any other. It decides nothing.
 
 The ledger asks it whether a requested call has to wait.
 """
@@ -23,12 +23,21 @@ _MOST_REFUSALS = 20  # per turn, before the run stops
 class ReplayQueue:
     """The calls still to be made again. Each is replaced by one new call."""
 
-    def __init__(self, calls: Iterable[Call], finished: Container[str] = (), *, holds: bool = True) -> None:
+    def __init__(
+        self,
+        calls: Iterable[Call],
+        finished: Container[str] = (),
+        *,
+        reported: Iterable[Call] = (),
+        holds: bool = True,
+    ) -> None:
         """`calls` are in order, the oldest first; `finished` are keys of tasks whose output is known.
 
+        `reported` are calls that the agent may make again; nothing waits for them.
         `holds`: the gate can make other calls wait. Otherwise the repeated calls are only recorded.
         """
         self._left = {call.id: call for call in calls}
+        self._reported = {call.key: call.id for call in reported}
         self._finished, self._holds = finished, holds
         self._under_way: dict[str, str] = {}  # new call → the interrupted call that it replaces
         self._refusals = 0
@@ -45,7 +54,7 @@ class ReplayQueue:
     def mark_intent(self, intent: Intent) -> Intent:
         """Mark the intent as the repetition of an interrupted call, or as one that has to wait."""
         if not self._left:
-            return intent
+            return intent._replace(replaces=self._reported.get(intent.key))
         original = self._find_original(intent)
         if original is not None:
             # The task of a subagent keeps its first key, however the agent words it now.
@@ -59,6 +68,9 @@ class ReplayQueue:
         if intent.waits_for and decision is Decision.DENY:
             self._refusals += 1
         if intent.replaces is None or decision is Decision.ASK:
+            return
+        if self._reported.get(intent.key) == intent.replaces:
+            del self._reported[intent.key]
             return
         if decision is Decision.ALLOW:
             self._under_way[call_id] = intent.replaces

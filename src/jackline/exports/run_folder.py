@@ -84,7 +84,9 @@ def _write_summary(store: Store, run: Run, folder: str, home: str, database: str
 
 def _render_resume_page(store: Store, run: Run, record: summary.Summary, home: str, database: str) -> str:
     calls, forced = store.calls.list_all(run.id), store.calls.list_forced(run.id)
-    refused = packets.find_failed_check(store.records.list_checks(run.id), store.records.list_turns(run.id))
+    turns = store.records.list_turns(run.id)
+    refused = packets.find_failed_check(store.records.list_checks(run.id), turns)
+    interrupted = packets.find_interrupted_calls(calls, turns, forced)
     sections = extensions.call_hook("resume_sections", record.open_cases)
     packet = packets.build_resume_prompt(
         calls,
@@ -93,7 +95,7 @@ def _render_resume_page(store: Store, run: Run, record: summary.Summary, home: s
         forced,
         packets.build_heading([one for one in store.amendments.list_messages(run.id) if one.turn is None]),
         refused=refused,
-        sections=sections,
+        sections=(packets.build_interrupted_section(interrupted), *sections),
     )
     return resume_page.render_resume_page(
         record, calls, home, strict=run.spec.strict, packet=packet, forced=forced, database=database

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain import schemas
 from jackline.domain.events import NOTHING
-from jackline.domain.states import CallClass, Decision
+from jackline.domain.states import CallClass, Decision, Replay
 from jackline.named import NamedTuple, stored_as
 from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup, tool_names
 from jackline.policy.builtin import agent_tools
@@ -198,7 +198,9 @@ def _merge_commands(found: list[ClassifiedCommand]) -> tuple[Rule, ClassifiedCom
     rules = list({one.rule.name: one.rule for one in found}.values())
     effects = [one for one in found if one.rule.call_class is CallClass.EFFECT]
     if not effects:
-        return merge_rules(_add_strictest(rules, [max(rules, key=rank_class)])), None
+        # Among rules of one class, the one that insists on a repetition after a crash.
+        first = max(rules, key=lambda rule: (rank_class(rule), rule.replay is Replay.EXACT))
+        return merge_rules(_add_strictest(rules, [first])), None
     parts = _add_strictest(rules, [rule for rule in rules if rule.call_class is CallClass.EFFECT])
     leading = effects[0]
     alone = len(effects) == 1 and leading.is_exact and bool(leading.folder)

@@ -154,8 +154,8 @@ def _has_type(value: object, shape: type | tuple[type, ...]) -> bool:
 
 def _find_mistake(rule: Rule) -> str:
     """Return an error for a rule whose values have valid types; empty if it is valid."""
-    if rule.replay is Replay.EXACT and rule.call_class not in {CallClass.READ, CallClass.LOCAL}:
-        return "replay 'exact' is for reads and locals only; an effect is 'idempotent' or 'ask'"
+    if rule.replay in {Replay.EXACT, Replay.REPORT} and rule.call_class not in {CallClass.READ, CallClass.LOCAL}:
+        return f"replay '{rule.replay}' is for reads and locals only; an effect is 'idempotent' or 'ask'"
     if "*" in rule.tool[:-1] or not (rule.tool or rule.command):
         return "'tool' must be a name, or a prefix that ends with *"
     if rule.most is not None and rule.most < 0:
@@ -217,7 +217,9 @@ def _build_rule(table: Mapping[str, Any]) -> Rule:
         name=table.get("name", tool or " ".join(words)),
         tool=tool,
         call_class=kind,
-        replay=Replay(_check_choice("replay", table.get("replay", Replay.EXACT if repeatable else Replay.ASK), Replay)),
+        replay=Replay(
+            _check_choice("replay", table.get("replay", Replay.REPORT if repeatable else Replay.ASK), Replay)
+        ),
         decision=Decision(
             _check_choice("decision", table.get("decision", Decision.ASK if effect else Decision.ALLOW), _DECISIONS)
         ),

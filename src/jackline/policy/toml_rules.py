@@ -304,7 +304,7 @@ def _render_table(rule: Rule) -> str:
         name=rule.name,
         tool="",
         call_class=rule.call_class,
-        replay=Replay.EXACT if repeats else Replay.ASK,
+        replay=Replay.REPORT if repeats else Replay.ASK,
         decision=Decision.ASK if rule.call_class is CallClass.EFFECT else Decision.ALLOW,
     )
     hidden = stored_dict(defaults)

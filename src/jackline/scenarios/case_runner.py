@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from jackline.scenarios.verdicts import CaseVerdict
 
 KILLED = 137
-_RETRY_FLAGS = ("--retries", "3", "--retry-seconds", "0.1")
+# The predecessor made every interrupted call again.
+_RUN_FLAGS = ("--retries", "3", "--retry-seconds", "0.1", "--replay", "insist")
 _LEASE_S = "1.5"  # the warden's deadline is at two thirds of it
 
 
@@ -128,7 +129,7 @@ class _CaseRun:
 
     def _start(self, **more: str) -> StartedCommand:
         """Start the run and wait until every tool has reached the point where it waits for the kill."""
-        words = ("run", PROMPT, "--run-id", self._case.name, "--json", *_RETRY_FLAGS, *self._words)
+        words = ("run", PROMPT, "--run-id", self._case.name, "--json", *_RUN_FLAGS, *self._words)
         command = self._commands.start(*words, **more)
         names = [name for _, name in self._case.halts]
         if names:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _ALLOWED_PATHS = "use a path in the workspace or in a temporary folder, without variables"
 UNPARSED = Rule(name="unparsed", tool="", call_class=CallClass.UNKNOWN)
-NOTHING_RUN = Rule(name="shell.nothing", tool="", call_class=CallClass.READ, replay=Replay.EXACT)
-INSIDE_WRITE = Rule(name="local.write", tool="", call_class=CallClass.LOCAL, replay=Replay.EXACT)
+NOTHING_RUN = Rule(name="shell.nothing", tool="", call_class=CallClass.READ, replay=Replay.REPORT)
+INSIDE_WRITE = Rule(name="local.write", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
 INEXACT_WRITE = Rule(name="inexact.write", tool="", call_class=CallClass.UNKNOWN)
 OUTSIDE_WRITE = Rule(
     name="outside.write", tool="", call_class=CallClass.EFFECT, replay=Replay.ASK, decision=Decision.ASK,

@@ -28,7 +28,7 @@ def parse_rows(text: str, kind: CallClass) -> Iterator[Rule]:
                 name=f"{kind}.{program}",
                 tool="",
                 call_class=kind,
-                replay=Replay.EXACT,
+                replay=Replay.REPORT,
                 command=command,
                 having=having,
                 lacking=lacking,
