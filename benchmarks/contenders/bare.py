@@ -21,7 +21,7 @@ from jackline.store.sqlite import SqliteDriver
 
 _Recorded = list[list[tuple[str, Values]]]  # for each transaction the names of its statements, with their values
 _Ready = list[list[tuple[str, tuple[object, ...]]]]
-_COUNTED = frozenset({"seq", "event_seq", "after"})
+_COUNTED = frozenset({"seq", "event_seq"})
 _EVENTS, _CALLS = 2, 1  # that one pair adds to the run
 _AHEAD = 1_000
 
@@ -35,6 +35,7 @@ def prepare(folder: str, variant: str) -> Prepared:
     rule, call_id = samples.SEND if variant == "effect" else samples.READ, samples.new_id(at)
     samples.durable_call(store, lease, samples.READ, samples.new_id(at), at)  # the first one reads more
     recorded = _record_statements(driver, lambda: samples.durable_call(store, lease, rule, call_id, at))
+    _link_heads(recorded)
     units = _prepare_units(driver, recorded, call_id)
     connection = driver._connection  # noqa: SLF001 - its own connection, with its own settings
 
@@ -72,14 +73,21 @@ def _record_statements(driver: SqliteDriver, pair: Callable[[], None]) -> _Recor
 
     recorder: Any = Recorder()
 
-    def listen(work: Callable[[Statements], Any]) -> object:
+    def listen(work: Callable[[Statements], Any], *, synced: bool = True) -> object:
         recorded.append([])
-        return write(lambda _: work(recorder))
+        return write(lambda _: work(recorder), synced=synced)
 
     driver.write = listen  # type: ignore[method-assign, assignment]
     pair()
     driver.write = write  # type: ignore[method-assign]
     return recorded
+
+
+def _link_heads(recorded: _Recorded) -> None:
+    """Let the first transaction of a replayed pair follow the last one of the pair before it."""
+    moves = [one for transaction in recorded for one in transaction if one[0] == "move_head"]
+    at = recorded[0].index(moves[0])
+    recorded[0][at] = ("move_head", {**moves[0][1], "previous": moves[-1][1]["chain_head"]})
 
 
 def _prepare_units(driver: SqliteDriver, recorded: _Recorded, call_id: str) -> Iterator[_Ready]:

@@ -147,8 +147,11 @@ def test_a_rewritten_chain_is_found_by_a_head_that_left_the_machine(store: Store
     assert "told the head" in store.verify.verify_run("run-1").problems[0]
     _tamper(store, f"UPDATE notices SET chain_head = '{last.hash}'")
     assert store.verify.verify_run("run-1").problems == ()
-    (problem,) = store.verify.verify_run("run-1", kept_head=kept).problems
-    assert problem == f"run run-1: the head {kept} that was kept is not on the chain"
+    found = store.verify.verify_run("run-1", kept_head=kept)
+    if store.driver.backend == "postgres":  # whose server may have died and lost it, unnoticed by the run
+        assert (found.problems, found.missing_head) == ((), kept)
+    else:
+        assert found.problems == (f"run run-1: the head {kept} that was kept is not on the chain",)
 
 
 def test_a_kept_head_may_be_older_than_the_run_is_now(store: Store) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
 
 import psycopg
@@ -11,14 +15,15 @@ import pytest
 
 from jackline.domain.call_gate import decide_call
 from jackline.domain.records import Lease
+from jackline.domain.states import CallState
 from jackline.errors import StoreError, StoreUnavailable
 from jackline.store.models import Settlement
 from jackline.store.open import migrate, open_store
-from jackline.store.postgres import PostgresDriver
+from jackline.store.postgres import _BEGIN, PostgresDriver
 from jackline.store.store import Store
-from tests.support.helpers import wait_until
+from tests.support.helpers import is_alive, wait_until
 from tests.support.postgres import started
-from tests.support.stores import AT, begun, intent, made
+from tests.support.stores import AT, MAIL, READ, begun, intent, made
 
 pytestmark = pytest.mark.postgres
 
@@ -117,9 +122,9 @@ def test_a_crash_that_lost_the_transaction_s_number_is_noticed(
     driver: Any = store.driver
     begin = driver._begin
     if not number.isdigit():
-        number = begin()
+        number = begin(_BEGIN)
         driver._connection.execute("COMMIT")
-    monkeypatch.setattr(driver, "_begin", lambda: (begin(), number)[1])
+    monkeypatch.setattr(driver, "_begin", lambda words: (begin(words), number)[1])
     with psycopg.connect(postgres_database, autocommit=True) as killer:
         driver._connection = Saboteur(driver._connection, 3, heard=False, killer=killer)
         _pairs(store, 2)
@@ -138,18 +143,27 @@ def test_backends_that_are_ended_again_and_again_are_ridden_out(store: Store, po
     _assert_exact(store, worker.pairs)
 
 
-def test_a_restart_of_the_server_is_ridden_out(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A server of its own, because all other tests share theirs."""
+@contextlib.contextmanager
+def _own_server() -> Iterator[Any]:
+    """A server that a test may end, because all other tests share theirs."""
     import shutil
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="jackline-restart-")
     server = started(folder)
     try:
+        yield server
+    finally:
+        server._postmaster_info = type(server._postmaster_info).read_from_pgdata(server.pgdata)
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_restart_of_the_server_is_ridden_out() -> None:
+    with _own_server() as server:
         url = server.get_uri()
         migrate(url)
         store = open_store(url, create=False)
-        assert isinstance(store, Store)
         with Worker(store) as worker:
             for mode in ("fast", "immediate"):
                 worker.moves()
@@ -157,10 +171,49 @@ def test_a_restart_of_the_server_is_ridden_out(tmp_path_factory: pytest.TempPath
             worker.moves()
         _assert_exact(store, worker.pairs)
         store.close()
-    finally:
-        server._postmaster_info = type(server._postmaster_info).read_from_pgdata(server.pgdata)
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_read_whose_intent_a_killed_server_lost_is_written_with_its_outcome() -> None:
+    """The log writer is stopped, so that the commit that does not wait is in the server's memory only."""
+    with _own_server() as server:
+        url = server.get_uri()
+        migrate(url)
+        store = open_store(url, create=False)
+        lease = begun(store)
+        with psycopg.connect(url, autocommit=True) as connection:
+            row = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'").fetchone()
+        assert row is not None
+        os.kill(row[0], signal.SIGSTOP)
+        store.ledger.admit(lease, intent("sent", MAIL, key="sent"), decide_call, (1, 1), AT)
+        store.ledger.admit(lease, intent("lost", READ, key="lost"), decide_call, (1, 1), AT)
+        kept = store.verify.verify_run("run-1").chain_head
+        _kill(server)
+        _control(server, "start")
+        other = open_store(url, create=False)
+        assert [call.id for call in other.calls.list_open("run-1")] == ["sent"]
+        found = other.verify.verify_run("run-1", kept_head=kept)
+        assert (found.problems, found.missing_head) == ((), kept)
+        store.ledger.settle(lease, Settlement("lost", "succeed", AT, "read"))
+        store.ledger.settle(lease, Settlement("sent", "succeed", AT, "sent"))
+        assert [(call.id, call.state) for call in other.calls.list_all("run-1")] == [
+            ("sent", CallState.DONE),
+            ("lost", CallState.DONE),
+        ]
+        assert other.verify.check_all() == []
+        store.close()
+        other.close()
+
+
+def _kill(server: Any) -> None:
+    """Kill the server and all its processes at once, as a power cut would."""
+    postmaster = server.get_postmaster_info().pid
+    family = [postmaster, *map(int, Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split())]
+    os.kill(postmaster, signal.SIGSTOP)  # else it would notice, and start others
+    for pid in reversed(family):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not any(is_alive(pid) for pid in family))
+    for lock in (server.pgdata / "postmaster.pid", *server.pgdata.glob(".s.PGSQL.*.lock")):
+        lock.unlink()  # the process that it names may be a zombie for a while
 
 
 def _control(server: Any, *arguments: str) -> None:

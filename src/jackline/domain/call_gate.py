@@ -111,6 +111,20 @@ def can_approve_always(rule: str, target: str) -> bool:
     return NAME_SEPARATOR not in rule and bool(kind) and is_named
 
 
+def needs_synced_intent(rule: Rule) -> bool:
+    """Whether the intent must be on disk before the answer: a count of allowed calls must also survive a power cut."""
+    return rule.most is not None or needs_synced_outcome(rule)
+
+
+def needs_synced_outcome(call: Call | Rule) -> bool:
+    """Whether the outcome must be on disk before the answer.
+
+    Not that of a read or a local call that is simply allowed: without its record, the next attempt makes it again.
+    """
+    repeats = call.call_class in {CallClass.READ, CallClass.LOCAL} and call.replay is not Replay.RELAUNCH
+    return not (repeats and call.decision is Decision.ALLOW)
+
+
 def decide_call(intent: Intent, history: History) -> Admission:
     """Decide whether the call may run. Only effects are limited to one execution."""
     if history.most_calls is not None and history.calls >= history.most_calls:

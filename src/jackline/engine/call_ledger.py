@@ -185,7 +185,7 @@ class CallLedger:
 
     def is_open(self, call_id: str) -> bool:
         """Whether the call was allowed and has no result yet."""
-        call = self._store.calls.get(self._run.id, call_id)
+        call = self._store.ledger.find_call(self._lease, call_id)
         return call is not None and call.state is CallState.PREPARED
 
     def settle_not_run(self, call_id: str, why: str) -> None:
@@ -203,7 +203,7 @@ class CallLedger:
             self._last_end = boot_ms()
 
     def _settle(self, report: CallResult) -> Call:
-        call = self._store.calls.get(self._run.id, report.call_id)
+        call = self._store.ledger.find_call(self._lease, report.call_id)
         if call is None:
             raise NotFound(report.call_id, what="call", hint=f"jackline show {self._run.id}")
         from jackline.engine import intents

@@ -86,7 +86,7 @@ def _expire(statements: Statements, lease: Lease, at: int, verdict: str, older_t
     if not facts:
         return []
     chain = append_events(statements, lease.run_id, ChainEnd(head.event_seq, head.chain_head), facts, at, _TIMEOUT)
-    moved = {"after": head.event_seq, "calls": head.calls, "at": at, **chain._asdict()}
+    moved = {"previous": head.chain_head, "calls": head.calls, "at": at, **chain._asdict()}
     if statements.run("move_head", {**build_lease_values(lease), **moved}) == 0:
         raise RetryTransaction
     return [call._replace(answer=verdict, finished_at=at) for call in asked if call.key in late]

@@ -56,8 +56,12 @@ class Driver(Protocol):
         """The path or the address of the database, without a password."""
         ...
 
-    def write(self, work: Callable[[Statements], T]) -> T:
-        """Run `work` in a durable transaction; it may run more than once, so it must have no other side effects."""
+    def write(self, work: Callable[[Statements], T], *, synced: bool = True) -> T:
+        """Run `work` in a durable transaction; it may run more than once, so it must have no other side effects.
+
+        Without `synced` the commit survives the death of this process, but a power cut may lose it until the next
+        synced commit, which syncs everything before it.
+        """
         ...
 
     def read(self, work: Callable[[Statements], T]) -> T:

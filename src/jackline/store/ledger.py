@@ -6,17 +6,17 @@ from collections.abc import Callable
 from functools import cached_property
 
 from jackline.crash_points import crash_point
-from jackline.domain.call_gate import Admission, History, Intent
+from jackline.domain.call_gate import Admission, History, Intent, needs_synced_intent, needs_synced_outcome
 from jackline.domain.events import Fact
 from jackline.domain.events import place as place_event
 from jackline.domain.records import Call, Lease, Receipt
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.domain.transitions import TransitionRefused, next_call
 from jackline.errors import NotFound, Refused
-from jackline.named import stored_dict
+from jackline.named import NamedTuple, stored_dict
 from jackline.store import blobs, call_history, ledger_events, redaction, rows
 from jackline.store.blobs import StoredText
-from jackline.store.driver import RetryTransaction, Statements, clean
+from jackline.store.driver import RetryTransaction, Row, Statements, clean
 from jackline.store.models import Settlement
 from jackline.store.parts import RunHead, StorePart, build_lease_values, lock_fenced_head, write_event
 
@@ -29,8 +29,9 @@ _ADMITTED = {
 _RECOVERY = "recovery"
 _LEFT_OPEN = frozenset({"abandon", "doubt"})
 _CLOSED = frozenset({Decision.DENY, Decision.STORED})
-_CALLS_CACHED = 64
-_LONGEST_CACHED = 65_536  # characters of input
+_CALLS_HELD = 64
+_LONGEST_HELD = 65_536  # characters of input; a longer one is synced at once
+_AGENT = "agent"  # the origin of what an agent reports
 
 Decide = Callable[[Intent, History], Admission]
 
@@ -52,13 +53,16 @@ class LedgerStore(StorePart):
         A stored result is returned whole, as a receipt also if it is that of a finished call that is not an effect.
         """
         clean_intent = redaction.redact_intent(self.redactor, intent)
+        text = blobs.split_text(clean(clean_intent.input))
+        can_hold = len(text.whole or text.shown) <= _LONGEST_HELD
         head, call, admission, receipt = self._driver.write(
-            lambda one: self._admit(one, lease, clean_intent, decide, place, at)
+            lambda one: self._admit(one, lease, clean_intent, text, decide, place, at),
+            synced=not can_hold or needs_synced_intent(intent.rule),
         )
         crash_point("call.intent.committed")
         self._cache.put_head(lease, head)
-        if call.state is CallState.PREPARED:
-            self._cache.put_call(call)
+        if can_hold and call.state is CallState.PREPARED:
+            self._cache.put_call(call, text)
         return call, admission, receipt
 
     def _admit(
@@ -66,6 +70,7 @@ class LedgerStore(StorePart):
         statements: Statements,
         lease: Lease,
         intent: Intent,
+        text: StoredText,
         decide: Decide,
         place: tuple[int, int],
         at: int,
@@ -74,30 +79,49 @@ class LedgerStore(StorePart):
         most = self._store.load_spec(statements, lease.run_id).limits.calls
         known, occurrence = call_history.read_history(statements, lease, intent, head, most)
         admission = decide(intent, known)
-        text = blobs.split_text(clean(intent.input))
         call = _build_call(lease, intent, admission, place, occurrence, at, text)
-        fact = ledger_events.build_intended(_ADMITTED[admission.decision][1], call)
-        moved = self._move_head(statements, lease, head, fact, at, "agent", calls=head.calls + 1)
-        if statements.run("add_call", {**rows.call_values(call), "number": moved.calls}) == 0:
-            raise Refused(f"call {intent.call_id} is in the ledger already")
-        blobs.write_blob(statements, lease.run_id, text)
+        moved = self._add_call(statements, lease, head, call, text)
         crash_point("call.intent.begun")
         return moved, call, admission, _find_stored_result(statements, lease, known, admission)
+
+    def _add_call(self, statements: Statements, lease: Lease, head: RunHead, call: Call, text: StoredText) -> RunHead:
+        fact = ledger_events.build_intended(_ADMITTED[call.decision][1], call)
+        moved = self._move_head(statements, lease, head, fact, call.prepared_at, "agent", calls=head.calls + 1)
+        if statements.run("add_call", {**rows.call_values(call), "number": moved.calls}) == 0:
+            raise Refused(f"call {call.id} is in the ledger already")
+        blobs.write_blob(statements, lease.run_id, text)
+        return moved
+
+    def find_call(self, lease: Lease, call_id: str) -> Call | None:
+        """A call of the lease's run: from memory if this process has it open, else from the database."""
+        held = self._cache.get_call(lease, call_id)
+        return self._store.calls.get(lease.run_id, call_id) if held is None else held.call
 
     def settle(self, lease: Lease, settlement: Settlement) -> Call:
         """Write an outcome; an effect that succeeded or happened gets its receipt in the same transaction."""
         redacted = redaction.redact_settlement(self.redactor, settlement)
-        head, call = self._driver.write(lambda statements: self._settle(statements, lease, redacted))
+        held = self._cache.get_call(lease, settlement.call_id)
+        synced = held is None or settlement.origin != _AGENT or needs_synced_outcome(held.call)
+        head, call = self._driver.write(lambda one: self._settle(one, lease, redacted, held), synced=synced)
+        self._cache.drop_call(settlement.call_id)
         crash_point("call.outcome.committed")
         self._cache.put_head(lease, head)
-        if settlement.origin != "agent":
+        if settlement.origin != _AGENT:
             crash_point("call.judged")
         return call
 
-    def _settle(self, statements: Statements, lease: Lease, settlement: Settlement) -> tuple[RunHead, Call]:
-        head = self._cache.get_head(lease) or lock_fenced_head(statements, lease)
-        before = self._cache.take_call(lease, settlement.call_id)
-        before = before or read_call(statements, lease.run_id, settlement.call_id)
+    def _settle(
+        self, statements: Statements, lease: Lease, settlement: Settlement, held: HeldCall | None
+    ) -> tuple[RunHead, Call]:
+        head = self._cache.get_head(lease)
+        if head is not None and held is not None:
+            before = held.call
+        else:
+            head = head or lock_fenced_head(statements, lease)
+            if held is not None and find_call_row(statements, lease.run_id, held.call.id) is None:
+                # The database server died before the intent was synced: it is written again, at the chain's real end.
+                head = self._add_call(statements, lease, head, held.call, held.text)
+            before = read_call(statements, lease.run_id, settlement.call_id)
         text = blobs.split_text(clean(settlement.output))
         call = _apply_settlement(before, settlement, text)
         external, origin = clean(settlement.external_id), clean(settlement.origin)
@@ -109,7 +133,7 @@ class LedgerStore(StorePart):
         open_until_now = before.state is CallState.PREPARED and settlement.change in _LEFT_OPEN
         cut_off = open_until_now and settlement.origin == _RECOVERY
         if statements.run("settle_call", build_outcome(call, before.state, cut_off=cut_off)) == 0:
-            self._cache.drop_run(lease.run_id)
+            self._cache.drop_head(lease.run_id)
             raise RetryTransaction
         blobs.write_blob(statements, lease.run_id, text)
         crash_point("call.outcome.begun")
@@ -125,18 +149,25 @@ class LedgerStore(StorePart):
         event = place_event(fact, lease.run_id, head.event_seq + 1, at, actor, head.chain_head)
         values = {
             **build_lease_values(lease),
-            "after": head.event_seq,
+            "previous": head.chain_head,  # not its number, which others reuse after a loss of the newest events
             "event_seq": event.seq,
             "chain_head": event.hash,
             "calls": calls,
             "at": at,
         }
         if statements.run("move_head", values) == 0:
-            self._cache.drop_run(lease.run_id)
+            self._cache.drop_head(lease.run_id)
             lock_fenced_head(statements, lease)
             raise RetryTransaction
         write_event(statements, event)
         return head._replace(event_seq=event.seq, chain_head=event.hash, calls=calls)
+
+
+class HeldCall(NamedTuple):
+    """An open call, with its whole input: enough to write it again."""
+
+    call: Call
+    text: StoredText
 
 
 class WriteCache:
@@ -148,7 +179,7 @@ class WriteCache:
 
     def __init__(self) -> None:
         self._heads: dict[str, tuple[Lease, RunHead]] = {}
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, HeldCall] = {}
 
     def get_head(self, lease: Lease) -> RunHead | None:
         """The head of the lease's run after our last write."""
@@ -159,27 +190,34 @@ class WriteCache:
         """Keep a head; only after the commit."""
         self._heads[lease.run_id] = (lease, head)
 
-    def take_call(self, lease: Lease, call_id: str) -> Call | None:
-        """A call of the lease's run as we wrote it; it is returned once."""
-        call = self._calls.pop(call_id, None)
-        return call if call is not None and call.run_id == lease.run_id else None
+    def get_call(self, lease: Lease, call_id: str) -> HeldCall | None:
+        """An open call of the lease's run as we wrote it."""
+        held = self._calls.get(call_id)
+        return held if held is not None and held.call.run_id == lease.run_id else None
 
-    def put_call(self, call: Call) -> None:
-        """Keep an open call; only after the commit."""
-        if len(call.input) <= _LONGEST_CACHED:
-            if len(self._calls) >= _CALLS_CACHED:
-                self._calls.clear()
-            self._calls[call.id] = call
+    def put_call(self, call: Call, text: StoredText) -> None:
+        """Hold an open call; only after the commit."""
+        if len(self._calls) >= _CALLS_HELD:
+            del self._calls[next(iter(self._calls))]  # the oldest
+        self._calls[call.id] = HeldCall(call, text)
 
-    def drop_run(self, run_id: str) -> None:
-        """Forget the run, because its cached values may be stale."""
+    def drop_call(self, call_id: str) -> None:
+        """Forget a call, because it is settled."""
+        self._calls.pop(call_id, None)
+
+    def drop_head(self, run_id: str) -> None:
+        """Forget the head of the run, because it may be stale; calls are then compared with the database, too."""
         self._heads.pop(run_id, None)
-        self._calls.clear()
+
+
+def find_call_row(statements: Statements, run_id: str, call_id: str) -> Row | None:
+    """The row of a call of this run."""
+    return statements.one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
 
 
 def read_call(statements: Statements, run_id: str, call_id: str) -> Call:
     """The call of this run; NotFound if there is none."""
-    row = statements.one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
+    row = find_call_row(statements, run_id, call_id)
     if row is None:
         raise NotFound(call_id, what="call", hint=f"jackline show {run_id}")
     return rows.parse_call(row)

@@ -64,7 +64,7 @@ class Settlement(NamedTuple):
     reason_code: str = ""  # a `ReasonCode`, or empty
 
 
-@stored_as("events calls receipts contents heads uncovered chain_head problems")
+@stored_as("events calls receipts contents heads uncovered chain_head problems missing_head")
 class VerificationResult(NamedTuple):
     """The result of verifying one run: how much was compared, and the problems."""
 
@@ -76,6 +76,7 @@ class VerificationResult(NamedTuple):
     uncovered: int = 0  # rows that an older jackline wrote, without a digest
     chain_head: str = ""
     problems: tuple[str, ...] = ()
+    missing_head: str = ""  # the head that was kept, if only it is missing, which a power cut can cause
 
 
 class Holder(NamedTuple):

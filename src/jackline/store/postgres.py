@@ -2,7 +2,8 @@
 
 A transaction is a function that can be run again. If the connection is lost during COMMIT, the driver asks the server
 afterwards for the status of the transaction and for its last event: a commit whose answer was lost is not repeated, and
-one that was lost is.
+one that was lost is. A commit that does not wait for its sync may be lost after its answer, when the server dies; the
+next one that waits syncs all before it, because the server's log is written in order.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import quote
 
 import psycopg
@@ -86,6 +87,8 @@ _DEFAULTS: dict[str, Any] = {
 # By prefix of a query's name: queries that lock the row they read; `pick_*` skips rows that others have locked.
 _LOCKS = {"lock_": " FOR UPDATE", "pick_": " FOR UPDATE SKIP LOCKED"}
 _LIMITS = ("limit", "most")
+_BEGIN = "BEGIN; SELECT CAST(pg_current_xact_id() AS TEXT)"
+_BEGIN_UNSYNCED = "BEGIN; SET LOCAL synchronous_commit = off; SELECT CAST(pg_current_xact_id() AS TEXT)"
 _STATUS = "SELECT pg_xact_status(CAST(%s AS xid8))"
 _EVENT = "SELECT 1 FROM events WHERE stream = %(stream)s AND seq = %(seq)s AND hash = %(hash)s"
 _OUTAGES = (
@@ -172,11 +175,11 @@ class PostgresDriver:
 
         return self._retry(read)
 
-    def write(self, work: Callable[[Statements], T]) -> T:
-        return self._retry(lambda: self._transaction(work))
+    def write(self, work: Callable[[Statements], T], *, synced: bool = True) -> T:
+        return self._retry(lambda: self._transaction(work, _BEGIN if synced else _BEGIN_UNSYNCED))
 
-    def _transaction(self, work: Callable[[Statements], T]) -> T:
-        transaction = self._begin()
+    def _transaction(self, work: Callable[[Statements], T], begin: LiteralString) -> T:
+        transaction = self._begin(begin)
         try:
             result = work(self)
         except BaseException:
@@ -190,11 +193,12 @@ class PostgresDriver:
             raise
         return result
 
-    def _begin(self) -> str:
+    def _begin(self, begin: LiteralString) -> str:
         """Begin, and read the transaction's id in the same round trip."""
         self._event = None
-        cursor = self._connection.execute("BEGIN; SELECT CAST(pg_current_xact_id() AS TEXT)")
-        cursor.nextset()
+        cursor = self._connection.execute(begin)
+        while cursor.nextset():
+            pass
         row = cursor.fetchone()
         return "" if row is None else str(row[0])
 

@@ -1,4 +1,9 @@
-"""The SQLite driver: one file in WAL mode; a commit returns when it is on disk. It knows SQL only by name."""
+"""The SQLite driver: one file in WAL mode; a synced commit returns when it is on disk. It knows SQL only by name.
+
+Commits are appended to one write-ahead log, and a synced commit syncs that whole file: every earlier commit, of this
+process or another, is on disk with it. After a power cut SQLite reads the log up to the first frame whose running
+checksum is wrong, so that what is lost is always its end. NORMAL syncs the log before each checkpoint; OFF would not.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from jackline.store import queries, sqlite_file
 from jackline.store.driver import Clock, RetryTransaction, Row, Statements, T, Values
 
 _BUSY_SECONDS = 10.0  # a safety net only: the gate file admits one writer at a time
+_SYNCED, _UNSYNCED = "PRAGMA synchronous = FULL", "PRAGMA synchronous = NORMAL"
 _CONNECTION: dict[str, Any] = {
     "uri": True,
     "timeout": _BUSY_SECONDS,
@@ -89,31 +95,37 @@ class SqliteDriver:
 
         return self.read(read)
 
-    def write(self, work: Callable[[Statements], T]) -> T:
+    def write(self, work: Callable[[Statements], T], *, synced: bool = True) -> T:
         with self._writer:
             self._gate.enter()
             try:
                 with self._lock:
-                    return self._transaction(work)
+                    return self._transaction(work) if synced else self._transact_unsynced(work)
+            except sqlite3.Error as error:
+                raise translate_error(error, self.place) from error
             finally:
                 self._gate.leave()
 
+    def _transact_unsynced(self, work: Callable[[Statements], T]) -> T:
+        self._connection.execute(_UNSYNCED)  # before BEGIN: inside a transaction the setting cannot change
+        try:
+            return self._transaction(work)
+        finally:
+            self._connection.execute(_SYNCED)
+
     def _transaction(self, work: Callable[[Statements], T]) -> T:
         connection = self._connection
-        try:
-            while True:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    result = work(self)
-                    connection.execute("COMMIT")
-                    return result
-                except RetryTransaction:
-                    continue
-                finally:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise translate_error(error, self.place) from error
+        while True:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(self)
+                connection.execute("COMMIT")
+                return result
+            except RetryTransaction:
+                continue
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     # schema
     def version(self) -> int:
@@ -172,7 +184,7 @@ class SqliteDriver:
 
     def _set_up(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(_SYNCED)
         if sys.platform == "darwin":
             connection.execute("PRAGMA fullfsync = ON")
         if not read_only and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":

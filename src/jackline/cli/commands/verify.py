@@ -39,11 +39,12 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         raise UsageError("--head is not a chain head: it must have 64 hexadecimal digits")
     run_id = home.find_id(args.run)
     found = verify_run(home, run_id, head, args.archive)
+    is_intact = not found.problems and not found.missing_head
     if out.json:
-        out.print_json({"id": run_id, "ok": not found.problems, **stored_dict(found), "problems": list(found.problems)})
+        out.print_json({"id": run_id, "ok": is_intact, **stored_dict(found), "problems": list(found.problems)})
     else:
         _print_result(run_id, found, out)
-    return 1 if found.problems else 0
+    return 0 if is_intact else 1
 
 
 def _print_result(run_id: str, found: VerificationResult, out: Output) -> None:
@@ -51,6 +52,14 @@ def _print_result(run_id: str, found: VerificationResult, out: Output) -> None:
         out.print_line(out.colorize(f"run {run_id} has been altered", "red"))
         for problem in found.problems:
             out.print_line(f"  {make_printable(problem)}")
+        return
+    if found.missing_head:
+        out.print_line(out.colorize(f"run {run_id} has records missing since the last sync", "red"))
+        out.print_line(f"  head {found.missing_head} is not stored; what is stored is consistent")
+        out.print_line("  a power cut or a killed database server can lose the newest reads and local calls")
+        out.print_line(
+            "  if neither happened, or a notice announced this head, records were removed: notices are synced"
+        )
         return
     counts = ((found.events, "event"), (found.calls, "call"), (found.receipts, "receipt"), (found.contents, "content"))
     compared = ", ".join(pluralize(count, word) for count, word in counts)

@@ -70,7 +70,7 @@ INSERT INTO calls ({call}, number) VALUES ({:call}, :number) ON CONFLICT (run_id
 
 -- name: move_head
 UPDATE runs SET calls = :calls, event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
-WHERE id = :id AND owner = :owner AND token = :token AND state = :running AND event_seq = :after
+WHERE id = :id AND owner = :owner AND token = :token AND state = :running AND chain_head = :previous
 
 -- name: settle_call
 UPDATE calls SET state = :state, output = :output, output_ref = :output_ref, exit_code = :exit_code, reason = :reason,
