@@ -16,7 +16,7 @@ export PIP_ROOT_USER_ACTION := ignore
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup agents demo check lint formatted types layers unit test test-full conformance bench \
-        requirements format diagram picture hooks clean
+        requirements format diagram mcp-replies picture hooks clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ format: $(VENV)/.dev ## let ruff rewrite the code
 diagram: $(VENV)/.package ## write docs/states.md from the transition tables
 	@$(BIN)/python -m jackline.domain.diagram > docs/states.md.new && mv docs/states.md.new docs/states.md || \
 	  { rm -f docs/states.md.new; exit 1; }
+
+mcp-replies: $(VENV)/.dev ## write the MCP server's fixed answers, which agents get without waiting for the SDK
+	@$(BIN)/python -m tools.mcp_replies
 
 picture: $(VENV)/.dev agents ## record docs/session.svg: a real session with claude, tmux and the fake model
 	@$(BIN)/python -m tools.picture

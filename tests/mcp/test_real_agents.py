@@ -199,7 +199,9 @@ def test_a_stray_server_of_the_same_name_does_not_take_its_place(set_stage: SetS
 @pytest.mark.full
 @pytest.mark.parametrize("whom", ["agent", "supervisor"])
 def test_the_server_dies_with_its_agent(set_stage: SetStage, whom: str) -> None:
-    stage = set_stage("claude", Reply(shell="echo there > there.txt"), Reply(hang="before"))
+    stage = set_stage(
+        "claude", calling("claude", "run_status"), Reply(shell="echo there > there.txt"), Reply(hang="before")
+    )
     running = stage.start_run("work")
     stage.wait_for_file("there.txt")
     wait_until(stage.model.hanging.is_set, "the model was not asked again")

@@ -19,9 +19,10 @@ from jackline.app.config import Config
 from jackline.domain.adapter import Launch, McpServer
 from jackline.engine.launch import LaunchContext, build_mcp_server, build_warnings
 from jackline.features.journal import journal_events
+from jackline.features.mcp import relay
 from tests.unit.test_adapters_all import FOLDER, launched
 
-WORDS = (sys.executable, "-P", "-m", "jackline", "mcp")
+WORDS = (sys.executable, "-I", "-S", relay.__file__)
 SERVER = McpServer(("/usr/bin/python3", "-m", "jackline", "mcp"), {"JACKLINE_HOME": "/h", "JACKLINE_RUN": 'r"1'})
 TAKERS = ("acp", "claude", "codex", "gemini", "kilo", "opencode", "qwen")
 

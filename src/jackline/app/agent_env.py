@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,9 @@ if TYPE_CHECKING:
 
     from jackline.app.config import Config
 
-# -P keeps the current folder off the path: a project may have a folder `mcp`.
-_COMMAND = ("-P", "-m", "jackline", "mcp")
+# A file that needs no other package, named by its path: importing the package would take longer than all that it does.
+_RELAY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "features", "mcp", "relay.py")
+_COMMAND = ("-I", "-S", _RELAY)
 _PROCESS_SOURCES = ("JACKLINE_DATABASE", "--database")
 
 
