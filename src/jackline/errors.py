@@ -135,6 +135,12 @@ class Busy(JacklineError):
     permanent = False
 
 
+class WorkspaceBusy(JacklineError):
+    """run {detail} (#{number}) works in {folder}; wait for it with `jackline logs -f {detail}`, or share the folder with --share-workspace"""
+
+    permanent = False
+
+
 class Fenced(JacklineError):
     """run {detail} now belongs to another attempt; this one writes nothing more"""
 

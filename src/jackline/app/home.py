@@ -51,6 +51,7 @@ class Home:
         """Open nothing yet."""
         self.config = config
         self.path = config.get_text("home")
+        self.share_workspace = False  # whether runs may work here beside another one in the same worktree
         self.warnings: list[str] = []  # for the person, about things that did not stop the work
         self.on_change: Callable[[], None] | None = None  # a long-lived process is notified of changes through this
         self._store: Store | None = None
@@ -238,8 +239,11 @@ class Home:
 
     # doing
 
-    def start(self, request: Request) -> Run:
-        """Create the run, ready to be worked on; the same run id and request return the same run."""
+    def start(self, request: Request, *, at_once: bool = False) -> Run:
+        """Create the run, ready to be worked on; the same run id and request return the same run.
+
+        `at_once`: a new run is refused if another one works in its worktree now; otherwise it is queued all the same.
+        """
         from jackline.app.preflight import describe_redactions, refuse_taken_session, refuse_unready_workspace
         from jackline.app.request import build_new_run
 
@@ -248,6 +252,10 @@ class Home:
         # Only for a new run: one that has started may have changed its workspace.
         if self.is_new or self.store().runs.get(new.id) is None:
             refuse_unready_workspace(request, new.spec.workspace)
+            if at_once and not (self.is_new or new.spec.share_workspace):
+                from jackline.engine.workspace_guard import refuse_busy_workspace
+
+                refuse_busy_workspace(self.store(), new.spec.workspace, self.path)
             refuse_taken_session(self, new.spec)
         run, _ = self.store(create=True).runs.create(new, at)
         self.warnings += describe_redactions(new.spec, run.spec)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from jackline.policy.rules import Rule
 
 _LONGEST_PROMPT = 4 * 1024 * 1024
+_LAST_OLD_FIELD = "allowed"
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
 
@@ -58,6 +59,7 @@ class Request(NamedTuple):
     settings: tuple[tuple[str, Mapping[str, Setting]], ...] = ()
     allow: tuple[str, ...] = ()  # names of rules whose calls are approved in advance
     ungated: bool = False
+    share_workspace: bool = False  # work even if another run works in the same worktree
 
 
 def build_new_run(request: Request, home: Home) -> tuple[NewRun, int]:
@@ -75,9 +77,16 @@ def build_new_run(request: Request, home: Home) -> tuple[NewRun, int]:
         repository=find_repository(spec.workspace),
         spec=spec,
         request=_digest(asked.changes()),
-        old_request=_digest(asked.to_dict()),
+        old_request=_digest(_list_old_values(asked)),
     )
     return new, at
+
+
+def _list_old_values(spec: Spec) -> dict[str, object]:
+    """The values of the fields that versions before 0008 knew; later fields come after them."""
+    values = spec.to_dict()
+    names = list(values)
+    return {name: values[name] for name in names[: names.index(_LAST_OLD_FIELD) + 1]}
 
 
 def _digest(values: Mapping[str, object]) -> str:
@@ -119,6 +128,7 @@ def build_spec(request: Request, home: Home) -> Spec:
         agent_options=_build_agent_options(request, config, (agent, *fallback)),
         session=request.session,
         ungated=request.ungated,
+        share_workspace=request.share_workspace,
         mode=request.mode or MODES[0],
         requires_commit=request.requires_commit,
         job=request.job,

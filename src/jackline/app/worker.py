@@ -40,6 +40,7 @@ def build_settings(home: Home) -> EngineSettings:
         server=server,
         server_missing=missing,
         find_binary=lambda adapter: agents.require_program(home.path, home.config, adapter),
+        share_workspace=home.share_workspace,
     )
 
 
@@ -87,7 +88,8 @@ def cancel_run(home: Home, run: Run) -> Run:
     run = store.runs.request_cancel(run.id, clock.wall_ms(), new_id())
     if run.status.state is RunState.RUNNING and find_dead_attempt(store, run, build_settings(home)) is not None:
         with contextlib.suppress(Busy, Overtaken):  # another process took it over meanwhile and will see the request
-            run = supervise(home.store(), run, partial(agents.load_adapter, home.config), build_settings(home))
+            settings = build_settings(home)._replace(share_workspace=True)  # it starts no agent
+            run = supervise(home.store(), run, partial(agents.load_adapter, home.config), settings)
     if run.status.state is not RunState.RUNNING and os.path.isdir(home.folder(run.id)):
         _export(home, run)
     home.notify_change()

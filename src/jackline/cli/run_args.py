@@ -58,6 +58,7 @@ def _build_typed_request(args: Namespace, job: Job) -> Request:
         fallback=split_names(args.fallback or ""),
         session=_require_text(args.session, "--session"),
         ungated=args.ungated,
+        share_workspace=args.share_workspace,
         mode=args.mode or "",
         allow=tuple(name for names in args.allow for name in split_names(_require_text(names, "--allow"))),
     )

@@ -44,7 +44,7 @@ REPORT, INSIST = "report", "insist"  # what a run does with a read or a local ca
 @stored_as(
     "prompt workspace agent task mode proof turn_timeout_ms idle_timeout_ms grace_ms limits retry rules options "
     "fallback manners session requires_commit job strict approval_timeout_ms approval_answer ungated preface "
-    "fork_of allowed replay"
+    "fork_of allowed replay share_workspace"
 )
 class Spec(NamedTuple):
     """The request, frozen when the run starts: later changes of the settings must not affect a resume.
@@ -78,6 +78,7 @@ class Spec(NamedTuple):
     fork_of: str = ""  # the session of the parent's agent, if this run's session starts as a copy of it
     allowed: tuple[str, ...] = ()  # names of rules that were approved in advance
     replay: str = REPORT  # `insist`: an interrupted read or local call has to be made again
+    share_workspace: bool = False  # it may work while another run works in the same worktree
     unknown: tuple[str, ...] = ()  # stored names of a newer version; not stored again, because such a run is refused
 
     @property

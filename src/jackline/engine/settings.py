@@ -35,6 +35,7 @@ class EngineSettings(NamedTuple):
     server: tuple[str, ...] = ()  # the command of jackline's MCP server; empty: agents get none
     server_missing: str = ""  # why there is none, if a person should know
     find_binary: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # raises AgentUnavailable
+    share_workspace: bool = False  # a person lets a run work beside another one in the same worktree
 
     def build_folder(self, run_id: str) -> str:
         """The folder of a run."""

@@ -14,6 +14,7 @@ from jackline.engine.attempt import run_attempt
 from jackline.engine.dead_attempts import find_dead_attempt
 from jackline.engine.runtime import LiveRuntime
 from jackline.engine.settings import new_id
+from jackline.engine.workspace_guard import guard_workspace
 from jackline.errors import JacklineError, disk_error
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def supervise(
         raise disk_error(error, folder) from error
     try:
         dead = find_dead_attempt(store, run, settings)
-        lease, claimed = store.leases.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead, run.status)
+        with guard_workspace(store, run, settings.home, share=settings.share_workspace):
+            lease, claimed = store.leases.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead, run.status)
     except JacklineError:
         owner_lock.release_lock(folder, owner.name, lock)
         raise

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event
 from jackline.domain.records import Attempt, Check, Checkpoint, Notice, Turn
+from jackline.domain.states import RunState, WaitReason
 from jackline.store import rows
 from jackline.store.driver import clean
 from jackline.store.models import Holder
@@ -41,6 +42,12 @@ class RunRecords(StorePart):
         """The newest attempt of each of these runs, and whether its lease is over; one read for a page of runs."""
         pages = (run_ids[start : start + _HOLDERS_AT_ONCE] for start in range(0, len(run_ids), _HOLDERS_AT_ONCE))
         return [holder for page in pages for holder in self._read_holders(page)]
+
+    def list_working(self) -> list[Holder]:
+        """The newest attempt of each run that is running, or waits for its next try."""
+        words = {"running": RunState.RUNNING, "waiting": RunState.WAITING, "retry": WaitReason.RETRY}
+        values = {name: str(word) for name, word in words.items()}
+        return self.list_holders([run_id for (run_id,) in self._all("working_runs", values)])
 
     def _read_holders(self, run_ids: Sequence[str]) -> list[Holder]:
         ids = {f"id_{place}": clean(one) for place, one in enumerate(run_ids)}

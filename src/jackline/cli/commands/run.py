@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.cli import follow_run, status_text
 from jackline.cli.follow_run import Interrupts
+from jackline.cli.parser import SHARE_HELP
 from jackline.cli.run_args import build_request
 from jackline.domain.states import TERMINAL
 from jackline.domain.task import MODES
@@ -53,6 +54,7 @@ def configure(parser: CommandParser) -> None:
         help="keep running even if an agent without an enforced gate makes a call that policy would block",
     )
     parser.add_argument("--run-id", metavar="ID", help="choose the run's id; repeating the command does not repeat it")
+    parser.add_argument("--share-workspace", action="store_true", help=SHARE_HELP)
     parser.add_argument("--dry-run", action="store_true", help="print the command, files and prompt; start nothing")
     for name in _SETTINGS:
         parser.add_setting(name)
@@ -71,7 +73,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         Interrupts() as interrupts,
         home.update_in_background(),
     ):  # before the first change: the agent never waits for it
-        run = home.start(request)
+        run = home.start(request, at_once=True)
         _print_warnings(home, out)  # the run is stored, and has not started
         if run.status.state in TERMINAL:  # only with --run-id: the run has ended before, and does not run again
             return status_text.print_outcome(home, run, out, follow_run.run_exit_code(run))

@@ -78,5 +78,11 @@ SELECT {listed} FROM runs JOIN repositories AS places ON places.id = runs.reposi
 WHERE length(runs.id) > length(:end) AND substr(runs.id, length(runs.id) - length(:end) + 1) = :end
 ORDER BY runs.id LIMIT :limit
 
+-- name: working_runs
+-- Runs that a process may be working on now, or that wait for their next try.
+SELECT id FROM runs WHERE state = :running
+UNION ALL
+SELECT id FROM runs WHERE state = :waiting AND reason = :retry
+
 -- name: all_repositories
 SELECT id, path, created_at FROM repositories ORDER BY path
