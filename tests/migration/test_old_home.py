@@ -35,7 +35,9 @@ class OldHome(Place):
         return self.folder / "home"
 
     def environment(self, **more: str) -> dict[str, str]:
-        return environment(self.folder, **{**self.environ, **more})
+        # A repeated command is the same request only with the same timeouts, and their defaults have changed since.
+        timeouts = {"JACKLINE_TIMEOUT_SECONDS": "900", "JACKLINE_IDLE_SECONDS": "600"}
+        return environment(self.folder, **{**timeouts, **self.environ, **more})
 
     def do(self, *words: str, code: int = 0) -> Ended:
         ended = self.type(*words)
