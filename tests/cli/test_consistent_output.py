@@ -50,12 +50,12 @@ def test_show_has_the_whole_story(place: Place) -> None:
         assert word in text
 
 
-def test_logs_are_the_bytes_of_the_agent(place: Place) -> None:
+def test_raw_logs_are_the_bytes_of_the_agent(place: Place) -> None:
     noise = {"garbage": {"kind": "binary", "bytes": 5000, "newline": False}}
     errors = {"garbage": {"kind": "lines", "bytes": 100, "stream": "stderr"}}
     run = place.play(SAY, noise, errors, words=("--json",)).json
     turns = Path(run["folder"]) / "turns"
-    for words, name in ((("logs", run["id"]), "stdout"), (("logs", run["id"], "--stderr"), "stderr")):
+    for words, name in ((("logs", run["id"], "--raw"), "stdout"), (("logs", run["id"], "--stderr"), "stderr")):
         reader, writer = os.pipe()
         process = place.start(*words, stdout=writer)
         os.close(writer)
@@ -82,14 +82,18 @@ def test_events_as_text_and_as_json(place: Place) -> None:
 def test_following_ends_with_the_run(place: Place) -> None:
     running = place.start_playing(SAY, {"touch": place.path("on")}, {"wait_for": place.path("go")}, {"say": "late"})
     place.wait_for("on")
-    following = place.start("logs", "-f", "1")
+    following = place.start("logs", "-f")
+    raw = place.start("logs", "-f", "--raw", "1")
     events = place.start("logs", "-f", "--events", "1")
     assert following.stdout is not None
-    assert "session" in following.stdout.readline()  # it reads while the agent still works
+    assert raw.stdout is not None
+    assert following.stdout.readline().startswith("-- turn 1")  # they read while the agent still works
+    assert "session" in raw.stdout.readline()
     place.let_go("go")
     assert place.end_of(running).code == 0
     followed = place.end_of(following)
-    assert (followed.code, '"text": "late"' in followed.out) == (0, True)
+    assert (followed.code, followed.out.splitlines()[-2:]) == (0, ["scripted: late", "run: succeeded"])
+    assert '"text": "late"' in place.end_of(raw).out
     assert "run.succeeded" in place.end_of(events).out
 
 

@@ -68,7 +68,7 @@ def test_only_a_subagents_task_launches_one() -> None:
 
 def test_the_words_of_a_command_are_its_output() -> None:
     one = told("told_bash")
-    assert (one.ok, one.exit_code, one.output, one.is_over) == (True, None, "hello", True)
+    assert (one.ok, one.exit_code, one.output, one.is_over) == (True, 0, "hello", True)
     assert one.duration_ms == recorded("told_bash")["duration_ms"]
 
 

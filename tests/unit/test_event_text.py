@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from jackline.cli.event_text import describe_event
 from jackline.domain.events import Fact, place
 
@@ -9,3 +11,17 @@ from jackline.domain.events import Fact, place
 def test_the_digests_of_records_are_not_for_people() -> None:
     fact = Fact("run.succeeded", {"proof": "proved", "detail": "", "records": {"turn 1": "0123456789abcdef"}})
     assert describe_event(place(fact, "run-1", 1, 1, "engine", "")) == "run.succeeded proof=proved"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"tool": "Bash", "ok": False, "exit_code": 3}, "Bash exited with 3"),
+        ({"tool": "Bash", "ok": True, "exit_code": 0}, "Bash exited with 0"),
+        ({"tool": "Write", "ok": True}, "Write finished"),
+        ({"tool": "mcp__t__add", "ok": False}, "mcp__t__add failed"),
+    ],
+)
+def test_the_end_of_a_call_names_its_tool(data: dict[str, object], text: str) -> None:
+    fact = Fact("agent.call.finished", {"call": "item_1", "offset": 1, **data})
+    assert describe_event(place(fact, "run-1", 1, 1, "agent", "")) == text

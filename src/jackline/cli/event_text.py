@@ -87,6 +87,8 @@ def describe_event(event: Event) -> str:
     """Describe an event in one line."""
     data = _EventData(load_event_data(event))
     pattern = _TEXTS.get(event.kind)
+    if event.kind == "agent.call.finished" and "exit_code" not in data:  # files and web pages have none, gemini no code
+        pattern = "{tool} failed" if data["ok"] is False else "{tool} finished"
     if pattern:
         text = pattern.format_map(data)
     else:

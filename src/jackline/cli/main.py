@@ -50,7 +50,7 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Inspect runs": {
         "list": ("jackline.cli.commands.list", "list runs, newest first"),
         "show": ("jackline.cli.commands.show", "show a run in detail"),
-        "logs": ("jackline.cli.commands.logs", "print the output of a run's agent, or the run's events"),
+        "logs": ("jackline.cli.commands.logs", "print the transcript of a run, its agent's output, or its events"),
         "receipts": ("jackline.cli.commands.receipts", "list the effects of a run, with the evidence for each"),
         "verify": ("jackline.cli.commands.verify", "check that a run's records have not been tampered with"),
         "export": ("jackline.cli.commands.export", "write the files of a run's folder again"),

@@ -80,6 +80,7 @@ class TurnJob:
         self._splitter = LineSplitter()
         self._facts: list[Fact] = []
         self._fact_count = 0
+        self._tools: dict[str, str] = {}  # the agent's id of a call → its tool
         self._decisive: list[AgentEvent] = []
         self._tail = b""
         self._meter = UsageMeter(plan.before)
@@ -162,7 +163,7 @@ class TurnJob:
                     self._store_event(self._charge(event), line.offset)
                 else:
                     self._process_event(event)
-                    self._store_event(event, line.offset)
+                    self._store_event(self._name_tool(event), line.offset)
 
     def _process_event(self, event: AgentEvent) -> None:
         if event.kind in _DECISIVE:
@@ -174,6 +175,15 @@ class TurnJob:
             self._observer.observe_event(event)
         elif event.kind == "call.started" and not self._services.ledger.has_allowed(str(event.data.get("call", ""))):
             self._services.stop(StopReason.UNGATED, f"{event.data.get('tool')} ran without asking the gate")
+
+    def _name_tool(self, event: AgentEvent) -> AgentEvent:
+        """Name the tool of a call that ends: most agents name it only when the call starts."""
+        call = str(event.data.get("call", ""))
+        if event.kind == "call.started":
+            self._tools[call] = str(event.data.get("tool", ""))
+        elif event.kind == "call.finished" and "tool" not in event.data and call in self._tools:
+            return event._replace(data={**event.data, "tool": self._tools[call]})
+        return event
 
     def _keep_message(self, event: AgentEvent) -> None:
         """Keep the last message; some agents print it in pieces, one line after the other."""

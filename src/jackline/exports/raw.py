@@ -52,16 +52,16 @@ def find_raw_turns(home: str, run_id: str) -> list[RawTurn]:
     ]
 
 
-def list_raw_files(home: str, run_id: str, stream: str = "all") -> list[str]:
-    """Return the files of a stream in reading order; `all` is each turn's stdout, then its stderr."""
-    turns = find_raw_turns(home, run_id)
+def list_raw_files(home: str, run_id: str, stream: str = "all", turn: int | None = None) -> list[str]:
+    """Return the files of a stream in reading order, of one turn or all; `all` is each turn's stdout, then stderr."""
+    turns = [one for one in find_raw_turns(home, run_id) if turn in {None, one.number}]
     if stream == "all":
-        return [path for turn in turns for path in (turn.stdout, turn.stderr)]
-    return [turn.stdout if stream == "stdout" else turn.stderr for turn in turns]
+        return [path for one in turns for path in (one.stdout, one.stderr)]
+    return [one.stdout if stream == "stdout" else one.stderr for one in turns]
 
 
 def read_chunks(
-    home: str, run_id: str, stream: str = "all", follow: Callable[[], bool] | None = None
+    home: str, run_id: str, stream: str = "all", follow: Callable[[], bool] | None = None, turn: int | None = None
 ) -> Iterator[bytes]:
     """Yield the output of a run unchanged.
 
@@ -71,7 +71,7 @@ def read_chunks(
     offsets: dict[str, int] = {}
     while True:
         is_active = follow is not None and follow()  # checked before reading: the last output is not missed
-        for path in list_raw_files(home, run_id, stream):
+        for path in list_raw_files(home, run_id, stream, turn):
             yield from _read_new(path, offsets)
         if not is_active:
             return

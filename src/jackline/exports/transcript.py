@@ -118,8 +118,31 @@ def _build_error_entry(number: int, error: ValueError, before: TranscriptEntry) 
 
 def load_entries(store: Store, run: Run) -> Iterator[TranscriptEntry]:
     """Build the whole transcript of a run, reading the events page by page."""
-    turns = {turn.number: turn for turn in store.records.list_turns(run.id)}
-    return build_entries(run, turns, store.records.list_checks(run.id), _iterate_events(store, run.id))
+    reader = TranscriptReader(store, run)
+    yield reader.start
+    while page := reader.read_page():
+        yield from (entry for _, entry in page)
+
+
+class TranscriptReader:
+    """Reads the transcript of a run as it grows: each page has the entries of the events since the last one."""
+
+    def __init__(self, store: Store, run: Run) -> None:
+        self._store, self._run_id = store, run.id
+        self._builder = _EntryBuilder(run, {}, ())
+        self._seen = 0
+        self.start = self._builder.build_start()
+
+    def read_page(self) -> list[tuple[Event, TranscriptEntry]]:
+        """Return the next entries, each with its event; none if there is no new event."""
+        entries: list[tuple[Event, TranscriptEntry]] = []
+        while not entries and (events := self._store.records.list_events(self._run_id, self._seen, _PAGE)):
+            self._seen = events[-1].seq
+            # Read after the events: those that show the end of a turn or a check were written with its row.
+            turns = {turn.number: turn for turn in self._store.records.list_turns(self._run_id)}
+            self._builder.update_records(turns, self._store.records.list_checks(self._run_id))
+            entries = [(event, entry) for event in events for entry in self._builder.build_entries(event)]
+        return entries
 
 
 def iterate_lines(store: Store, run: Run, path: str) -> Iterator[bytes]:
@@ -131,13 +154,6 @@ def iterate_lines(store: Store, run: Run, path: str) -> Iterator[bytes]:
     for entry in load_entries(store, run):
         if not has_old_file or _event_seq(entry) > archived:
             yield entry.to_line()
-
-
-def _iterate_events(store: Store, run_id: str) -> Iterator[Event]:
-    after = 0
-    while page := store.records.list_events(run_id, after, _PAGE):
-        yield from page
-        after = page[-1].seq
 
 
 def _last_archived_seq(store: Store, run: Run) -> int:
@@ -187,6 +203,15 @@ class _EntryBuilder:
         self._turn: Turn | None = None
         self._check: Check | None = None
         self._done = False  # whether the agent reported the end of this turn
+
+    def update_records(self, turns: Mapping[int, Turn], checks: Sequence[Check]) -> None:
+        """Use newer rows of the run's turns and checks."""
+        self._turns, self._checks = turns, checks
+        if self._turn is not None:
+            self._turn = turns.get(self._turn.number, self._turn)
+        if self._check is not None:
+            same = (one for one in checks if (one.step, one.started_at) == (self._check.step, self._check.started_at))
+            self._check = next(same, self._check)
 
     def build_start(self) -> TranscriptEntry:
         """Build the first entry; it repeats the manifest, so that the transcript can be read alone."""
@@ -255,7 +280,9 @@ class _EntryBuilder:
 
     def build_message(self, now: _DecodedEvent) -> Iterator[TranscriptEntry]:
         """Build a message: text of the agent, or a record of the ledger or the engine."""
-        agent = self._run.spec.agent if now.event.kind.startswith("agent.") else ""
+        agent = ""
+        if now.event.kind.startswith("agent."):
+            agent = self._turn.agent if self._turn else self._run.spec.agent
         yield self._build_entry(
             now, EntryType.MESSAGE, agent=agent, content=now.get_text("text", "detail", "reason", "tool")
         )

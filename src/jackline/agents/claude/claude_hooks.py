@@ -178,12 +178,19 @@ def is_background(response: object) -> bool:
     return any(started) or table.get("status") == "async_launched"
 
 
+def has_succeeded_command(response: object) -> bool:
+    """Whether this is the result of a shell command that ended with 0: any other code is reported as an error."""
+    table = as_dict(response)
+    return "stdout" in table and table.get("interrupted") is not True and not is_background(table)
+
+
 def _parse_result(fields: Mapping[str, Any]) -> ToolFinished:
     response = fields.get("tool_response")
     table = as_dict(response)
     return ToolFinished(
         agent_call=_require(fields, "tool_use_id"),
         ok=table.get("interrupted") is not True,
+        exit_code=0 if has_succeeded_command(response) else None,
         output=_extract_output(response),
         duration_ms=_parse_duration(fields),
         is_over=not is_background(response),

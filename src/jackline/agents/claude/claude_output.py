@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.agents.agent_events import call_finished, compacted_event, error_event, retry_event, session_events
-from jackline.agents.claude.claude_hooks import EXIT_CODE, is_background
+from jackline.agents.claude.claude_hooks import EXIT_CODE, has_succeeded_command, is_background
 from jackline.agents.json_fields import RAW, as_count, as_dict, as_list, as_number, as_str, seconds_to_ms, usd_to_micros
 from jackline.agents.message_blocks import join_text, parse_message, parse_results
 from jackline.agents.outcomes import (
@@ -130,6 +130,8 @@ def _parse_results(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
                 data["unreached"] = unreached[1]
         elif is_background(fields.get("tool_use_result")):
             data["background"] = True
+        elif data["ok"] and has_succeeded_command(fields.get("tool_use_result")):
+            data["exit_code"] = 0
         yield event._replace(data=data)
 
 

@@ -1,15 +1,16 @@
-"""`jackline logs`: prints the output of a run's agent unchanged, or the run's events."""
+"""`jackline logs`: prints the transcript of a run, the output of its agent unchanged, or its events."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from jackline.cli.event_text import describe_event, load_event_data
-from jackline.cli.parser import NEWEST_HELP
+from jackline.cli.parser import NEWEST_HELP, parse_count
 from jackline.cli.run_choice import find_run
 from jackline.cli.status_text import format_loss
 from jackline.clock import wall_ms
 from jackline.domain.states import RunState, WaitReason
+from jackline.errors import UsageError
 from jackline.formatting import format_iso, format_local
 
 if TYPE_CHECKING:
@@ -29,34 +30,66 @@ _RETRY_GRACE_MS = 5_000
 def configure(parser: CommandParser) -> None:
     parser.add_argument("run", metavar="RUN", nargs="?", help=NEWEST_HELP)
     parser.add_argument("-f", "--follow", action="store_true", help="keep printing until the run stops running")
+    parser.add_argument("--turn", metavar="N", type=parse_count, help="only this turn")
     stream = parser.add_mutually_exclusive_group()
-    stream.add_argument("--stderr", action="store_true", help="print its standard error")
+    stream.add_argument("--raw", action="store_true", help="print the agent's standard output unchanged")
+    stream.add_argument("--stderr", action="store_true", help="print the agent's standard error unchanged")
     stream.add_argument("--events", action="store_true", help="print the events of the run")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     run = find_run(home, args.run)
-    code = _print_events(args, home, run, out) if args.events else _print_output(args, home, run, out)
+    if args.events and args.turn is not None:
+        raise UsageError("--turn selects a part of the transcript or the output; leave it out with --events")
+    if args.events:
+        _print_events(args, home, run, out)
+    elif args.raw or args.stderr or run.spec.imported:  # other programs kept the output only
+        _print_output(args, home, run, out)
+    else:
+        _print_transcript(args, home, run, out)
     if args.follow and (loss := home.explain_loss(home.store().runs.get(run.id) or run)):
         out.print_note(format_loss(run.id, loss, out))
-    return code
+    return 0
 
 
-def _print_output(args: Namespace, home: Home, run: Run, out: Output) -> int:
+def _print_transcript(args: Namespace, home: Home, run: Run, out: Output) -> None:
+    import time
+
+    from jackline.cli.transcript_view import TranscriptView
+
+    view, seen = TranscriptView(home.store(), run, out, args.turn, shows_starts=args.follow), False
+    while True:
+        follow = args.follow and _is_active(home, run)  # checked before reading: the last entry is not missed
+        while not out.stdout.is_closed and (page := view.read_page()):
+            seen = True
+            if out.json:
+                out.print_json_lines(page)
+            else:
+                out.print_line("\n".join(map(str, page)))
+        if not follow or out.stdout.is_closed:
+            break
+        time.sleep(_POLL_SECONDS)
+    if args.turn is not None and not seen:
+        out.print_note(f"run {run.id} has no turn {args.turn}")
+    if home.is_archived(run):
+        whole = f"{home.folder(run.id)}/transcript.jsonl"
+        out.print_note(f"the events of run {run.id} were archived; its whole transcript is {whole}")
+
+
+def _print_output(args: Namespace, home: Home, run: Run, out: Output) -> None:
     from codecs import getincrementaldecoder
 
     from jackline.exports import raw
 
     follow = (lambda: not out.stdout.is_closed and _is_active(home, run)) if args.follow else None
     decoder = getincrementaldecoder("utf-8")("replace")  # characters may span two chunks
-    for chunk in raw.read_chunks(home.path, run.id, "stderr" if args.stderr else "stdout", follow):
+    for chunk in raw.read_chunks(home.path, run.id, "stderr" if args.stderr else "stdout", follow, args.turn):
         if out.json:
             out.print_json({"text": decoder.decode(chunk)})
         else:
             out.stdout.write_bytes(chunk)
         if out.stdout.is_closed:
             break
-    return 0
 
 
 def _is_active(home: Home, run: Run) -> bool:
@@ -68,7 +101,7 @@ def _is_active(home: Home, run: Run) -> bool:
     return retries_soon or (now.status.state is RunState.RUNNING and not home.explain_loss(now))
 
 
-def _print_events(args: Namespace, home: Home, run: Run, out: Output) -> int:
+def _print_events(args: Namespace, home: Home, run: Run, out: Output) -> None:
     import time
 
     seen = 0
@@ -82,7 +115,6 @@ def _print_events(args: Namespace, home: Home, run: Run, out: Output) -> int:
         time.sleep(_POLL_SECONDS)
     if not seen:
         out.print_note(f"the events of run {run.id} were archived; see `jackline db archive --help`")
-    return 0
 
 
 def _print_page(events: list[Event], out: Output) -> None:
