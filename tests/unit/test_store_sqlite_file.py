@@ -256,7 +256,8 @@ def test_permissions_that_do_not_suffice_are_named(path: str, tmp_path: Path) ->
     os.chmod(folder, os.stat(folder).st_mode | stat.S_IROTH | stat.S_IXOTH)
     assert _as_nobody(path, "open").startswith(f"StoreError {path} cannot be read: Permission denied")
     os.chmod(path, os.stat(path).st_mode | stat.S_IROTH)
-    assert _as_nobody(path, "open").startswith(f"StoreReadOnly the database cannot be written ({folder})")
+    assert _as_nobody(path, "open") == "", "who may not write may still read"
+    assert _as_nobody(path, "create").startswith(f"StoreReadOnly the database cannot be written ({folder})")
     assert _as_nobody(str(tmp_path / "home" / "new.db"), "create").startswith("StoreReadOnly")
 
 
@@ -266,8 +267,13 @@ def test_a_database_on_a_still_medium_can_be_read(path: str, monkeypatch: pytest
     reader = open_store(path, create=False, read_only=True)
     assert reader.runs.list_page(RunQuery())[0].id == "run-1"
     reader.close()
+    reader = open_store(path, create=False)
+    assert reader.runs.list_page(RunQuery())[0].id == "run-1"
     with pytest.raises(StoreReadOnly):
-        open_store(path, create=False)
+        made(reader, "run-2")
+    reader.close()
+    with pytest.raises(StoreReadOnly):
+        open_store(path, create=True)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,8 @@ class SqliteDriver:
         # Two locks, so that a thread that waits for the gate file does not block readers.
         self._writer = threading.RLock()
         self._lock = threading.RLock()
+        # A home that cannot be written can still be read; a write to it is StoreReadOnly.
+        read_only = read_only or not (create or sqlite_file.is_folder_writable(path))
         self._connection = self._open(create=create, read_only=read_only)
 
     # statements

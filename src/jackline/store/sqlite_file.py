@@ -57,6 +57,11 @@ def is_marked(path: str) -> bool:
     return header.startswith(_MAGIC) and _has_mark(header)
 
 
+def is_folder_writable(path: str) -> bool:
+    """Whether this process may create files beside the database, as a writer must."""
+    return os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
+
+
 def _identify(path: str) -> tuple[int, int]:
     about = os.stat(path)
     return about.st_dev, about.st_ino
@@ -71,9 +76,9 @@ def _prepare_file(path: str, *, create: bool, read_only: bool) -> str:
         _check_header(path)
     if not read_only:
         _refuse_network(folder)
-        if not os.access(folder, os.W_OK):
+        if not is_folder_writable(path):
             raise StoreReadOnly(folder)
-    return _address(path, folder, read_only=read_only)
+    return _address(path, read_only=read_only)
 
 
 def backup(connection: sqlite3.Connection, path: str) -> None:
@@ -167,13 +172,17 @@ def _refuse_network(folder: str) -> None:
         raise StoreError(f"{folder} is on a network file system ({kind}), where locks fail: choose a local home")
 
 
-def _address(path: str, folder: str, *, read_only: bool) -> str:
+def _address(path: str, *, read_only: bool) -> str:
     uri = "file:" + os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     if not read_only:
         return uri + "?mode=rw"
-    # On a medium that cannot be written SQLite finds no place for its shared memory, and needs none.
-    still = not os.access(folder, os.W_OK) and not os.path.exists(path + "-wal")
-    return uri + ("?mode=ro&immutable=1" if still else "?mode=ro")
+    if is_folder_writable(path) or os.path.exists(path + "-shm"):
+        return uri + "?mode=ro"
+    # SQLite finds no place for its shared memory here. Without a log there is no writer, and it needs none.
+    log = path + "-wal"
+    if os.path.exists(log) and os.path.getsize(log) > 0:
+        raise StoreReadOnly(f"{log} has changes, which can be read only where {path}-shm can be created: copy the home")
+    return uri + "?mode=ro&immutable=1"
 
 
 class GateFile:
