@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -178,7 +178,39 @@ def test_a_call_that_should_have_been_held_stops_the_run_and_says_so(place: Plac
     agent = describe(place, "sender", says(call, {"type": "call.finished", "call": "1", "ok": True}, END))
     ended = place.type("run", "x", "--agent", agent, "--policy", policy, "--json")
     assert (ended.code, ended.json["failure"]) == (18, "ungated")
-    assert "the call was not gated" in ended.json["detail"]
+    expected = (
+        "the call was not gated" if decision == "deny" else "was made and succeeded, without the approval of rule"
+    )
+    assert expected in ended.json["detail"]
+    run_id = ended.json["id"]
+    shown = place.type("show", run_id).out
+    assert "stopped: ungated" in shown
+    assert (f"jackline resume {run_id} --allow send" in shown) == (decision == "ask")
+    assert len(place.type("show", run_id, "--json").json["receipts"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        ({"type": "call.finished", "call": "1", "ok": False}, "it is unknown whether it took effect"),
+        ({"type": "message", "text": "bye"}, "was started and did not end"),
+    ],
+)
+def test_an_ungated_effect_that_did_not_succeed_says_so(place: Place, end: dict[str, Any], text: str) -> None:
+    policy = place.policy('[[rule]]\ntool = "send"\nclass = "effect"\n')
+    call = {"type": "call.started", "call": "1", "tool": "send", "input": {"to": "ada"}}
+    agent = describe(place, "sender", says(call, end, END))
+    ended = place.type("run", "x", "--agent", agent, "--policy", policy, "--json")
+    assert (ended.code, ended.json["failure"], text in ended.json["detail"]) == (18, "ungated", True), ended
+    assert [one["state"] for one in place.type("show", ended.json["id"], "--json").json["calls"]] == ["in_doubt"]
+
+
+def test_a_run_whose_ungated_effect_is_accepted_continues(place: Place) -> None:
+    policy = place.policy('[[rule]]\nname = "mail"\ntool = "send"\nclass = "effect"\n')
+    call = {"type": "call.started", "call": "1", "tool": "send", "input": {"to": "ada"}}
+    agent = describe(place, "sender", says(call, {"type": "call.finished", "call": "1", "ok": True}, END))
+    assert place.type("run", "x", "--agent", agent, "--policy", policy, "--run-id", "r").code == 18
+    assert place.type("resume", "r", "--allow", "mail").code == 0
 
 
 @pytest.mark.parametrize(("decision", "agreed"), [("deny", "--ungated"), ("ask", "--ungated"), ("ask", "--allow=mail")])

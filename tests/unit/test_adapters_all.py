@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from jackline.agents import agent_events, json_fields, registry
 from jackline.domain.adapter import Launch, TurnRequest
 from jackline.domain.outcome import AgentEvent, Exit, Outcome, Usage
+from jackline.engine.launch import build_unprotected
 from tests.support.recordings import RECORDINGS, TELLING, Recording
 
 NAMES = sorted(registry.AGENTS)
@@ -74,6 +75,30 @@ def name(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 def test_the_declaration_has_the_name_of_the_registry(name: str) -> None:
     assert registry.load_adapter(name).declaration.name == name
     assert registry.load_adapter(name).declaration.gate in {"enforced", "advisory"}
+
+
+BYPASS = re.compile(r"--(yolo|auto|dangerously|skip-permissions|allow-all|trust)[\w-]*\Z|-y\Z|--approval-mode.*")
+
+
+def test_every_flag_that_switches_a_protection_off_is_declared(name: str) -> None:
+    declared = registry.load_adapter(name).declaration.switches_off
+    assert {word for word in launched(name).argv if BYPASS.match(word)} == set(declared)
+
+
+def test_what_is_switched_off_is_named_in_the_first_turn_only() -> None:
+    declaration, argv = registry.load_adapter("codex").declaration, launched("codex").argv
+    (fact,) = build_unprotected(declaration, argv, is_first=True)
+    assert (fact.data["agent"], fact.data["flags"]) == ("codex", "--dangerously-bypass-approvals-and-sandbox")
+    assert "sandbox" in str(fact.data["protection"])
+    assert build_unprotected(declaration, argv, is_first=False) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("codex", ("--sandbox", "read-only")), ("gemini", ("--approval-mode=plan",))]
+)
+def test_a_protection_that_a_person_keeps_is_not_named(name: str, arguments: tuple[str, ...]) -> None:
+    argv = launched(name, arguments=arguments).argv
+    assert build_unprotected(registry.load_adapter(name).declaration, argv, is_first=True) == ()
 
 
 def test_a_long_prompt_is_no_word_of_the_command_line(name: str) -> None:

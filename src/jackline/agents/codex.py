@@ -53,6 +53,7 @@ DECLARATION = Declaration(
     forks=True,
     minimum=(0, 166, 0),
     install="npm install -g @openai/codex",
+    switches_off={"--dangerously-bypass-approvals-and-sandbox": "its sandbox and its questions before a call"},
     passes=(
         "CODEX_HOME", "CODEX_SQLITE_HOME", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_CA_CERTIFICATE",
         # The user's own provider names the variable of its key in config.toml; these are the usual ones.

@@ -48,6 +48,7 @@ DECLARATION = Declaration(
     resumes=True,
     minimum=(0, 61, 0),
     install="npm install -g @google/gemini-cli",
+    switches_off={"--yolo": "its questions before a call"},
     passes=(
         "GEMINI_API_KEY", "GEMINI_API_KEY_AUTH_MECHANISM", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GEMINI_SYSTEM_MD",
         "GEMINI_CLI_CUSTOM_HEADERS", "GEMINI_CLI_USE_COMPUTE_ADC", "GEMINI_CLI_SYSTEM_SETTINGS_PATH",

@@ -27,6 +27,7 @@ DECLARATION = Declaration(
     cost=True,
     minimum=(7, 7),
     install="npm install -g @kilocode/cli",
+    switches_off=opencode.SWITCHES_OFF,
     passes=(*opencode.list_variables("KILO"), "KILO_API_URL", "KILO_ORG_ID"),
     passes_if=opencode.KEYS_IF,
     efforts=opencode.EFFORTS,

@@ -70,6 +70,7 @@ def list_variables(prefix: str) -> tuple[str, ...]:
 
 
 SWITCHES = {"DISABLE_AUTOUPDATE": "1", "DISABLE_MODELS_FETCH": "1", "DISABLE_LSP_DOWNLOAD": "1", "DISABLE_SHARE": "1"}
+SWITCHES_OFF = {"--auto": "its questions before a call"}
 DECLARATION = Declaration(
     name="opencode",
     binary="opencode",
@@ -81,6 +82,7 @@ DECLARATION = Declaration(
     cost=True,
     minimum=(1, 18),
     install="npm install -g opencode-ai",
+    switches_off=SWITCHES_OFF,
     passes=list_variables("OPENCODE"),
     passes_if=KEYS_IF,
     model_variables=("OPENCODE_MODEL",),

@@ -51,6 +51,7 @@ DECLARATION = Declaration(
     forks=True,
     minimum=(0, 24, 4),
     install="npm install -g @qwen-code/qwen-code  (needs Node 22)",
+    switches_off={"--yolo": "its questions before a call"},
     passes=(
         "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY", "DASHSCOPE_PROXY_BASE_URL",
         "BAILIAN_CODING_PLAN_API_KEY", "BAILIAN_TOKEN_PLAN_API_KEY", "MODELSCOPE_API_KEY", "ANTHROPIC_API_KEY",

@@ -30,6 +30,7 @@ _TEXTS = {
     "agent.switched": "{from} cannot continue ({why}): switching to {to}",
     "session.lost": "{agent} has lost its session: a new one starts from the records of the run",
     "gate.advisory": "{agent} has no enforced gate: its calls are recorded, not held",
+    "gate.unprotected": "{agent} runs without {protection} ({flags})",
     "mcp.missing": "{agent} gets no jackline tools: {reason}",
     "run.waiting": "waiting: {reason}",
     "run.message": "message to the agent: {text}",
@@ -58,7 +59,7 @@ _NOTABLE = frozenset(
     {
         "turn.started", "turn.idle", "check.started", "stop.wanted", "cancel.requested", "agent.message",
         "agent.call.started", "agent.error", "agent.limit", "agent.retry", "agent.switched", "session.lost",
-        "gate.advisory", "mcp.missing",
+        "gate.advisory", "gate.unprotected", "mcp.missing",
     }
 )  # fmt: skip
 _MAX_CHARS = 300

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 STATE_STYLES = {
     "succeeded": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "queued": "cyan", "lost": "yellow",
+    "stopped": "yellow",
     "pending": "cyan", "in_flight": "cyan", "waiting_human": "yellow",
     "cancelled": "dim", "done": "green", "in_doubt": "yellow", "denied": "red", "asked": "yellow",
     "ok": "green", "warn": "yellow", "fail": "red",
     "ready": "green", "resting": "yellow", "unusable": "red", "missing": "dim",
 }  # fmt: skip
 STATE_MARKS = {
-    "succeeded": "✓", "failed": "✗", "waiting": "!", "lost": "!", "running": "▶", "queued": "○", "cancelled": "-",
+    "succeeded": "✓", "failed": "✗", "waiting": "!", "lost": "!", "stopped": "!", "running": "▶", "queued": "○",
+    "cancelled": "-",
 }  # fmt: skip
 _DEFAULT_WIDTH = 100
 _MIN_FLEXIBLE_WIDTH = 16

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from jackline.cli.run_json import run_to_json
 from jackline.domain.amendment import build_resume_words
-from jackline.domain.call_gate import is_waiting_for_approval, needs_person
+from jackline.domain.call_gate import apply_permissions, is_waiting_for_approval, list_rule_names, needs_person
 from jackline.domain.call_text import describe_effect
 from jackline.domain.run_totals import completion, compute_run_cost, describe_lost_sessions
-from jackline.domain.states import Failure, RunState, WaitReason
+from jackline.domain.states import Decision, Failure, RunState, WaitReason
 from jackline.formatting import (
     format_count,
     format_elapsed,
@@ -73,6 +73,8 @@ def format_state(run: Run, out: Output, loss: str = "") -> str:
             text = f"waiting: {status.reason}"
         case RunState.SUCCEEDED:
             text = f"succeeded, {status.proof}"
+        case RunState.FAILED if status.failure is Failure.UNGATED:  # a call went past the gate; its work may be fine
+            return out.colorize(f"stopped: {status.failure}", "yellow")
         case RunState.FAILED:
             text = f"failed: {status.failure}"
         case RunState.RUNNING:
@@ -107,10 +109,28 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
             seconds = 2 * (run.spec.idle_timeout_ms if is_idle else run.spec.turn_timeout_ms) // 1000
             words = ("resume", run.id, "--idle-seconds" if is_idle else "--timeout-seconds", str(max(1, seconds)))
             return [f"try again: {resume}", f"with more time: {out.format_command(*words)}", read]
+        case RunState.FAILED if status.failure is Failure.UNGATED and (names := _find_ungated_rules(home, run)):
+            allowed = out.format_command("resume", run.id, "--allow", ",".join(names))
+            return [f"allow such calls and continue: {allowed}", f"continue without: {resume}", read]
         case RunState.FAILED:
             return [f"try again: {resume}", read]
         case _:
             return [read]
+
+
+def _find_ungated_rules(home: Home, run: Run) -> list[str]:
+    """Return the rules whose approval the last attempt's calls needed and did not wait for."""
+    from jackline.engine.observed_calls import DOOR
+    from jackline.policy.rule_lookup import find_rule
+
+    calls = [call for call in home.store().calls.list_all(run.id) if call.attempt == run.status.attempt]
+    asked = [
+        call.rule
+        for call in calls
+        if call.door == DOOR
+        and apply_permissions(find_rule(run.spec.rules, call.rule), run.spec.allowed).decision is Decision.ASK
+    ]
+    return list(dict.fromkeys(name for rule in asked for name in list_rule_names(rule)))
 
 
 def format_loss(run_id: str, loss: str, out: Output) -> str:

@@ -46,6 +46,7 @@ class Declaration(NamedTuple):
     compacts: bool = False  # it compacts a full context, and a hook of it restores the run's case
     mcp: bool = False  # it accepts an MCP server for one turn, besides the user's own
     mcp_reason: str = ""  # why it cannot, or when it gets none
+    switches_off: Mapping[str, str] = NOTHING  # its own protection that a flag of the launch switches off, by the flag
 
     def list_visible(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """The variables of `environ` that it may see; a condition that is 0 or false counts as not set."""

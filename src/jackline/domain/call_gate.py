@@ -290,5 +290,10 @@ def apply_permissions(rule: Rule, allowed: Collection[str]) -> Rule:
 
 def is_rule_allowed(name: str, allowed: Collection[str]) -> bool:
     """Whether every part of a rule's name was approved in advance."""
-    names = set(name.split(NAME_SEPARATOR)) - _NO_RULES
-    return ALL_EFFECTS in allowed or (bool(names) and names <= set(allowed))
+    names = list_rule_names(name)
+    return ALL_EFFECTS in allowed or (bool(names) and set(names) <= set(allowed))
+
+
+def list_rule_names(name: str) -> list[str]:
+    """The names of the rules that a rule's name joins, as a person approves them in advance."""
+    return [part for part in dict.fromkeys(name.split(NAME_SEPARATOR)) if part not in _NO_RULES]

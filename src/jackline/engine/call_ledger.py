@@ -12,6 +12,7 @@ from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import CallState, Decision
 from jackline.engine.replay import ReplayQueue
 from jackline.errors import NotFound
+from jackline.formatting import shorten_text
 from jackline.named import NamedTuple
 from jackline.store.models import RunChange, Settlement
 
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 _SHOWN = 300  # characters of an input
+# How a call ended that needed approval and was made without it.
+_ENDED = {
+    CallState.DONE: "was made and succeeded",
+    CallState.FAILED: "was made, failed and changed nothing",
+    CallState.VOID: "was made and did not happen",
+    CallState.IN_DOUBT: "was made and failed; it is unknown whether it took effect",
+    CallState.PREPARED: "was started and did not end",
+}
 _LONGEST_CALL_MS = 3_600_000  # after which a call that does not end no longer counts as activity
 
 
@@ -79,6 +88,7 @@ class CallLedger:
         self._store, self._lease, self._run, self._prober = store, lease, run, prober
         self._now, self._new_id, self._stop, self._read_inputs = now, new_id, stop, read_inputs
         self._allowed: set[str] = set()
+        self._ungated: set[str] = set()  # open calls that needed approval and run already
         self._impossible: dict[str, frozenset[int]] = {}  # open call → exit codes with which it did not happen
         self._names: dict[str, str] = {}  # the agent's id of a call → ours
         self._running: dict[str, int] = {}  # allowed calls without a result → when they started, in time since boot
@@ -124,8 +134,26 @@ class CallLedger:
         if admission.spent:
             self._stop(StopReason.BUDGET, admission.reason)
         elif needs_gate(intent.rule) and not self._run.spec.ungated:
-            self._stop(StopReason.UNGATED, admission.reason)
+            # One that needed approval ends first: an effect that was cut off is in doubt.
+            if intent.rule.decision is Decision.DENY:
+                self._stop(StopReason.UNGATED, admission.reason)
+            else:
+                self._ungated.add(call.id)
         return call.id
+
+    def stop_for_ungated(self) -> None:
+        """Stop the run if the agent ended while calls ran that needed approval."""
+        for call_id in sorted(self._ungated):
+            call = self._store.calls.get(self._run.id, call_id)
+            if call is not None:
+                self._stop_for_ungated(call)
+
+    def _stop_for_ungated(self, call: Call) -> None:
+        from jackline.domain.call_text import describe_effect  # for this line only
+
+        self._ungated.discard(call.id)
+        shown = shorten_text(describe_effect(call, self._run.spec.workspace), _SHOWN)
+        self._stop(StopReason.UNGATED, f"{shown} {_ENDED[call.state]}, without the approval of rule '{call.rule}'")
 
     @property
     def active_until(self) -> int:
@@ -160,6 +188,8 @@ class CallLedger:
         with self.settle_lock:
             call = self._settle(report)
         self._end_replay(call.id)
+        if call.id in self._ungated:
+            self._stop_for_ungated(call)
         return call
 
     def finish_open(self, report: CallResult) -> None:

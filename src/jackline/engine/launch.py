@@ -36,7 +36,7 @@ from jackline.store.models import RunChange
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from jackline.domain.adapter import Adapter, Launch
+    from jackline.domain.adapter import Adapter, Declaration, Launch
     from jackline.domain.records import Lease, Message, Run, Spec
     from jackline.domain.run_inputs import StartTurn
     from jackline.engine.gate_socket import GateServers
@@ -78,6 +78,7 @@ class TurnPlan(NamedTuple):
     since: int  # the first turn of its session
     replay: ReplayQueue  # calls to make again before anything else
     facts: tuple[Fact, ...] = ()  # stored with the turn
+    is_first: bool = False  # of this agent in this run
     last_message: int = 0  # its prompt has the messages of people up to this number
 
 
@@ -120,7 +121,11 @@ class TurnLauncher:
             "argv": shorten_argv(services.store.redactor.redact_value(launch.argv)),
             "resumes": planned.request.resume,
         }
-        facts = (*planned.facts, Fact("turn.launched", data))
+        facts = (
+            *planned.facts,
+            *build_unprotected(adapter.declaration, launch.argv, is_first=planned.is_first),
+            Fact("turn.launched", data),
+        )
         session = (turn.agent, turn.session) if turn.session else None
         run = services.store.leases.write_change(
             services.lease,
@@ -212,6 +217,7 @@ def plan_turn(
         since=shared[0].number if shared else order.turn,
         replay=ReplayQueue(forced, frozenset(finished), reported=interrupted, holds=held),
         facts=build_warnings(adapter, context) if not own else (),
+        is_first=not own,
         last_message=messages[-1].number if messages else 0,
     )
 
@@ -275,6 +281,15 @@ def build_warnings(adapter: Adapter, context: LaunchContext) -> tuple[Fact, ...]
     if declaration.mcp and context.mcp_missing:
         facts.append(Fact("mcp.missing", {"agent": declaration.name, "reason": context.mcp_missing}))
     return tuple(facts)
+
+
+def build_unprotected(declaration: Declaration, argv: Sequence[str], *, is_first: bool) -> tuple[Fact, ...]:
+    """An event for an agent's first turn about its own protections that the command line switches off."""
+    off = {flag: what for flag, what in declaration.switches_off.items() if flag in argv}
+    if not off or not is_first:
+        return ()
+    data = {"agent": declaration.name, "flags": " ".join(off), "protection": " and ".join(off.values())}
+    return (Fact("gate.unprotected", data),)
 
 
 def shorten_argv(argv: Sequence[str]) -> list[str]:

@@ -120,6 +120,7 @@ class TurnJob:
     def _watch(self, child: Child) -> None:
         try:
             self._read_output(child)
+            self._services.ledger.stop_for_ungated()
             exit_ = child.wait()
             self.over = True
             crash_points.crash_point("turn.exited")

@@ -10,7 +10,7 @@ from jackline.cli.parser import parse_count
 from jackline.cli.run_json import row_to_json
 from jackline.clock import wall_ms
 from jackline.domain.ids import repository_id
-from jackline.domain.states import ACTIVE, RunState
+from jackline.domain.states import ACTIVE, Failure, RunState
 from jackline.errors import UsageError
 from jackline.formatting import (
     format_age,
@@ -135,7 +135,9 @@ def _format_line(row: RunSummary, now: int, *, with_repository: bool) -> list[st
     place = [shorten_path(row.path, os.environ.get("HOME", ""), _PATH_COLUMNS)] if with_repository else []
     prompt = " ".join(make_printable(row.prompt).split()) or row.task
     cost = format_usd(row.usd_micros) if row.usd_micros else ""
-    state = f"{STATE_MARKS.get(row.state, '·')} {_describe_state(row)}"
+    # The work of such a run is not what failed: a call was made without the approval that it needed.
+    shown = row._replace(state="stopped") if row.failure == Failure.UNGATED else row
+    state = f"{STATE_MARKS.get(shown.state, '·')} {_describe_state(shown)}"
     return [*place, f"#{row.number}", state, row.agent, prompt, format_age(row.created_at, now), cost]
 
 
@@ -156,7 +158,7 @@ def _format_cells(row: RunSummary, *, with_repository: bool) -> list[str]:
 
 
 def _describe_state(row: RunSummary) -> str:
-    why = row.reason or row.failure if row.state in {"waiting", "failed"} else row.phase
+    why = row.reason or row.failure if row.state in {"waiting", "failed", "stopped"} else row.phase
     return f"{row.state}: {why}" if why else row.state
 
 
