@@ -99,6 +99,15 @@ class SessionTaken(Refused):
     """session {detail} belongs to run {owner}, which has not ended; resume that run, or cancel it first"""
 
 
+class DayBudgetSpent(Refused):
+    """{detail}"""
+
+    def __init__(self, detail: str, wake_at: int | None = None) -> None:
+        """`wake_at` is when the next day starts; None if the budget is only reserved."""
+        super().__init__(detail)
+        self.wake_at = wake_at
+
+
 class ConfigError(UsageError):
     """{detail}"""
 

@@ -135,16 +135,17 @@ def to_usd(micros: int | None) -> float | None:
     return None if micros is None else micros / _MILLION
 
 
-def format_usd(micros: int | None) -> str:
-    """Format money; less than a cent with its hundredths."""
+def format_usd(micros: int | None, estimated: int = 0) -> str:
+    """Format money; less than a cent with its hundredths, and ≈ before an amount that is in part `estimated`."""
     if micros is None:
         return "unknown"
-    return f"${micros / _MILLION:.4f}" if 0 < micros < _CENT else f"${micros / _MILLION:.2f}"
+    amount = f"${micros / _MILLION:.4f}" if 0 < micros < _CENT else f"${micros / _MILLION:.2f}"
+    return f"≈{amount}" if estimated else amount
 
 
-def format_cost(micros: int) -> str:
+def format_cost(micros: int, estimated: int = 0) -> str:
     """Format what was spent; zero means that no agent reported a cost."""
-    return format_usd(micros) if micros else "-"
+    return format_usd(micros, estimated) if micros else "-"
 
 
 def format_count(number: int) -> str:

@@ -206,3 +206,15 @@ def test_a_stale_worker_never_wins(opened: Callable[..., Store], clock: FakeCloc
             zombie.leases.write_change(old, RunChange(AT, status=RunStatus(state=RunState.SUCCEEDED)))
         clock.now += LEASE_MS
     assert successor.verify.check_all() == []
+
+
+def test_processes_together_reserve_no_more_than_the_day_has(
+    store: Store, database: str, start: Callable[..., Any]
+) -> None:
+    programs = [start("reserve", database, f"worker-{number}", "1000000") for number in range(4)]
+    for program in programs:
+        assert program.hear() == "ready"
+    for program in programs:
+        program.send_order()
+    reserved = sorted(program.hear()["reserved"] for program in programs)
+    assert reserved == [0, 0, 400_000, 600_000]

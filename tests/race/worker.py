@@ -5,6 +5,7 @@ claim DATABASE NAME RUN      say "ready", wait for a line on stdin, try to claim
 fill DATABASE NAME CASE EACH add hypotheses, events and items, and do whatever items there are
 drain DATABASE NAME          do whatever items there are
 killed DATABASE COUNT        so many children, the n-th killed before its n-th statement: do an item of kind `kn`
+reserve DATABASE NAME LIMIT  claim a run of its own, say "ready", wait for a line, reserve of the day's budget
 hold DATABASE                open a write transaction, say "holding", wait for a line on stdin
 """
 
@@ -22,7 +23,7 @@ from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
 from jackline.domain.records import RunStatus, Spec
 from jackline.domain.states import RunState
-from jackline.errors import Busy
+from jackline.errors import Busy, DayBudgetSpent
 from jackline.features.cases.case_model import CaseEntry, EntryKind
 from jackline.features.cases.case_store import CaseNotebook
 from jackline.features.work.item_store import WorkQueue
@@ -60,6 +61,19 @@ def claim(database: str, name: str, run_id: str) -> None:
         say({"token": lease.token})
     except Busy:
         say({"token": None})
+    store.close()
+
+
+def reserve(database: str, name: str, limit: str) -> None:
+    store = open_store(database, create=False)
+    store.runs.create(NewRun(f"run-{name}", HERE, Spec("spend", HERE), name), AT)
+    lease, _ = store.leases.claim(f"run-{name}", owner(name), LEASE_MS, AT)
+    say("ready")
+    sys.stdin.readline()
+    try:
+        say({"reserved": store.spending.reserve(lease, int(limit), 600_000, AT)})
+    except DayBudgetSpent:
+        say({"reserved": 0})
     store.close()
 
 
@@ -152,6 +166,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "hammer": hammer,
     "claim": claim,
     "hold": hold,
+    "reserve": reserve,
     "fill": fill,
     "drain": drain,
     "killed": killed,

@@ -150,7 +150,7 @@ def test_the_keys_to_an_account_pass_only_where_it_is_used(switch: str, value: s
 
 def test_hello_is_a_session_a_thought_a_message_and_a_good_end() -> None:
     kinds = [heard.kind for heard in hear("hello")]
-    assert kinds == ["session", "thinking", "usage", "message", "usage", "usage", "end"]
+    assert kinds == ["session", "thinking", "usage", "usage", "message", "usage", "usage", "usage", "end"]
     assert texts("hello", "session") == ["da9c7c83-825c-4713-932a-64b2371a3c6d"]
     assert (texts("hello", "thinking"), texts("hello", "message")) == (["hm"], ["hello there"])
     assert used("hello") == Usage(13, 7, 3, 183)
@@ -201,7 +201,8 @@ def test_a_subagents_words_are_not_the_runs_but_its_calls_and_cost_are() -> None
 
 
 def test_a_turn_that_was_killed_is_charged_what_its_messages_told() -> None:
-    assert used("killed") == Usage(13, 1, 3)
+    """The figures of a message are from its start: what it says is added."""
+    assert used("killed") == Usage(13, 19, 3)
 
 
 def test_retries_are_told() -> None:

@@ -17,6 +17,7 @@ from jackline.app import config
 from jackline.app.agent_env import build_mcp_argv
 from jackline.app.config import Config
 from jackline.domain.adapter import Launch, McpServer
+from jackline.domain.records import Spec
 from jackline.engine.launch import LaunchContext, build_mcp_server, build_warnings
 from jackline.features.journal import journal_events
 from jackline.features.mcp import relay
@@ -86,12 +87,15 @@ def test_the_server_gets_what_finds_its_run_and_nothing_else() -> None:
     assert build_mcp_server((), env) is None
 
 
+SPEC = Spec(prompt="x", workspace="/")
+
+
 def test_a_run_says_why_its_agent_gets_none() -> None:
     place = LaunchContext("/f", "/g", "t", "b", {}, mcp_missing="the address holds a password")
-    (fact,) = build_warnings(registry.load_adapter("claude"), place)
+    (fact,) = build_warnings(registry.load_adapter("claude"), place, SPEC)
     assert (fact.kind, fact.data) == ("mcp.missing", {"agent": "claude", "reason": "the address holds a password"})
-    assert build_warnings(registry.load_adapter("scripted"), place) == ()
-    assert build_warnings(registry.load_adapter("claude"), place._replace(mcp_missing="")) == ()
+    assert build_warnings(registry.load_adapter("scripted"), place, SPEC) == ()
+    assert build_warnings(registry.load_adapter("claude"), place._replace(mcp_missing=""), SPEC) == ()
     assert journal_events.find_kind_problem("mcp.missing"), "nobody else may write it"
 
 

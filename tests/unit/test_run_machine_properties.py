@@ -43,7 +43,7 @@ OUTCOMES = st.just(Outcome()) | st.builds(
     session_lost=st.sampled_from([False, False, False, True]),
 )
 GATE = PendingCheck("learnings", "review", Failure.LEARNINGS)
-USAGES = st.builds(Usage, *[st.integers(0, 3)] * 4)
+USAGES = st.builds(Usage, *[st.integers(0, 3)] * 5)
 STOPS = st.builds(StopWanted, TIMES, st.sampled_from(StopReason))
 DOUBTS = st.sampled_from([(), (), (), (), (), ("c1",), ("c1", "c2")])
 ANSWERS: dict[Phase | None, st.SearchStrategy[MachineInput]] = {

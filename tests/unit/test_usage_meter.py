@@ -79,3 +79,45 @@ def test_charges_of_the_turns_of_a_session_add_up_to_its_last_total(steps: list[
         used = after(told(Scope.SESSION, total), before=charged)
         charged = Usage(charged.tokens_input + used.tokens_input)
     assert charged.tokens_input == total
+
+
+# --- estimates: a token costs one millionth of a dollar here
+
+
+def estimated(*heard: AgentEvent, before: Usage | None = None) -> tuple[int, int]:
+    """The cost, and the estimated part of it."""
+    meter = UsageMeter(before or Usage(), lambda _model, usage: usage.tokens_input + usage.tokens_output)
+    for one in heard:
+        meter.add(one)
+    return meter.total.usd_micros, meter.total.usd_estimated
+
+
+def test_tokens_without_a_cost_are_estimated_until_the_cost_is_reported() -> None:
+    messages = (told(Scope.MESSAGE, 10, 1, of="m1"), told(Scope.MESSAGE, 10, 5, of="m1"), told(Scope.STEP, 20))
+    assert estimated(*messages) == (35, 35)
+    assert estimated(*messages, told(Scope.TURN, 30, 6, 0, 900)) == (900, 0)
+
+
+def test_a_cost_of_zero_is_a_cost_if_the_agent_says_so() -> None:
+    free = told(Scope.STEP, 10, 1)._replace(priced=True)
+    assert estimated(free) == (0, 0)
+    assert estimated(told(Scope.MESSAGE, 10, 1), told(Scope.TURN, 10, 1)._replace(priced=True)) == (0, 0)
+
+
+def test_messages_after_a_result_are_added_to_it() -> None:
+    """A process with a task in the background continues after its first result."""
+    result, later = told(Scope.TURN, 30, 6, 0, 900), told(Scope.MESSAGE, 7, 1, of="m2")
+    assert estimated(told(Scope.MESSAGE, 10, 1, of="m1"), result, later) == (908, 8)
+    assert after(told(Scope.MESSAGE, 10, 1, of="m1"), result, later) == Usage(37, 7, 0, 900)
+    assert estimated(result, later, told(Scope.SESSION, 40, 8, 0, 950)) == (950, 0)
+
+
+def test_a_cost_that_is_reported_apart_from_its_tokens_counts_once() -> None:
+    cost, tokens = told(Scope.SESSION, 0, 0, 0, 900), told(Scope.TURN, 12, 3)
+    assert estimated(cost, tokens) == (900, 0)
+    assert estimated(tokens, cost) == (900, 0)
+
+
+def test_an_estimate_of_an_earlier_turn_is_not_taken_off_the_sessions_cost() -> None:
+    before = Usage(tokens_input=5, usd_micros=400, usd_estimated=300)
+    assert estimated(told(Scope.SESSION, 9, 0, 0, 500), before=before) == (400, 0)

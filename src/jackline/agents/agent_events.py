@@ -55,9 +55,8 @@ def _to_events(fields: dict[str, Any]) -> tuple[AgentEvent, ...]:
         usd_micros=usd_to_micros(fields.get("usd")),
     )
     scope = _SCOPES.get(as_str(fields.get("scope")), Scope.STEP)
-    return (
-        AgentEvent(kind=kind, text=text, data=fields, usage=usage, scope=scope, message_id=as_str(fields.get("of"))),
-    )
+    of, priced = as_str(fields.get("of")), fields.get("usd") is not None
+    return (AgentEvent(kind=kind, text=text, data=fields, usage=usage, scope=scope, message_id=of, priced=priced),)
 
 
 def session_events(value: object) -> tuple[AgentEvent, ...]:

@@ -51,6 +51,7 @@ DECLARATION = Declaration(
     chooses_session=False,
     resumes=True,
     forks=True,
+    prices="gpt",
     minimum=(0, 166, 0),
     install="npm install -g @openai/codex",
     switches_off={"--dangerously-bypass-approvals-and-sandbox": "its sandbox and its questions before a call"},

@@ -46,6 +46,7 @@ DECLARATION = Declaration(
     gate_reason="it reports calls when they start and asks no gate: calls are recorded, not held back",
     chooses_session=True,
     resumes=True,
+    prices="gemini",
     minimum=(0, 61, 0),
     install="npm install -g @google/gemini-cli",
     switches_off={"--yolo": "its questions before a call"},
@@ -182,7 +183,8 @@ def _parse_result(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
         tokens_output=max(output, total - tokens_input),
         tokens_cached=as_count(stats.get("cached")),
     )
-    yield AgentEvent("usage", usage=usage, scope=Scope.TURN)
+    data = {"model": next(iter(as_dict(stats.get("models"))), "")}
+    yield AgentEvent("usage", data=data, usage=usage, scope=Scope.TURN)
     is_ok = fields.get("status") == "success"
     message = as_str(as_dict(fields.get("error")).get("message"))
     if message and not is_ok:

@@ -20,6 +20,7 @@ DECLARATION = Declaration(
     gate_reason="jackline runs the tools itself, and only after the gate has allowed the call",
     chooses_session=True,
     resumes=True,
+    live_usage=True,
     version_arguments=(),
     passes=("OLLAMA_HOST", "OLLAMA_API_KEY"),
     model_variables=("OLLAMA_MODEL",),

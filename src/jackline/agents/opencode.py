@@ -80,6 +80,8 @@ DECLARATION = Declaration(
     resumes=True,
     forks=True,
     cost=True,
+    live_usage=True,
+    prices="all",
     minimum=(1, 18),
     install="npm install -g opencode-ai",
     switches_off=SWITCHES_OFF,
@@ -225,7 +227,7 @@ def _parse_step_end(part: dict[str, Any]) -> tuple[AgentEvent, ...]:
         usd_micros=usd_to_micros(part.get("cost")),
     )
     reason = as_str(part.get("reason"))
-    event = AgentEvent("usage", usage=usage)
+    event = AgentEvent("usage", usage=usage, priced=True)  # a model without a price costs 0
     if reason == "tool-calls":
         return (event,)  # another step follows
     return event, AgentEvent(kind="end", text=reason, data={"ok": reason == "stop"})

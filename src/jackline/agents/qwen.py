@@ -49,6 +49,8 @@ DECLARATION = Declaration(
     chooses_session=True,
     resumes=True,
     forks=True,
+    live_usage=True,
+    prices="qwen",
     minimum=(0, 24, 4),
     install="npm install -g @qwen-code/qwen-code  (needs Node 22)",
     switches_off={"--yolo": "its questions before a call"},
@@ -202,7 +204,8 @@ def _parse_assistant(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
     counts = as_dict(message.get("usage"))
     names = ("input_tokens", "output_tokens", "cache_read_input_tokens")
     usage = Usage(*(as_count(counts.get(name)) for name in names))
-    yield AgentEvent("usage", usage=usage, scope=Scope.MESSAGE, message_id=as_str(message.get("id")))
+    data = {"model": as_str(message.get("model"))}
+    yield AgentEvent("usage", data=data, usage=usage, scope=Scope.MESSAGE, message_id=as_str(message.get("id")))
 
 
 def _parse_end(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:

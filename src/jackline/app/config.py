@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 USER_FILE = "config.toml"
 _FILE_LIMIT = 1_000_000
+_PRICES = ("input", "output", "cached")
+_DEAREST = 1_000_000
 # The program of these agents comes from their arguments: choosing the agent is one step from choosing the program.
 AGENTS_NAMED_BY_ARGUMENTS = frozenset({"command", "acp"})
 
@@ -35,6 +37,7 @@ class Config(NamedTuple):
     agents: Mapping[str, Mapping[str, object]] = {}
     problem: str = ""  # why the project's file was ignored; no work is started then
     held: tuple[str, ...] = ()  # settings of an untrusted project that were not applied
+    prices: Mapping[str, Mapping[str, float]] = {}  # USD per million tokens, by a pattern of model names
 
     def get_text(self, name: str) -> str:
         """A setting as text."""
@@ -57,6 +60,7 @@ class _Layers:
         self.sources: dict[str, str] = dict(below.sources) if below else dict.fromkeys(self.values, "default")
         tables = below.agents if below else {}
         self.agents: dict[str, dict[str, object]] = {name: dict(table) for name, table in tables.items()}
+        self.prices: dict[str, dict[str, float]] = dict(below.prices) if below else {}
         self.held: list[str] = []
 
     def set(self, name: str, value: object, where: str) -> None:
@@ -96,6 +100,7 @@ def load_config(
         agents=layers.agents,
         problem=problem,
         held=tuple(layers.held),
+        prices=layers.prices,
     )
 
 
@@ -133,13 +138,32 @@ def _apply_tables(tables: Mapping[str, Any], path: str, layers: _Layers) -> None
             for agent, table in check_tables(value, path).items():
                 layers.agents.setdefault(agent, {}).update(table)
                 layers.sources.update({f"agents.{agent}.{key}": path for key in table})
+        elif name == "prices":
+            own = _read_prices(value, path)  # before those of an earlier layer: the first match wins
+            layers.prices = own | {one: price for one, price in layers.prices.items() if one not in own}
+            layers.sources.update({f"prices.{one}": path for one in own})
         elif name in KEYS_BY_NAME:
             layers.set(name, value, path)
         else:
-            known = (*KEYS_BY_NAME, "agents")
+            known = (*KEYS_BY_NAME, "agents", "prices")
             raise ConfigError(
                 f"{path}: unknown setting '{name}':{suggest_nearest(name, known)} known are {', '.join(known)}"
             )
+
+
+def _read_prices(tables: object, path: str) -> dict[str, dict[str, float]]:
+    """Read `[prices."PATTERN"]` tables: input, output and cached, in USD per million tokens."""
+    wanted = 'write [prices."MODEL*"] with input and output, in USD per million tokens, and optionally cached'
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise ConfigError(f"{path}: prices must be tables: {wanted}")
+    for pattern, table in tables.items():
+        for name, value in table.items():
+            is_amount = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _DEAREST
+            if name not in _PRICES or not is_amount:
+                raise ConfigError(f"{path}: prices.{pattern!r}.{name} is not a price: {wanted}")
+        if not {"input", "output"} <= table.keys():
+            raise ConfigError(f"{path}: prices.{pattern!r} is not complete: {wanted}")
+    return tables
 
 
 def _apply_project(path: str, layers: _Layers, home: str) -> tuple[_Layers, str]:
@@ -170,7 +194,9 @@ def _drop_untrusted(tables: dict[str, Any], path: str, layers: _Layers) -> dict[
     _refuse_programs(tables, path)
     kept = {}
     for name, value in tables.items():
-        if name in KEYS_BY_NAME and KEYS_BY_NAME[name].program:
+        if name == "prices":
+            layers.held.append(f"{path}: [prices] is ignored: this project is not trusted (`jackline trust`)")
+        elif name in KEYS_BY_NAME and KEYS_BY_NAME[name].program:
             layers.held.append(f"{path}: {name} names a program, and this project is not trusted (`jackline trust`)")
         elif name in KEYS_BY_NAME and is_looser(name, parse_setting(name, value, path), layers.values[name]):
             layers.held.append(format_held_limit(path, name, value, layers.values[name]))

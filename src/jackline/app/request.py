@@ -20,6 +20,7 @@ from jackline.domain.records import AgentOptions, Spec
 from jackline.domain.task import MODES
 from jackline.engine.settings import new_id
 from jackline.errors import UsageError
+from jackline.formatting import format_usd
 from jackline.named import NamedTuple
 from jackline.store.models import NewRun
 from jackline.worktrees import find_repository
@@ -119,7 +120,7 @@ def build_spec(request: Request, home: Home) -> Spec:
             steps=config.get_int("max_steps") or None,
             calls=config.get_int("max_calls") or None,
             tokens=config.get_int("max_tokens") or None,
-            usd_micros=round(config.get_float("max_usd") * 1_000_000) or None,
+            usd_micros=_limit_usd(home, config, (agent, *fallback)),
         ),
         retry=RetryPolicy(most=config.get_int("retries"), base_ms=_ms(config, "retry_seconds")),
         rules=rules,
@@ -138,6 +139,23 @@ def build_spec(request: Request, home: Home) -> Spec:
         allowed=policy_files.check_allowed_rules(request.allow, rules),
         replay=config.get_text("replay"),
     )
+
+
+def _limit_usd(home: Home, config: Config, names: Sequence[str]) -> int | None:
+    """The budget in millionths of a dollar. One that nobody could keep is refused if it was named for this run."""
+    limit = round(config.get_float("max_usd") * 1_000_000) or None
+    declarations = [agents.load_adapter(config, name).declaration for name in names]
+    blind = [one.name for one in declarations if not one.tokens and not one.cost]
+    if limit is None or not blind:
+        return limit
+    source = config.sources["max_usd"]
+    if source.startswith("--") or source != home.config.sources["max_usd"]:  # a flag, a task or a job
+        raise UsageError(
+            f"{source}: {blind[0]} reports no usage, so it cannot keep a budget in USD: leave max_usd out, and limit "
+            "the run with --max-seconds or --max-calls"
+        )
+    home.warnings.append(f"{blind[0]} reports no usage: the budget of {format_usd(limit)} does not apply to it")
+    return None if len(blind) == len(names) else limit
 
 
 def _choose_fallback(request: Request, config: Config) -> tuple[str, ...]:

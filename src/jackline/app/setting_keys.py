@@ -70,6 +70,13 @@ KEYS = (
         name="max_usd", default=20.0, help="budget of a run in USD; 0: no limit", bounds=True, open_at_zero=True
     ),
     SettingKey(
+        name="max_usd_per_day",
+        default=0.0,
+        help="budget of all runs of the home in USD per day (UTC); 0: no limit",
+        project=False,
+        open_at_zero=True,
+    ),
+    SettingKey(
         name="max_tokens", default=0, help="budget of a run in tokens; 0: no limit", bounds=True, open_at_zero=True
     ),
     SettingKey(

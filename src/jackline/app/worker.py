@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jackline import clock, crash_points
 from jackline.app import agents, diagnostics
 from jackline.app.agent_env import build_mcp_argv, find_agent_database
+from jackline.domain.prices import Price, PriceTable
 from jackline.domain.states import RunState, WaitReason
 from jackline.engine.dead_attempts import find_dead_attempt
 from jackline.engine.settings import EngineSettings, new_id
@@ -18,7 +19,7 @@ from jackline.engine.supervise import supervise
 from jackline.errors import Busy, JacklineError, Overtaken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from jackline.app.home import Home
     from jackline.domain.amendment import Amendment
@@ -39,9 +40,15 @@ def build_settings(home: Home) -> EngineSettings:
         database=find_agent_database(home.config),
         server=server,
         server_missing=missing,
+        usd_micros_per_day=round(home.config.get_float("max_usd_per_day") * 1_000_000),
+        prices=PriceTable({pattern: _build_price(table) for pattern, table in home.config.prices.items()}),
         find_binary=lambda adapter: agents.require_program(home.path, home.config, adapter),
         share_workspace=home.share_workspace,
     )
+
+
+def _build_price(table: Mapping[str, float]) -> Price:
+    return Price(input=table["input"], cached=table.get("cached", table["input"]), output=table["output"])
 
 
 def _preload() -> None:

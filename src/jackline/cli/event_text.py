@@ -31,6 +31,9 @@ _TEXTS = {
     "session.lost": "{agent} has lost its session: a new one starts from the records of the run",
     "gate.advisory": "{agent} has no enforced gate: its calls are recorded, not held",
     "gate.unprotected": "{agent} runs without {protection} ({flags})",
+    "budget.late": "{agent} reports its usage only at the end of a turn: the budget in USD holds between turns",
+    "budget.blind": "{agent} reports no usage: no budget in USD applies to it",
+    "cost.assumed": "{agent}'s model ({model}) has no known price: assuming ${input} and ${output} per million tokens",
     "mcp.missing": "{agent} gets no jackline tools: {reason}",
     "run.waiting": "waiting: {reason}",
     "run.message": "message to the agent: {text}",
@@ -59,7 +62,7 @@ _NOTABLE = frozenset(
     {
         "turn.started", "turn.idle", "check.started", "stop.wanted", "cancel.requested", "agent.message",
         "agent.call.started", "agent.error", "agent.limit", "agent.retry", "agent.switched", "session.lost",
-        "gate.advisory", "gate.unprotected", "mcp.missing",
+        "gate.advisory", "gate.unprotected", "mcp.missing", "budget.late", "budget.blind", "cost.assumed",
     }
 )  # fmt: skip
 _MAX_CHARS = 300

@@ -48,6 +48,7 @@ def row_to_json(home: Home, row: RunSummary, *, is_lost: bool = False) -> dict[s
         "iteration": row.iteration,
         "tokens": row.tokens,
         "cost_usd": row.usd_micros / 1_000_000 if row.usd_micros else None,
+        "cost_estimated": row.usd_estimated > 0,
         "agent": row.agent,
         "task": row.task,
         "prompt": row.prompt,

@@ -158,7 +158,7 @@ def _list_waiting_steps(home: Home, run: Run, out: Output, resume: str) -> list[
         questions = [line for call, answers in calls[:_MAX_CALLS] for line in _format_call(run, call, answers, out)]
         more = [f"and {len(calls) - _MAX_CALLS} more: {out.format_command('show', run.id)}"] * (len(calls) > _MAX_CALLS)
         return [*questions, *more, f"{'then continue' if calls else 'continue'}: {resume}"]
-    if reason is WaitReason.BUDGET:
+    if reason is WaitReason.BUDGET and run.status.wake_at is None:
         return [f"continue with a higher limit: {out.format_command(*build_resume_words(run))}"]
     wake = f" (not before {format_local(run.status.wake_at, round(time.time() * 1000))})" if run.status.wake_at else ""
     return [f"continue{wake if reason not in _RESUMABLE_NOW else ''}: {resume}"]
@@ -182,6 +182,6 @@ def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
         pluralize(status.turn, "turn"),
         pluralize(spent.calls, "call"),
         f"{format_count(spent.tokens)} tokens",
-        format_usd(cost) if cost is not None else "cost unknown",
+        format_usd(cost, spent.usd_estimated) if cost is not None else "cost unknown",
     )
     return ", ".join(parts)

@@ -34,6 +34,8 @@ class Declaration(NamedTuple):
     structured: bool = True  # it prints events, not just text
     tokens: bool = True  # it reports token usage
     cost: bool = False  # it reports the cost
+    live_usage: bool = False  # it reports usage while a turn runs, so that a budget holds in the middle of a turn
+    prices: str = ""  # the family of its usual models in the price table; empty: it may be free, or any
     minimum: tuple[int, ...] = ()  # the oldest supported version
     version_arguments: tuple[str, ...] = ("--version",)  # empty if there is no version to check
     install: str = ""  # the install command

@@ -22,7 +22,7 @@ class Limits(NamedTuple):
     usd_micros: int | None = 20_000_000
 
 
-@stored_as("wall_ms iterations steps calls tokens_input tokens_output tokens_cached usd_micros")
+@stored_as("wall_ms iterations steps calls tokens_input tokens_output tokens_cached usd_micros usd_estimated")
 class Spent(NamedTuple):
     """The usage of a run so far, over all its attempts."""
 
@@ -34,6 +34,7 @@ class Spent(NamedTuple):
     tokens_output: int = 0
     tokens_cached: int = 0
     usd_micros: int = 0
+    usd_estimated: int = 0  # the part of `usd_micros` that was estimated
 
     @property
     def tokens(self) -> int:

@@ -10,8 +10,9 @@ from jackline.domain.events import NOTHING
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from jackline.domain.limits import Spent
     from jackline.domain.states import Failure, WaitReason
 
 
@@ -48,6 +49,7 @@ class Usage(NamedTuple):
     tokens_output: int = 0
     tokens_cached: int = 0
     usd_micros: int = 0
+    usd_estimated: int = 0  # the part of `usd_micros` that jackline estimated; adapters leave it 0
 
 
 class Scope(StrEnum):
@@ -72,27 +74,40 @@ class AgentEvent(NamedTuple):
     usage: Usage | None = None
     scope: Scope = Scope.STEP
     message_id: str = ""
+    priced: bool = False  # the usage includes its cost, even if that is 0
 
 
 # --- usage of a turn
 
 _NOTHING = Usage()
 _MOST_MESSAGES = 100
+_TOTALS = frozenset({Scope.TURN, Scope.SESSION})
 
 
 class UsageMeter:
-    """Computes the usage of one turn from figures of different scopes: steps add up, running totals replace."""
+    """Computes the usage of one turn from figures of different scopes: steps add up, running totals replace.
 
-    def __init__(self, before: Usage = _NOTHING) -> None:
-        """`before` is the usage that earlier turns of the same session were charged."""
-        self._before = before
+    Tokens without a cost are estimated, until a total with its cost replaces the estimate.
+    """
+
+    def __init__(
+        self, before: Usage = _NOTHING, price: Callable[[str, Usage], float] = lambda _model, _usage: 0
+    ) -> None:
+        """`before` is the usage that earlier turns of the same session were charged; `price` estimates a cost.
+
+        An estimate of an earlier turn is not subtracted from the session's cost: the session may not include it.
+        """
+        self._before = before._replace(usd_micros=before.usd_micros - before.usd_estimated, usd_estimated=0)
+        self._price = price
+        self._estimate = 0.0
         self._steps = _NOTHING
+        self._counted = _NOTHING  # the steps that the total includes
         self._messages: dict[str, Usage] = {}
         self._total = _NOTHING  # of the turn, if the agent reports it
 
     def add(self, event: AgentEvent) -> Usage:
         """Add one figure; returns the turn's usage so far."""
-        usage = event.usage or _NOTHING
+        usage, reported = event.usage or _NOTHING, self._reported
         match event.scope:
             case Scope.STEP:
                 self._steps = add_usage(self._steps, usage)
@@ -104,17 +119,54 @@ class UsageMeter:
                 if len(self._messages) > _MOST_MESSAGES:  # the oldest is not repeated any more
                     del self._messages[next(iter(self._messages))]
             case Scope.TURN:
-                self._total = _merge(usage, self._total)
+                self._set_total(usage)
             case Scope.SESSION:
                 # Not below zero: a session that was lost and restarted counts from zero.
-                since = Usage(*(max(0, amount) for amount in subtract_usage(usage, self._before)))
-                self._total = _merge(since, self._total)
+                self._set_total(Usage(*(max(0, amount) for amount in subtract_usage(usage, self._before))))
+        if not event.priced and not usage.usd_micros:
+            if event.scope not in _TOTALS or not self._total.usd_micros:  # else its cost was reported separately
+                more = Usage(*(max(0, amount) for amount in subtract_usage(self._reported, reported)))
+                self._estimate += self._price(str(event.data.get("model", "")), more)
+        elif event.scope in _TOTALS:
+            self._estimate = 0.0
         return self.total
 
     @property
     def total(self) -> Usage:
         """The turn's usage: its own total if the agent reported one, else the sum of its steps."""
-        return _merge(self._total, self._steps)
+        reported, estimate = self._reported, round(self._estimate)
+        return reported._replace(usd_micros=reported.usd_micros + estimate, usd_estimated=estimate)
+
+    @property
+    def _reported(self) -> Usage:
+        """Steps after a total add to it."""
+        later = subtract_usage(self._steps, self._counted)
+        return Usage(
+            *(
+                whole + more if whole else all_
+                for whole, more, all_ in zip(self._total, later, self._steps, strict=True)
+            )
+        )
+
+    def _set_total(self, usage: Usage) -> None:
+        self._total = _merge(usage, self._total)
+        self._counted = Usage(
+            *(
+                steps if whole else counted
+                for whole, steps, counted in zip(usage, self._steps, self._counted, strict=True)
+            )
+        )
+
+
+def get_usage(spent: Spent) -> Usage:
+    """The reported part of an account."""
+    return Usage(
+        tokens_input=spent.tokens_input,
+        tokens_output=spent.tokens_output,
+        tokens_cached=spent.tokens_cached,
+        usd_micros=spent.usd_micros,
+        usd_estimated=spent.usd_estimated,
+    )
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:

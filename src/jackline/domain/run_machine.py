@@ -173,6 +173,7 @@ def _charge(status: RunStatus, usage: Usage) -> RunStatus:
             tokens_output=usage.tokens_output,
             tokens_cached=usage.tokens_cached,
             usd_micros=usage.usd_micros,
+            usd_estimated=usage.usd_estimated,
         )
     )
 
@@ -227,7 +228,8 @@ def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
     if outcome.session_lost:  # the next turn starts a fresh session with a resume prompt
         return _prepend(Fact("session.lost", {"agent": state.agent, "detail": outcome.detail}), _proceed(state))
     if outcome.waits is not None:
-        return _wait(state._replace(status=state.status._replace(retries=0)), outcome.waits, outcome.detail, at)
+        rested = state._replace(status=state.status._replace(retries=0))
+        return _wait(rested, outcome.waits, outcome.detail, at, outcome.resets_at)
     match outcome.failure:
         case None if state.forced:
             return _remind_of_replay(state)
@@ -341,17 +343,17 @@ def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
     if why is StopReason.CANCEL:
         return _finish(state, "cancel")
     if why in _STOP_WAIT:
-        return _wait(state, _STOP_WAIT[why], state.stop_detail, at)
+        return _wait(state, _STOP_WAIT[why], state.stop_detail, at, state.outcome.resets_at if state.outcome else None)
     if why is StopReason.IDLE and 0 < state.idle <= _MOST_IDLE:  # the next turn has the resume prompt
         fact = Fact("turn.idle", {"turn": state.status.turn, "times": state.idle, "most": _MOST_IDLE})
         return _prepend(fact, _proceed(state))
     return _fail(state, _STOP_FAILURE[why], state.stop_detail)
 
 
-def _wait(state: MachineState, reason: WaitReason, detail: str, at: int) -> StepResult:
+def _wait(state: MachineState, reason: WaitReason, detail: str, at: int, resets_at: int | None) -> StepResult:
     if reason is WaitReason.APPROVAL:
         return _park_for_approval(state, detail, at)
-    return _park(state, reason, detail)
+    return _park(state, reason, detail, resets_at if reason is WaitReason.BUDGET else None)
 
 
 def _park_for_approval(state: MachineState, detail: str, asked_at: int) -> StepResult:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.adapter import McpServer, TurnRequest
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
-from jackline.domain.outcome import Usage, add_usage
+from jackline.domain.outcome import Usage, add_usage, get_usage
 from jackline.domain.records import AgentOptions, Turn
 from jackline.domain.resume_prompt import (
     build_heading,
@@ -112,8 +112,9 @@ class TurnLauncher:
     def prepare(self, run: Run, order: StartTurn) -> PreparedTurn:
         """Plan the turn and store it. AgentUnavailable if the agent cannot be used."""
         services, adapter = self._services, self._load_adapter(run.agent)
-        at = services.now()
-        planned = plan_turn(services.store, services.lease, run, order, adapter, self._build_context(adapter), at)
+        at, context = services.now(), self._build_context(adapter)
+        reserved = self._reserve_budget(run, adapter, at)
+        planned = plan_turn(services.store, services.lease, run, order, adapter, context, at, reserved)
         turn, launch = planned.turn, build_launch(adapter, planned.request)
         data = {
             "turn": turn.number,
@@ -133,7 +134,7 @@ class TurnLauncher:
         )
         services.ledger.current_step, services.ledger.since_turn = (order.turn, order.step), planned.since
         services.ledger.replay = planned.replay
-        job = TurnJob(services, run, adapter, planned, self._folder)
+        job = TurnJob(services, run, adapter, planned, self._folder, reserved)
         return PreparedTurn(run=run, job=job, launch=launch, environ=planned.request.environ)
 
     def start(self, prepared: PreparedTurn, ready_warden: Callable[[], Warden]) -> None:
@@ -152,6 +153,14 @@ class TurnLauncher:
         except (SpawnFailed, WardenLost):
             job.give_up()
             raise
+
+    def _reserve_budget(self, run: Run, adapter: Adapter, at: int) -> int | None:
+        """What the turn may spend, if the home has a budget per day. DayBudgetSpent if nothing is left of it."""
+        limit, declaration = self._settings.usd_micros_per_day, adapter.declaration
+        if not limit or not (declaration.tokens or declaration.cost):
+            return None
+        rest = find_usd_left(run.spec, run.status.spent)
+        return self._services.store.spending.reserve(self._services.lease, limit, rest, at)
 
     def _load_adapter(self, agent: str) -> Adapter:
         try:
@@ -173,9 +182,16 @@ class TurnLauncher:
 
 
 def plan_turn(
-    store: Store, lease: Lease, run: Run, order: StartTurn, adapter: Adapter, context: LaunchContext, at: int
+    store: Store,
+    lease: Lease,
+    run: Run,
+    order: StartTurn,
+    adapter: Adapter,
+    context: LaunchContext,
+    at: int,
+    reserved: int | None = None,
 ) -> TurnPlan:
-    """Plan the next turn of the run, in its agent's session if it has one."""
+    """Plan the next turn of the run, in its agent's session if it has one; `reserved` is its part of a day's budget."""
     agent = adapter.declaration.name
     session, resumes = _choose_session(store.records.get_sessions(run.id), run.spec, adapter)
     turns = store.records.list_turns(run.id)
@@ -212,11 +228,13 @@ def plan_turn(
     finished = {call.key for call in calls if call.replay is Replay.RELAUNCH and call.state is CallState.DONE}
     return TurnPlan(
         turn=turn,
-        request=build_request(run.spec, turn, adapter, context, resumes=resumes, first=not own, spent=run.status.spent),
+        request=build_request(
+            run.spec, turn, adapter, context, resumes=resumes, first=not own, spent=run.status.spent, reserved=reserved
+        ),
         before=_sum_usage(shared),
         since=shared[0].number if shared else order.turn,
         replay=ReplayQueue(forced, frozenset(finished), reported=interrupted, holds=held),
-        facts=build_warnings(adapter, context) if not own else (),
+        facts=build_warnings(adapter, context, run.spec) if not own else (),
         is_first=not own,
         last_message=messages[-1].number if messages else 0,
     )
@@ -231,10 +249,11 @@ def build_request(
     resumes: bool,
     first: bool = False,
     spent: Spent = _NOTHING_SPENT,
+    reserved: int | None = None,
 ) -> TurnRequest:
     """Collect everything that the launch of the turn may depend on."""
     visible = adapter.declaration.list_visible(context.environ)
-    options, usd_limit = spec.agent_options.get(turn.agent, AgentOptions()), spec.limits.usd_micros
+    options = spec.agent_options.get(turn.agent, AgentOptions())
     return TurnRequest(
         run_id=turn.run_id,
         attempt=turn.attempt,
@@ -254,10 +273,16 @@ def build_request(
         arguments=options.arguments,
         environ=select_variables(context.environ, (*visible, *options.passes)),
         options=spec.options,
-        usd_micros_left=None if usd_limit is None else max(usd_limit - spent.usd_micros, 1),
+        usd_micros_left=find_usd_left(spec, spent) if reserved is None else reserved,
         mcp=context.mcp if adapter.declaration.mcp else None,
         reminder=run_env.build_reminder_command(turn.agent) if adapter.declaration.compacts else (),
     )
+
+
+def find_usd_left(spec: Spec, spent: Spent) -> int | None:
+    """The rest of the run's budget in millionths of a dollar, at least one; None if there is no limit."""
+    limit = spec.limits.usd_micros
+    return None if limit is None else max(limit - spent.usd_micros, 1)
 
 
 def build_launch(adapter: Adapter, request: TurnRequest) -> Launch:
@@ -273,13 +298,16 @@ def build_mcp_server(argv: tuple[str, ...], env: Mapping[str, str]) -> McpServer
     return McpServer(argv=argv, env={name: env[name] for name in _SERVER_SEES if name in env}) if argv else None
 
 
-def build_warnings(adapter: Adapter, context: LaunchContext) -> tuple[Fact, ...]:
-    """Events for an agent's first turn: its calls are not gated, or it has no MCP server."""
+def build_warnings(adapter: Adapter, context: LaunchContext, spec: Spec) -> tuple[Fact, ...]:
+    """Events for an agent's first turn: its calls are not gated, it has no MCP server, or budgets hold less well."""
     declaration, facts = adapter.declaration, []
     if declaration.gate != "enforced":
         facts.append(Fact("gate.advisory", {"agent": declaration.name, "reason": declaration.gate_reason}))
     if declaration.mcp and context.mcp_missing:
         facts.append(Fact("mcp.missing", {"agent": declaration.name, "reason": context.mcp_missing}))
+    if spec.limits.usd_micros and not declaration.live_usage:
+        reports = declaration.tokens or declaration.cost
+        facts.append(Fact("budget.late" if reports else "budget.blind", {"agent": declaration.name}))
     return tuple(facts)
 
 
@@ -341,16 +369,7 @@ def _is_deferred(turns: Sequence[Turn], agent: str, session: str) -> bool:
 def _sum_usage(turns: Sequence[Turn]) -> Usage:
     total = Usage()
     for turn in turns:
-        spent = turn.spent
-        total = add_usage(
-            total,
-            Usage(
-                tokens_input=spent.tokens_input,
-                tokens_output=spent.tokens_output,
-                tokens_cached=spent.tokens_cached,
-                usd_micros=spent.usd_micros,
-            ),
-        )
+        total = add_usage(total, get_usage(turn.spent))
     return total
 
 

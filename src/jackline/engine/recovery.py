@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.domain.call_gate import needs_person
-from jackline.domain.outcome import Usage
+from jackline.domain.limits import Spent
+from jackline.domain.outcome import Usage, get_usage
 from jackline.domain.states import INSISTED, CallClass, CallState, ReasonCode
 from jackline.engine import orphans
 from jackline.store.models import Settlement
@@ -14,6 +15,7 @@ from jackline.store.models import Settlement
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from jackline.domain.prices import PriceTable
     from jackline.domain.records import Call, Lease, Spec, Turn
     from jackline.engine.probes.prober import Prober
     from jackline.store.store import Store
@@ -78,17 +80,11 @@ def find_undone_calls(store: Store, run_id: str) -> tuple[str, ...]:
     return tuple(call.id for call in undone)
 
 
-def find_uncharged_usage(turn: Turn | None) -> Usage | None:
-    """The usage of an interrupted turn, which was not charged because usage is charged at the end of a turn."""
-    if turn is None:
-        return None
-    spent = turn.spent
-    return Usage(
-        tokens_input=spent.tokens_input,
-        tokens_output=spent.tokens_output,
-        tokens_cached=spent.tokens_cached,
-        usd_micros=spent.usd_micros,
-    )
+def estimate_unreported_usage(turn: Turn, prices: PriceTable, family: str, model: str, calls: int) -> Turn:
+    """A turn that was cut off after the model had answered, with an estimate of its usage if none was reported."""
+    if not family or get_usage(turn.spent) != Usage() or not (turn.last_message or calls):
+        return turn
+    return turn._replace(spent=Spent(**prices.estimate_unreported(family, model, turn, calls)._asdict()))
 
 
 def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool) -> Call:

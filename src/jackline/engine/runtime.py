@@ -13,8 +13,8 @@ from jackline.clock import boot_ms
 from jackline.domain.agent_health import find_resting_agents
 from jackline.domain.events import Fact
 from jackline.domain.notices import describe_doubts
-from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import Check
+from jackline.domain.outcome import Outcome, Usage, get_usage
+from jackline.domain.records import AgentOptions, Check
 from jackline.domain.run_inputs import (
     CheckEnded,
     Recover,
@@ -26,7 +26,7 @@ from jackline.domain.run_inputs import (
     StopWork,
     TurnEnded,
 )
-from jackline.domain.states import Failure, Phase
+from jackline.domain.states import Failure, Phase, WaitReason
 from jackline.engine import orphans, recovery, run_env
 from jackline.engine.attempt import RunInput
 from jackline.engine.call_ledger import CallLedger
@@ -39,7 +39,7 @@ from jackline.engine.probes.prober import Prober
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
 from jackline.engine.settings import new_id, select_agreed_variables, select_inherited_variables
 from jackline.engine.turn import TurnJob, TurnServices
-from jackline.errors import AgentUnavailable, SessionTaken, Ungated, disk_error
+from jackline.errors import AgentUnavailable, DayBudgetSpent, JacklineError, SessionTaken, Ungated, disk_error
 from jackline.store.models import RunChange
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class LiveRuntime:
     ) -> None:
         """Start renewing the lease at once."""
         self._store, self._lease, self._run = store, lease, run
-        self._settings, self._lock = settings, lock
+        self._agents, self._settings, self._lock = agents, settings, lock
         self._folder = settings.build_folder(run.id)
         self._inbox: queue.SimpleQueue[RunInput | BaseException] = queue.SimpleQueue()
         self._tag = run_env.build_process_tag(store.secret, run.id)
@@ -144,6 +144,7 @@ class LiveRuntime:
             post=self._inbox.put,
             stop=self.stop,
             survey=self._survey,
+            prices=settings.prices,
         )
         self._launcher = TurnLauncher(
             services, settings, self._gates, agents=agents, token=token, folder=self._folder, env=self._env
@@ -259,12 +260,24 @@ class LiveRuntime:
             crash_points.crash_point("leftovers.ended")
             with contextlib.suppress(SpawnFailed, WardenLost):  # the first one to need it reports the cause
                 self._ready_warden()  # it starts up while we recover
-        turn = recovery.find_interrupted_turn(self._store, self._run.id)
+        turn = self._charge_interrupted_turn()
         recovered = self._settle_calls(turn, self.now(), gave_up=gave_up)
         at = recovered.at
         turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
         # A turn that was cut off may have made commits, which the next one has to know.
         self._inbox.put(RunInput(recovered, turn=turn, changes=self._survey() if self._run.status.turn else None))
+
+    def _charge_interrupted_turn(self) -> Turn | None:
+        turn = recovery.find_interrupted_turn(self._store, self._run.id)
+        if turn is None:
+            return None
+        try:
+            family = self._agents(turn.agent).declaration.prices
+        except JacklineError:  # the agent is gone: nothing is known about its prices
+            return turn
+        calls = sum(call.turn == turn.number for call in self._store.calls.list_all(self._run.id))
+        model = self._run.spec.agent_options.get(turn.agent, AgentOptions()).model
+        return recovery.estimate_unreported_usage(turn, self._settings.prices, family, model, calls)
 
     def _settle_calls(self, turn: Turn | None, at: int, *, gave_up: bool) -> Recovered:
         """Settle the calls that an earlier turn left open."""
@@ -278,7 +291,7 @@ class LiveRuntime:
             at,
             doubts=tuple(call.id for call in doubts),
             resting=find_resting_agents(self._store.records.list_health(), at, spec.agent),
-            usage=recovery.find_uncharged_usage(turn),
+            usage=get_usage(turn.spent) if turn else None,  # it is charged at the end of a turn
             asked=tuple(call.id for call in asked),
             asked_at=min((call.prepared_at for call in asked), default=None),
             evidence=describe_doubts(doubts, spec.workspace),
@@ -298,6 +311,9 @@ class LiveRuntime:
             lost = Outcome(detail=str(error), session_lost=True)
             ended = TurnEnded(at=self.now(), outcome=lost, usage=Usage())
             self._inbox.put(RunInput(ended, session=(self._run.agent, "")))
+        except DayBudgetSpent as error:
+            waits = Outcome(detail=str(error), waits=WaitReason.BUDGET, resets_at=error.wake_at)
+            self._inbox.put(RunInput(TurnEnded(at=self.now(), outcome=waits, usage=Usage())))
         except (AgentUnavailable, SpawnFailed, WardenLost) as error:
             failure = Failure.UNGATED if isinstance(error, Ungated) else Failure.UNAVAILABLE
             if isinstance(error, WardenLost):

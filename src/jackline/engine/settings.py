@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.domain import ids
+from jackline.domain.prices import PriceTable
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class EngineSettings(NamedTuple):
     database: str = ""  # the address for `jackline` inside a run, if it needs one; never with a password
     server: tuple[str, ...] = ()  # the command of jackline's MCP server; empty: agents get none
     server_missing: str = ""  # why there is none, if a person should know
+    prices: PriceTable = PriceTable()
+    usd_micros_per_day: int = 0  # the budget of all runs of the home; 0: no limit
     find_binary: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # raises AgentUnavailable
     share_workspace: bool = False  # a person lets a run work beside another one in the same worktree
 

@@ -11,20 +11,22 @@ from jackline.clock import boot_ms
 from jackline.domain.agent_health import build_health, find_resting_agents
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent, find_exhausted_limit
-from jackline.domain.outcome import Outcome, UsageMeter, subtract_usage
+from jackline.domain.outcome import Outcome, UsageMeter, get_usage, subtract_usage
+from jackline.domain.prices import PriceTable
 from jackline.domain.run_inputs import StopReason, TurnEnded
 from jackline.domain.run_totals import count_idle_turns
-from jackline.domain.states import DEFERRED, Failure
+from jackline.domain.states import DEFERRED, Failure, WaitReason
 from jackline.engine import threads
 from jackline.engine.attempt import RunInput
 from jackline.engine.check import find_pending_checks
 from jackline.engine.gate_socket import find_hooks
 from jackline.engine.observed_calls import CallObserver, HookAudit
-from jackline.engine.recovery import find_undone_calls
+from jackline.engine.recovery import estimate_unreported_usage, find_undone_calls
 from jackline.engine.streams import LineSplitter, RedactedFile
 from jackline.errors import SessionTaken
 from jackline.named import NamedTuple
 from jackline.store.models import RunChange
+from jackline.store.spending import find_next_day
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +50,7 @@ _DECISIVE = frozenset({"end", "error", "limit", "session"})  # kinds that say ho
 _MOST_DECISIVE = 100  # the last ones matter; an agent that repeats itself must not fill our memory
 _TAIL_BYTES = 8_192  # of stderr, where a CLI writes why it ends
 _TIMEOUTS: dict[StopReason | None, Failure] = {StopReason.WALL: Failure.TIMEOUT, StopReason.IDLE: Failure.IDLE}
+_DAY_SPENT = "the day's budget is spent; the next day starts at 00:00 UTC"
 _LOST = Outcome(failure=Failure.CRASHED, detail="the agent's end was not seen")
 
 
@@ -61,13 +64,22 @@ class TurnServices(NamedTuple):
     post: Callable[[RunInput | BaseException], None]
     stop: Callable[[StopReason, str], None]
     survey: Callable[[], Changes | None]  # the run's changes in its repository; None: git could not tell
+    prices: PriceTable = PriceTable()
 
 
 class TurnJob:
     """A running turn: one thread reads the agent's output until it has ended, then posts the end."""
 
-    def __init__(self, services: TurnServices, run: Run, adapter: Adapter, plan: TurnPlan, folder: str) -> None:
-        """Prepare a turn that is stored already; nothing starts yet."""
+    def __init__(
+        self,
+        services: TurnServices,
+        run: Run,
+        adapter: Adapter,
+        plan: TurnPlan,
+        folder: str,
+        reserved: int | None = None,
+    ) -> None:
+        """Prepare a turn that is stored already; nothing starts yet. `reserved` is its part of a day's budget."""
         turn = plan.turn
         self._services, self._run, self._adapter, self._turn = services, run, adapter, turn
         self._resumed = turn.session if plan.request.resume else None
@@ -83,7 +95,10 @@ class TurnJob:
         self._tools: dict[str, str] = {}  # the agent's id of a call → its tool
         self._decisive: list[AgentEvent] = []
         self._tail = b""
-        self._meter = UsageMeter(plan.before)
+        self._reserved = reserved
+        self._model = plan.request.model
+        self._is_price_known = True
+        self._meter = UsageMeter(plan.before, self._estimate_cost)
         self._observer: CallObserver | HookAudit | None = None  # an agent at the socket reports its calls by our ids
         if find_hooks(adapter) is not None:
             self._observer = HookAudit(services.ledger, services.stop)
@@ -202,7 +217,9 @@ class TurnJob:
         """End an agent that silently begins another session than the one to resume: it does not know the task."""
         if self._resumed is not None and session != self._resumed:
             self._other_session = session
-            self._meter = UsageMeter()  # the totals of the other session are not those of this one
+            self._meter = UsageMeter(
+                price=self._estimate_cost
+            )  # the totals of the other session are not those of this one
             if self.child is not None:
                 self.child.kill()
             return
@@ -212,12 +229,39 @@ class TurnJob:
         """Charge reported usage; the event is stored with the difference to the last report."""
         before = self._meter.total
         used = self._meter.add(event)
+        if spent := self._find_spent_budget():
+            self._services.stop(StopReason.BUDGET, spent)
+        return event._replace(usage=subtract_usage(used, before))
+
+    def _find_spent_budget(self) -> str:
+        """Why the turn may not continue; empty if it may."""
+        used = self._meter.total
         # Steps and iterations are counted when they begin: only reported usage can run out in the middle.
         limits = self._run.spec.limits._replace(wall_ms=None, iterations=None, steps=None, calls=None)
-        spent = find_exhausted_limit(limits, self._run.status.spent.plus(**_build_amounts(used)))
+        spent = find_exhausted_limit(limits, self._run.status.spent.plus(**used._asdict()))
         if spent:
-            self._services.stop(StopReason.BUDGET, f"budget spent: {spent}")
-        return event._replace(usage=subtract_usage(used, before))
+            return f"budget spent: {spent}"
+        return _DAY_SPENT if self._is_day_spent() else ""
+
+    def _is_day_spent(self) -> bool:
+        return self._reserved is not None and self._meter.total.usd_micros >= self._reserved
+
+    def _explain_budget(self, outcome: Outcome, at: int) -> Outcome:
+        """Add which budget was spent, if the agent stopped by itself, and when a new day's budget starts."""
+        spent = self._find_spent_budget()
+        if outcome.waits is WaitReason.BUDGET and spent:
+            outcome = outcome._replace(detail=spent)
+        is_over = outcome.waits is WaitReason.BUDGET or self.stopped_for is StopReason.BUDGET
+        return outcome._replace(resets_at=find_next_day(at)) if is_over and spent == _DAY_SPENT else outcome
+
+    def _estimate_cost(self, model: str, usage: Usage) -> float:
+        family, model = self._adapter.declaration.prices, model or self._model
+        found = self._services.prices.find_price(family, model)
+        if self._is_price_known and not found.known:  # once per turn
+            self._is_price_known = False
+            data = {"agent": self.agent, "model": model or "default", "input": found.price.input}
+            self._facts.append(Fact("cost.assumed", {**data, "output": found.price.output}))
+        return found.price.compute_cost(usage)
 
     # records
 
@@ -253,7 +297,7 @@ class TurnJob:
             raw_lines=self._raw_lines,
             stdout_bytes=self._raw["stdout"].size,
             stderr_bytes=self._raw["stderr"].size,
-            spent=Spent(**_build_amounts(self._meter.total)),
+            spent=Spent(**self._meter.total._asdict()),
         )
 
     # the end
@@ -261,20 +305,24 @@ class TurnJob:
     def _build_end(self, exit_: Exit | None) -> RunInput:
         services, store = self._services, self._services.store
         changes = services.survey()
-        outcome = self._require_commit(self._classify_exit(exit_), changes)
         at, timeout = services.now(), _TIMEOUTS.get(self.stopped_for)
+        outcome = self._explain_budget(self._require_commit(self._classify_exit(exit_), changes), at)
         turn = self._build_turn()._replace(
             ended_at=at,
             exit_code=exit_.code if exit_ else None,
             failure=timeout or outcome.failure,
             detail=DEFERRED if outcome.deferred else outcome.detail,
         )
+        if self.stopped_for is not None or outcome.failure is Failure.CRASHED:
+            calls = sum(call.turn == turn.number for call in store.calls.list_all(self._run.id))
+            family = self._adapter.declaration.prices
+            turn = estimate_unreported_usage(turn, services.prices, family, self._model, calls)
         health = build_health(turn.agent, outcome, at)
         others = [one for one in store.records.list_health() if one.agent != turn.agent]
         ended = TurnEnded(
             at=at,
             outcome=outcome,
-            usage=self._meter.total,
+            usage=get_usage(turn.spent),
             open_calls=len(store.calls.list_open(self._run.id)),
             resting=find_resting_agents([*others, health] if health else others, at),
             forced=len(services.ledger.replay),
@@ -314,15 +362,6 @@ class TurnJob:
         return outcome if self._knows_session else outcome._replace(session_lost=False)
 
 
-def _build_amounts(usage: Usage) -> dict[str, int]:
-    return {
-        "tokens_input": usage.tokens_input,
-        "tokens_output": usage.tokens_output,
-        "tokens_cached": usage.tokens_cached,
-        "usd_micros": usage.usd_micros,
-    }
-
-
 def _build_fact(event: AgentEvent, offset: int) -> Fact:
     """An event that points to the details: the ledger has a call's input and output, the transcript every byte."""
     data = {
@@ -334,5 +373,5 @@ def _build_fact(event: AgentEvent, offset: int) -> Fact:
     if event.text:
         data["text"] = event.text
     if event.usage is not None:
-        data.update(_build_amounts(event.usage))
+        data.update(event.usage._asdict())
     return Fact(f"agent.{event.kind}", data)

@@ -188,6 +188,7 @@ def _build_metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]
         "tokens_output": spent.tokens_output,
         "tokens_cached": spent.tokens_cached,
         "cost_usd": to_usd(compute_run_cost(run, turns)),
+        "cost_estimated": spent.usd_estimated > 0 or None,
         "worked_seconds": spent.wall_ms / 1000,
         "chain_head": run.chain_head,
     }

@@ -32,8 +32,8 @@ _ERROR_WAITS = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # the predecess
     "run_id agent task start_time end_time elapsed_seconds exit_code token_count last_message commits files_changed "
     "insertions deletions requires_commit dry_run classified_error number state reason wake_time phase detail proof "
     "proof_command workspace created_time worked_seconds cost_usd attempts turns iterations calls effects receipts "
-    "tools failed replayed abandoned denied asked in_doubt steps lost_sessions open_cases imported "
-    "next_command"
+    "tools failed replayed abandoned denied asked in_doubt steps lost_sessions open_cases imported next_command "
+    "cost_estimated"
 )
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -85,6 +85,7 @@ class Summary:
     open_cases: tuple[str, ...]  # ids
     imported: str | None  # the predecessor it was imported from
     next_command: str = ""  # the command that continues the run; empty if it is running or cannot continue
+    cost_estimated: bool = False  # a part of the cost was estimated from tokens and prices
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, the contents of metadata.json."""
@@ -143,6 +144,7 @@ def build_summary(
         created_time=to_datetime(run.created_at),
         worked_seconds=status.spent.wall_ms / 1000,
         cost_usd=to_usd(compute_run_cost(run, turns)),
+        cost_estimated=status.spent.usd_estimated > 0,
         attempts=len(attempts),
         turns=len(turns),
         iterations=status.iteration,
@@ -211,7 +213,7 @@ def format_completion(summary: Summary) -> str:
 
 def format_cost(summary: Summary) -> str:
     """Return the cost; an unknown cost is not zero."""
-    return "unknown" if summary.cost_usd is None else f"{summary.cost_usd:.4f} USD"
+    return "unknown" if summary.cost_usd is None else f"{'≈' * summary.cost_estimated}{summary.cost_usd:.4f} USD"
 
 
 def _elapsed_seconds(run: Run) -> float:

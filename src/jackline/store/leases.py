@@ -6,13 +6,11 @@ from operator import attrgetter
 
 from jackline.crash_points import crash_point
 from jackline.domain.events import Fact
-from jackline.domain.limits import Spent
 from jackline.domain.records import Lease, Owner, Run, RunStatus
 from jackline.domain.run_totals import LOST
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Overtaken, Refused, SessionTaken
-from jackline.formatting import format_date
 from jackline.store import redaction, rows
 from jackline.store.driver import Statements, clean
 from jackline.store.models import RunChange
@@ -25,6 +23,7 @@ from jackline.store.parts import (
     lock_fenced_head,
 )
 from jackline.store.record_digests import cover, digest_run, digest_step_records
+from jackline.store.spending import charge_spending, settle_reservation
 
 _STEP_KINDS = {
     Phase.RECOVERING: StepKind.RECOVERY,
@@ -247,7 +246,11 @@ def _advance(statements: Statements, before: Run, after: Run, lease: Lease, chan
         raise Fenced(lease.run_id)
     # `after` may already name the agent that takes over.
     agent = change.turn.agent if change.turn is not None else before.agent
-    charge_spending(statements, agent, change.at, status.spent, before.status.spent)
+    has_ended = change.turn is not None and change.turn.ended_at is not None
+    day = None
+    if has_ended or (change.status is not None and status.phase is not Phase.WORKING):
+        day = settle_reservation(statements, after.id)
+    charge_spending(statements, agent, change.at, status.spent, before.status.spent, day)
     _write_step(statements, before, status, change)
     if is_ended:
         outcome = str(status.reason or status.state)
@@ -283,12 +286,3 @@ def _write_step(statements: Statements, run: Run, status: RunStatus, change: Run
         step = {"run_id": run.id, "step": status.step, "attempt": status.attempt}
         kind = str(_STEP_KINDS[status.phase])
         statements.run("add_step", {**step, "kind": kind, "at": change.at})
-
-
-def charge_spending(statements: Statements, agent: str, at: int, spent: Spent, before: Spent | None = None) -> None:
-    """Add the spending of a write to the agent's day, in the same transaction; a sum over all runs would grow."""
-    usd_micros = spent.usd_micros - (before.usd_micros if before else 0)
-    tokens = spent.tokens - (before.tokens if before else 0)
-    if usd_micros or tokens:
-        values = {"day": format_date(at), "agent": clean(agent), "usd_micros": usd_micros, "tokens": tokens}
-        statements.run("add_spending", values)

@@ -123,6 +123,7 @@ class RunSummary(NamedTuple):
     updated_at: int
     started_at: int | None
     finished_at: int | None
+    usd_estimated: int = 0  # the part of `usd_micros` that was estimated
 
 
 @stored_as("backend place schema known_schema pending counts size")

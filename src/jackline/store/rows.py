@@ -41,7 +41,7 @@ _REST = ("owner", "event_seq", "chain_head", "created_at", "updated_at", "starte
 _LISTED = (
     "runs.id", "number", "repository", "path", "agent", "task", "prompt", "state", "reason", "wake_at",
     "phase", "failure", "proof", "token", "iteration", "tokens_input + tokens_output", "usd_micros",
-    "runs.created_at", "updated_at", "started_at", "finished_at",
+    "runs.created_at", "updated_at", "started_at", "finished_at", "usd_estimated",
 )  # fmt: skip
 _CASE = (
     "id", "repository", "path", "user_name", "run_id", "status", "request", "problem", "created_at", "updated_at",
@@ -50,7 +50,7 @@ _CASE = (
 _REPORT_RUN = (
     "runs.id", "number", "path", "agent", "task", "prompt", "state", "reason", "wake_at", "phase", "failure",
     "SUBSTR(detail, 1, 400)", "proof", "tokens_input + tokens_output", "usd_micros",
-    "runs.created_at", "started_at", "finished_at", "event_seq", "archived_at",
+    "runs.created_at", "started_at", "finished_at", "event_seq", "archived_at", "usd_estimated",
 )  # fmt: skip
 _REPORT_ITEM = (
     "id", "kind", "status", "owner_agent", "priority", "attempts", "max_attempts", "SUBSTR(question, 1, 400)",
@@ -185,6 +185,7 @@ def status_values(status: RunStatus) -> dict[str, Any]:
         "tokens_output": spent.tokens_output,
         "tokens_cached": spent.tokens_cached,
         "usd_micros": spent.usd_micros,
+        "usd_estimated": spent.usd_estimated,
     }
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jackline.store.ledger import LedgerStore
     from jackline.store.run_records import RunRecords
     from jackline.store.runs import RunStore
+    from jackline.store.spending import SpendingStore
     from jackline.store.verify import Verification
 
 _SPECS_KEPT = 256
@@ -95,6 +96,13 @@ class Store:
         from jackline.store.leases import Leases
 
         return Leases(self)
+
+    @cached_property
+    def spending(self) -> SpendingStore:
+        """What running turns may still spend of the day's budget."""
+        from jackline.store.spending import SpendingStore
+
+        return SpendingStore(self)
 
     @cached_property
     def ledger(self) -> LedgerStore:

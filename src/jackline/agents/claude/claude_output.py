@@ -29,6 +29,7 @@ _INVALID_INPUT = "<tool_use_error>"  # the CLI rejected the input before the hoo
 _UNREACHED = re.compile(
     r"\APreToolUse:\S* hook error: \[http://127\.0\.0\.1:\d+/hook\]: failed;[^\n]*\n(?!HTTP (?!401\b)\d)(.*)"
 )
+_TOKEN_CHARS = 4
 _MESSAGE_NAMES = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _MODEL_NAMES = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 
@@ -141,10 +142,13 @@ def _parse_assistant(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
         yield error_event(join_text(message.get("content")), _classify_fields(fields))
         return
     yield from parse_message(fields)
-    # Subagents' messages are interleaved, and their usage is part of the result's sum.
-    if not fields.get("parent_tool_use_id"):
-        usage = _parse_usage(as_dict(message.get("usage")), _MESSAGE_NAMES)
-        yield AgentEvent("usage", usage=usage, scope=Scope.MESSAGE, message_id=as_str(message.get("id")))
+    # Until the result replaces these figures: those of a message are from its start, before it had any output.
+    usage = _parse_usage(as_dict(message.get("usage")), _MESSAGE_NAMES)
+    data = {"model": as_str(message.get("model"))}
+    yield AgentEvent("usage", data=data, usage=usage, scope=Scope.MESSAGE, message_id=as_str(message.get("id")))
+    blocks = [as_dict(block) for block in as_list(message.get("content"))]
+    written = sum(len(str(block.get(name, ""))) for block in blocks for name in ("text", "thinking", "input"))
+    yield AgentEvent("usage", data=data, usage=Usage(tokens_output=written // _TOKEN_CHARS))
 
 
 def _parse_end(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
@@ -173,11 +177,12 @@ def _parse_total_usage(fields: Mapping[str, Any]) -> Iterator[AgentEvent]:
         own = _parse_usage(as_dict(fields.get("usage")), _MESSAGE_NAMES)
         yield AgentEvent("usage", usage=own, scope=Scope.TURN)
         cost = Usage(usd_micros=usd_to_micros(fields.get("total_cost_usd")))
-        yield AgentEvent("usage", usage=cost, scope=Scope.SESSION)
+        yield AgentEvent("usage", usage=cost, scope=Scope.SESSION, priced=True)
     elif as_count(fields.get("result_index")) == 0:
-        yield AgentEvent("usage", usage=_sum_models(fields.get("model_usage_since_last_result")), scope=Scope.TURN)
+        usage = _sum_models(fields.get("model_usage_since_last_result"))
+        yield AgentEvent("usage", usage=usage, scope=Scope.TURN, priced=True)
     else:
-        yield AgentEvent("usage", usage=_sum_models(fields.get("modelUsage")), scope=Scope.SESSION)
+        yield AgentEvent("usage", usage=_sum_models(fields.get("modelUsage")), scope=Scope.SESSION, priced=True)
 
 
 def _sum_models(models: object) -> Usage:

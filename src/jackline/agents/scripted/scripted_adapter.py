@@ -22,6 +22,7 @@ DECLARATION = Declaration(
     resumes=True,
     version_arguments=(),
     cost=True,
+    live_usage=True,
 )
 
 

@@ -44,10 +44,11 @@ def execute(_args: Namespace, home: Home, out: Output) -> int:
 
 
 def _iterate_agent_settings(config: Config) -> Iterator[tuple[str, object]]:
-    """Yield the settings of single agents, by the names that `sources` uses."""
+    """Yield the settings of single agents and the prices of models, by the names that `sources` uses."""
     for name, table in config.agents.items():
         yield from ((f"agents.{name}.{key}", value) for key, value in table.items() if key != "binary")
     yield from ((f"agents.{name}.binary", path) for name, path in config.binaries.items())
+    yield from ((f"prices.{pattern}", dict(table)) for pattern, table in config.prices.items())
 
 
 def mask_password(address: str) -> str:

@@ -14,6 +14,7 @@ from jackline.domain.states import ACTIVE, Failure, RunState
 from jackline.errors import UsageError
 from jackline.formatting import (
     format_age,
+    format_cost,
     format_count,
     format_iso,
     format_usd,
@@ -134,7 +135,7 @@ def _format_line(row: RunSummary, now: int, *, with_repository: bool) -> list[st
     """Return what a person looks for; the id and the figures are in `show`."""
     place = [shorten_path(row.path, os.environ.get("HOME", ""), _PATH_COLUMNS)] if with_repository else []
     prompt = " ".join(make_printable(row.prompt).split()) or row.task
-    cost = format_usd(row.usd_micros) if row.usd_micros else ""
+    cost = format_usd(row.usd_micros, row.usd_estimated) if row.usd_micros else ""
     # The work of such a run is not what failed: a call was made without the approval that it needed.
     shown = row._replace(state="stopped") if row.failure == Failure.UNGATED else row
     state = f"{STATE_MARKS.get(shown.state, '·')} {_describe_state(shown)}"
@@ -152,7 +153,7 @@ def _format_cells(row: RunSummary, *, with_repository: bool) -> list[str]:
         *([row.path] if with_repository else []),
         str(format_iso(row.created_at)),
         format_count(row.tokens),
-        format_usd(row.usd_micros) if row.usd_micros else "-",
+        format_cost(row.usd_micros, row.usd_estimated),
         row.prompt,
     ]
 

@@ -143,7 +143,9 @@ def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
     for title, name, format_amount in _LIMITS:
         limit, value = getattr(limits, name), cost if name == "usd_micros" else getattr(spent, name)
         if value or limit is not None:
-            amount = "unknown" if value is None else format_amount(value)
+            amount = (
+                format_usd(cost, spent.usd_estimated) if name == "usd_micros" else format_amount(getattr(spent, name))
+            )
             parts.append(f"{title} {amount}" + ("" if limit is None else f" of {format_amount(limit)}"))
     return ", ".join(parts)
 
@@ -192,7 +194,7 @@ def _build_tables(home: Home, run: Run, out: Output) -> Iterator[tuple[str, Sequ
                 _format_exit_code(one.exit_code),
                 one.failure or "-",
                 format_count(one.spent.tokens),
-                format_usd(compute_turn_cost(run.spec, one)),
+                format_usd(compute_turn_cost(run.spec, one), one.spent.usd_estimated),
                 one.detail,
             ]
             for one in store.records.list_turns(run.id)

@@ -23,11 +23,11 @@ from jackline.features.work.item_store import digest_item
 from jackline.features.work.work_item import NewItem
 from jackline.store import blobs, ledger_events, redaction, rows
 from jackline.store.driver import RetryTransaction, clean
-from jackline.store.leases import charge_spending
 from jackline.store.ledger import write_receipt
 from jackline.store.models import RunChange
 from jackline.store.parts import ChainEnd, StorePart, write_event
 from jackline.store.record_digests import RECORDS, digest_run, digest_text
+from jackline.store.spending import charge_spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -168,7 +168,7 @@ def _render_running(board: Dashboard) -> Iterator[str]:
             format_code(run.task),
             format_utc(run.started_at),
             format_duration(board.at - (run.started_at or board.at)),
-            format_cost(run.usd_micros),
+            format_cost(run.usd_micros, run.usd_estimated),
             format_code(run.prompt, 60),
         ]
         for run in board.running[:SHOWN]

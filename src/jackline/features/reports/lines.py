@@ -7,7 +7,7 @@ from jackline.named import NamedTuple, stored_as
 
 @stored_as(
     "id number path agent task prompt state reason wake_at phase failure detail proof tokens usd_micros created_at "
-    "started_at finished_at event_seq archived_at"
+    "started_at finished_at event_seq archived_at usd_estimated"
 )
 class RunLine(NamedTuple):
     """A run in a report."""
@@ -32,6 +32,7 @@ class RunLine(NamedTuple):
     finished_at: int | None
     event_seq: int
     archived_at: int | None  # when its events left the store
+    usd_estimated: int = 0  # the part of `usd_micros` that was estimated
 
 
 @stored_as("id kind status owner priority attempts max_attempts question notes created_at updated_at finished_at")

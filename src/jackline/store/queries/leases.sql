@@ -35,7 +35,7 @@ UPDATE attempts SET warden_pid = :pid, warden_started = :started WHERE run_id = 
 UPDATE runs SET phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
     step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent,
     iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
-    tokens_cached = :tokens_cached, usd_micros = :usd_micros,
+    tokens_cached = :tokens_cached, usd_micros = :usd_micros, usd_estimated = :usd_estimated,
     event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND owner = :owner AND token = :token AND state = :running
 
@@ -44,7 +44,7 @@ UPDATE runs SET state = :to, reason = :reason, wake_at = :wake_at,
     phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
     step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent,
     iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
-    tokens_cached = :tokens_cached, usd_micros = :usd_micros,
+    tokens_cached = :tokens_cached, usd_micros = :usd_micros, usd_estimated = :usd_estimated,
     owner = NULL, lease_boot = NULL, lease_until = NULL, finished_at = :finished_at,
     event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND owner = :owner AND token = :token AND state = :running
@@ -85,3 +85,18 @@ INSERT INTO notices ({notice}) VALUES ({:notice})
 -- name: put_changes
 INSERT INTO run_changes (run_id, {changes}, at) VALUES (:run_id, {:changes}, :at)
 ON CONFLICT (run_id) DO UPDATE SET {changes=}, at = excluded.at
+
+-- name: lock_instance
+SELECT value FROM instance WHERE name = 'secret'
+
+-- name: get_day_spending
+SELECT (SELECT CAST(COALESCE(SUM(usd_micros), 0) AS BIGINT) FROM spending WHERE day = :day),
+    (SELECT CAST(COALESCE(SUM(usd_micros), 0) AS BIGINT) FROM spending_reservations
+        WHERE day = :day AND run_id <> :run_id)
+
+-- name: put_reservation
+INSERT INTO spending_reservations (run_id, day, usd_micros) VALUES (:run_id, :day, :usd_micros)
+ON CONFLICT (run_id) DO UPDATE SET day = excluded.day, usd_micros = excluded.usd_micros
+
+-- name: drop_reservation
+DELETE FROM spending_reservations WHERE run_id = :run_id RETURNING day
