@@ -34,7 +34,7 @@ def test_every_file_is_named(name: str) -> None:
     [("manifest.json", Manifest), ("transcript.jsonl", TranscriptEntry), ("metadata.json", Summary)],
 )
 def test_every_field_is_explained(title: str, record: type[Manifest | TranscriptEntry | Summary]) -> None:
-    missing = [name for name in record.__dataclass_fields__ if f"`{name}`" not in section(title)]
+    missing = [name for name in record._fields if f"`{name}`" not in section(title)]
     assert missing == []
 
 

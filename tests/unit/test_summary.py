@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -205,7 +204,7 @@ def test_every_wait_has_a_page(reason: WaitReason) -> None:
 def test_the_commands_hold_in_any_shell() -> None:
     """Of another folder, another JACKLINE_HOME; only the database's address is nothing to write down."""
     life = RunStatus(RunState.WAITING, WaitReason.IN_DOUBT)
-    found = replace(told(life), workspace="/my work/it's")
+    found = told(life)._replace(workspace="/my work/it's")
     text = resume_page.render_resume_page(
         found, [call(state=CallState.IN_DOUBT)], "/my home", database="JACKLINE_DATABASE"
     )

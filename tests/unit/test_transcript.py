@@ -45,7 +45,7 @@ def check(**more: Any) -> Check:
 
 
 def test_the_record_has_every_field_and_type_of_the_go_transcript() -> None:
-    assert list(TranscriptEntry.__dataclass_fields__) == GO_FIELDS
+    assert list(TranscriptEntry._fields) == GO_FIELDS
     assert " ".join(EntryType) == "start iteration message execute result signal state error end"
 
 

@@ -6,7 +6,6 @@ import os.path
 import re
 import sys
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from jackline.agents.json_fields import strip_colours
 from jackline.agents.outcomes import last_line
@@ -32,7 +31,9 @@ _BLOCKING_OUTPUT = (
     "delete process.env.NODE_OPTIONS;"
     "for(const stream of[process.stdout,process.stderr])stream._handle?.setBlocking?.(true)"
 )
-NODE_ENV = {"NODE_OPTIONS": f"--import=data:text/javascript,{quote(_BLOCKING_OUTPUT, safe='')}"}
+# Escaped by hand: every agent loads this module, and urllib.parse would take half a megabyte.
+_ESCAPED_OUTPUT = "".join(one if one.isalnum() else f"%{ord(one):02X}" for one in _BLOCKING_OUTPUT)
+NODE_ENV = {"NODE_OPTIONS": f"--import=data:text/javascript,{_ESCAPED_OUTPUT}"}
 
 
 def model_flag(request: TurnRequest) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from jackline.domain.events import NOTHING
 from jackline.domain.records import Run, Turn
 from jackline.domain.run_totals import NO_CALLS, Tally, compute_run_cost
 from jackline.domain.states import Phase, RunState, WaitReason
@@ -18,7 +18,7 @@ from jackline.errors import UsageError
 from jackline.exports import record_json
 from jackline.exports.record_json import ZERO_TIME
 from jackline.formatting import format_rfc3339, to_datetime, to_usd
-from jackline.named import stored_as, stored_dict
+from jackline.named import NamedTuple, stored_as, stored_dict
 
 if TYPE_CHECKING:
     from jackline.store.store import Store
@@ -50,8 +50,7 @@ _WAITS_WITHOUT_INPUT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason
     "codex_session_id worktree_path tmux_session proof_command done_signal created_at updated_at completed_at error "
     "metadata"
 )
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """The contents of a manifest.json; a missing field has Go's zero value."""
 
     id: int = 0
@@ -73,7 +72,7 @@ class Manifest:
     updated_at: datetime = ZERO_TIME
     completed_at: datetime | None = None
     error: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = NOTHING
 
     @property
     def is_complete(self) -> bool:

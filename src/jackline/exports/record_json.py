@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,9 +44,9 @@ def load_fields(record: Any, values: Mapping[str, Any]) -> dict[str, Any]:  # no
 
     A missing field keeps its default and an unknown one is ignored, as in Go.
     """
-    named = zip(stored_names(record), fields(record), strict=True)
+    named = zip(stored_names(record), record.__annotations__.items(), strict=True)
     known = {name: field for name, field in named if values.get(name) is not None}
-    return {field.name: _decode_value(name, _READERS[str(field.type)], values[name]) for name, field in known.items()}
+    return {field: _decode_value(name, _READERS[kind], values[name]) for name, (field, kind) in known.items()}
 
 
 def _encode_value(value: Any) -> Any:  # noqa: ANN401 - any field

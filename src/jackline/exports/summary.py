@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from jackline.domain.run_totals import NO_CALLS, Tally, completion, compute_run_
 from jackline.domain.states import RunState, WaitReason, exit_code
 from jackline.exports import record_json
 from jackline.formatting import format_command, format_rfc3339, make_readable, to_datetime, to_usd
-from jackline.named import stored_as, stored_dict
+from jackline.named import NamedTuple, stored_as, stored_dict
 
 if TYPE_CHECKING:
     from jackline.store.store import Store
@@ -35,8 +34,7 @@ _ERROR_WAITS = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # the predecess
     "tools failed replayed abandoned denied asked in_doubt steps lost_sessions open_cases imported next_command "
     "cost_estimated"
 )
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """The predecessor's metadata in its order, then jackline's own."""
 
     run_id: str

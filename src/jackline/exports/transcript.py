@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.events import Event
+from jackline.domain.events import NOTHING, Event
 from jackline.domain.records import Check, Run, Turn
 from jackline.domain.run_totals import compute_turn_cost
 from jackline.domain.states import Failure, Role, RunState, WaitReason
@@ -22,7 +21,7 @@ from jackline.exports import record_json
 from jackline.exports.manifest import DONE_SIGNAL, SINGLE, manifest_state
 from jackline.exports.record_json import ZERO_TIME
 from jackline.formatting import to_datetime, to_usd
-from jackline.named import stored_as
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from jackline.store.store import Store
@@ -48,8 +47,7 @@ class EntryType(StrEnum):
 
 
 @stored_as("type timestamp run_id iteration agent state content signal error duration metadata")
-@dataclass(frozen=True, slots=True)
-class TranscriptEntry:
+class TranscriptEntry(NamedTuple):
     """One line; `duration` is in nanoseconds, as in Go."""
 
     type: str = ""
@@ -62,7 +60,7 @@ class TranscriptEntry:
     signal: str = ""
     error: str = ""
     duration: int = 0
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values in the predecessor's order, without empty optional fields."""
@@ -177,8 +175,7 @@ def build_entries(
         yield from builder.build_entries(event)
 
 
-@dataclass(frozen=True, slots=True)
-class _DecodedEvent:
+class _DecodedEvent(NamedTuple):
     """An event with its data decoded."""
 
     event: Event
@@ -325,7 +322,7 @@ class _EntryBuilder:
     def build_waiting(self, now: _DecodedEvent) -> Iterator[TranscriptEntry]:
         reason = next((reason for reason in WaitReason if reason == now.data.get("reason")), None)
         state = manifest_state(RunState.WAITING, reason)
-        yield replace(self._build_state_change(now, state), content=now.get_text("detail"))
+        yield self._build_state_change(now, state)._replace(content=now.get_text("detail"))
 
     def build_run_end(self, now: _DecodedEvent) -> Iterator[TranscriptEntry]:
         ended = RunState(now.event.kind.removeprefix("run."))
@@ -347,7 +344,7 @@ class _EntryBuilder:
     def _build_interruption(
         self, now: _DecodedEvent, agent: str, error: str, metadata: Mapping[str, Any]
     ) -> TranscriptEntry:
-        return replace(self._build_entry(now, EntryType.ERROR, agent=agent, error=error), metadata=metadata)
+        return self._build_entry(now, EntryType.ERROR, agent=agent, error=error)._replace(metadata=metadata)
 
     def _build_result(
         self, now: _DecodedEvent, agent: str, content: str, span: tuple[int, int], metadata: Mapping[str, Any]
@@ -355,13 +352,13 @@ class _EntryBuilder:
         started_at, ended_at = span
         entry = self._build_entry(now, EntryType.RESULT, agent=agent, content=content)
         duration = max(0, ended_at - started_at) * _NS_PER_MS
-        return replace(entry, timestamp=to_datetime(ended_at), duration=duration, metadata=metadata)
+        return entry._replace(timestamp=to_datetime(ended_at), duration=duration, metadata=metadata)
 
     def _build_signal(
         self, now: _DecodedEvent, agent: str, signal: str, at: int, metadata: Mapping[str, Any]
     ) -> TranscriptEntry:
         entry = self._build_entry(now, EntryType.SIGNAL, agent=agent, signal=signal)
-        return replace(entry, timestamp=to_datetime(at), metadata=metadata)
+        return entry._replace(timestamp=to_datetime(at), metadata=metadata)
 
     def _build_entry(self, now: _DecodedEvent, kind: EntryType, **values: Any) -> TranscriptEntry:  # noqa: ANN401 - its fields
         shown = values.get("content") or values.get("error")
