@@ -38,6 +38,7 @@ def prepare(folder: str, variant: str) -> Prepared:
     _link_heads(recorded)
     units = _prepare_units(driver, recorded, call_id)
     connection = driver._connection  # noqa: SLF001 - its own connection, with its own settings
+    connection.execute(f"PRAGMA synchronous = {'FULL' if variant == 'effect' else 'NORMAL'}")  # as the store commits it
 
     def pair() -> None:
         for transaction in next(units):

@@ -27,7 +27,8 @@ def prepare(folder: str, variant: str) -> Prepared:
     work = _build_pair(store, lease, rules[variant]) if variant in rules else _build_gated_pair(store, lease, run)
     # Behind the contract, because a setting is visible on its own connection only.
     connection = store.driver._connection  # type: ignore[attr-defined]  # noqa: SLF001
-    return Prepared(work, pragmas.describe(connection), store.close)
+    note = store.driver.write(lambda _: pragmas.describe(connection), synced=variant != "read")
+    return Prepared(work, note, store.close)
 
 
 def _build_pair(store: Store, lease: Lease, rule: Rule) -> Callable[[], None]:

@@ -22,7 +22,7 @@ from jackline.fake_model.server import FakeModel
 
 KEY = "agent-overhead"
 GOAL = 1.15
-GOAL_SECONDS = 0.150
+GOAL_SECONDS = 0.120
 _AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "kilo")
 _QUICK_AGENTS = ("claude", "codex")
 _ROUNDS = {"claude": 25, "codex": 25}  # the others take seconds for a hello
