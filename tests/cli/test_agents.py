@@ -9,6 +9,7 @@ import pytest
 
 from jackline.agents import registry
 from tests.cli.place import Place
+from tests.cli.test_terminal import Terminal
 
 
 def install(place: Place, name: str, says: str) -> Path:
@@ -44,6 +45,8 @@ def test_all_are_listed_and_scripted_is_ready(place: Place) -> None:
 def test_one_that_is_there_has_its_version(place: Place, real: str) -> None:
     declaration = registry.load_adapter(real).declaration
     path = install(place, declaration.binary, "echo 999.0.0")
+    assert declaration.login is not None
+    place.environ[declaration.login.variables[0]] = "dummy"
     seen = of(place, real)
     assert (seen["health"], seen["version"], seen["binary"]) == ("ready", "999.0.0", str(path))
     assert (place.folder / "asked").read_text().split() == list(declaration.version_arguments)
@@ -62,6 +65,56 @@ def test_an_old_one_and_a_missing_one_say_why(place: Place, real: str) -> None:
     gone = of(place, real)
     assert (gone["health"], gone["binary"]) == ("missing", None)
     assert declaration.install in str(gone["why"])
+
+
+LOGGED_OUT = {
+    "claude": ("auth", "run `claude auth login`", ".claude/.credentials.json"),
+    "codex": ("login", "run `codex login`", ".codex/auth.json"),
+}
+
+
+@pytest.mark.parametrize("name", LOGGED_OUT)
+def test_one_that_is_not_logged_in_is_not_ready(place: Place, name: str) -> None:
+    word, command, credentials = LOGGED_OUT[name]
+    install(place, name, f'[ "$1" = {word} ] && exit 1\necho 999.0.0')
+    seen = of(place, name)
+    assert (seen["health"], seen["logged_in"], seen["why"]) == ("not logged in", False, f"not logged in: {command}")
+    assert seen["usable"] is True  # a run is not refused: it fails by itself, if it has to
+    finding = next(one for one in place.type("doctor", "--json").json["findings"] if one["part"] == f"agent {name}")
+    assert (finding["state"], finding["fix"]) == ("warn", command)
+    row = next(line for line in place.type("agents").out.splitlines() if line.startswith(name))
+    assert row.endswith(command)
+    file = place.folder / credentials
+    file.parent.mkdir()
+    file.write_text("")
+    file.chmod(0)  # its content is never read
+    asked = (place.folder / "asked").read_text()
+    seen = of(place, name)
+    assert (seen["health"], seen["logged_in"]) == ("ready", True)
+    assert (place.folder / "asked").read_text().replace("--version\n", "") == asked.replace("--version\n", "")
+
+
+def test_a_provider_of_its_own_needs_no_login(place: Place) -> None:
+    install(place, "codex", '[ "$1" = login ] && exit 1\necho 999.0.0')
+    (place.folder / ".codex").mkdir()
+    settings = place.folder / ".codex" / "config.toml"
+    settings.write_text('model = "x"\n')
+    assert of(place, "codex")["health"] == "not logged in"
+    settings.write_text('model_provider = "mine"\n')
+    assert of(place, "codex")["health"] == "ready"
+
+
+def test_a_slow_program_does_not_hold_the_other_rows_back(place: Place) -> None:
+    install(place, "codex", f"while [ ! -e {place.path('go')} ]; do sleep 0.05; done\necho 999.0.0")
+    terminal = Terminal(place, "agents", "--no-color", COLUMNS="80")
+    terminal.until(r"scripted +ready")
+    terminal.until(r"gemini +missing")
+    assert "codex" not in terminal.seen.replace("@openai/codex", "")
+    place.let_go("go")
+    lines = terminal.end().splitlines()
+    assert lines[0].startswith("AGENT")
+    assert lines[-1].startswith("codex ")
+    assert max(map(len, lines)) <= 80
 
 
 def test_one_that_rests_says_why_and_until_when(place: Place) -> None:

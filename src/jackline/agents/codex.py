@@ -34,7 +34,7 @@ from jackline.agents.outcomes import (
     outcome_of_event,
     outcome_of_exit,
 )
-from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
+from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, TurnRequest
 from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 from jackline.errors import UsageError
@@ -54,6 +54,15 @@ DECLARATION = Declaration(
     prices="gpt",
     minimum=(0, 166, 0),
     install="npm install -g @openai/codex",
+    login=LoginFacts(
+        command="run `codex login`",
+        variables=("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"),
+        home_variable="CODEX_HOME",
+        folder=".codex",
+        files=("auth.json",),
+        config="config.toml",
+        status_arguments=("login", "status"),
+    ),
     switches_off={"--dangerously-bypass-approvals-and-sandbox": "its sandbox and its questions before a call"},
     passes=(
         "CODEX_HOME", "CODEX_SQLITE_HOME", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_CA_CERTIFICATE",

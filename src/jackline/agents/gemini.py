@@ -31,7 +31,7 @@ from jackline.agents.outcomes import (
     outcome_of_event,
     outcome_of_exit,
 )
-from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
+from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, TurnRequest
 from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 
@@ -49,6 +49,16 @@ DECLARATION = Declaration(
     prices="gemini",
     minimum=(0, 61, 0),
     install="npm install -g @google/gemini-cli",
+    login=LoginFacts(
+        command="run `gemini` once and choose how to log in, or set GEMINI_API_KEY",
+        variables=(
+            "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_GENAI_USE_VERTEXAI",
+            "GOOGLE_GENAI_USE_GCA", "CLOUD_SHELL", "GEMINI_CLI_USE_COMPUTE_ADC",
+        ),
+        home_variable="",
+        folder=".gemini",
+        files=("oauth_creds.json", ".env", "settings.json"),  # the settings name the chosen way; a keyring has the key
+    ),
     switches_off={"--yolo": "its questions before a call"},
     passes=(
         "GEMINI_API_KEY", "GEMINI_API_KEY_AUTH_MECHANISM", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GEMINI_SYSTEM_MD",

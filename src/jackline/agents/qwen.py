@@ -33,7 +33,7 @@ from jackline.agents.outcomes import (
     outcome_of_event,
     outcome_of_exit,
 )
-from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
+from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, TurnRequest
 from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 
@@ -53,6 +53,18 @@ DECLARATION = Declaration(
     prices="qwen",
     minimum=(0, 24, 4),
     install="npm install -g @qwen-code/qwen-code  (needs Node 22)",
+    login=LoginFacts(
+        command="run `qwen` once and type /auth, or set OPENAI_API_KEY",
+        variables=(
+            "OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY", "BAILIAN_TOKEN_PLAN_API_KEY",
+            "MODELSCOPE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "QWEN_API_KEY",
+            "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY", "MINIMAX_API_KEY", "ZAI_API_KEY",
+            "XAI_API_KEY", "REQUESTY_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI",
+        ),
+        home_variable="QWEN_HOME",
+        folder=".qwen",
+        files=("oauth_creds.json", ".env", "settings.json"),  # the settings may hold a key
+    ),
     switches_off={"--yolo": "its questions before a call"},
     passes=(
         "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY", "DASHSCOPE_PROXY_BASE_URL",

@@ -33,6 +33,7 @@ class AgentProgram(NamedTuple):
     binary: str = ""
     version: str = ""
     why: str = ""
+    login: str = ""  # that it is not logged in, and how to log in; a run is not refused for it
 
 
 def load_adapter(config: Config, name: str) -> Adapter:
@@ -105,7 +106,11 @@ def locate_program(config: Config, declaration: Declaration, environ: Mapping[st
     environ = os.environ if environ is None else environ
     found = find_program(config.get_text("home"), config, adapter, environ)
     problem = "" if found.why else _check_server(adapter, environ)
-    return AgentProgram(declaration.name, why=problem) if problem else found
+    if problem or found.why or declaration.login is None:
+        return AgentProgram(declaration.name, why=problem) if problem else found
+    from jackline.app.agent_logins import find_login_problem
+
+    return found._replace(login=find_login_problem(declaration, found.binary, environ))
 
 
 def find_program(home_path: str, config: Config, adapter: Adapter, environ: Mapping[str, str]) -> AgentProgram:
@@ -209,12 +214,11 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def _rank_usable(home: Home) -> tuple[str, ...]:
-    """The usable agents of the configured ranking; paused ones come last."""
+    """The usable agents of the configured ranking; paused ones come later, those that are not logged in last."""
     ranking = split_names(home.config.get_text("auto"))
-    ready = [
-        name for name in ranking if not locate_program(home.config, load_adapter(home.config, name).declaration).why
-    ]
+    programs = [locate_program(home.config, load_adapter(home.config, name).declaration) for name in ranking]
+    ready = [one for one in programs if not one.why]
     if not ready:
         raise AgentUnavailable(AUTO, why=f"none of {', '.join(ranking)} is ready; `jackline agents` shows why")
     paused = list_pause_ends(home)
-    return tuple(sorted(ready, key=lambda name: name in paused))
+    return tuple(one.name for one in sorted(ready, key=lambda one: (bool(one.login), one.name in paused)))

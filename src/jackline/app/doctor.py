@@ -265,6 +265,9 @@ def _check_agents(home: Home) -> Iterator[DoctorFinding]:
             yield DoctorFinding(
                 part=f"agent {name}", state=FAIL if name == wanted else WARN, found=found.why, fix="jackline agents"
             )
+        elif found.login:
+            fix = found.login.partition(": ")[2]
+            yield DoctorFinding(part=f"agent {name}", state=WARN, found=f"{found.version}, not logged in", fix=fix)
         elif found.version:
             yield DoctorFinding(part=f"agent {name}", state=OK, found=f"{found.version} ({found.binary})")
     if absent:

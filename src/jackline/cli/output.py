@@ -27,6 +27,7 @@ STATE_STYLES = {
     "cancelled": "dim", "done": "green", "in_doubt": "yellow", "denied": "red", "asked": "yellow",
     "ok": "green", "warn": "yellow", "fail": "red",
     "ready": "green", "resting": "yellow", "unusable": "red", "missing": "dim",
+    "not logged in": "yellow",
 }  # fmt: skip
 STATE_MARKS = {
     "succeeded": "✓", "failed": "✗", "waiting": "!", "lost": "!", "stopped": "!", "running": "▶", "queued": "○",
@@ -161,6 +162,17 @@ class Output:
         lines = [self._format_row(columns, widths, row) for row in cells]
         heading = [self._format_row(columns, widths, titles, title=True)] if titled else []
         self.print_line("\n".join((*heading, *lines)))
+
+    def open_table(self, columns: Sequence[Column], widest: Sequence[str]) -> Callable[[Sequence[str]], None]:
+        """Print the titles of a table on a terminal; returns a function that prints one row at once.
+
+        `widest` has the widest expected cell of each column; the flexible column gets the rest.
+        """
+        titles, room = [column.title for column in columns], self.terminal_width()
+        rest = ["x" * room if column.flexible else cell for column, cell in zip(columns, widest, strict=True)]
+        widths = _fit_widths(columns, [titles, rest], room)
+        self.print_line(self._format_row(columns, widths, titles, title=True))
+        return lambda row: self.print_line(self._format_row(columns, widths, [make_printable(cell) for cell in row]))
 
     def _format_row(
         self, columns: Sequence[Column], widths: Sequence[int], row: Sequence[str], *, title: bool = False

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
 
+class LoginFacts(NamedTuple):
+    """How a CLI logs in, and what shows that it has: a variable, a file of its folder, or its own status command."""
+
+    command: str  # what a person does to log in
+    variables: tuple[str, ...]
+    home_variable: str  # names the folder with its files
+    folder: str  # that folder below the user's home, if the variable is not set
+    files: tuple[str, ...]
+    config: str = ""  # settings that may name a provider which needs no log-in
+    status_arguments: tuple[str, ...] = ()  # ask whether it is logged in: exit code 1 means that it is not
+
+
 class Declaration(NamedTuple):
     """The facts about an agent that are known without running it."""
 
@@ -47,6 +59,7 @@ class Declaration(NamedTuple):
     door: str = "socket"  # how it asks the gate: "socket" or "http"
     compacts: bool = False  # it compacts a full context, and a hook of it restores the run's case
     mcp: bool = False  # it accepts an MCP server for one turn, besides the user's own
+    login: LoginFacts | None = None  # None: it needs no log-in, or nobody can tell
     mcp_reason: str = ""  # why it cannot, or when it gets none
     switches_off: Mapping[str, str] = NOTHING  # its own protection that a flag of the launch switches off, by the flag
 

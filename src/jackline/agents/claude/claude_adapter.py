@@ -13,7 +13,7 @@ from jackline.agents.claude import claude_output
 from jackline.agents.claude.claude_hooks import COMPACTION, HOOKS, build_settings
 from jackline.agents.cli_args import OWN_SESSION, encode_prompt, mcp_servers, model_flag, reject_arguments
 from jackline.agents.json_fields import parse_line
-from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
+from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, TurnRequest
 from jackline.domain.outcome import AgentEvent, Exit, Outcome
 
 if TYPE_CHECKING:
@@ -52,6 +52,21 @@ DECLARATION = Declaration(
     prices="claude",
     minimum=(2, 1, 295),
     install="npm install -g @anthropic-ai/claude-code",
+    login=LoginFacts(
+        command="run `claude auth login`",
+        variables=(
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+            "CLAUDE_CODE_USE_FOUNDRY",
+        ),
+        home_variable="CLAUDE_CONFIG_DIR",
+        folder=".claude",
+        files=(".credentials.json",),
+        status_arguments=("auth", "status"),
+    ),
     passes=_PASSES,
     passes_if=_PASSES_IF,
     efforts=("low", "medium", "high", "xhigh", "max"),

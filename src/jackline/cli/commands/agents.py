@@ -13,6 +13,7 @@ from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator, Sequence
 
     from jackline.app.agents import AgentProgram
     from jackline.app.home import Home
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from jackline.domain.agent_health import AgentHealth
 
 _COLUMNS = parse_columns(
-    "AGENT HEALTH* VERSION RESUME FORK STRUCTURED GATE COST PROGRAM"
+    "AGENT HEALTH* VERSION RESUME FORK STRUCTURED GATE COST PROGRAM~"
 )  # PROGRAM: or why it cannot be used
+_WIDEST = ["", "not logged in", "00000.000.00", "", "", "", "advisory", "", ""]  # cells that are not known at first
+_THREADS = 8
 _NAMED_BY_RUN = "named after --"
 _MAX_DETAIL_CHARS = 80
 
@@ -39,6 +42,8 @@ class _AgentRow(NamedTuple):
     def health(self) -> str:
         if self.found.why:
             return "unusable" if self.found.binary else "missing"
+        if self.found.login:
+            return "not logged in"
         return "resting" if self.rest else "ready"
 
     @property
@@ -52,26 +57,41 @@ def configure(_parser: CommandParser) -> None:
 
 
 def execute(_args: Namespace, home: Home, out: Output) -> int:
-    rows = _find_agents(home, out)
+    names = agents.list_agents(home.config)
+    found = _find_agents(names, home, out)
+    if out.stdout.is_terminal and not out.json:
+        widest = [max((*names, "AGENT"), key=len), *_WIDEST[1:]]
+        print_row = out.open_table(_COLUMNS, widest)
+        for row in found:  # each as it comes: a slow program does not hold the others back
+            print_row(_format_cells(row))
+        return 0
+    rows = sorted(found, key=lambda row: row.declaration.name)
     if out.json:
         out.print_json({"agents": [_to_json(row) for row in rows]})
-        return 0
-    out.print_table(_COLUMNS, [_format_cells(row) for row in rows])
+    else:
+        out.print_table(_COLUMNS, [_format_cells(row) for row in rows])
     return 0
 
 
-def _find_agents(home: Home, out: Output) -> list[_AgentRow]:
+def _find_agents(names: Sequence[str], home: Home, out: Output) -> Iterator[_AgentRow]:
+    """Yield the agents as their programs answer, which are asked at the same time."""
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
     try:
         rests = agents.list_pauses(home)
     except StoreError as error:  # the programs can be listed without it
         out.print_note(f"jackline: {error}")
         rests = {}
-    rows = []
-    for name in agents.list_agents(home.config):
-        declaration, problem = agents.load_declaration(home.config, name)
+    declared = {name: agents.load_declaration(home.config, name) for name in names}
+
+    def find_agent(name: str) -> _AgentRow:
+        declaration, problem = declared[name]
         found = agents.AgentProgram(name, why=problem) if problem else agents.locate_program(home.config, declaration)
-        rows.append(_AgentRow(declaration=declaration, found=found, rest=rests.get(name)))
-    return rows
+        return _AgentRow(declaration=declaration, found=found, rest=rests.get(name))
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for future in as_completed([pool.submit(find_agent, name) for name in names]):
+            yield future.result()
 
 
 def _format_cells(one: _AgentRow) -> list[str]:
@@ -83,7 +103,7 @@ def _format_cells(one: _AgentRow) -> list[str]:
         *("yes" if can else "no" for can in (able.resumes, able.forks, able.structured)),
         able.gate,
         "yes" if able.cost else "no",
-        one.found.why or one.binary or _NAMED_BY_RUN,
+        one.found.why or one.found.login or one.binary or _NAMED_BY_RUN,
     ]
 
 
@@ -104,7 +124,8 @@ def _to_json(one: _AgentRow) -> dict[str, object]:
         "binary": one.binary or None,
         "version": one.found.version or None,
         "minimum": ".".join(map(str, able.minimum)) or None,
-        "why": one.found.why or None,
+        "why": one.found.why or one.found.login or None,
+        "logged_in": None if able.login is None or one.found.why else not one.found.login,
         "rests_until": format_iso(one.rest.until) if one.rest else None,
         "rests_because": {"failure": one.rest.failure, "detail": one.rest.detail} if one.rest else None,
         "named_by_arguments": able.is_named_by_arguments,
