@@ -82,3 +82,15 @@ def test_an_agent_cannot_agree_to_its_own_call(place: Place) -> None:
     refused = place.type("answer", "r", command[1], "allow", environ=inside)
     assert (refused.code, is_one_line(refused), "refused inside a run" in refused.err) == (2, True, True)
     assert place.type("answer", "r", command[1], "allow").code == 0
+
+
+def test_the_calls_of_a_run_that_has_ended_are_not_answered(place: Place) -> None:
+    words = ("--policy", place.policy(EFFECT_RULE), "--run-id", "r")
+    assert place.play(SEND_FAILS, SAY, words=words).code == 14
+    (call,) = place.type("show", "r", "--json").json["calls"]
+    assert place.type("cancel", "r").code == 0
+    refused = place.type("answer", "r", call["id"], "happened")
+    assert (refused.code, is_one_line(refused)) == (2, True), refused
+    assert "run r is cancelled: its calls can no longer be answered" in refused.err
+    (after,) = place.type("show", "r", "--json").json["calls"]
+    assert (after["state"], after["answer"]) == ("in_doubt", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from tests.cli.place import EFFECT_RULE, SAY, SEND, SEND_FAILS, Place, is_one_line
@@ -17,7 +18,7 @@ def _played(place: Place, *steps: dict[str, Any]) -> None:
 
 def test_every_effect_is_a_row_with_what_shows_it(place: Place) -> None:
     _played(place, SEND, SEND, TO_EVE, SAY)
-    ended = place.type("receipts", "r")
+    ended = place.type("receipts", "r", "--format", "md")
     assert ended.code == 0
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in ended.out.splitlines() if line[0:1] == "|"]
     first = rows[2][-1]
@@ -27,6 +28,27 @@ def test_every_effect_is_a_row_with_what_shows_it(place: Place) -> None:
         ("confirmed", "send to=eve", "mail:eve"),
     ]
     assert rows[4][5].endswith("message-7")
+
+
+def test_in_a_pipe_each_effect_is_a_complete_line(place: Place) -> None:
+    _played(place, SEND, SEND, TO_EVE, SAY)
+    rows = [line.split("\t") for line in place.type("receipts", "r").out.splitlines()]
+    assert [(row[1], row[2], row[4]) for row in rows] == [
+        ("claimed", "send to=ada", "mail:ada"),
+        (f"replayed {rows[0][-1]}", "send to=ada", "mail:ada"),
+        ("confirmed", "send to=eve", "mail:eve"),
+    ]
+    assert rows[2][5].endswith("message-7")
+
+
+def test_on_a_terminal_they_are_a_table_that_fits(place: Place) -> None:
+    _played(place, SEND, TO_EVE, SAY)
+    command = f"stty cols 80; {sys.executable} -m jackline receipts r --no-color"
+    lines = place.end_of(place.execute(["script", "-qec", command, "/dev/null"])).out.replace("\r", "").splitlines()
+    assert lines[0].split() == ["CALL", "STATUS", "TIME", "TOOK", "TARGET", "WHAT"]
+    assert [line.split()[1] for line in lines[1:3]] == ["claimed", "confirmed"]
+    assert "claimed: reported by the tool, without other evidence" in lines
+    assert max(map(len, lines[:3])) <= 80
 
 
 def test_json_comes_by_either_flag(place: Place) -> None:
@@ -51,7 +73,8 @@ def test_a_doubt_and_then_a_person_s_word(place: Place) -> None:
 def test_a_run_without_effects_says_so(place: Place) -> None:
     _played(place, STRANGE, SAY)
     ended = place.type("receipts", "r")
-    assert (ended.code, "This run has no effects." in ended.out) == (0, True)
+    assert (ended.code, ended.out, ended.err) == (0, "", "this run has no effects\n")
+    assert "This run has no effects." in place.type("receipts", "r", "--format", "md").out
     assert place.type("receipts", "r", "--json").json["effects"] == []
 
 
@@ -82,6 +105,16 @@ def test_a_call_that_waits_for_a_word_is_not_shown_as_denied(place: Place) -> No
     place.type("answer", "r", asked["id"], "deny")
     lines = [line.split("\t") for line in place.type("show", "r").out.splitlines() if "\tsend\t" in line]
     assert [(line[3], line[5]) for line in lines] == [("denied", "deny")]
+
+
+def test_an_approved_call_is_not_shown_as_denied(place: Place) -> None:
+    rule = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')
+    place.play(SEND, words=("--policy", place.policy(rule), "--run-id", "r"))
+    (asked,) = place.type("show", "r", "--json").json["calls"]
+    assert place.type("answer", "r", asked["id"], "allow", "--resume").code == 0
+    lines = [line.split("\t") for line in place.type("show", "r").out.splitlines() if "\tsend\teffect\t" in line]
+    assert [line[3] for line in lines] == ["approved", "done"]
+    assert "\nstate      approved\n" in place.type("show", "r", "--call", asked["id"]).out
 
 
 def test_the_page_of_a_stopped_run_has_the_packet(place: Place) -> None:

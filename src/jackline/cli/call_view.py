@@ -67,9 +67,10 @@ def find_suffix_length(ids: Sequence[str]) -> int:
 
 
 def display_state(call: Call) -> str:
-    """Return `asked` for a call that needed approval and was not denied: the ledger keeps it as denied."""
-    was_asked = call.decision is Decision.ASK and call.state is CallState.DENIED and call.answer != "deny"
-    return "asked" if was_asked else call.state
+    """Return the state in words; the ledger keeps a call that needed approval as denied, whatever the answer was."""
+    if call.decision is not Decision.ASK or call.state is not CallState.DENIED or call.answer == "deny":
+        return call.state
+    return "approved" if call.answer else "asked"
 
 
 def print_call(home: Home, run: Run, call: Call, out: Output) -> None:

@@ -25,6 +25,7 @@ STATE_STYLES = {
     "stopped": "yellow",
     "pending": "cyan", "in_flight": "cyan", "waiting_human": "yellow",
     "cancelled": "dim", "done": "green", "in_doubt": "yellow", "denied": "red", "asked": "yellow",
+    "confirmed": "green", "in doubt": "yellow", "approved": "green",
     "ok": "green", "warn": "yellow", "fail": "red",
     "ready": "green", "resting": "yellow", "unusable": "red", "missing": "dim",
     "not logged in": "yellow",

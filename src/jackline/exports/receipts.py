@@ -105,7 +105,7 @@ def render_receipts(receipts: Receipts) -> str:
     if receipts.effects:
         used = {one.status for one in receipts.effects}
         legend = (f"- **{status}**: {meaning}" for status, meaning in STATUS_MEANINGS.items() if status in used)
-        lines += [*_render_table(_TITLES, [_format_cells(one) for one in receipts.effects]), "", *legend, ""]
+        lines += [*_render_table(_TITLES, [format_effect(one) for one in receipts.effects]), "", *legend, ""]
     else:
         lines += ["This run has no effects.", ""]
     if receipts.unknown:
@@ -117,13 +117,18 @@ def render_receipts(receipts: Receipts) -> str:
             "",
         ]
         lines += [*_render_table(("time", "what", "call"), rows), ""]
+    left_out = format_left_out(receipts)
+    return "\n".join([*lines, f"Not listed: {left_out}.", ""] if left_out else lines)
+
+
+def format_left_out(receipts: Receipts) -> str:
+    """Return the numbers of calls that are not listed, because they had no effect; empty if there are none."""
     counts = (
         (receipts.did_not, "known not to have happened"),
         (receipts.denied, "denied"),
         (receipts.asked, "needed approval"),
     )
-    left_out = ", ".join(f"{count} {word}" for count, word in counts if count)
-    return "\n".join([*lines, f"Not listed: {left_out}.", ""] if left_out else lines)
+    return ", ".join(f"{count} {word}" for count, word in counts if count)
 
 
 def _build_effects(ledger: RunLedger, *, inherited: bool = False) -> Iterator[Effect]:
@@ -199,7 +204,8 @@ def _call_to_json(call: Call) -> dict[str, Any]:
     }
 
 
-def _format_cells(one: Effect) -> list[str]:
+def format_effect(one: Effect) -> list[str]:
+    """Return the cells of an effect's row, one for each title of the table."""
     call = one.call
     status = f"{one.status} {one.original}" if one.original else one.status
     if call.state is CallState.PREPARED:

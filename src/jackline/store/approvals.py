@@ -6,7 +6,7 @@ from jackline.crash_points import crash_point
 from jackline.domain.call_gate import ALWAYS, APPROVALS, can_approve_always
 from jackline.domain.events import Fact
 from jackline.domain.records import Call, Lease, Receipt, Run
-from jackline.domain.states import CallClass, CallState, Decision, RunState, WaitReason
+from jackline.domain.states import TERMINAL, CallClass, CallState, Decision, RunState, WaitReason
 from jackline.domain.transitions import next_run
 from jackline.errors import Refused
 from jackline.store import ledger_events, rows
@@ -47,12 +47,15 @@ class Approvals(StorePart):
 
     def _answer(self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
         run = self._locked(statements, run_id)
+        call = read_call(statements, run_id, call_id)
+        if run.status.state in TERMINAL and not call.answer:
+            raise Refused(_explain_ended(run))
         if run.status.state is RunState.RUNNING:
             lease_over = statements.one("lease_over", {"id": run_id, **statements.clock()})
             if not (lease_over and lease_over[0]):
                 busy = f"run {run_id} is being worked on by {run.owner}: answer when it waits"
                 raise Refused(f"{busy}; if that worker is dead, resume the run first")
-        call, fact = _apply_answer(statements, read_call(statements, run_id, call_id), verdict, at)
+        call, fact = _apply_answer(statements, call, verdict, at)
         chain = append_events(statements, run_id, get_chain_end(run), (fact,), at, PERSON)
         self._wake_if_answered(statements, run, chain, at)
         return call, self._found(statements, run_id)
@@ -159,6 +162,12 @@ def _has_unanswered(statements: Statements, run: Run) -> bool:
         return bool(_read_forced(statements, run.id))
     row = statements.one("count_unanswered", {**WORDS, "run_id": run.id, "strict": int(run.spec.strict)})
     return row is not None and row[0] > 0
+
+
+def _explain_ended(run: Run) -> str:
+    if run.status.state is RunState.FAILED:
+        return f"run {run.id} has failed: resume it, and answer when it asks again"
+    return f"run {run.id} is {run.status.state}: its calls can no longer be answered"
 
 
 def _explain_refusal(call: Call, verdict: str, *, asked: bool, forced: bool) -> str:
