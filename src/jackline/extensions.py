@@ -21,6 +21,10 @@ HOOKS: dict[str, tuple[str, ...]] = {
         "jackline.features.reports.retro:list_leftovers",
         "jackline.features.importers.importer:list_leftovers",
     ),
+    # (home): what needs a person, as entries of `app.inbox`
+    "inbox_entries": ("jackline.features.work.questions:list_inbox_entries",),
+    # (home, entry of the inbox, text): store a person's answer to a question; the run that it lets continue, or None
+    "answer_question": ("jackline.features.work.questions:answer_question",),
     # (store, run id): the ids of the open cases of a run
     "open_cases": ("jackline.features.cases.location:list_open_ids",),
     # (ids of open cases): a section of the resume prompt, its title and its items

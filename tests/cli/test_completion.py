@@ -51,7 +51,7 @@ CASES = [
     ),
     (("jackline", "--home", "x", "db", ""), {"migrate", "status", "check", "backup", "archive"}, True),
     (("jackline", "db", "archive", "--"), {"--older-than", "--to"}, False),
-    (("jackline", "answer", "r", "c", ""), {"happened", "did-not", "retry", "skip", "allow", "deny"}, True),
+    (("jackline", "answer", "r", "c", ""), {"happened", "did-not", "retry", "skip", "allow", "always", "deny"}, True),
     (("jackline", "run", "--agent", ""), {"scripted", "auto"}, False),
     (("jackline", "run", "--max-usd", ""), set(), True),
 ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import re
+import shlex
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +20,9 @@ from tests.cli.place import EFFECT_RULE, SAY, SEND, SEND_FAILS, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "jackline"
 WAITS = 14
 ASK_RULE = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')
 DOUBT = ("happened", "did-not", "retry", "skip")
@@ -119,3 +123,65 @@ def test_no_usage_line_joins_words_with_a_pipe() -> None:
         importlib.import_module(module).configure(parser)
         found += [usage for usage in usages(parser) if re.search(r"\S\|\S|[<>]", usage)]
     assert found == []
+
+
+def find_operators(command: str) -> list[str]:
+    """The shell operators of a command that are not quoted: pipes, redirections, several commands."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars="|<>")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    return [token for token in lexer if set(token) <= set("|<>")]
+
+
+def texts_of(tree: ast.AST) -> Iterator[str]:
+    """Every text of a module; what an f-string inserts is a word."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_no_command_in_a_message_of_the_source_has_an_unquoted_operator() -> None:
+    found: list[tuple[str, str]] = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for text in texts_of(ast.parse(path.read_text())):
+            found += [(path.name, command) for command in SPAN.findall(text) if command.count("\n") == 0]
+    assert len(found) > 30
+    assert [(name, command) for name, command in found if find_operators(command)] == []
+
+
+@pytest.mark.parametrize("page", sorted((*ROOT.glob("docs/**/*.md"), ROOT / "README.md", *SOURCE.rglob("*.md"))))
+def test_no_command_in_a_page_has_an_unquoted_operator(page: Path) -> None:
+    """Inline commands are copied, too; blocks are scripts, and run as tests."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert [command for command in SPAN.findall(text) if find_operators(command)] == []
+
+
+def test_the_check_of_commands_finds_operators() -> None:
+    assert find_operators("jackline answer r c allow|deny") == ["|"]
+    assert find_operators("jackline answer r <CALL> allow") == ["<", ">"]
+    assert find_operators("jackline answer r 'a|b' \"<c>\"") == []
+
+
+SPENDS = {"usage": {"input": 10, "output": 5, "usd": 1.2}}
+ENDS = {
+    "budget": ((SPENDS, SPENDS, SAY), ("--max-usd", "1")),
+    "authentication": (({"error": {"class": "authentication", "detail": "log in"}},), ("--retries", "0")),
+    "timeout": (({"hang": True},), ("--timeout-seconds", "1", "--grace-seconds", "1")),
+    "crashed": (({"crash": "SIGKILL"},), ("--retries", "0")),
+    "limit": (({"limit": {"resets_in": 900, "text": "limit"}},), ()),
+    "proof": ((SAY,), ("--proof", "false")),
+    "succeeded": ((SAY,), ()),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_every_command_about_a_run_that_stopped_can_be_pasted(place: Place, end: str) -> None:
+    steps, words = ENDS[end]
+    ended = place.play(*steps, words=("--run-id", "r", *words))
+    texts = {"run": ended.out + ended.err, "inbox": place.type("inbox").out, **pages(place, "r")}
+    found = {name: commands(text) for name, text in texts.items()}
+    assert found["run"]
+    for name, spans in found.items():
+        assert all(len(paste(command, place.folder)) == 1 for command in spans), (name, spans)

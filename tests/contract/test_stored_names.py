@@ -45,7 +45,7 @@ FREE = frozenset(
 )
 COMMANDS = (
     "agents", "case hypothesis list", "case list", "config", "dashboard", "db check", "db status", "events tail",
-    "list", "policy show", "receipts lost-after", "show asks", "show checked", "show lost-after", "tasks list",
+    "inbox", "list", "policy show", "receipts lost-after", "show asks", "show checked", "show lost-after", "tasks list",
     "tasks show agent_management", "trust --show", "verify parent", "work list",
 )  # fmt: skip
 

@@ -42,7 +42,14 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "jackline.cli.commands.resume",
             "continue a run that is queued, waiting, failed, or lost its supervisor",
         ),
-        "answer": ("jackline.cli.commands.answer", "approve or deny a call, or settle one that is in doubt"),
+        "inbox": (
+            "jackline.cli.commands.inbox",
+            "answer what needs you, in all repositories: approvals, questions, budgets",
+        ),
+        "answer": (
+            "jackline.cli.commands.answer",
+            "approve or deny a call, settle one that is in doubt, or answer a question",
+        ),
         "cancel": ("jackline.cli.commands.cancel", "cancel a run"),
         "fork": ("jackline.cli.commands.fork", "start a new run from a checkpoint of another one"),
         "tasks": ("jackline.cli.commands.tasks", "list, show and create run templates"),

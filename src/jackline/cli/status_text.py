@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from jackline.app import inbox
+from jackline.app.inbox import ASK_ANSWERS, DOUBT_ANSWERS, INTERRUPTED_ANSWERS
 from jackline.cli.run_json import run_to_json
 from jackline.domain.amendment import build_resume_words
-from jackline.domain.call_gate import apply_permissions, is_waiting_for_approval, list_rule_names, needs_person
+from jackline.domain.call_gate import apply_permissions, list_rule_names
 from jackline.domain.call_text import describe_effect
 from jackline.domain.run_totals import completion, compute_run_cost, describe_lost_sessions
 from jackline.domain.states import Decision, Failure, RunState, WaitReason
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.domain.records import Call, Run, Turn
 
-DOUBT_ANSWERS = ("happened", "did-not", "retry", "skip")
-ASK_ANSWERS = ("allow", "deny")
-INTERRUPTED_ANSWERS = ("skip",)
 _QUESTIONS = {
     DOUBT_ANSWERS: "may have happened: look, then answer with one of",
     ASK_ANSWERS: "needs approval: answer with one of",
@@ -140,15 +139,7 @@ def format_loss(run_id: str, loss: str, out: Output) -> str:
 
 def find_open_questions(home: Home, run: Run) -> list[tuple[Call, tuple[str, ...]]]:
     """Return the calls that need an answer, each with its valid answers; the same question is listed once."""
-    if run.status.reason is WaitReason.HUMAN:
-        return [(call, INTERRUPTED_ANSWERS) for call in home.store().calls.list_forced(run.id)]
-    found: dict[str, tuple[Call, tuple[str, ...]]] = {}
-    for call in home.store().calls.list_all(run.id):
-        if needs_person(call, strict=run.spec.strict):
-            found[call.id] = (call, DOUBT_ANSWERS)
-        elif is_waiting_for_approval(call):
-            found.setdefault(call.key, (call, ASK_ANSWERS))
-    return list(found.values())
+    return inbox.find_open_questions(home.store(), run)
 
 
 def _list_waiting_steps(home: Home, run: Run, out: Output, resume: str) -> list[str]:

@@ -1,22 +1,26 @@
-"""`jackline answer`: approves or denies a call, or settles one that is in doubt."""
+"""`jackline answer`: approves or denies a call, settles one that is in doubt, or answers an agent's question."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.app.text_files import shorten_name
 from jackline.cli import follow_run, status_text
 from jackline.cli.follow_run import Interrupts
+from jackline.cli.open_call import choose_call, find_question
 from jackline.cli.parser import RUN_HELP
 from jackline.cli.run_json import run_to_json, to_json_values
 from jackline.domain.states import Decision
+from jackline.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from jackline.app.home import Home
+    from jackline.app.inbox import InboxEntry
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
-    from jackline.domain.records import Call
+    from jackline.domain.records import Call, Run
 
 VERDICT_MEANINGS = {
     "happened": "it took effect; it gets a receipt and is never repeated",
@@ -30,24 +34,57 @@ VERDICT_MEANINGS = {
 
 
 def configure(parser: CommandParser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
-    parser.add_argument("call", metavar="CALL", help="the id of the call, or its beginning or end")
+    parser.takes_flags_between = True
+    parser.add_argument(
+        "run", metavar="RUN", nargs="?", help=f"{RUN_HELP} (default: the only one of this repository with an open call)"
+    )
+    parser.add_argument(
+        "call",
+        metavar="CALL",
+        nargs="?",
+        help="the id of the call, or its beginning or end (default: the only open one)",
+    )
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in VERDICT_MEANINGS.items())
-    parser.add_argument("verdict", metavar="VERDICT", choices=tuple(VERDICT_MEANINGS), help=meanings)
+    parser.add_argument(
+        "answer", metavar="ANSWER", help=f"{meanings}; or the answer to the question of the run's agent"
+    )
     parser.add_argument("--resume", action="store_true", help="continue the run at once")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    run = home.find(args.run)
-    call, run = home.answer(run, home.find_call(run, args.call), args.verdict)
+    run = home.find(args.run) if args.run is not None else None
+    if run is not None and args.call is None:
+        question = find_question(home, run, args.answer, out)
+        if question is not None:
+            return _answer_question(args, home, question, out)
+    if args.answer not in VERDICT_MEANINGS:
+        raise UsageError(f"'{shorten_name(args.answer)}' is not a valid answer; use {', '.join(VERDICT_MEANINGS)}")
+    if run is None or args.call is None:
+        run, call = choose_call(home, run, args.answer, out)
+    else:
+        call = home.find_call(run, args.call)
+    call, run = home.answer(run, call, args.answer)
+    return _finish(args, home, run, _format_answer(call, args.answer), {"call": to_json_values(call)}, out)
+
+
+def _answer_question(args: Namespace, home: Home, question: InboxEntry, out: Output) -> int:
+    from jackline.extensions import call_hook
+
+    call_hook("answer_question", home, question, args.answer)
+    text = f"question {question.item_id} is answered; the agent reads it when the run continues"
+    return _finish(args, home, home.find(question.run_id), text, {"item": question.item_id}, out)
+
+
+def _finish(args: Namespace, home: Home, run: Run, text: str, answered: dict[str, object], out: Output) -> int:
+    """Report the answer, and continue the run if that is wanted."""
     if args.resume:
-        out.print_note(_format_answer(call, args.verdict))
+        out.print_note(text)
         with Interrupts() as interrupts:
             return follow_run.follow_run(home, run, out, interrupts)
     if out.json:
-        out.print_json({"run": run_to_json(home, run), "call": to_json_values(call)})
+        out.print_json({"run": run_to_json(home, run), **answered})
         return 0
-    out.print_line(_format_answer(call, args.verdict))
+    out.print_line(text)
     for line in status_text.list_next_steps(home, run, out):
         out.print_line(f"  {line}")
     return 0

@@ -71,6 +71,7 @@ def _mark_values(parser: CommandParser) -> None:
     import shtab
 
     from jackline.agents import registry
+    from jackline.cli.commands.answer import VERDICT_MEANINGS
 
     kinds = {
         "RUN": shtab.cmd(_RUNS),
@@ -78,6 +79,7 @@ def _mark_values(parser: CommandParser) -> None:
         "FILE": shtab.FILE,
         "PATH": shtab.FILE,
         "DIR": shtab.DIRECTORY,
+        "ANSWER": shtab.cmd(f"printf '%s\\n' {' '.join(VERDICT_MEANINGS)}"),
     }
     for action in iterate_actions(parser):
         if action.dest in {"agent", "of_agent"}:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from jackline.app.inbox import ASK_ANSWERS, DOUBT_ANSWERS, INTERRUPTED_ANSWERS, find_open_questions
+from jackline.domain.amendment import build_resume_words
 from jackline.domain.call_text import describe_effect
 from jackline.domain.states import RunState, WaitReason, WorkStatus
 from jackline.errors import JacklineError, ReportNotWritten
@@ -31,7 +33,7 @@ from jackline.formatting import DAY_MS, format_date
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
-    from jackline.domain.records import Call, Run
+    from jackline.domain.records import Run
     from jackline.features.reports.lines import RunLine
     from jackline.store.store import Store
 
@@ -45,9 +47,11 @@ _MOST = SHOWN + 1  # one more shows that there are more
 _EVENTS = 15
 _NEWEST = 200  # newest calls, which include those that a run waits for
 _DAYS = 7
-_DOUBT = ("may have happened: check, then answer with one of", ("happened", "did-not", "retry", "skip"))
-_ASKED = ("needs approval: answer with one of", ("allow", "deny"))
-_CUT_OFF = ("was interrupted, and the agent has not repeated it: resume, or first answer", ("skip",))
+_SAID = {
+    DOUBT_ANSWERS: "may have happened: check, then answer with one of",
+    ASK_ANSWERS: "needs approval: answer with one of",
+    INTERRUPTED_ANSWERS: "was interrupted, and the agent has not repeated it: resume, or first answer",
+}
 
 
 def update(home: Home) -> None:
@@ -211,21 +215,17 @@ def collect_dashboard(store: Store, now: int) -> Dashboard:
 
 def _read_waiting(store: Store, line: RunLine, run: Run) -> WaitingRun:
     """A run that waits for a person, with the questions about its calls."""
-    asked: list[tuple[Call, tuple[str, tuple[str, ...]]]]
-    if line.reason == WaitReason.HUMAN:
-        asked = [(call, _CUT_OFF) for call in store.calls.list_forced(run.id, _NEWEST)]
-    else:
-        from jackline.domain.call_gate import needs_person
-
-        doubts = [call for call in store.calls.list_open(run.id, _NEWEST) if needs_person(call, strict=run.spec.strict)]
-        # One answer is enough for equal questions.
-        approvals = {call.key: call for call in reversed(store.calls.list_asked(run.id, _NEWEST))}
-        asked = [*((call, _DOUBT) for call in doubts), *((call, _ASKED) for call in approvals.values())]
+    asked = find_open_questions(store, run, _NEWEST)
     return WaitingRun(
         run=line,
         questions=tuple(
-            CallQuestion(call.id, call.tool, call.target, *words, what=describe_effect(call, run.spec.workspace))
-            for call, words in asked[:_MOST]
+            CallQuestion(
+                call.id, call.tool, call.target, _SAID[answers], answers, describe_effect(call, run.spec.workspace)
+            )
+            for call, answers in asked[:_MOST]
         ),
-        older=line.reason != WaitReason.HUMAN and not asked and run.status.spent.calls > _NEWEST,
+        resume=build_resume_words(run),
+        older=line.reason in {WaitReason.IN_DOUBT, WaitReason.APPROVAL}
+        and not asked
+        and run.status.spent.calls > _NEWEST,
     )

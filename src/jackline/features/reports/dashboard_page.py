@@ -30,7 +30,7 @@ _CALL_CHARS = 300
 SHOWN = 10  # of each kind of thing
 KINDS = 20  # of work items, of each status
 COUNTED = 100  # the highest count
-FOR_PEOPLE = (WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN)
+FOR_PEOPLE = (WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN, WaitReason.BUDGET)
 PARKED = tuple(reason for reason in WaitReason if reason not in FOR_PEOPLE)
 LIVE = (WorkStatus.PENDING, WorkStatus.IN_FLIGHT, WorkStatus.WAITING_HUMAN)
 
@@ -47,13 +47,14 @@ class CallQuestion(NamedTuple):
     what: str = ""  # the call in one line, with its target
 
 
-@stored_as("run questions older")
+@stored_as("run questions older resume")
 class WaitingRun(NamedTuple):
     """A run that waits for a person."""
 
     run: RunLine
     questions: tuple[CallQuestion, ...]
     older: bool = False  # whether it waits for older calls than those that were read
+    resume: tuple[str, ...] = ()  # the command that continues it, with higher limits if its budget is spent
 
 
 @stored_as("run why")
@@ -142,7 +143,8 @@ def _render_waiting(board: Dashboard) -> Iterator[str]:
         if len(one.questions) > SHOWN or one.older:
             text = "for older calls" if one.older else "and more"
             yield f"  - {text}: {_format_board_command(board, 'show', run.id)}"
-        yield f"  - {'then' if one.questions else 'resume:'} {_format_board_command(board, 'resume', run.id)}"
+        resume = _format_board_command(board, *(one.resume or ("resume", run.id)))
+        yield f"  - {'then' if one.questions else 'resume:'} {resume}"
     for run, why in board.lost[:SHOWN]:
         what = f"run {format_code(run.id)} (#{run.number}, {format_code(run.agent)}, {format_code(run.task)})"
         yield f"- {what} is **lost**: {format_code(why, 300)}"

@@ -179,7 +179,7 @@ psql ? -l -lqt -lt -Atl --list -V
 redis-cli ping|info|get|mget|keys|scan|exists|ttl|type|hget|hgetall|lrange|smembers|zrange|dbsize|strlen|llen|scard
 kill ? -l -L --list
 ollama list|ps|show
-jackline list|show|logs|receipts|verify|agents|config|policy|completion
+jackline list|show|logs|inbox|receipts|verify|agents|config|policy|completion
 jackline work get|list|pending
 jackline events tail|since|search
 jackline case status|list|handoff

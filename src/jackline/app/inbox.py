@@ -1,0 +1,183 @@
+"""Everything in a home that needs a person, as records: calls to decide about, questions, budgets, lost runs, log-ins.
+
+It reads only. Features add their entries through the hook `inbox_entries`. The dashboard and `jackline inbox` show it.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from jackline.domain.call_gate import needs_person
+from jackline.domain.states import Failure, RunState, WaitReason
+from jackline.named import NamedTuple, stored_as
+from jackline.store.models import RunQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jackline.app.home import Home
+    from jackline.domain.agent_health import AgentHealth
+    from jackline.domain.records import Call, Run
+    from jackline.store.models import RunSummary
+    from jackline.store.store import Store
+
+DOUBT_ANSWERS = ("happened", "did-not", "retry", "skip")
+ASK_ANSWERS = ("allow", "deny")
+INTERRUPTED_ANSWERS = ("skip",)
+
+APPROVAL, IN_DOUBT, INTERRUPTED, QUESTION = "approval", "in_doubt", "interrupted", "question"
+BUDGET, LOST, LOG_IN, STOPPED, ANSWERED = "budget", "lost", "log_in", "stopped", "answered"
+KINDS = {
+    APPROVAL: "a call needs your approval",
+    IN_DOUBT: "a call may have happened",
+    INTERRUPTED: "a call was interrupted, and the agent has not repeated it",
+    QUESTION: "an agent asks",
+    BUDGET: "a budget is spent",
+    LOST: "no process works on a run any more",
+    LOG_IN: "an agent is not logged in",
+    STOPPED: "a run waits for a person",
+    ANSWERED: "a run is ready, and no process continues it",
+}
+BLOCKING = frozenset({APPROVAL, IN_DOUBT, QUESTION, BUDGET})  # a run with one of these cannot continue
+_CALL_KINDS = {DOUBT_ANSWERS: IN_DOUBT, ASK_ANSWERS: APPROVAL, INTERRUPTED_ANSWERS: INTERRUPTED}
+_PERSON_NEEDED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
+_MOST_FAILED = 500  # newest failed runs, among which those that wait for a log-in are looked for
+
+
+@stored_as("kind since_at text commands run number repository agent task detail call item answers")
+class InboxEntry(NamedTuple):
+    """One thing that needs a person."""
+
+    kind: str  # a key of KINDS
+    since: int  # from when on it waits
+    text: str  # the whole command, edit or question, or why the run waits
+    commands: tuple[tuple[str, ...], ...]  # the words after `jackline`, one command for each possible answer
+    run_id: str = ""
+    number: int = 0
+    repository: str = ""  # its path
+    agent: str = ""
+    task: str = ""
+    detail: str = ""
+    call_id: str = ""
+    item_id: str = ""  # of the work item that asks
+    answers: tuple[str, ...] = ()
+
+
+def list_entries(home: Home) -> list[InboxEntry]:
+    """Everything that needs a person, in all repositories of the home; what waits longest comes first."""
+    if home.is_new:
+        return []
+    from jackline.extensions import call_hook
+
+    runs = home.list_active()
+    parts = (
+        _list_waiting(home, runs),
+        _list_lost(home, runs),
+        _list_log_ins(home),
+        *call_hook("inbox_entries", home),
+    )
+    entries = list(chain.from_iterable(parts))
+    asking = {entry.run_id for entry in entries if entry.kind == QUESTION}
+    entries = [entry for entry in entries if entry.kind != STOPPED or entry.run_id not in asking]
+    return sorted(entries, key=lambda entry: (entry.since, entry.run_id, entry.call_id))
+
+
+def find_open_questions(store: Store, run: Run, newest: int | None = None) -> list[tuple[Call, tuple[str, ...]]]:
+    """The calls that need an answer, among the `newest`, each with its valid answers; equal questions are one."""
+    if run.status.reason is WaitReason.HUMAN:
+        return [(call, INTERRUPTED_ANSWERS) for call in store.calls.list_forced(run.id, newest)]
+    doubts = [call for call in store.calls.list_open(run.id, newest) if needs_person(call, strict=run.spec.strict)]
+    asked = {call.key: call for call in reversed(store.calls.list_asked(run.id, newest))}
+    approvals = [(call, ASK_ANSWERS) for call in asked.values()]
+    return [*((call, DOUBT_ANSWERS) for call in doubts), *reversed(approvals)]
+
+
+def list_run_entries(home: Home, run: Run, repository: str = "") -> list[InboxEntry]:
+    """What a run that waits needs from a person."""
+    from jackline.domain.call_text import find_call_folder, format_call
+
+    base = InboxEntry(
+        kind=STOPPED,
+        since=run.updated_at,
+        text=run.status.detail,
+        commands=(("resume", run.id),),
+        run_id=run.id,
+        number=run.number,
+        repository=repository or run.spec.workspace,
+        agent=run.agent,
+        task=run.spec.task,
+        detail=run.status.detail,
+    )
+    if run.status.reason is WaitReason.BUDGET:
+        from jackline.domain.amendment import build_resume_words
+
+        return [base._replace(kind=BUDGET, commands=(build_resume_words(run),))]
+    entries = []
+    for call, answers in find_open_questions(home.store(), run):
+        whole = home.store().blobs.load_call(call)
+        entries.append(
+            base._replace(
+                kind=_CALL_KINDS[answers],
+                since=call.finished_at or call.prepared_at,
+                text=format_call(call.tool, whole.input, workspace=run.spec.workspace, folder=find_call_folder(call)),
+                detail=call.reason,
+                call_id=call.id,
+                answers=answers,
+                commands=tuple(("answer", run.id, call.id, answer) for answer in answers),
+            )
+        )
+    return entries or [base]
+
+
+def _list_waiting(home: Home, runs: list[RunSummary]) -> Iterator[InboxEntry]:
+    from jackline.engine.owner_lock import has_waiter
+
+    for row in runs:
+        waits = row.state == RunState.WAITING and row.reason in {*_PERSON_NEEDED, WaitReason.BUDGET}
+        if waits and (run := home.store().runs.get(row.id)) is not None:
+            yield from list_run_entries(home, run, row.path)
+        elif row.state == RunState.QUEUED and row.attempt and not has_waiter(home.folder(row.id)):
+            yield _build_entry(row, ANSWERED, "it was answered, and no process has continued it")
+
+
+def _list_lost(home: Home, runs: list[RunSummary]) -> Iterator[InboxEntry]:
+    lost = home.find_lost([row.id for row in runs if row.state == RunState.RUNNING])
+    for row in runs:
+        if row.id in lost:
+            yield _build_entry(row, LOST, lost[row.id])
+
+
+def _list_log_ins(home: Home) -> Iterator[InboxEntry]:
+    """Agents whose last turn could not log in, with the runs that failed for it."""
+    refused = {one.agent: one for one in home.store().records.list_health() if one.failure == Failure.AUTHENTICATION}
+    if not refused:
+        return
+    failed = home.list_runs(RunQuery(states=(str(RunState.FAILED),), limit=_MOST_FAILED))
+    waiting = [row for row in failed if row.failure == Failure.AUTHENTICATION and row.agent in refused]
+    for row in waiting:
+        yield _build_entry(row, LOG_IN, refused[row.agent].detail)
+    for health in refused.values():
+        if not any(row.agent == health.agent for row in waiting):
+            yield _build_agent_entry(health)
+
+
+def _build_agent_entry(health: AgentHealth) -> InboxEntry:
+    return InboxEntry(
+        kind=LOG_IN, since=health.at, text=health.detail, commands=(("agents", health.agent),), agent=health.agent
+    )
+
+
+def _build_entry(row: RunSummary, kind: str, text: str) -> InboxEntry:
+    return InboxEntry(
+        kind=kind,
+        since=row.updated_at,
+        text=text,
+        commands=(("resume", row.id),),
+        run_id=row.id,
+        number=row.number,
+        repository=row.path,
+        agent=row.agent,
+        task=row.task,
+        detail=text,
+    )

@@ -1,0 +1,71 @@
+"""`jackline inbox`: lists what needs a person, in all repositories; at a terminal it asks about each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.app import inbox
+from jackline.cli.run_json import to_json_values
+from jackline.clock import wall_ms
+from jackline.formatting import format_duration, make_printable, pluralize
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.app.inbox import InboxEntry
+    from jackline.cli.output import Output
+    from jackline.cli.parser import CommandParser
+
+
+def configure(parser: CommandParser) -> None:
+    parser.epilog = "Every entry has the commands that answer it, ready to paste."
+
+
+def execute(_args: Namespace, home: Home, out: Output) -> int:
+    entries = inbox.list_entries(home)
+    if out.json:
+        out.print_json_lines(entry_to_json(entry) for entry in entries)
+        return 0
+    if not entries:
+        out.print_line("nothing needs you")
+        return 0
+    now = wall_ms()
+    for entry in entries:
+        print_entry(entry, now, out)
+    return 0
+
+
+def print_entry(entry: InboxEntry, now: int, out: Output) -> None:
+    """Print an entry with all its commands."""
+    out.print_line(format_heading(entry, now))
+    for line in format_body(entry):
+        out.print_line(f"  {line}")
+    for words in entry.commands:
+        out.print_line(f"  {out.format_command(*words)}")
+
+
+def format_heading(entry: InboxEntry, now: int) -> str:
+    """One line: the kind, the run, its agent and repository, and how long it waits."""
+    name = f"run {entry.run_id} (#{entry.number})" if entry.run_id else entry.item_id
+    parts = (inbox.KINDS[entry.kind], name, entry.agent, entry.repository, f"{format_duration(now - entry.since)}")
+    return make_printable(" · ".join(part for part in parts if part))
+
+
+def format_body(entry: InboxEntry) -> list[str]:
+    """The whole command or question, and the reason, without control characters."""
+    detail = entry.detail if entry.detail != entry.text else ""
+    return [make_printable(line) for text in (entry.text, detail) for line in text.splitlines()]
+
+
+def entry_to_json(entry: InboxEntry) -> dict[str, object]:
+    """The entry as JSON values; its commands can be pasted into a shell."""
+    from jackline.formatting import format_command
+
+    commands = [format_command("jackline", *words) for words in entry.commands]
+    return {**to_json_values(entry), "commands": commands}
+
+
+def count_entries(entries: list[InboxEntry]) -> str:
+    """The number of entries in words."""
+    return f"{pluralize(len(entries), 'thing')} {'needs' if len(entries) == 1 else 'need'} you"
