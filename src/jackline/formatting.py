@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, overload
 
@@ -23,7 +24,14 @@ _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to
 _THOUSAND, _MILLION = 1_000, 1_000_000
 _CENT = 10_000  # in millionths of a dollar
 _LINE_LENGTH = 160
-_UNPRINTABLE = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
+# Control characters except line ends and tabs, halves of characters, and characters without a shape of their own: they
+# steer a terminal, reverse or hide text, or split a line.
+_UNPRINTABLE = (
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
+    r"\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_ASCII = str.maketrans({"✓": "ok", "✗": "x", "…": "...", "·": "-", "≈": "~", "→": "->", "↳": ">", "⏎": ";"})
+_TAB_SIZE = 4
 
 # times
 
@@ -164,13 +172,24 @@ def pluralize(count: int, word: str) -> str:
 
 
 def make_printable(text: str) -> str:
-    """Replace control characters, including line ends, by spaces."""
-    return "".join(one if one.isprintable() else " " for one in text)
+    """Replace control and format characters, including line ends, by spaces."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
 
 
 def make_readable(text: str) -> str:
-    """Replace control characters, except line ends and tabs, by a replacement character."""
+    """Replace control and format characters, except line ends and tabs, by a replacement character."""
     return re.sub(_UNPRINTABLE, "\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def escape_json(text: str) -> str:
+    """Escape control and format characters in JSON text; its values stay the same."""
+    return re.sub(_UNPRINTABLE, lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def make_encodable(text: str, encoding: str) -> str:
+    """Replace jackline's symbols by ASCII, and escape all other characters that the encoding lacks."""
+    text = text.translate(_ASCII)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def measure_width(text: str) -> int:
@@ -202,6 +221,36 @@ def shorten_path(path: str, home: str, columns: int) -> str:
             return shorten_text(path, columns)
         path = f"…/{rest}"
     return path
+
+
+def wrap_text(text: str, columns: int) -> list[str]:
+    """Break the lines that do not fit at spaces; a continued line keeps the indent of its first."""
+    return [part for line in text.expandtabs(_TAB_SIZE).splitlines() for part in _wrap_line(line, columns)]
+
+
+def _wrap_line(line: str, columns: int) -> list[str]:
+    if measure_width(line) <= columns:
+        return [line.rstrip()]
+    indent = line[: min(len(line) - len(line.lstrip()), columns // 2)]
+    room = max(columns - len(indent), 2)  # a wide character takes two columns
+    parts: list[str] = []
+    for word in line.split():
+        if parts and measure_width(f"{parts[-1]} {word}") <= room:
+            parts[-1] += f" {word}"
+        else:
+            parts += _split_word(word, room)
+    return [indent + part for part in parts]
+
+
+def _split_word(word: str, columns: int) -> list[str]:
+    if measure_width(word) <= columns:
+        return [word]
+    parts = [""]
+    for one in word:
+        if parts[-1] and measure_width(parts[-1] + one) > columns:
+            parts.append("")
+        parts[-1] += one
+    return parts
 
 
 def format_line(text: str, most: int = _LINE_LENGTH) -> str:

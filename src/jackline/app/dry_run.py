@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jackline.app import agents
 from jackline.app.agent_env import build_mcp_argv, find_agent_database
 from jackline.app.config import add_run_settings
+from jackline.app.home import make_redactor
 from jackline.app.preflight import refuse_taken_session, refuse_unready_workspace
 from jackline.app.request import build_spec
 from jackline.app.setting_keys import KEYS
@@ -89,19 +90,20 @@ def plan_run(request: Request, home: Home) -> PlannedRun:
     database = (run_env.DATABASE,) if find_agent_database(home.config) else ()
     own_names = (run_env.TAG_VARIABLE, run_env.ATTEMPT_VARIABLE, *run_env.NAMES, run_env.ACTOR, *database, VARIABLE)
     limits = add_run_settings(home.config, request.settings).values
+    redact = make_redactor().redact
     return PlannedRun(
         agent=spec.agent,
         fallback=spec.fallback,
         task=spec.task,
         workspace=spec.workspace,
-        argv=launch.argv,
+        argv=tuple(redact(word) for word in launch.argv),
         environment=tuple(sorted({*select_inherited_variables(os.environ), *own_names, *asked.environ, *launch.env})),
         files=tuple(launch.files),
         stdin=launch.stdin is not None,
-        prompt=spec.prompt,
+        prompt=redact(spec.prompt),
         model=asked.model,
         effort=asked.effort,
-        proof=spec.proof,
+        proof=redact(spec.proof),
         limits={key.name: limits[key.name] for key in KEYS if key.bounds and not (key.choices or key.grows)},
         problem=found.why,
         stuck=bool(found.why)

@@ -8,11 +8,19 @@ from __future__ import annotations
 import errno
 import json as json_module
 import os
+import re
 import sys
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from jackline.errors import JacklineError
-from jackline.formatting import make_printable, measure_width, shorten_text
+from jackline.formatting import (
+    escape_json,
+    make_encodable,
+    make_printable,
+    make_readable,
+    measure_width,
+    shorten_text,
+)
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -61,22 +69,29 @@ def parse_columns(titles: str) -> tuple[Column, ...]:
 class Printer:
     """Writes to stdout or stderr, and stops silently when the reader has gone."""
 
-    def __init__(self, stream: IO[str] | None) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self.is_closed = stream is None
         self.is_terminal = stream is not None and stream.isatty()
+        self._encoding = (stream.encoding if stream is not None else None) or "utf-8"
+        self.is_unicode = self._encoding.lower().replace("-", "").startswith("utf")
 
     def write(self, text: str) -> None:
         """Write text and flush."""
         if self._stream is not None and not self.is_closed:
-            self._write_safely(self._stream, lambda stream: stream.write(text))
+            encodable = self.make_encodable(text)
+            self._write_safely(self._stream, lambda stream: stream.write(encodable))
+
+    def make_encodable(self, text: str) -> str:
+        """Return the text as `write` writes it."""
+        return text if self.is_unicode else make_encodable(text, self._encoding)
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes unchanged."""
         if self._stream is not None and not self.is_closed:
             self._write_safely(self._stream, lambda stream: _write_all(stream.fileno(), data))
 
-    def _write_safely(self, stream: IO[str], write: Callable[[IO[str]], object]) -> None:
+    def _write_safely(self, stream: TextIO, write: Callable[[TextIO], object]) -> None:
         try:
             write(stream)
             stream.flush()
@@ -96,6 +111,7 @@ class Output:
     def __init__(self, out: Printer, errors: Printer, *, json: bool, colour: bool) -> None:
         self.stdout, self.stderr = out, errors
         self.json = json
+        self.quiet = False  # of a run, only its figures are printed
         self._colour = colour
         self._home: str | None = None
         self.typed: tuple[str, ...] = ()  # the words of the current command
@@ -111,20 +127,22 @@ class Output:
 
     def print_line(self, text: str = "") -> None:
         """Print text and a newline."""
-        self.stdout.write(text + "\n")
+        self.stdout.write(make_harmless(text) + "\n")
 
     def print_note(self, text: str) -> None:
         """Print a line for people to stderr; nothing with --json."""
         if not self.json:
-            self.stderr.write(text + "\n")
+            self.stderr.write(make_harmless(text) + "\n")
 
     def print_json(self, value: object) -> None:
         """Print one JSON value on one line."""
-        self.stdout.write(json_module.dumps(value, ensure_ascii=False) + "\n")
+        self.print_json_lines((value,))
 
     def print_json_lines(self, values: Iterable[object]) -> None:
-        """Print newline-delimited JSON."""
-        self.stdout.write("".join(json_module.dumps(value, ensure_ascii=False) + "\n" for value in values))
+        """Print newline-delimited JSON; control and format characters are escaped."""
+        escapes_all = not self.stdout.is_unicode
+        lines = (escape_json(json_module.dumps(value, ensure_ascii=escapes_all)) for value in values)
+        self.stdout.write("".join(f"{line}\n" for line in lines))
 
     def print_error(self, message: str, code: int) -> int:
         """Print an error as one line, with --json also as an object, and return the exit code."""
@@ -136,9 +154,9 @@ class Output:
 
     # formatting
 
-    def colorize(self, text: str, style: str | None) -> str:
-        """Add color on a terminal."""
-        if not (style and self._colour and self.stdout.is_terminal):
+    def colorize(self, text: str, style: str | None, *, errors: bool = False) -> str:
+        """Add color on a terminal: that of stdout, or that of stderr."""
+        if not (style and self._colour and (self.stderr if errors else self.stdout).is_terminal):
             return text
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
 
@@ -196,6 +214,14 @@ class Output:
             return os.get_terminal_size(stream).columns or _DEFAULT_WIDTH
         except OSError:
             return _DEFAULT_WIDTH
+
+
+def make_harmless(text: str) -> str:
+    """Replace control characters that were overlooked where the text comes from; colors pass."""
+    if text.isprintable():
+        return text
+    parts = re.split(r"(\x1b\[\d+m)", text)
+    return "".join(part if index % 2 else make_readable(part) for index, part in enumerate(parts))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from jackline.app import policy_audit
+from jackline.app.home import make_redactor
 from jackline.app.policy_audit import MOST_VALUES
 from jackline.cli.commands.list import parse_since
 from jackline.domain.states import CallClass, Decision, Replay
@@ -36,7 +37,11 @@ def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[
     judged = classify_call(rules, tool, given, CallLocation(folder, folder))
     if not given:  # the tool in general: a missing input is valid
         judged = judged._replace(mistake="")
-    record = _build_record(tool, given, judged, folder)
+    redact = make_redactor().redact
+    matches = tuple(one._replace(words=redact(one.words), why=redact(one.why)) for one in judged.matches)
+    judged = judged._replace(mistake=redact(judged.mistake), matches=matches)
+    record = _build_record(redact(tool), given, judged, folder)
+    record["target_here"] = redact(record["target_here"])
     if out.json:
         out.print_json({**record, "problems": list(problems)})
         return 0

@@ -8,19 +8,15 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from jackline.formatting import format_rfc3339
+from jackline.formatting import escape_json, format_rfc3339
 from jackline.named import stored_dict, stored_names
 
 ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)  # Go's zero time, which a manifest has where no time was set
 
 
 def encode_json(values: Mapping[str, Any], indent: int | None = None) -> bytes:
-    """Encode one JSON object and a newline; a lone surrogate, which UTF-8 cannot encode, is escaped."""
-    text = json.dumps(values, ensure_ascii=False, indent=indent)
-    try:
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(values, indent=indent).encode() + b"\n"
+    """Encode one JSON object and a newline; control and format characters and lone surrogates are escaped."""
+    return escape_json(json.dumps(values, ensure_ascii=False, indent=indent)).encode() + b"\n"
 
 
 def decode_object(text: str | bytes) -> dict[str, Any]:

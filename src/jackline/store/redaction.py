@@ -47,6 +47,7 @@ def redact_change(redactor: Redactor, change: RunChange) -> RunChange:
 def redact_intent(redactor: Redactor, intent: Intent) -> Intent:
     """The intent of a call; its key was made from the whole input."""
     return intent._replace(
+        tool=redactor.redact(intent.tool),  # a model chooses it
         input=redactor.redact_json(intent.input),
         target=redactor.redact(intent.target),
         external=redactor.redact_json(intent.external) if intent.external else "",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jackline.app import identity, paths
 from jackline.errors import CaseRefused, JacklineError, NoCase, UsageError
+from jackline.exports.record_json import encode_json
 from jackline.features.cases import case_values
 from jackline.features.cases.case_model import CaseStatus, EntryKind, build_active_key, get_case_stream
 from jackline.features.cases.case_queries import Cases
@@ -144,7 +145,7 @@ class _Builder:
         for kind, name in LISTS.items():
             self._update_list(kind, name, known, whole=str(kind) in changed)
         if self._is_changed(PROBLEM, known):
-            write_file(self._path(PROBLEM), _to_json(case_values.build_problem_values(self._case)))
+            write_file(self._path(PROBLEM), encode_json(case_values.build_problem_values(self._case), indent=2))
         self._update_closeout(known, whole="closeout" in changed)
         self._save_state(known)
 
@@ -181,7 +182,7 @@ class _Builder:
                 remove_file(self._path(name))
             return
         if whole or self._is_changed(CLOSEOUT, known) or self._is_changed(CLOSEOUT_TEXT, known):
-            write_file(self._path(CLOSEOUT), _to_json(case_values.build_closeout_values(self._case)))
+            write_file(self._path(CLOSEOUT), encode_json(case_values.build_closeout_values(self._case), indent=2))
             text = case_values.render_closeout(self._case)
             write_file(self._path(CLOSEOUT_TEXT), text.encode("utf-8", "replace"))
 
@@ -291,13 +292,4 @@ def _write_in_place(path: str, data: bytes) -> None:
 
 
 def _build_lines(entries: Iterable[CaseEntry]) -> Iterable[bytes]:
-    return (_to_json(case_values.build_entry_values(one), indent=None) for one in entries)
-
-
-def _to_json(values: Mapping[str, Any], indent: int | None = 2) -> bytes:
-    """One JSON object and a newline; half a character, which UTF-8 has not, is escaped."""
-    text = json.dumps(values, ensure_ascii=False, indent=indent)
-    try:
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(values, indent=indent).encode() + b"\n"
+    return (encode_json(case_values.build_entry_values(one)) for one in entries)
