@@ -112,7 +112,7 @@ def test_the_summary_says_what_to_type_next(place: Place) -> None:
     run = place.type("list", "--json").rows[0]["id"]
     assert f"run {run} (#1) failed: agent_error" in ended.out
     assert f"jackline resume {run}" in ended.out
-    assert ended.err.splitlines() == ["turn 1 started", "hello"]
+    assert ended.err.splitlines() == ["turn 1 started", "  hello"]
 
 
 def test_the_printed_command_keeps_the_home_flag(place: Place) -> None:

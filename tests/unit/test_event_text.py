@@ -25,3 +25,8 @@ def test_the_digests_of_records_are_not_for_people() -> None:
 def test_the_end_of_a_call_names_its_tool(data: dict[str, object], text: str) -> None:
     fact = Fact("agent.call.finished", {"call": "item_1", "offset": 1, **data})
     assert describe_event(place(fact, "run-1", 1, 1, "agent", "")) == text
+
+
+def test_an_event_of_a_later_version_is_still_described() -> None:
+    assert describe_event(place(Fact("new.kind", {"a": 1, "b": None}), "r", 1, 1, "engine", "")) == "new.kind a=1"
+    assert describe_event(place(Fact("turn.started"), "r", 1, 1, "engine", "")) == "turn ? started"

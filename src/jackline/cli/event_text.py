@@ -60,9 +60,9 @@ _TEXTS = {
 }
 _NOTABLE = frozenset(
     {
-        "turn.started", "turn.idle", "check.started", "stop.wanted", "cancel.requested", "agent.message",
-        "agent.call.started", "agent.error", "agent.limit", "agent.retry", "agent.switched", "session.lost",
-        "gate.advisory", "gate.unprotected", "mcp.missing", "budget.late", "budget.blind", "cost.assumed",
+        "turn.started", "turn.idle", "stop.wanted", "cancel.requested", "agent.error", "agent.limit", "agent.retry",
+        "agent.switched", "agent.compacted", "session.lost", "gate.advisory", "gate.unprotected", "mcp.missing",
+        "budget.late", "budget.blind", "cost.assumed",
     }
 )  # fmt: skip
 _MAX_CHARS = 300
@@ -83,7 +83,7 @@ def load_event_data(event: Event) -> Mapping[str, Any]:
 
 
 def is_notable(event: Event) -> bool:
-    """Return whether an event is shown while a run works."""
+    """Return whether an event is shown in one line while a run works."""
     return event.kind in _NOTABLE
 
 

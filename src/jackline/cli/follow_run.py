@@ -28,13 +28,15 @@ _PARKING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int:
     """Work on the run and return the exit code for the state it is left in."""
+    shown = ""
     while not interrupts.is_interrupted:  # a signal that came before the claim: leave the run to others
         try:
-            with Progress(home, run, out):
+            with Progress(home, run, out) as progress:
                 run = home.work(run, interrupts.set_interrupt)
         except (Busy, Overtaken) as error:
             run = _await_other(home, run, out, interrupts, error)
             break
+        shown = progress.last_words
         while home.warnings:
             out.print_note(home.warnings.pop(0))
         can_ask = prompts.can_ask(run, out) and not interrupts.is_interrupted
@@ -45,7 +47,7 @@ def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int
     # Interrupted between two attempts, a run is queued or waits for its retry; it was stopped all the same.
     between_attempts = run.status.state is RunState.QUEUED or run.status.reason is WaitReason.RETRY
     code = EXIT_INTERRUPTED if interrupts.is_interrupted and between_attempts else run_exit_code(run)
-    return status_text.print_outcome(home, run, out, code)
+    return status_text.print_outcome(home, run, out, code, shown=shown)
 
 
 def _await_other(home: Home, run: Run, out: Output, interrupts: Interrupts, error: Busy | Overtaken) -> Run:

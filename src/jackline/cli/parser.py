@@ -16,6 +16,7 @@ _MAX_NUMBER = 1_000_000
 SHARE_HELP = "work even if another run works in the same git worktree now"
 RUN_HELP = "a run: its number, such as #12, its id, or the beginning or end of its id"
 NEWEST_HELP = f"{RUN_HELP} (default: the newest run of this repository)"
+QUIET_HELP = "print only the figures at the end, not what the agent says and does"
 
 
 class HelpPrinted(Exception):

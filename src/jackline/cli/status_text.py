@@ -11,7 +11,7 @@ from jackline.cli.run_json import run_to_json
 from jackline.domain.amendment import build_resume_words
 from jackline.domain.call_gate import apply_permissions, list_rule_names
 from jackline.domain.call_text import describe_effect
-from jackline.domain.run_totals import completion, compute_run_cost, describe_lost_sessions
+from jackline.domain.run_totals import completion, compute_run_cost, describe_lost_sessions, find_last_message
 from jackline.domain.states import Decision, Failure, RunState, WaitReason
 from jackline.formatting import (
     format_count,
@@ -42,13 +42,20 @@ _MAX_CALLS = 10
 _MAX_LINE = 300  # characters of a call in a pipe
 
 
-def print_outcome(home: Home, run: Run, out: Output, code: int) -> int:
-    """Print how `run` or `resume` ended, as a short summary or as one JSON object, and return the exit code."""
+def print_outcome(home: Home, run: Run, out: Output, code: int, *, shown: str = "") -> int:
+    """Print how `run` or `resume` ended, as a short summary or as one JSON object, and return the exit code.
+
+    `shown` are the words of the agent that a terminal shows last: they are not printed twice.
+    """
     if out.json:
         tally = home.store().calls.tally(run.id)
         out.print_json({**run_to_json(home, run), "exit_code": code, "completion": stored_dict(tally)})
         return code
     turns = home.store().records.list_turns(run.id)
+    message = find_last_message(turns)
+    is_shown = out.stdout.is_terminal and out.stderr.is_terminal and shown.strip() == message.strip()
+    if not (out.quiet or is_shown):
+        print_message(message, out)
     out.print_line(f"run {run.id} (#{run.number}) {format_state(run, out)}")
     if run.status.detail:
         out.print_line(f"  {make_printable(run.status.detail)}")
@@ -60,6 +67,15 @@ def print_outcome(home: Home, run: Run, out: Output, code: int) -> int:
     for text in (f"folder: {home.folder(run.id)}", *list_next_steps(home, run, out), details):
         out.print_line(f"  {text}")
     return code
+
+
+def print_message(message: str, out: Output) -> None:
+    """Print words of an agent, indented: they cannot imitate a line of jackline's own."""
+    from jackline.cli.live_view import indent_words
+
+    columns = out.terminal_width() - 1 if out.stdout.is_terminal else None
+    for line in indent_words(message, columns):
+        out.print_line(line)
 
 
 def format_state(run: Run, out: Output, loss: str = "") -> str:

@@ -30,6 +30,11 @@ def compute_turn_cost(spec: Spec, turn: Turn) -> int | None:
     return cost if cost or _reports_cost(spec, turn) else None
 
 
+def find_last_message(turns: Sequence[Turn]) -> str:
+    """The agent's last message, of whichever turn has one; else empty."""
+    return next((turn.last_message for turn in reversed(turns) if turn.last_message), "")
+
+
 def describe_lost_sessions(turns: Sequence[Turn]) -> list[str]:
     """One line for each session that its agent no longer knew.
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _FLUSH_S = 0.25
 _BATCH = 100
 _MOST_FACTS = 5_000  # events per turn; the raw transcript has the rest
-_TEXT = 4_000
+_TEXT = 20_000
 _SHORT = 200
 _DECISIVE = frozenset({"end", "error", "limit", "session"})  # kinds that say how a turn ended; stored at once
 _MOST_DECISIVE = 100  # the last ones matter; an agent that repeats itself must not fill our memory
@@ -91,6 +91,7 @@ class TurnJob:
         self._raw = {name: RedactedFile(f"{base}.{name}", self._redactor.values) for name in ("stdout", "stderr")}
         self._splitter = LineSplitter()
         self._facts: list[Fact] = []
+        self._pending_since = 0
         self._fact_count = 0
         self._tools: dict[str, str] = {}  # the agent's id of a call → its tool
         self._decisive: list[AgentEvent] = []
@@ -147,10 +148,11 @@ class TurnJob:
     def _read_output(self, child: Child) -> None:
         while not child.drained:
             chunks = child.read(_FLUSH_S if self._facts else None)
-            if not chunks:
-                self._flush()
             for chunk in chunks:
                 self._take_chunk(chunk)
+            # Also between the lines of an agent that never pauses: people watch.
+            if not chunks or (self._facts and boot_ms() - self._pending_since >= _FLUSH_S * 1000):
+                self._flush()
         self._raw["stdout"].finish()
         self._take_lines(self._splitter.end())
         self._keep_tail(self._raw["stderr"].finish())
@@ -269,6 +271,7 @@ class TurnJob:
         self._fact_count += 1
         full = self._fact_count > _MOST_FACTS
         if not full:
+            self._pending_since = self._pending_since if self._facts else boot_ms()
             self._facts.append(_build_fact(event._replace(text=self._cut(event.text)), offset))
         # Usage and session must not wait for the end of the turn, however much was printed before.
         due = event.kind == "session" or self._fact_count % _BATCH == 0

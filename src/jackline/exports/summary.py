@@ -13,7 +13,14 @@ from jackline import extensions
 from jackline.domain.amendment import build_resume_words
 from jackline.domain.changes import UNCHANGED, Changes
 from jackline.domain.records import Attempt, Run, Turn
-from jackline.domain.run_totals import NO_CALLS, Tally, completion, compute_run_cost, describe_lost_sessions
+from jackline.domain.run_totals import (
+    NO_CALLS,
+    Tally,
+    completion,
+    compute_run_cost,
+    describe_lost_sessions,
+    find_last_message,
+)
 from jackline.domain.states import RunState, WaitReason, exit_code
 from jackline.exports import record_json
 from jackline.formatting import format_command, format_rfc3339, make_readable, to_datetime, to_usd
@@ -122,7 +129,7 @@ def build_summary(
         elapsed_seconds=_elapsed_seconds(run),
         exit_code=None if status.state in _ACTIVE else exit_code(status.state, status.reason, status.failure),
         token_count=status.spent.tokens,
-        last_message=next((turn.last_message for turn in reversed(turns) if turn.last_message), ""),
+        last_message=find_last_message(turns),
         commits=changes.commits,
         files_changed=changes.files_changed,
         insertions=changes.insertions,

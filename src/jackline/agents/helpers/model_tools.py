@@ -220,7 +220,7 @@ def _ask_and_run(
             raise Stop(0, "end", reason="deferred")
         case _:
             reason = str(answer.get("reason") or "no reason was given")
-            emit("message", text=f"{word} was denied: {reason}")
+            emit("message", text=f"{word} was denied: {reason}", call=answer.get("call"))
             return ModelToolResult(ok=False, output=f"denied: {reason}")
 
 

@@ -8,10 +8,11 @@ from jackline.app.text_files import shorten_name
 from jackline.cli import follow_run, status_text
 from jackline.cli.follow_run import Interrupts
 from jackline.cli.open_call import choose_call, find_question
-from jackline.cli.parser import RUN_HELP
+from jackline.cli.parser import QUIET_HELP, RUN_HELP
 from jackline.cli.run_json import run_to_json, to_json_values
 from jackline.domain.states import Decision
 from jackline.errors import UsageError
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -49,9 +50,11 @@ def configure(parser: CommandParser) -> None:
         "answer", metavar="ANSWER", help=f"{meanings}; or the answer to the question of the run's agent"
     )
     parser.add_argument("--resume", action="store_true", help="continue the run at once")
+    parser.add_argument("--quiet", action="store_true", help=f"with --resume: {QUIET_HELP}")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
+    out.quiet = args.quiet
     run = home.find(args.run) if args.run is not None else None
     if run is not None and args.call is None:
         question = find_question(home, run, args.answer, out)
@@ -78,7 +81,8 @@ def _answer_question(args: Namespace, home: Home, question: InboxEntry, out: Out
 def _finish(args: Namespace, home: Home, run: Run, text: str, answered: dict[str, object], out: Output) -> int:
     """Report the answer, and continue the run if that is wanted."""
     if args.resume:
-        out.print_note(text)
+        if not out.quiet:
+            out.print_note(text)
         with Interrupts() as interrupts:
             return follow_run.follow_run(home, run, out, interrupts)
     if out.json:
@@ -93,4 +97,4 @@ def _finish(args: Namespace, home: Home, run: Run, text: str, answered: dict[str
 def _format_answer(call: Call, verdict: str) -> str:
     # The ledger keeps a call that needed approval as denied: an approved one is made as a new call.
     state = "answered" if call.decision is Decision.ASK else f"is {call.state}"
-    return f"call {call.id} {call.tool} {state}: {VERDICT_MEANINGS[verdict]}"
+    return f"call {call.id} {make_printable(call.tool)} {state}: {VERDICT_MEANINGS[verdict]}"

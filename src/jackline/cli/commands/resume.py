@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jackline.cli import follow_run, prompts, status_text
 from jackline.cli.follow_run import Interrupts
-from jackline.cli.parser import RUN_HELP, SHARE_HELP
+from jackline.cli.parser import QUIET_HELP, RUN_HELP, SHARE_HELP
 from jackline.cli.resume_args import add_amendment_arguments, build_amendment, has_amendment
 from jackline.cli.run_choice import find_resumable_run
 from jackline.domain.amendment import suggest_totals
@@ -38,10 +38,12 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--share-workspace", action="store_true", help=SHARE_HELP)
     parser.add_argument("--lost", action="store_true", help="continue all lost runs of this repository, oldest first")
     parser.add_argument("--all-repos", action="store_true", help="with --lost: those of every repository")
+    parser.add_argument("--quiet", action="store_true", help=QUIET_HELP)
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     home.share_workspace = args.share_workspace
+    out.quiet = args.quiet
     if args.lost or args.all_repos:
         return _resume_lost(args, home, out)
     run = find_resumable_run(home, args.run, out)

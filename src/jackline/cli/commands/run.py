@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.cli import follow_run, status_text
 from jackline.cli.follow_run import Interrupts
-from jackline.cli.parser import SHARE_HELP
+from jackline.cli.parser import QUIET_HELP, SHARE_HELP
 from jackline.cli.run_args import build_request
 from jackline.domain.states import TERMINAL
 from jackline.domain.task import MODES
@@ -56,6 +56,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--run-id", metavar="ID", help="choose the run's id; repeating the command does not repeat it")
     parser.add_argument("--share-workspace", action="store_true", help=SHARE_HELP)
     parser.add_argument("--dry-run", action="store_true", help="print the command, files and prompt; start nothing")
+    parser.add_argument("--quiet", action="store_true", help=QUIET_HELP)
     for name in _SETTINGS:
         parser.add_setting(name)
     parser.takes_arguments = True
@@ -63,6 +64,7 @@ def configure(parser: CommandParser) -> None:
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
+    out.quiet = args.quiet
     request = build_request(args, home)
     _print_warnings(home, out)
     if args.dry_run:

@@ -87,6 +87,8 @@ def _to_json(home: Home, run: Run) -> dict[str, Any]:
         "notices": store.records.list_notices(run.id),
         "checkpoints": store.records.list_checkpoints(run.id),
     }
+    redact = home.store().redactor.redact  # a script is stored as it is played
+    options = {name: redact(text) for name, text in run.spec.options.items()}
     return {
         **run_to_json(home, run),
         "chain_head": run.chain_head,
@@ -95,7 +97,7 @@ def _to_json(home: Home, run: Run) -> dict[str, Any]:
         "parent": run.parent,
         "forked_at": run.forked_at,
         "completion": stored_dict(store.calls.tally(run.id)),
-        "spec": to_json_values(run.spec),
+        "spec": {**to_json_values(run.spec), "options": options},
         "life": to_json_values(run.status),
         "sessions": store.records.get_sessions(run.id),
         "lost_sessions": describe_lost_sessions(turns),
@@ -239,8 +241,7 @@ def _print_last_message(home: Home, run: Run, out: Output) -> None:
     messages = [turn.last_message for turn in home.store().records.list_turns(run.id) if turn.last_message]
     if messages:
         out.print_line(f"\n{out.colorize('last message', 'bold')}")
-        for line in messages[-1][:_MAX_MESSAGE_CHARS].splitlines():
-            out.print_line(make_printable(line))
+        status_text.print_message(messages[-1][:_MAX_MESSAGE_CHARS], out)
 
 
 def _format_span(started: int, ended: int | None, now: int) -> tuple[str, str]:

@@ -82,7 +82,7 @@ def _ask_and_perform(state: ScriptState, call: ScriptedCall) -> None:
             _emit_finished(str(answer.get("call") or ""), call, stored, stored=True)
         case "deny":
             denial = f"{call.tool} was denied: {answer.get('reason') or 'no reason was given'}"
-            emit("message", text=denial)
+            emit("message", text=denial, call=answer.get("call"))
             if call.on_denied == "stop":
                 raise build_failure("agent_error", denial)
         case "ask":
