@@ -371,3 +371,18 @@ def test_a_commands_own_words_do_not_make_it_one_that_did_not_run() -> None:
     line = {"type": "user", "message": {"content": [block]}}
     (heard,) = ADAPTER.parse(json.dumps(line).encode())
     assert "ran" not in heard.data
+
+
+def test_a_provider_that_fails_inside_a_stream_is_overloaded() -> None:
+    """The real CLI reported these after an endless overloaded_error with status 200; a model cannot say them."""
+    malformed = "API Error: API returned an empty or malformed response (HTTP 200) — check for a proxy or gateway"
+    result = {"type": "result", "subtype": "success", "is_error": True, "api_error_status": None, "result": malformed}
+
+    def classify(**more: object) -> Outcome:
+        events = ADAPTER.parse(json.dumps({**result, **more}).encode())
+        return ADAPTER.classify(Exit(1), tuple(events), "")
+
+    assert classify(terminal_reason="api_error").failure is Failure.OVERLOADED
+    assert classify(result="Overloaded", terminal_reason="api_error").failure is Failure.AGENT_ERROR
+    assert classify().failure is Failure.AGENT_ERROR, "not an error of the API"
+    assert classify(api_error_type="overloaded_error", result="x").failure is Failure.OVERLOADED

@@ -21,7 +21,7 @@ class Reply(NamedTuple):
 
     shell: a command for the agent's shell tool, whatever its name; write: [path, content] for its write tool;
     call: {"tool": exact name, "input": {…}}; calls: several of these in one answer. A status of 400 and above is an
-    error with `message` and `headers`.
+    error with `message` and `headers`. With status 200, `kind` is the type of an error in the middle of a stream.
     drop and hang: "before" anything is sent, or in the "middle" of the answer. pad: fill the text up to this size.
     """
 

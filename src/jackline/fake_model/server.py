@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+_OVERLOADED = 529
 _JSON = "application/json"
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER with no time: closing sends a reset instead of an end
 
@@ -198,8 +199,9 @@ class FakeModelHandler(BaseHTTPRequestHandler):
             self.close_connection = True
         elif reply.hang == "before":
             self._hang()
-        elif reply.status >= HTTPStatus.BAD_REQUEST:
-            self._send_json(reply.status, wire.build_error(reply.status, reply.message, reply.kind), reply.headers)
+        elif reply.status >= HTTPStatus.BAD_REQUEST or (reply.kind and not asked.stream):
+            status = _OVERLOADED if reply.status == HTTPStatus.OK else reply.status
+            self._send_json(status, wire.build_error(status, reply.message, reply.kind), reply.headers)
         else:
             self._send_answer(wire, reply, asked)
 
@@ -210,7 +212,11 @@ class FakeModelHandler(BaseHTTPRequestHandler):
             self._send_json(HTTPStatus.INTERNAL_SERVER_ERROR, wire.build_error(500, str(error), ""))
             return
         if asked.stream:
-            self._send_stream(wire.stream_type(), list(wire.stream_response(content)), reply)
+            pieces = list(wire.stream_response(content))
+            if reply.kind:  # an error after the announcement, although the status was 200
+                error = json.dumps(wire.build_error(HTTPStatus.OK, reply.message, reply.kind))
+                pieces = [pieces[0], f"event: error\ndata: {error}\n\n".encode()]
+            self._send_stream(wire.stream_type(), pieces, reply)
             return
         body = json.dumps(wire.build_response(content)).encode()
         self._send_head(reply.status, {"Content-Type": _JSON, "Content-Length": str(len(body)), **reply.headers})

@@ -12,6 +12,7 @@ from jackline.agents.message_blocks import join_text, parse_message, parse_resul
 from jackline.agents.outcomes import (
     decode_signal,
     failure_of_status,
+    failure_of_text,
     last_event,
     last_line,
     outcome_of_event,
@@ -43,6 +44,16 @@ _MESSAGE_ERRORS = {  # `error` of a message that the CLI wrote in place of the m
     "model_not_found": Failure.MODEL_NOT_FOUND,
 }
 _API_ERRORS = {"connection_failed": Failure.CONNECTIVITY, "usage_limit_reached": Failure.LIMIT}
+_API_TYPES = {"overloaded_error": Failure.OVERLOADED, "api_error": Failure.OVERLOADED}
+# The CLI's own lines about answers that had no error status: the provider failed in the middle of a stream.
+_API_TEXTS = (
+    (
+        re.compile(
+            r"^API Error: (?:API returned an empty or malformed response|Server error mid-response|Overloaded\b)"
+        ),
+        Failure.OVERLOADED,
+    ),
+)
 _REASONS = {"prompt_too_long": Failure.CONTEXT_TOO_LONG}
 _SUBTYPES = {"error_max_budget_usd": Failure.BUDGET}
 _UNKNOWN = Failure.AGENT_ERROR
@@ -207,12 +218,22 @@ def _classify_fields(fields: Mapping[str, Any]) -> Failure:
     """Classify an error message or a result, by its most specific field."""
     if as_str(fields.get("terminal_reason")).startswith("aborted"):
         return Failure.CRASHED
-    for table, name in ((_REASONS, "terminal_reason"), (_SUBTYPES, "subtype"), (_API_ERRORS, "api_error")):
+    tables = (
+        (_REASONS, "terminal_reason"),
+        (_SUBTYPES, "subtype"),
+        (_API_ERRORS, "api_error"),
+        (_API_TYPES, "api_error_type"),
+    )
+    for table, name in tables:
         known = table.get(as_str(fields.get(name)))
         if known is not None:
             return known
+    if known := _MESSAGE_ERRORS.get(as_str(fields.get("error"))):
+        return known
     status = as_count(fields.get("api_error_status"))
-    return _MESSAGE_ERRORS.get(as_str(fields.get("error"))) or (failure_of_status(status) if status else _UNKNOWN)
+    if status or fields.get("terminal_reason") != "api_error":
+        return failure_of_status(status) if status else _UNKNOWN
+    return failure_of_text(as_str(fields.get("result")), _API_TEXTS) or _UNKNOWN
 
 
 def _classify_failed_end(end: AgentEvent, events: tuple[AgentEvent, ...]) -> Outcome:
