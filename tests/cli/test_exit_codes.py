@@ -77,3 +77,8 @@ def test_interrupted_is_130(place: Place) -> None:
     running.send_signal(signal.SIGINT)
     ended = place.end_of(running)
     assert (ended.code, ended.json["state"], ended.json["reason"]) == (130, "waiting", "paused")
+
+
+def test_a_failed_log_in_says_what_to_do(place: Place) -> None:
+    ended = place.play({"error": {"class": "authentication", "detail": "who are you?"}})
+    assert (ended.code, "log in: with scripted itself, or set its key" in ended.out) == (1, True), ended

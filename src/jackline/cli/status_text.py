@@ -115,22 +115,39 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
             return [f"continue: {resume}"]
         case RunState.WAITING:
             return _list_waiting_steps(home, run, out, resume)
-        case RunState.FAILED if run.spec.imported:
-            return [read]
-        case RunState.FAILED if status.failure is Failure.UNAVAILABLE:
-            return ["what is missing: jackline agents", f"try again: {resume}", read]
-        case RunState.FAILED if status.failure in {Failure.TIMEOUT, Failure.IDLE}:
-            is_idle = status.failure is Failure.IDLE
-            seconds = 2 * (run.spec.idle_timeout_ms if is_idle else run.spec.turn_timeout_ms) // 1000
-            words = ("resume", run.id, "--idle-seconds" if is_idle else "--timeout-seconds", str(max(1, seconds)))
-            return [f"try again: {resume}", f"with more time: {out.format_command(*words)}", read]
-        case RunState.FAILED if status.failure is Failure.UNGATED and (names := _find_ungated_rules(home, run)):
-            allowed = out.format_command("resume", run.id, "--allow", ",".join(names))
-            return [f"allow such calls and continue: {allowed}", f"continue without: {resume}", read]
-        case RunState.FAILED:
-            return [f"try again: {resume}", read]
+        case RunState.FAILED if not run.spec.imported:
+            return [*_list_failed_steps(home, run, out, resume), read]
         case _:
             return [read]
+
+
+def _list_failed_steps(home: Home, run: Run, out: Output, resume: str) -> list[str]:
+    match run.status.failure:
+        case Failure.UNAVAILABLE:
+            return ["what is missing: jackline agents", f"try again: {resume}"]
+        case Failure.AUTHENTICATION:
+            return [f"log in: {_describe_login(home, run.agent)}", f"then try again: {resume}"]
+        case Failure.TIMEOUT | Failure.IDLE as failure:
+            is_idle = failure is Failure.IDLE
+            seconds = 2 * (run.spec.idle_timeout_ms if is_idle else run.spec.turn_timeout_ms) // 1000
+            words = ("resume", run.id, "--idle-seconds" if is_idle else "--timeout-seconds", str(max(1, seconds)))
+            return [f"try again: {resume}", f"with more time: {out.format_command(*words)}"]
+        case Failure.UNGATED if names := _find_ungated_rules(home, run):
+            allowed = out.format_command("resume", run.id, "--allow", ",".join(names))
+            return [f"allow such calls and continue: {allowed}", f"continue without: {resume}"]
+        case _:
+            return [f"try again: {resume}"]
+
+
+def _describe_login(home: Home, agent: str) -> str:
+    from jackline.app.agents import load_adapter
+    from jackline.errors import UsageError
+
+    try:
+        login = load_adapter(home.config, agent).declaration.login
+    except UsageError:  # it was defined in settings that are gone
+        login = None
+    return login.command if login else f"with {agent} itself, or set its key in the environment of jackline"
 
 
 def _find_ungated_rules(home: Home, run: Run) -> list[str]:

@@ -214,8 +214,8 @@ class FakeModelHandler(BaseHTTPRequestHandler):
         if asked.stream:
             pieces = list(wire.stream_response(content))
             if reply.kind:  # an error after the announcement, although the status was 200
-                error = json.dumps(wire.build_error(HTTPStatus.OK, reply.message, reply.kind))
-                pieces = [pieces[0], f"event: error\ndata: {error}\n\n".encode()]
+                broken = json.dumps(wire.build_error(HTTPStatus.OK, reply.message, reply.kind))
+                pieces = [pieces[0], f"event: error\ndata: {broken}\n\n".encode()]
             self._send_stream(wire.stream_type(), pieces, reply)
             return
         body = json.dumps(wire.build_response(content)).encode()
