@@ -7,6 +7,9 @@ from pathlib import Path
 from jackline.fake_model.script import Reply
 from tests.agents.conftest import Play
 
+COMMAND = "pwd > where.txt; echo tool-output"
+NO_EXIT_CODE = {"gemini", "qwen"}  # gemini reports none at all, qwen only that of a command that failed
+
 
 def test_hello(play: Play) -> None:
     """The prompt reaches the model, and what it answers becomes the run's last message."""
@@ -21,7 +24,7 @@ def test_hello(play: Play) -> None:
 
 def test_tool_call(play: Play) -> None:
     """A tool runs without being asked about, in the workspace, and stands in the ledger with its end."""
-    stage = play(Reply(say="looking", shell="pwd > where.txt; echo tool-output"), Reply(say="done"))
+    stage = play(Reply(say="looking", shell=COMMAND), Reply(say="done"))
     ended = stage.run("look around")
     assert ended.code == 0, ended
     assert (stage.repository / "where.txt").read_text().strip() == str(stage.repository)
@@ -30,6 +33,16 @@ def test_tool_call(play: Play) -> None:
     assert [call["state"] for call in calls] == ["done"]
     assert "where.txt" in calls[0]["input"]
     assert "tool-output" in calls[0]["output"]
+    finished = [one["data"] for one in stage.events() if one["kind"] == "agent.call.finished"]
+    assert [one["tool"] for one in finished] == [calls[0]["tool"]]
+    assert [one.get("exit_code") for one in finished] == [None if stage.agent in NO_EXIT_CODE else 0]
+    lines = stage.type("logs").out.splitlines()
+    said, command = lines.index(f"{stage.agent}: looking"), f"$ {COMMAND}   "
+    place = next(number for number, line in enumerate(lines) if line.startswith(command))
+    assert said < place
+    assert "    tool-output" in lines[place : place + 6]
+    assert f"{stage.agent}: done" in lines[place:]
+    assert lines[-1] == "run: succeeded"
 
 
 def test_edit_and_commit(play: Play, tmp_path: Path) -> None:
