@@ -466,3 +466,25 @@ def drink(mode: str, megabytes: int, path: Path) -> dict[str, int]:
     done = subprocess.run([sys.executable, *words], env=ENV, stdout=subprocess.PIPE, check=True)
     report: dict[str, int] = json.loads(done.stdout)
     return report
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("broken", ["_handle_report", "_end_leftovers"])
+def test_a_listener_that_fails_leaves_nobody_waiting(
+    warden: Warden, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    child, _, grip = start_held_tree(warden)
+    with grip:
+        monkeypatch.setattr(warden, broken, fail)
+        if broken == "_handle_report":
+            child.kill()  # its end is the report that nobody can read
+        else:
+            os.kill(warden.pid, signal.SIGKILL)
+        ending = end_of(child)
+        assert (ending.code, ending.lost) == (None, True)
+        assert grip.all_die()
+    with pytest.raises(WardenLost):
+        start(warden, "tree.py", "plain")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +17,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import GetPromptResult, ReadResourceResult, TextContent, TextResourceContents
 
+from jackline.features.mcp import relay
 from tests.cli.place import SAY, SECONDS, Ended, Place
 from tests.mcp.client import ARGUMENTS, call, refusal, talk
 from tests.support.helpers import wait_until
@@ -470,3 +472,10 @@ def test_every_change_is_on_the_dashboard(place: Place) -> None:
 
     talk(place, change)
     assert all(f"`build.number{number}`" in path.read_text() for number in range(5))
+
+
+@pytest.mark.parametrize("program", [ARGUMENTS, ["-I", "-S", relay.__file__]])
+def test_a_server_whose_stdin_is_closed_ends(place: Place, program: list[str]) -> None:
+    words = shlex.join([sys.executable, *program])
+    ended = place.end_of(place.execute(["/bin/sh", "-c", f"exec {words} <&-"]))
+    assert (ended.code, ended.out, "Traceback" in ended.err) == (0, "", False), ended

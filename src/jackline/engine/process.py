@@ -310,12 +310,17 @@ class Warden:
             raise WardenLost(str(error)) from error
 
     def _listen(self) -> None:
-        received = bytearray()
-        while data := self._receive():
-            received += data
-            while (message := messages.next_message(received)) is not None:
-                self._handle_report(message)
-        self._handle_death()
+        try:
+            received = bytearray()
+            while data := self._receive():
+                received += data
+                while (message := messages.next_message(received)) is not None:
+                    self._handle_report(message)
+        except BaseException:
+            self._process.kill()  # no report would be read any more
+            raise
+        finally:
+            self._handle_death()
 
     def _receive(self) -> bytes:
         while True:
@@ -357,18 +362,21 @@ class Warden:
         watch.end(ending)
 
     def _handle_death(self) -> None:
-        """Wait until the warden is dead, kill the processes it leaves behind, then report their end."""
+        """Wait until the warden is dead, kill the processes it leaves behind, then report their end, come what may."""
+        ending = Exit(code=None, lost=True)
         try:
-            self._process.wait(_CLOSE_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        ending = self._end_leftovers()
-        with self._lock:
-            self._is_gone.set()
-            left = list(self._watches.values())
-        for watch in left:
-            self._end(watch, ending)
+            try:
+                self._process.wait(_CLOSE_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            ending = self._end_leftovers()
+        finally:
+            with self._lock:
+                self._is_gone.set()
+                left = list(self._watches.values())
+            for watch in left:
+                self._end(watch, ending)
 
     def _end_leftovers(self) -> Exit:
         if self._is_closing and self._process.returncode == messages.EXIT_QUIT:

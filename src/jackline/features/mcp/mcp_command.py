@@ -42,7 +42,10 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         from jackline.features.mcp.transports import get_url, listen, serve_http, serve_stdio
 
         if not args.http:
-            if sys.stdin is not None and sys.stdin.isatty():
+            if sys.stdin is None:
+                out.print_note("stdin is closed, so there is no MCP client")
+                return 0
+            if sys.stdin.isatty():
                 out.print_note(_WAITING)
             serve_stdio(_build_server(home))
             return 0

@@ -22,6 +22,8 @@ def main() -> int:
     """Serve until standard input ends; returns the exit code of the real server, if it was started."""
     with open(_REPLIES, "rb") as file:
         replies = json.load(file)
+    if sys.stdin is None:  # closed: there is no client
+        return 0
     lines = sys.stdin.buffer
     handshake: list[bytes] = []  # what the real server has to hear first
     while line := lines.readline():
