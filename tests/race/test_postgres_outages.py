@@ -21,6 +21,7 @@ from jackline.store.models import Settlement
 from jackline.store.open import migrate, open_store
 from jackline.store.postgres import _BEGIN, PostgresDriver
 from jackline.store.store import Store
+from tests.cli.place import Place
 from tests.support.helpers import is_alive, wait_until
 from tests.support.postgres import started
 from tests.support.stores import AT, MAIL, READ, begun, intent, made
@@ -223,6 +224,29 @@ def _control(server: Any, *arguments: str) -> None:
     log = ("-l", str(server.log))
     command = ("-w", "-D", str(server.pgdata), "-o", options, *log, *arguments)
     pgexec("pg_ctl", command, bin_path=server.bin_path, user=server.system_user, timeout=60)
+
+
+def test_after_an_outage_a_call_with_a_probe_is_probed_and_not_asked(tmp_path: Path) -> None:
+    """The server returns after the warden's deadline and before the end of the lease: the same attempt continues."""
+    place = Place(tmp_path)
+    place.repository.mkdir()
+    sent, pid = place.path("sent"), place.path("pid")
+    rule = f'[[rule]]\ntool = "send"\nclass = "effect"\ndecision = "allow"\nprobe = "test -e {sent}"\n'
+    tool = f"touch {sent}; echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 600"
+    steps = ({"call": {"tool": "send", "input": {"to": "ada"}, "run": tool}}, {"say": "done"})
+    with _own_server() as server, contextlib.closing(place):
+        place.environ |= {"JACKLINE_DATABASE": server.get_uri(), "JACKLINE_LEASE_SECONDS": "12"}
+        migrate(server.get_uri())
+        words = ("--policy", place.policy(rule), "--run-id", "r", "--retry-seconds", "0", "--json")
+        running = place.start_playing(*steps, words=words)
+        place.wait_for("pid")
+        _control(server, "stop", "-m", "fast")
+        wait_until(lambda: not is_alive(int(Path(pid).read_text())))
+        _control(server, "start")
+        ended = place.end_of(running)
+        assert (ended.code, ended.json["state"], ended.json["attempt"]) == (0, "succeeded", 2), ended
+        calls = place.type("show", "r", "--json").json["calls"]
+        assert [(call["state"], call["decision"]) for call in calls] == [("done", "allow"), ("done", "stored")]
 
 
 def test_an_outage_that_lasts_is_told_without_the_password(postgres_database: str) -> None:

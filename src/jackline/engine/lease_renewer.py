@@ -37,6 +37,7 @@ class LeaseRenewer:
         self._accounted = boot_ms()
         self._renewed = self._accounted
         self._stop = threading.Event()
+        self._renew_lock = threading.Lock()  # an older renewal must not shorten the deadline of a newer one
         self._thread: threading.Thread | None = None
 
     @property
@@ -56,11 +57,12 @@ class LeaseRenewer:
 
     def renew(self) -> None:
         """Renew once. The time before the write counts, so that the warden never outlives the lease."""
-        before = boot_ms()
-        if self._store.leases.renew(self._lease, self._lease_ms, before - self._accounted):
-            self._on_cancel()
-        self._accounted = self._renewed = before
-        self._on_renewed(self.deadline)
+        with self._renew_lock:
+            before = boot_ms()
+            if self._store.leases.renew(self._lease, self._lease_ms, before - self._accounted):
+                self._on_cancel()
+            self._accounted = self._renewed = before
+            self._on_renewed(self.deadline)
 
     def _run(self) -> None:
         pause = min(_CANCEL_POLL_S, self._lease_ms / 6000)  # a short lease needs shorter pauses

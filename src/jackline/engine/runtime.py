@@ -368,6 +368,9 @@ class LiveRuntime:
         if self._closed:
             raise WardenLost("the attempt is over")
         if self._warden is None or self._warden.exit_code is not None:  # a killed warden took its agents along
+            if self._warden is not None:
+                # It may have reached its deadline while the store could not be reached: a new one would end at once.
+                self._renewer.renew()
             self._warden = Warden.start(deadline_ms=self._renewer.deadline, lock_fd=self._lock, marker=self._marker)
             started = orphans.read_start_ticks(self._warden.pid)
             self._store.leases.record_warden(self._lease, self._warden.pid, started or 0)
