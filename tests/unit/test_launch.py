@@ -41,6 +41,7 @@ class Known:
         self.records: Known = self  # the parts of a store
         self.calls: Known = self
         self.blobs: Known = self
+        self.amendments: Known = self
         self.driver = None
 
     def get_sessions(self, _run: str) -> dict[str, str]:
@@ -63,6 +64,9 @@ class Known:
 
     def get_changes(self, _run: str) -> Changes:
         return Changes()
+
+    def list_messages(self, _run: str) -> list[Any]:
+        return []
 
     def list_checks(self, _run: str) -> list[Check]:
         return self._checks
