@@ -17,7 +17,7 @@ import jackline
 from jackline import Home, Request
 from jackline.domain.records import Run
 from jackline.domain.states import Proof, RunState, WaitReason
-from jackline.errors import Ambiguous, ConfigError, Conflict, NotFound
+from jackline.errors import Ambiguous, ConfigError, Conflict, NotFound, UsageError
 from jackline.exports.manifest import load_manifest
 from jackline.exports.transcript import EntryType
 
@@ -209,6 +209,25 @@ def test_an_error_of_the_work_reaches_the_loop(home: Home, monkeypatch: pytest.M
     home.config = home.config._replace(problem="jackline.toml cannot be read")
     with pytest.raises(ConfigError, match="cannot be read"):
         list(run.follow())
+
+
+def test_a_handle_answers_and_gives_a_message_and_a_new_limit(home: Home) -> None:
+    push = {"call": {"tool": "Bash", "input": {"command": "git push origin main"}, "run": ["true"]}}
+    run = home.new_run(request(push, HELLO))
+    with pytest.raises(UsageError, match="0 calls"):
+        run.answer("allow")
+    run.work()
+    assert run.waiting is WaitReason.APPROVAL
+    ((call, answers),) = run.questions
+    assert (call.tool, "allow" in answers) == ("Bash", True)
+    run.answer("allow")
+    with pytest.raises(TypeError, match="max_usd"):
+        run.resume(max_euros=1)
+    assert run.resume("go on", max_usd=7) is RunState.SUCCEEDED
+    assert (run.record.spec.limits.usd_micros, run.last_message) == (7_000_000, "hello")
+    kinds = [event.kind for event in home.store().records.list_events(run.id)]
+    assert "run.message" in kinds
+    assert "run.changed" in kinds
 
 
 def test_a_handle_cancels(home: Home) -> None:

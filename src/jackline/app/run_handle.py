@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.states import RunState, exit_code
 from jackline.engine import threads
-from jackline.errors import Busy, NotFound
+from jackline.errors import Busy, NotFound, UsageError
 from jackline.formatting import to_usd
 from jackline.named import NamedTuple
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.domain.events import Event
-    from jackline.domain.records import Run
+    from jackline.domain.records import Call, Run
     from jackline.domain.states import Failure, WaitReason
 
 _POLL_SECONDS = 0.1
@@ -32,6 +32,13 @@ class RunEvent(NamedTuple):
     kind: str
     actor: str
     data: Mapping[str, Any]
+
+
+class OpenQuestion(NamedTuple):
+    """A call that waits for an answer, and the valid answers."""
+
+    call: Call
+    answers: tuple[str, ...]
 
 
 class RunHandle:
@@ -95,6 +102,46 @@ class RunHandle:
     def is_lost(self) -> bool:
         """Whether the run was being worked on, and its process is gone; `work` continues it."""
         return bool(self._home.explain_loss(self.record))
+
+    @property
+    def questions(self) -> list[OpenQuestion]:
+        """The calls that wait for an answer."""
+        from jackline.app.inbox import find_open_questions
+
+        return [
+            OpenQuestion(call=call, answers=answers)
+            for call, answers in find_open_questions(self._home.store(), self.record)
+        ]
+
+    def answer(self, verdict: str, call: str = "") -> None:
+        """Answer a call: happened, did-not, retry, skip, allow, always or deny; without `call` the only open one."""
+        run = self.record
+        if call:
+            found = self._home.find_call(run, call)
+        else:
+            questions = self.questions
+            if len(questions) != 1:
+                raise UsageError(f"{len(questions)} calls of run {self.id} wait for an answer: name one of them")
+            found = questions[0].call
+        self._home.answer(run, found, verdict)
+
+    def resume(self, message: str = "", *, model: str = "", effort: str = "", **limits: float) -> RunState:
+        """Give the agent a message, change the run, and work on it.
+
+        `limits` are new totals by the names of the settings: max_usd, max_tokens, max_calls, max_steps, max_seconds,
+        max_iterations; 0 for no limit.
+        """
+        from jackline.domain.amendment import LIMIT_SETTINGS, Amendment
+
+        settings = {setting: (field, unit) for field, (setting, unit) in LIMIT_SETTINGS.items()}
+        if unknown := limits.keys() - settings.keys():
+            message = f"unknown limit {min(unknown)}: use {', '.join(settings)}"
+            raise TypeError(message)
+        totals = {settings[name][0]: round(total * settings[name][1]) or None for name, total in limits.items()}
+        amendment = Amendment(message=message, limits=totals, model=model, effort=effort)
+        if not amendment.is_empty:
+            self._home.amend(self.record, amendment)
+        return self.work()
 
     def work(self) -> RunState:
         """Work on the run until it ends, or waits for more than a short time."""
