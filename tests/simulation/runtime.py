@@ -80,9 +80,9 @@ class CrashingDriver:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._driver, name)
 
-    def write(self, work: Callable[[Statements], T]) -> T:
+    def write(self, work: Callable[[Statements], T], *, synced: bool = True) -> T:
         self._outside.maybe_crash()
-        result = self._driver.write(work)
+        result = self._driver.write(work, synced=synced)
         self._outside.maybe_crash()
         return result
 
