@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -11,8 +12,11 @@ from jackline.domain.states import RunState
 from jackline.engine.detached import DetachedProcess
 from jackline.engine.owner_lock import has_waiter
 from jackline.named import NamedTuple
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from jackline.app.home import Home
     from jackline.domain.records import Run
 
@@ -42,25 +46,48 @@ def needs_process(home: Home, run: Run) -> bool:
     )
 
 
-def resume_in_background(home: Home, run: Run) -> BackgroundStart:
-    """Start `jackline resume` and wait until it has claimed the run, or has failed to."""
-    argv = (sys.executable, "-P", "-m", "jackline", "resume", run.id, "--yes", "--home", home.path)
-    log = os.path.join(home.folder(run.id), LOG)
+def resume_in_background(home: Home, runs: Sequence[Run]) -> BackgroundStart:
+    """Resume runs of one worktree one after the other, and wait until the first is claimed, or has failed to start."""
+    first = runs[0]
+    log = _build_log_path(home, first)
+    commands = [
+        f"cd {shlex.quote(run.spec.workspace)} && {shlex.join(_build_argv(home, run))}"
+        f" >{shlex.quote(_build_log_path(home, run))} 2>&1"
+        for run in runs
+    ]
+    argv = ("/bin/sh", "-c", "; ".join(["umask 077", *commands])) if len(runs) > 1 else _build_argv(home, first)
     try:
         # From the workspace: settings of the project, such as its own agents, are found there.
-        process = DetachedProcess(argv, os.environ, run.spec.workspace, log)
+        process = DetachedProcess(argv, os.environ, first.spec.workspace, log)
     except OSError as error:
-        problem = f"{error.filename or run.spec.workspace}: {error.strerror}"
-        return BackgroundStart(run.id, log=log, problem=problem)
+        problem = f"{error.filename or first.spec.workspace}: {error.strerror}"
+        return BackgroundStart(first.id, log=log, problem=problem)
     until = time.monotonic() + _START_SECONDS
     code = process.wait(_POLL_SECONDS)
-    while code is None and not _is_claimed(home, run) and time.monotonic() < until:
+    while code is None and not _is_claimed(home, first) and time.monotonic() < until:
         code = process.wait(_POLL_SECONDS)
     # A run that was claimed reports its own end; a command that ended without a claim has failed.
-    failed = code is not None and not _is_claimed(home, run)
-    problem = (process.read_end() or f"exit code {code}") if failed else ""
+    printed = "" if _is_claimed(home, first) else process.read_end()
+    failed = printed.startswith("jackline: ") or (code is not None and not _is_claimed(home, first))
+    problem = (printed or f"exit code {code}") if failed else ""
     process.leave()
-    return BackgroundStart(run.id, pid=process.pid, log=log, problem=problem)
+    return BackgroundStart(first.id, pid=process.pid, log=log, problem=problem)
+
+
+def group_by_worktree(runs: Iterable[Run]) -> list[list[Run]]:
+    """The runs of each worktree together: two of them must not work in it at once."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(find_worktree(run.spec.workspace) or run.spec.workspace, []).append(run)
+    return list(groups.values())
+
+
+def _build_argv(home: Home, run: Run) -> tuple[str, ...]:
+    return (sys.executable, "-P", "-m", "jackline", "resume", run.id, "--yes", "--home", home.path)
+
+
+def _build_log_path(home: Home, run: Run) -> str:
+    return os.path.join(home.folder(run.id), LOG)
 
 
 def _is_claimed(home: Home, run: Run) -> bool:

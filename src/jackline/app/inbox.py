@@ -39,7 +39,7 @@ KINDS = {
     STOPPED: "a run waits for a person",
     ANSWERED: "a run is ready, and no process continues it",
 }
-BLOCKING = frozenset({APPROVAL, IN_DOUBT, QUESTION, BUDGET})  # a run with one of these cannot continue
+BLOCKING = frozenset({APPROVAL, IN_DOUBT, QUESTION})  # a run with one of these waits on
 _CALL_KINDS = {DOUBT_ANSWERS: IN_DOUBT, ASK_ANSWERS: APPROVAL, INTERRUPTED_ANSWERS: INTERRUPTED}
 _PERSON_NEEDED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
 _MOST_FAILED = 500  # newest failed runs, among which those that wait for a log-in are looked for
@@ -156,16 +156,33 @@ def _list_log_ins(home: Home) -> Iterator[InboxEntry]:
     failed = home.list_runs(RunQuery(states=(str(RunState.FAILED),), limit=_MOST_FAILED))
     waiting = [row for row in failed if row.failure == Failure.AUTHENTICATION and row.agent in refused]
     for row in waiting:
-        yield _build_entry(row, LOG_IN, refused[row.agent].detail)
+        yield _build_entry(row, LOG_IN, refused[row.agent].detail)._replace(detail=_find_login(home, row.agent))
     for health in refused.values():
         if not any(row.agent == health.agent for row in waiting):
-            yield _build_agent_entry(health)
+            yield _build_agent_entry(home, health)
 
 
-def _build_agent_entry(health: AgentHealth) -> InboxEntry:
+def _build_agent_entry(home: Home, health: AgentHealth) -> InboxEntry:
     return InboxEntry(
-        kind=LOG_IN, since=health.at, text=health.detail, commands=(("agents", health.agent),), agent=health.agent
+        kind=LOG_IN,
+        since=health.at,
+        text=health.detail,
+        commands=(("agents",),),
+        agent=health.agent,
+        detail=_find_login(home, health.agent),
     )
+
+
+def _find_login(home: Home, agent: str) -> str:
+    """How a person logs in; empty if that is not known."""
+    from jackline.app.agents import load_adapter
+    from jackline.errors import UsageError
+
+    try:
+        login = load_adapter(home.config, agent).declaration.login
+    except UsageError:  # described in settings that are gone
+        return ""
+    return f"log in: {login.command}" if login else ""
 
 
 def _build_entry(row: RunSummary, kind: str, text: str) -> InboxEntry:

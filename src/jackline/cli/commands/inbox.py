@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app import inbox
 from jackline.cli.run_json import to_json_values
+from jackline.cli.typed_line import has_terminal
 from jackline.clock import wall_ms
 from jackline.formatting import format_duration, make_printable, pluralize
 
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 
 def configure(parser: CommandParser) -> None:
-    parser.epilog = "Every entry has the commands that answer it, ready to paste."
+    parser.add_argument("--list", action="store_true", help="only list, as in a pipe; ask nothing")
+    parser.epilog = (
+        "At a terminal, you are asked about each entry: Enter leaves it for later, ? explains the answers. Then runs "
+        "that can continue, and that no process waits for, are resumed in the background."
+    )
 
 
-def execute(_args: Namespace, home: Home, out: Output) -> int:
+def execute(args: Namespace, home: Home, out: Output) -> int:
     entries = inbox.list_entries(home)
     if out.json:
         out.print_json_lines(entry_to_json(entry) for entry in entries)
@@ -30,6 +35,10 @@ def execute(_args: Namespace, home: Home, out: Output) -> int:
     if not entries:
         out.print_line("nothing needs you")
         return 0
+    if not args.list and has_terminal(out):
+        from jackline.cli.inbox_walk import walk_inbox
+
+        return walk_inbox(home, entries, out)
     now = wall_ms()
     for entry in entries:
         print_entry(entry, now, out)

@@ -1,0 +1,232 @@
+"""Walks through the inbox at a terminal: one question per entry. Answers are stored as they are typed.
+
+At the end, the runs that can continue and that no living process waits for are resumed in the background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from jackline.app import inbox
+from jackline.cli.commands.inbox import count_entries, format_body, format_heading
+from jackline.cli.typed_line import read_typed_line
+from jackline.clock import wall_ms
+from jackline.domain.amendment import LIMIT_SETTINGS, Amendment, suggest_totals
+from jackline.domain.call_gate import can_approve_always
+from jackline.domain.states import RunState
+from jackline.errors import JacklineError
+from jackline.formatting import make_printable
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from jackline.app.background import BackgroundStart
+    from jackline.app.home import Home
+    from jackline.app.inbox import InboxEntry
+    from jackline.cli.output import Output
+    from jackline.domain.records import Run
+
+_LATER = "Enter: later, ?: help"
+_PROMPTS = {
+    inbox.APPROVAL: "Allow it?",
+    inbox.IN_DOUBT: "Did it happen?",
+    inbox.INTERRUPTED: "Skip it?",
+}
+_CHOICES: dict[str, dict[str, tuple[str, str]]] = {
+    inbox.APPROVAL: {
+        "y": ("allow", "approve the call"),
+        "n": ("deny", "deny the call: the agent is told, and continues without it"),
+        "a": ("always", "approve it, and every call of this rule with this target in this run"),
+    },
+    inbox.IN_DOUBT: {
+        "happened": ("happened", "it took effect: it gets a receipt and is never repeated"),
+        "did-not": ("did-not", "it took no effect: the agent may make it"),
+        "retry": ("retry", "make the call again"),
+        "skip": ("skip", "do not make the call any more"),
+    },
+    inbox.INTERRUPTED: {"skip": ("skip", "do not wait for it; without an answer, a resume tells the agent again")},
+}
+_YES = frozenset({"y", "yes"})
+_NO = frozenset({"n", "no"})
+_HELP = {
+    inbox.QUESTION: "type the answer in one line; the agent reads it when it continues. Enter leaves the question open",
+    inbox.BUDGET: "type the new total, not an addition; 0: no limit. The run continues with it. Enter: later",
+    inbox.LOST: "y resumes the run in the background: its effects are checked first. Enter leaves it as it is",
+    inbox.LOG_IN: "log in with the agent's own program in another terminal, then y resumes the run. Enter: later",
+    inbox.STOPPED: "y resumes the run in the background. Enter leaves it as it is",
+    inbox.ANSWERED: "y resumes the run in the background. Enter leaves it as it is",
+}
+
+
+class Question(NamedTuple):
+    """What is asked about an entry, and what is done with what was typed."""
+
+    prompt: str
+    help: str
+    answer: Callable[[str], str]  # stores what was typed; what to print, or JacklineError
+
+
+class InboxWalk:
+    """One walk; remembers which runs a person wants to continue."""
+
+    def __init__(self, home: Home, out: Output) -> None:
+        self._home, self._out = home, out
+        self._wanted: dict[str, None] = {}  # ids of runs, in the order of the answers
+
+    def walk(self, entries: list[InboxEntry]) -> None:
+        """Ask about each entry, until the person leaves."""
+        self._out.print_note(count_entries(entries))
+        for number, entry in enumerate(entries, 1):
+            self._out.print_note("")
+            self._out.print_note(f"{number}/{len(entries)} {format_heading(entry, wall_ms())}")
+            for line in format_body(entry):
+                self._out.print_note(f"  {line}")
+            question = self._build_question(entry)
+            if question is None:  # answered or taken up since the inbox was read
+                self._out.print_note("this has changed meanwhile")
+            elif not self._ask(question):
+                return
+
+    def resume(self) -> int:
+        """Resume what can continue and has no living process; 0, or the exit code of a failed start."""
+        from jackline.app.background import group_by_worktree, needs_process, resume_in_background
+
+        open_runs = {entry.run_id for entry in inbox.list_entries(self._home) if entry.kind in inbox.BLOCKING}
+        ready = []
+        for run_id in self._wanted:
+            run = self._home.store().runs.get(run_id)
+            if run is None or run_id in open_runs:
+                continue
+            if needs_process(self._home, run):
+                ready.append(run)
+            else:
+                self._out.print_note(f"run {run_id}: a process that waits for it continues it")
+        started = [(runs, resume_in_background(self._home, runs)) for runs in group_by_worktree(ready)]
+        for runs, start in started:
+            self._report_start(runs, start)
+        return JacklineError.exit_code if any(start.problem for _, start in started) else 0
+
+    def _report_start(self, runs: list[Run], start: BackgroundStart) -> None:
+        first = runs[0].id
+        if start.problem:
+            problem, resume = make_printable(start.problem), self._out.format_command("resume", first)
+            self._out.print_note(f"run {first} could not be resumed: {problem}; try: {resume}")
+            return
+        follow = self._out.format_command("logs", "-f", first)
+        self._out.print_note(f"run {first} continues in the background (pid {start.pid}); follow: {follow}")
+        for run in runs[1:]:
+            self._out.print_note(f"run {run.id} continues in the background after it, in the same worktree")
+
+    def _ask(self, question: Question) -> bool:
+        """Ask until there is an answer, or none is wanted; False if the person leaves."""
+        while True:
+            typed = read_typed_line(f"{question.prompt} ", self._out)
+            if typed is None:
+                return False
+            if not typed:
+                return True
+            if typed == "?":
+                self._out.print_note(question.help)
+                continue
+            try:
+                self._out.print_note(make_printable(question.answer(typed)))
+            except JacklineError as error:
+                self._out.print_note(make_printable(str(error)))
+            else:
+                return True
+
+    # what is asked
+
+    def _build_question(self, entry: InboxEntry) -> Question | None:
+        if entry.kind == inbox.QUESTION:
+            return Question(f"Answer [{_LATER}]:", _HELP[entry.kind], lambda text: self._answer_item(entry, text))
+        run = self._home.store().runs.get(entry.run_id) if entry.run_id else None
+        if run is None:
+            return Question(f"[{_LATER}]", _HELP[entry.kind], lambda _: "an agent's log-in has no answer here")
+        if entry.call_id:
+            return self._build_call_question(entry, run)
+        if entry.kind == inbox.BUDGET:
+            return self._build_budget_question(run)
+        prompt = "Logged in: resume it?" if entry.kind == inbox.LOG_IN else "Resume it?"
+        return Question(
+            f"{prompt} [y, {_LATER}]", _HELP[entry.kind], lambda text: self._answer_resume(run, text.lower())
+        )
+
+    def _build_call_question(self, entry: InboxEntry, run: Run) -> Question | None:
+        found = inbox.find_open_questions(self._home.store(), run)
+        call = next((call for call, _ in found if call.id == entry.call_id), None)
+        if call is None:
+            return None
+        choices = _CHOICES[entry.kind]
+        if entry.kind == inbox.APPROVAL and not can_approve_always(call.rule, call.target):
+            choices = {typed: choice for typed, choice in choices.items() if typed != "a"}
+
+        def answer(text: str) -> str:
+            choice = choices.get(text.lower())
+            if choice is None:
+                raise JacklineError(f"'{text[:40]}' is not a valid answer; use {', '.join(choices)}")
+            _, now = self._home.answer(run, call, choice[0])
+            if now.status.state is RunState.QUEUED:
+                self._wanted[run.id] = None
+            return f"stored: {choice[0]}"
+
+        meanings = [f"  {typed:<9} {meaning}" for typed, (_, meaning) in choices.items()]
+        return Question(
+            f"{_PROMPTS[entry.kind]} [{'/'.join(choices)}, {_LATER}]",
+            "\n".join([*meanings, "  Enter     leave it open"]),
+            answer,
+        )
+
+    def _build_budget_question(self, run: Run) -> Question | None:
+        spent = suggest_totals(run.spec.limits, run.status.spent)
+        if not spent:
+            return Question(
+                f"Resume it? [y, {_LATER}]", _HELP[inbox.STOPPED], lambda text: self._answer_resume(run, text.lower())
+            )
+        setting, suggested = spent[0]
+        flag = f"--{setting.replace('_', '-')}"
+        return Question(
+            f"New total of {flag}, such as {suggested} [{_LATER}]:",
+            _HELP[inbox.BUDGET],
+            lambda text: self._answer_budget(run, setting, text),
+        )
+
+    # what is stored
+
+    def _answer_item(self, entry: InboxEntry, text: str) -> str:
+        from jackline.extensions import call_hook
+
+        for run_id in call_hook("answer_question", self._home, entry, text):
+            if run_id is not None:
+                self._wanted[run_id] = None
+        return "stored"
+
+    def _answer_resume(self, run: Run, typed: str) -> str:
+        if typed in _NO:
+            return "left as it is"
+        if typed not in _YES:
+            raise JacklineError(f"'{typed[:40]}' is not a valid answer; use y, or Enter")
+        self._wanted[run.id] = None
+        return "it is resumed after the last question"
+
+    def _answer_budget(self, run: Run, setting: str, typed: str) -> str:
+        field, unit = next((field, unit) for field, (name, unit) in LIMIT_SETTINGS.items() if name == setting)
+        try:
+            total = round(float(typed.removeprefix("$")) * unit)
+        except (ValueError, OverflowError):
+            raise JacklineError(f"'{typed[:40]}' is not a number") from None
+        if total < 0:
+            raise JacklineError(f"'{typed[:40]}' is negative")
+        now = self._home.amend(run, Amendment(limits={field: total or None}))
+        more = suggest_totals(now.spec.limits, now.status.spent)
+        if more:
+            return f"stored; --{more[0][0].replace('_', '-')} is spent, too: {self._out.format_command('inbox')}"
+        self._wanted[run.id] = None
+        return "stored"
+
+
+def walk_inbox(home: Home, entries: list[InboxEntry], out: Output) -> int:
+    """Ask about each entry, then resume what can continue."""
+    walk = InboxWalk(home, out)
+    walk.walk(entries)
+    return walk.resume()
