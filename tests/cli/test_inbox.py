@@ -148,3 +148,15 @@ def test_a_question_of_a_run_is_answered_with_its_text(place: Place) -> None:
     assert place.type("answer", "r", "the red one").code == 0
     assert place.type("work", "list", "--json").rows[0]["answer"] == "the red one"
     assert entries(place) == []
+
+
+@pytest.mark.postgres
+def test_the_same_on_postgres(place: Place, postgres_database: str) -> None:
+    place.environ["JACKLINE_DATABASE"] = postgres_database
+    ask(place, "r", "ada")
+    assert place.play(SPENDS, SPENDS, SAY, words=("--run-id", "spends", "--max-usd", "1")).code == 15
+    assert [(one["kind"], one["run"]) for one in entries(place)] == [("approval", "r"), ("budget", "spends")]
+    assert place.type("answer", "allow", "--resume").code == 0
+    assert place.type("resume", "spends", "go on", "--max-usd", "9").code == 0
+    assert entries(place) == []
+    assert place.type("db", "check").code == 0
