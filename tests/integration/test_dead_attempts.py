@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
+import pytest
+
+from jackline.app.home import Home
+from jackline.app.lost_runs import find_lost
 from jackline.clock import boot_id
 from jackline.domain.records import Attempt, Owner, Run
 from jackline.engine import owner_lock
@@ -108,3 +114,35 @@ def test_a_killed_waiter_is_not_seen(tmp_path: Path) -> None:
         waiter.kill()
         waiter.wait()
         assert not owner_lock.has_waiter(folder)
+
+
+class _Home:
+    """The part of a home that is asked for lost runs."""
+
+    def __init__(self, store: Store, path: Path) -> None:
+        self.store = lambda: store
+        self.folder = EngineSettings(str(path), HOST).build_folder
+
+
+def test_another_host_calls_a_run_lost_when_its_lease_is_over(
+    store: Store, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = held(store, boot_id(), 7)
+    home = cast("Home", _Home(store, tmp_path))
+    os.close(owner_lock.acquire_lock(home.folder(run.id), "worker-1"))
+    monkeypatch.setattr("jackline.clock.host_name", lambda: HOST)
+    assert "is gone" in find_lost(home, [run.id])[run.id], "its own host looks at the lock"
+    monkeypatch.setattr("jackline.clock.host_name", lambda: "elsewhere")
+    assert find_lost(home, [run.id]) == {}
+    clock.now += LEASE_MS
+    assert f"on {HOST}) no longer renews its lease" in find_lost(home, [run.id])[run.id]
+
+
+def test_several_may_look_at_a_lock_at_once_and_need_no_right_to_write(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    os.close(owner_lock.acquire_lock(folder, "worker-1"))
+    path = owner_lock.build_lock_path(folder, "worker-1")
+    os.chmod(path, 0o400)
+    with open(path) as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert owner_lock.is_owner_dead(folder, "worker-1")
