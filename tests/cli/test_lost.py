@@ -119,7 +119,7 @@ def test_lost_runs_are_named_or_all_of_them(place: Place) -> None:
 
 
 def test_a_signal_stops_all_of_them(place: Place) -> None:
-    lose(place, "first", {"touch": place.path("again"), "when": {"attempt": 2}}, {"hang": True})
+    lose(place, "first", HANG_ONCE, {"touch": place.path("again")}, {"hang": True})
     lose(place, "second", {"hang": True})
     resuming = place.start("resume", "--lost")
     place.wait_for("again")

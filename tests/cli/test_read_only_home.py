@@ -23,6 +23,7 @@ READING = (
     ("receipts", "r"),
     ("verify", "r"),
     ("dashboard", "--print"),
+    ("inbox",),
     ("events", "tail"),
     ("work", "list"),
     ("case", "list"),
