@@ -10,18 +10,24 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 PAGE = Path(__file__).parents[1] / "src" / "jackline" / "features" / "mcp" / "replies.json"
-METHODS = ("initialize", "ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list")
+LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+_META = "io.modelcontextprotocol"
+_CLIENT = {"name": "replies", "version": "1"}
 
 
 def ask_server(version: str) -> dict[str, Any]:
     """The results of the real server for a client of this protocol version, by method."""
-    about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "replies", "version": "1"}}
-    messages: list[dict[str, Any]] = [{"id": 0, "method": "initialize", "params": about}]
-    messages.append({"method": "notifications/initialized"})
-    messages += [{"id": number, "method": method} for number, method in enumerate(METHODS[1:], 1)]
+    messages: list[dict[str, Any]]
+    if version in MODERN_PROTOCOL_VERSIONS:
+        params = build_params(version)
+        messages = [{"id": method, "method": method, "params": params} for method in ("server/discover", *LISTS)]
+    else:
+        about = {"protocolVersion": version, "capabilities": {}, "clientInfo": _CLIENT}
+        messages = [{"id": 0, "method": "initialize", "params": about}, {"method": "notifications/initialized"}]
+        messages += [{"id": method, "method": method} for method in ("ping", *LISTS)]
     results = {}
     with tempfile.TemporaryDirectory() as home:
         environ = {**os.environ, "HOME": home, "JACKLINE_HOME": os.path.join(home, "jackline")}
@@ -36,12 +42,30 @@ def ask_server(version: str) -> dict[str, Any]:
     return results
 
 
+def build_params(version: str) -> dict[str, Any]:
+    """The parameters of a request without a session."""
+    return {
+        "_meta": {
+            f"{_META}/protocolVersion": version,
+            f"{_META}/clientInfo": _CLIENT,
+            f"{_META}/clientCapabilities": {},
+        }
+    }
+
+
 def render() -> str:
     """The text of the file."""
-    answers = ask_server(HANDSHAKE_PROTOCOL_VERSIONS[-1])
-    return (
-        json.dumps({"versions": HANDSHAKE_PROTOCOL_VERSIONS, "results": answers}, indent=1, ensure_ascii=False) + "\n"
-    )
+    results = ask_server(HANDSHAKE_PROTOCOL_VERSIONS[-1])
+    stateless = ask_server(MODERN_PROTOCOL_VERSIONS[-1])
+    fields = {name: value for name, value in stateless["tools/list"].items() if name not in results["tools/list"]}
+    discovered = {name: value for name, value in stateless["server/discover"].items() if name not in fields}
+    replies = {
+        "versions": HANDSHAKE_PROTOCOL_VERSIONS,
+        "stateless_versions": MODERN_PROTOCOL_VERSIONS,
+        "stateless_fields": fields,
+        "results": {**results, "server/discover": discovered},
+    }
+    return json.dumps(replies, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

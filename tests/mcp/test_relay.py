@@ -14,7 +14,7 @@ import anyio
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from jackline.features.mcp import relay
 from tests.cli.place import SECONDS, Place
@@ -88,6 +88,25 @@ def test_they_are_the_same_in_every_version_of_the_protocol(talk: Talk, version:
         assert talk.ask(method)["result"] == result, method
     assert talk.servers() == []
     assert talk.end() == 0
+
+
+@pytest.mark.parametrize("version", MODERN_PROTOCOL_VERSIONS)
+def test_a_client_without_a_session_gets_the_same_answers_too(talk: Talk, version: str) -> None:
+    expected, params = mcp_replies.ask_server(version), mcp_replies.build_params(version)
+    for method, result in expected.items():
+        assert talk.ask(method, params)["result"] == result, method
+    assert talk.servers() == []
+    reply = talk.ask("tools/call", {"name": "work_enqueue", "arguments": {"kind": "review", "id": "pr-1"}, **params})
+    assert reply["result"]["structuredContent"]["item"]["id"] == "pr-1"
+    assert talk.ask("tools/list", params)["result"] == expected["tools/list"]
+    assert talk.end() == 0
+
+
+def test_an_impatient_client_that_opens_twice_is_told_so_by_the_real_server(talk: Talk) -> None:
+    version = MODERN_PROTOCOL_VERSIONS[-1]
+    assert "result" in talk.ask("server/discover", mcp_replies.build_params(version))
+    reply = talk.ask("initialize", {"protocolVersion": HANDSHAKE_PROTOCOL_VERSIONS[-1], **ABOUT})
+    assert reply["error"]["data"]["supported"] == list(MODERN_PROTOCOL_VERSIONS)
 
 
 def test_a_call_starts_the_real_server_and_reaches_it(talk: Talk) -> None:

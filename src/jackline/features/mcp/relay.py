@@ -2,8 +2,11 @@
 
 It imports only the standard library, and as little of that as possible: loading the SDK takes 0.7 s, an agent waits for
 its servers in every turn, and most turns call no tool. `replies.json` holds the answers of the real server to the
-handshake and the lists (`make mcp-replies` writes it). Any other message, or an unusual one, goes to the real server,
-which first gets the same handshake; from then on this process only copies bytes.
+opening of a session and the lists (`make mcp-replies` writes it). Any other message, or an unusual one, goes to the
+real server, which first gets the same opening; from then on this process only copies bytes.
+
+A client opens with `initialize`, or, from version 2026-07-28 of the protocol on, with `server/discover`; each of its
+later requests then names the version, and each result has a few fields more.
 """
 
 from __future__ import annotations
@@ -12,8 +15,13 @@ import json
 import os
 import sys
 
+TYPE_CHECKING = False  # as in `typing`, which takes a third of the start
+if TYPE_CHECKING:
+    from typing import Any
+
 _REPLIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "replies.json")
 _SERVER = (sys.executable, "-P", "-m", "jackline", "mcp")
+_VERSION, _CAPABILITIES = (f"io.modelcontextprotocol/{name}" for name in ("protocolVersion", "clientCapabilities"))
 _STDIN, _STDOUT = 0, 1
 _CHUNK = 65_536
 
@@ -25,22 +33,23 @@ def main() -> int:
     if sys.stdin is None:  # closed: there is no client
         return 0
     lines = sys.stdin.buffer
-    handshake: list[bytes] = []  # what the real server has to hear first
+    opening: list[bytes] = []  # what the real server has to hear first
+    opened_by = ""  # the method
     while line := lines.readline():
         message = parse_message(line)
-        if message.get("method") == "notifications/initialized" and len(handshake) == 1:
-            handshake.append(line)
+        if message.get("method") == "notifications/initialized" and opened_by == "initialize" and len(opening) == 1:
+            opening.append(line)
             continue
-        reply = build_reply(replies, message, is_open=bool(handshake))
-        if reply is None:
-            return _relay(handshake, line)
-        if message["method"] == "initialize":
-            handshake.append(line)
-        _write(_STDOUT, json.dumps(reply).encode() + b"\n")
+        result = find_result(replies, message, opened_by)
+        if result is None:
+            return _relay(opening, line)
+        if not opening:
+            opening, opened_by = [line], str(message["method"])
+        _write(_STDOUT, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode() + b"\n")
     return 0
 
 
-def parse_message(line: bytes) -> dict[str, object]:
+def parse_message(line: bytes) -> dict[str, Any]:
     """The message of a line; an empty one if it is not a JSON object."""
     try:
         message = json.loads(line)
@@ -49,39 +58,42 @@ def parse_message(line: bytes) -> dict[str, object]:
     return message if isinstance(message, dict) else {}
 
 
-def build_reply(
-    replies: dict[str, dict[str, object]], message: dict[str, object], *, is_open: bool
-) -> dict[str, object] | None:
-    """The reply to a message, after `initialize` if `is_open`; None if only the real server can answer."""
-    method, number, params = message.get("method"), message.get("id"), message.get("params", {})
-    if not isinstance(method, str) or not isinstance(params, dict) or type(number) not in {int, str}:
+def find_result(replies: Any, message: dict[str, Any], opened_by: str) -> dict[str, Any] | None:  # noqa: ANN401 - JSON
+    """The result of a request after the session was opened by this method; None if only the real server can answer."""
+    method, params = message.get("method"), message.get("params", {})
+    if not isinstance(method, str) or not isinstance(params, dict) or type(message.get("id")) not in {int, str}:
         return None
-    result = replies["results"].get(method)
-    if not isinstance(result, dict):
-        return None
+    meta = params.get("_meta", {})
+    version = meta.get(_VERSION) if isinstance(meta, dict) else None
     if method == "initialize":
-        version = params.get("protocolVersion")
         is_usual = isinstance(params.get("capabilities"), dict) and isinstance(params.get("clientInfo"), dict)
-        if is_open or not is_usual or version not in replies["versions"]:
+        if opened_by or not is_usual or params.get("protocolVersion") not in replies["versions"]:
             return None
-        result = {**result, "protocolVersion": version}
-    elif not is_open or params.keys() - {"_meta"}:  # such as the cursor of a next page
+        return {**replies["results"][method], "protocolVersion": params["protocolVersion"]}
+    if params.keys() - {"_meta"}:  # such as the cursor of a next page
         return None
-    return {"jsonrpc": "2.0", "id": number, "result": result}
+    if opened_by == "initialize" and version is None:
+        found: dict[str, Any] | None = replies["results"].get(method) if method != "server/discover" else None
+        return found
+    is_usual = version in replies["stateless_versions"] and isinstance(meta.get(_CAPABILITIES), dict)
+    if opened_by == "initialize" or not is_usual or not (opened_by or method == "server/discover"):
+        return None
+    result = replies["results"].get(method) if method != "ping" else None  # which these versions do not have
+    return {**result, **replies["stateless_fields"]} if result else None
 
 
-def _relay(handshake: list[bytes], line: bytes) -> int:
-    """Start the real server, repeat the handshake, and copy everything from this line on."""
+def _relay(opening: list[bytes], line: bytes) -> int:
+    """Start the real server, repeat the opening, and copy everything from this line on."""
     from threading import Thread
 
     server, to_server, answers = _start()
     with os.fdopen(answers, "rb") as output:
-        if handshake:
-            _write(to_server, handshake[0])
-            number = parse_message(handshake[0]).get("id")
+        if opening:
+            _write(to_server, opening[0])
+            number = parse_message(opening[0]).get("id")
             while (answer := output.readline()) and parse_message(answer).get("id") != number:
                 _write(_STDOUT, answer)
-        Thread(target=_copy_input, args=(to_server, b"".join([*handshake[1:], line])), daemon=True).start()
+        Thread(target=_copy_input, args=(to_server, b"".join([*opening[1:], line])), daemon=True).start()
         while data := output.read1(_CHUNK):
             _write(_STDOUT, data)
     return os.waitstatus_to_exitcode(os.waitpid(server, 0)[1])
