@@ -196,6 +196,17 @@ def test_a_stray_server_of_the_same_name_does_not_take_its_place(set_stage: SetS
     assert [call["state"] for call in stage.show()["calls"]] == ["done"]
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_turn_that_calls_no_tool_does_not_load_the_sdk(set_stage: SetStage, agent: str) -> None:
+    stage = set_stage(agent, Reply(hang="before"))
+    running = stage.start_run("work")
+    wait_until(stage.model.hanging.is_set, "the model was not asked")
+    assert _servers(stage) == []
+    assert is_listed(stage, named(agent, "case_start"))
+    running.send_signal(signal.SIGKILL)
+    wait_until(lambda: not stage.processes_left(), "processes were left")
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("whom", ["agent", "supervisor"])
 def test_the_server_dies_with_its_agent(set_stage: SetStage, whom: str) -> None:
