@@ -90,6 +90,8 @@ READING: tuple[tuple[str, ...], ...] = (
     *(("show", run) for run in ("good", "asks", "doubts", "fails")),
     *(("logs", run, "--events") for run in ("good", "fails")),
     ("logs", "good"),
+    ("logs", "fails", "--turn", "1"),
+    ("inbox",),
     ("receipts", "good"),
     ("receipts", "doubts"),
     ("verify", "good"),
