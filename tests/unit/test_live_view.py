@@ -149,6 +149,13 @@ def test_every_outcome_of_a_call(kind: str, data: Mapping[str, Any], shown: str)
     assert watcher.lines() == [f"$ git push   local {shown}"]
 
 
+def test_an_observed_call_does_not_repeat_how_it_became_known() -> None:
+    call = shell("c1", "make", door="stream", reason="seen in the agent's output")
+    watcher = Watcher(call)
+    watcher.take(prepared(call), ("call.failed", {"call": "c1", "exit_code": 2, "reason": call.reason}), ends(call))
+    assert watcher.lines() == ["$ make   local ✗ exit 2"]
+
+
 def test_the_calls_of_a_subagent_are_marked_below_its_task() -> None:
     task = view_records.call("t", tool="Task", input='{"description":"explore"}', agent_call="T")
     inner = shell("c1", "ls", parent_id="t")

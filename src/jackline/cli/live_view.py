@@ -44,6 +44,9 @@ _PHASES = {
 _AT_ONCE = ("run.", "turn.", "check.", "recovery.", "agent.end")  # before these, the output was stored completely
 _AFTER_CHECK = ("run.", "turn.", "recovery.", "check.started")
 _SHOWN_BY_CALLS = frozenset({StopReason.APPROVAL})
+_STREAM = "stream"  # the door of calls that are only observed
+_WITHOUT_REASON = frozenset({"call.done", "call.stored", "call.answered"})
+_OTHER_OUTCOMES = {"call.asked": "needs approval", "call.void": "did not happen", "call.abandoned": "interrupted"}
 _MOST_LEVELS = 4
 _MILLISECONDS_BELOW = 100
 _LEAST_ACTIVITY = 16  # columns of the live line
@@ -244,34 +247,17 @@ class LiveView:
         return CallLine(title, str(known.call.call_class), result, style, level=known.level, **more)
 
     def _build_outcome(self, event: Event, data: Mapping[str, Any], known: _OpenCall) -> CallLine:
-        reason = str(data.get("reason", ""))
-        duration = data.get("duration_ms")
-        duration = duration if isinstance(duration, int) else None
-        code, origin = data.get("exit_code"), str(data.get("origin", "agent"))
-        result, style = f"exit {code}" if code else "", "open"
-        match event.kind:
-            case "call.done":
-                style, reason = "ok", ""
-                result = result if origin == "agent" else f"confirmed by a {origin}"
-            case "call.failed":
-                style, result = "failed", result or "failed"
-            case "call.denied":
-                style, result = "failed", "not run" if "origin" in data else "denied"
-            case "call.asked":
-                result = "needs approval"
-            case "call.stored":
-                style, result, reason = "ok", "stored result", ""
-            case "call.in_doubt":
-                result = f"in doubt, {result}" if result else "in doubt"
-            case "call.void":
-                result = "did not happen"
-            case "call.abandoned":
-                result = "interrupted"
-            case "call.answered":
-                result, reason = f"answered: {data.get('answer', '')}", ""
-            case _:
-                result = event.kind.removeprefix("call.")
-        return self._build_line(known, make_printable(result), style, duration_ms=duration, reason=reason)
+        result, style = _describe_outcome(event.kind, data)
+        reason, duration = str(data.get("reason", "")), data.get("duration_ms")
+        # What an observed call says is only how it became known; a call that is done needs no reason.
+        is_known = known.call.door == _STREAM and reason == known.call.reason
+        return self._build_line(
+            known,
+            make_printable(result),
+            style,
+            duration_ms=duration if isinstance(duration, int) else None,
+            reason="" if is_known or event.kind in _WITHOUT_REASON else reason,
+        )
 
     # --- the live line
 
@@ -301,6 +287,27 @@ class LiveView:
         if self._check is not None:
             return f"{format_elapsed(now - self._check[2])} proof: {make_printable(self._check[0])}"
         return "writing" if self._pieces else self._phase
+
+
+def _describe_outcome(kind: str, data: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the outcome of a call in words, and its style."""
+    code, origin = data.get("exit_code"), str(data.get("origin", "agent"))
+    exited = f"exit {code}" if code else ""
+    match kind:
+        case "call.done":
+            return exited if origin == "agent" else f"confirmed by a {origin}", "ok"
+        case "call.failed":
+            return exited or "failed", "failed"
+        case "call.denied":
+            return "not run" if "origin" in data else "denied", "failed"
+        case "call.stored":
+            return "stored result", "ok"
+        case "call.in_doubt":
+            return f"in doubt, {exited}" if exited else "in doubt", "open"
+        case "call.answered":
+            return f"answered: {data.get('answer', '')}", "open"
+        case _:
+            return _OTHER_OUTCOMES.get(kind, kind.removeprefix("call.")), "open"
 
 
 def render_item(item: ViewItem, columns: int | None, paint: Paint) -> list[str]:
