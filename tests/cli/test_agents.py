@@ -106,15 +106,24 @@ def test_a_provider_of_its_own_needs_no_login(place: Place) -> None:
 
 def test_a_slow_program_does_not_hold_the_other_rows_back(place: Place) -> None:
     install(place, "codex", f"while [ ! -e {place.path('go')} ]; do sleep 0.05; done\necho 999.0.0")
-    terminal = Terminal(place, "agents", "--no-color", COLUMNS="80")
+    terminal = Terminal(place, "agents", "--no-color", COLUMNS="60")
     terminal.until(r"scripted +ready")
     terminal.until(r"gemini +missing")
     assert "codex" not in terminal.seen.replace("@openai/codex", "")
     place.let_go("go")
     lines = terminal.end().splitlines()
     assert lines[0].startswith("AGENT")
-    assert lines[-1].startswith("codex ")
-    assert max(map(len, lines)) <= 80
+    codex = next(number for number, line in enumerate(lines) if line.startswith("codex "))
+    assert codex > max(number for number, line in enumerate(lines) if line.startswith(("scripted ", "gemini ")))
+    assert max(len(line) for line in lines if not line.startswith("    ")) <= 60
+
+
+def test_the_command_to_log_in_is_shown_whole_on_a_narrow_terminal(place: Place) -> None:
+    install(place, "claude", '[ "$1" = auth ] && exit 1\necho 999.0.0')
+    lines = Terminal(place, "agents", "--no-color", COLUMNS="60").end().splitlines()
+    row = next(number for number, line in enumerate(lines) if line.startswith("claude "))
+    assert lines[row].split()[1:5] == ["not", "logged", "in", "999.0.0"]
+    assert lines[row + 1] == "    run `claude auth login`"
 
 
 def test_one_that_rests_says_why_and_until_when(place: Place) -> None:

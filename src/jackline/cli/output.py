@@ -185,13 +185,22 @@ class Output:
     def open_table(self, columns: Sequence[Column], widest: Sequence[str]) -> Callable[[Sequence[str]], None]:
         """Print the titles of a table on a terminal; returns a function that prints one row at once.
 
-        `widest` has the widest expected cell of each column; the flexible column gets the rest.
+        `widest` has the widest expected cell of each column; the flexible one, the last, gets the rest of the line. A
+        cell that does not fit there follows on a line of its own.
         """
-        titles, room = [column.title for column in columns], self.terminal_width()
-        rest = ["x" * room if column.flexible else cell for column, cell in zip(columns, widest, strict=True)]
-        widths = _fit_widths(columns, [titles, rest], room)
+        titles = [column.title for column in columns]
+        widths = [max(map(measure_width, both)) for both in zip(titles[:-1], widest[:-1], strict=True)]
+        widths.append(max(len(titles[-1]), self.terminal_width() - sum(widths) - 2 * len(widths)))
         self.print_line(self._format_row(columns, widths, titles, title=True))
-        return lambda row: self.print_line(self._format_row(columns, widths, [make_printable(cell) for cell in row]))
+
+        def print_row(row: Sequence[str]) -> None:
+            cells = [make_printable(cell) for cell in row]
+            fits = measure_width(cells[-1]) <= widths[-1]
+            self.print_line(self._format_row(columns, widths, cells if fits else [*cells[:-1], ""]))
+            if not fits:
+                self.print_line(f"    {cells[-1]}")
+
+        return print_row
 
     def _format_row(
         self, columns: Sequence[Column], widths: Sequence[int], row: Sequence[str], *, title: bool = False

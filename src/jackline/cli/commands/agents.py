@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from jackline.app import agents
 from jackline.cli.output import parse_columns
 from jackline.clock import wall_ms
 from jackline.errors import StoreError
-from jackline.formatting import format_iso, format_local, make_printable, shorten_text
+from jackline.formatting import format_iso, format_local, make_printable, shorten_path, shorten_text
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _COLUMNS = parse_columns(
     "AGENT HEALTH* VERSION RESUME FORK STRUCTURED GATE COST PROGRAM~"
 )  # PROGRAM: or why it cannot be used
-_WIDEST = ["", "not logged in", "00000.000.00", "", "", "", "advisory", "", ""]  # cells that are not known at first
+_TERMINAL_COLUMNS = parse_columns("AGENT HEALTH* VERSION GATE PROGRAM~")
+_WIDEST = ("not logged in", "00.00.000", "advisory", "")  # cells that are not known at first
 _THREADS = 8
 _NAMED_BY_RUN = "named after --"
 _MAX_DETAIL_CHARS = 80
@@ -60,10 +62,9 @@ def execute(_args: Namespace, home: Home, out: Output) -> int:
     names = agents.list_agents(home.config)
     found = _find_agents(names, home, out)
     if out.stdout.is_terminal and not out.json:
-        widest = [max((*names, "AGENT"), key=len), *_WIDEST[1:]]
-        print_row = out.open_table(_COLUMNS, widest)
+        print_row = out.open_table(_TERMINAL_COLUMNS, (max(names, key=len), *_WIDEST))
         for row in found:  # each as it comes: a slow program does not hold the others back
-            print_row(_format_cells(row))
+            print_row(_format_line(row))
         return 0
     rows = sorted(found, key=lambda row: row.declaration.name)
     if out.json:
@@ -92,6 +93,15 @@ def _find_agents(names: Sequence[str], home: Home, out: Output) -> Iterator[_Age
     with ThreadPoolExecutor(_THREADS) as pool:
         for future in as_completed([pool.submit(find_agent, name) for name in names]):
             yield future.result()
+
+
+def _format_line(one: _AgentRow) -> list[str]:
+    """Return what a person looks for; the other capabilities are in --json."""
+    able = one.declaration
+    program = shorten_path(one.binary, os.environ.get("HOME", ""), len(one.binary)) or _NAMED_BY_RUN
+    problem = one.found.why or one.found.login.partition(": ")[2]
+    rest = _format_health(one).partition(": ")[2]
+    return [able.name, one.health, one.found.version or "-", able.gate, problem or rest or program]
 
 
 def _format_cells(one: _AgentRow) -> list[str]:
