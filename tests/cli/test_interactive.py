@@ -1,4 +1,4 @@
-"""Interactive mode: a terminal is asked before a resume and about each call; job mode and pipes are not."""
+"""Questions at a terminal: about each call that needs a person; in interactive mode also before a resume."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.cli.test_terminal import Terminal
 WAITS = 14
 ASK_RULE = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')
 EOF = b"\x04"
-QUESTION = r"allow, deny, or Enter to leave it open:"
+QUESTION = r"Allow it\? \[y/n/a, Enter: later, \?: help\] "
 GO_ON = r"Continue\? \[Y/n\]"
 
 
-def run_words(place: Place, *steps: dict[str, Any], mode: str = "interactive", rule: str = ASK_RULE) -> list[str]:
+def run_words(place: Place, *steps: dict[str, Any], mode: str = "job", rule: str = ASK_RULE) -> list[str]:
     words = ["run", "--script", place.script(*steps), "--policy", place.policy(rule)]
     return [*words, "--run-id", "r", "--mode", mode]
 
@@ -45,30 +45,38 @@ def state(place: Place) -> str:
     return str(place.type("show", "r", "--json").json["state"])
 
 
-@pytest.mark.parametrize(("typed", "after"), [(b"allow\n", ("done", "")), (b"DENY \n", ("denied", ""))])
+@pytest.mark.parametrize(
+    ("typed", "answer", "after"),
+    [
+        (b"y\n", "allow", "done"),
+        (b"ALLOW\n", "allow", "done"),
+        (b"a\n", "always", "done"),
+        (b"No \n", "deny", "denied"),
+    ],
+)
 def test_a_call_that_asks_is_answered_at_the_terminal_and_the_run_goes_on(
-    place: Place, typed: bytes, after: tuple[str, str]
+    place: Place, typed: bytes, answer: str, after: str
 ) -> None:
     terminal = Terminal(place, *run_words(place, SEND, SAY))
-    terminal.until(r"send → mail:ada\r\n  rule 'send' requires approval")
+    terminal.until(r"rule 'send' requires approval before send touches 'mail:ada'\r\n  send")
     say(terminal, QUESTION, typed)
     assert code_of(terminal) == 0
-    assert states(place) == [("denied", typed.decode().strip().lower()), after]
+    assert states(place) == [("denied", answer), (after, "")]
 
 
 def test_an_effect_in_doubt_is_answered_at_the_terminal(place: Place) -> None:
     terminal = Terminal(place, *run_words(place, SEND_FAILS, SAY, rule=EFFECT_RULE))
-    say(terminal, r"happened, did-not, retry, skip, or Enter", b"happened\n")
+    say(terminal, r"Did it happen\? \[happened/did-not/retry/skip, Enter: later, \?: help\] ", b"happened\n")
     assert code_of(terminal) == 0
     assert states(place) == [("done", "happened")]  # the work was done: there is no second turn
 
 
-@pytest.mark.parametrize("typed", [b"maybe\n", b"\xff\xfe\n", b"y\n", b"happened\n"])
+@pytest.mark.parametrize("typed", [b"maybe\n", b"\xff\xfe\n", b"ja\n", b"happened\n"])
 def test_an_invalid_answer_is_asked_again(place: Place, typed: bytes) -> None:
     terminal = Terminal(place, *run_words(place, SEND, SAY))
     say(terminal, QUESTION, typed)
-    terminal.until("is not a valid answer; use allow, deny")
-    say(terminal, QUESTION, b"allow\n")
+    terminal.until("is not a valid answer; use y, n, a")
+    say(terminal, QUESTION, b"y\n")
     assert code_of(terminal) == 0
     assert states(place)[-1] == ("done", "")
 
@@ -103,7 +111,7 @@ def test_a_terminal_that_goes_away_leaves_it_open(place: Place) -> None:
 def failed(place: Place) -> None:
     """An interactive run that failed, and would succeed now."""
     step = {"error": {"class": "agent_error", "detail": "no"}, "when": {"attempt": 1}}
-    assert place.type(*run_words(place, step, SAY)).code == 1
+    assert place.type(*run_words(place, step, SAY, mode="interactive")).code == 1
 
 
 @pytest.mark.parametrize("typed", [b"y\n", b"\n", b"YES\n"])
@@ -128,7 +136,7 @@ def crashed(place: Place, when: dict[str, Any]) -> None:
     """An interactive run whose agent died in the middle of an edit."""
     kills = "[ $JACKLINE_ATTEMPT = 1 ] && kill -9 $PPID; true"
     step = {"call": {"tool": "edit", "input": {"file_path": "a"}, "run": kills}, "when": when}
-    ended = place.type(*run_words(place, step, SAY), "--retries", "0")
+    ended = place.type(*run_words(place, step, SAY, mode="interactive"), "--retries", "0")
     assert (ended.code, states(place)) == (1, [("abandoned", "")]), ended
 
 
@@ -143,42 +151,37 @@ def test_a_resume_shows_how_many_calls_are_replayed(place: Place) -> None:
 def test_a_call_that_the_agent_does_not_repeat_is_asked_about(place: Place) -> None:
     crashed(place, {"attempt": 1})
     terminal = Terminal(place, "resume", "r", "--yes")
-    say(terminal, "skip, or Enter to leave it open:", b"skip\n")
+    say(terminal, r"Repeat it\? \[skip, Enter: later, ", b"skip\n")
     assert code_of(terminal) == 0
     assert states(place) == [("abandoned", "skip")]
 
 
 def test_a_resume_asks_to_go_on_and_then_about_the_call(place: Place) -> None:
-    assert place.type(*run_words(place, SEND, SAY)).code == WAITS
+    assert place.type(*run_words(place, SEND, SAY, mode="interactive")).code == WAITS
     terminal = Terminal(place, "resume", "r")
     say(terminal, GO_ON, b"y\n")
-    say(terminal, QUESTION, b"allow\n")
+    say(terminal, QUESTION, b"y\n")
     assert code_of(terminal) == 0
     assert states(place) == [("denied", "allow"), ("done", "")]
 
 
-def test_without_a_terminal_it_continues_only_with_a_flag(place: Place) -> None:
+def test_without_a_terminal_a_resume_is_not_asked_about(place: Place) -> None:
     failed(place)
-    ended = place.type("resume", "r", stdin="y\n")
-    assert ended.code == WAITS
-    assert "there is no terminal to ask at: run `jackline resume r --yes`" in ended.err
-    assert state(place) == "failed"
-    assert place.type("resume", "r", "--yes").code == 0
+    assert place.type("resume", "r").code == 0
     assert state(place) == "succeeded"
 
 
-def test_job_mode_never_asks(place: Place) -> None:
-    terminal = Terminal(place, *run_words(place, SEND, SAY, mode="job"))
-    seen = terminal.end()
-    assert terminal.process.returncode == WAITS
-    assert "or Enter to leave it open" not in seen
-    again = Terminal(place, "resume", "r")
-    seen = again.end()
-    assert again.process.returncode == WAITS
-    assert "Continue?" not in seen
+def test_a_run_that_began_without_a_terminal_is_asked_about_at_one(place: Place) -> None:
+    assert place.type(*run_words(place, SEND, SAY)).code == WAITS
+    terminal = Terminal(place, "resume", "r")
+    say(terminal, QUESTION, b"y\n")
+    assert "Continue?" not in terminal.seen
+    assert code_of(terminal) == 0
 
 
-def test_json_output_never_asks(place: Place) -> None:
-    terminal = Terminal(place, *run_words(place, SEND, SAY), "--json")
-    assert "or Enter to leave it open" not in terminal.end()
+@pytest.mark.parametrize("words", [("--json",), ("--on-ask", "stop")])
+def test_a_flag_prevents_the_question(place: Place, words: tuple[str, ...]) -> None:
+    terminal = Terminal(place, *run_words(place, SEND, SAY), *words)
+    assert "Allow it?" not in terminal.end()
     assert terminal.process.returncode == WAITS
+    assert state(place) == "waiting"

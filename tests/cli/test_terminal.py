@@ -19,19 +19,24 @@ from jackline.formatting import measure_width
 from tests.cli.place import EFFECT_RULE, SAY, SECONDS, SEND, SEND_FAILS, Place
 
 # The program gets the terminal as its own, so that Ctrl-C typed into it becomes a signal.
-AT_TERMINAL = (
-    "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-    "os.execv(sys.executable, [sys.executable, '-m', 'jackline', *sys.argv[1:]])"
-)
+AT_TERMINAL = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+JACKLINE = "os.execv(sys.executable, [sys.executable, '-m', 'jackline', *sys.argv[1:]])"
 
 
 class Terminal:
     """A command at a pseudo-terminal; `redirect` sends one of its streams to a file instead."""
 
-    def __init__(self, place: Place, *words: str, redirect: tuple[int, str] | None = None, **environ: str) -> None:
+    def __init__(
+        self,
+        place: Place,
+        *words: str,
+        redirect: tuple[int, str] | None = None,
+        program: str = JACKLINE,
+        **environ: str,
+    ) -> None:
         self.ours, theirs = pty.openpty()
         environment = place.environment(**{"TERM": "xterm", "COLUMNS": "100", **environ})
-        argv = [sys.executable, "-c", AT_TERMINAL, *words]
+        argv = [sys.executable, "-c", AT_TERMINAL + program, *words]
         streams: dict[str, Any] = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
         with contextlib.ExitStack() as stack:
             if redirect is not None:

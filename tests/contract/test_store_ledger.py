@@ -421,7 +421,7 @@ def test_an_answer_waits_for_the_worker(store: Store, clock: FakeClock) -> None:
 @pytest.mark.parametrize(
     ("verdict", "said"),
     [
-        ("maybe", "'maybe' is not an answer; use happened, did-not, retry, skip, allow, deny"),
+        ("maybe", "'maybe' is not an answer; use happened, did-not, retry, skip, allow, always, deny"),
         ("allow", "call-1 is in doubt: answer happened, did-not, retry, skip"),
     ],
 )
@@ -435,7 +435,7 @@ def test_an_asked_call_takes_no_judgement_and_only_one_answer(store: Store) -> N
     lease = begun(store)
     _admit(store, lease, intent("asked", ASKED))
     _wait(store, lease, WaitReason.APPROVAL)
-    with pytest.raises(Refused, match="asked needs approval: answer allow or deny"):
+    with pytest.raises(Refused, match="asked needs approval: answer allow, always, deny"):
         store.approvals.answer("run-1", "asked", "happened", AT)
     store.approvals.answer("run-1", "asked", "allow", AT)
     with pytest.raises(Refused, match="there is nothing to answer"):

@@ -262,12 +262,16 @@ class Home:
         self.notify_change()
         return run
 
-    def work(self, run: Run, on_start: OnStart = lambda _interrupt: None) -> Run:
-        """Work on a run until it ends, or waits for more than a short time."""
+    def work(self, run: Run, on_start: OnStart = lambda _interrupt: None, on_ask: str = "stop") -> Run:
+        """Work on a run until it ends, or waits for more than a short time.
+
+        `on_ask`: when a person is needed, `stop` returns the waiting run, `wait` waits for the answer and continues,
+        `deny` denies the call for now and lets the agent continue with the rest.
+        """
         from jackline.app.worker import work_on_run
 
         self.refuse_broken_project()
-        return work_on_run(self, run, on_start)
+        return work_on_run(self, run, on_start, on_ask)
 
     def cancel(self, run: Run) -> Run:
         """Request the end of a run; a run whose supervisor is dead ends here."""

@@ -119,6 +119,13 @@ KEYS = (
         choices=("deny", "allow"),
     ),
     SettingKey(
+        name="on_ask",
+        default="stop",
+        help="when a person is needed and there is no terminal: stop, wait for the answer, or deny the call for now",
+        project=False,
+        choices=("stop", "wait", "deny"),
+    ),
+    SettingKey(
         name="strict",
         default="false",
         help="after a crash, treat a call of unknown class as in doubt, like an effect",

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, crash_points
 from jackline.app import agents, diagnostics
 from jackline.app.agent_env import build_mcp_argv, find_agent_database
+from jackline.app.run_wait import (
+    DENY,
+    ON_ASK,
+    STOP,
+    WAIT,
+    WaitSteps,
+    build_pause,
+    wait_for_person,
+    wait_while_busy,
+    work_and_wait,
+)
 from jackline.domain.prices import Price, PriceTable
 from jackline.domain.states import RunState, WaitReason
 from jackline.engine.dead_attempts import find_dead_attempt
 from jackline.engine.settings import EngineSettings, new_id
 from jackline.engine.supervise import supervise
-from jackline.errors import Busy, JacklineError, Overtaken
+from jackline.errors import Busy, JacklineError, Overtaken, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +38,8 @@ if TYPE_CHECKING:
     OnStart = Callable[[Callable[[], None]], None]
 
 
-def build_settings(home: Home) -> EngineSettings:
-    """Build the engine settings of a home."""
+def build_settings(home: Home, on_ask: str = STOP) -> EngineSettings:
+    """Build the engine settings of a home. `on_ask`: what happens when a call needs approval."""
     server, missing = build_mcp_argv(home.config, os.environ)
     return EngineSettings(
         home=home.path,
@@ -40,6 +50,7 @@ def build_settings(home: Home) -> EngineSettings:
         database=find_agent_database(home.config),
         server=server,
         server_missing=missing,
+        asks=on_ask != DENY,
         usd_micros_per_day=round(home.config.get_float("max_usd_per_day") * 1_000_000),
         prices=PriceTable({pattern: _build_price(table) for pattern, table in home.config.prices.items()}),
         find_binary=lambda adapter: agents.require_program(home.path, home.config, adapter),
@@ -57,36 +68,42 @@ def _preload() -> None:
     import jackline.exports.run_folder  # noqa: F401
 
 
-def work_on_run(home: Home, run: Run, on_start: OnStart) -> Run:
-    """Make attempts until the run ends, or waits for more than the backoff of a transient failure."""
+def work_on_run(home: Home, run: Run, on_start: OnStart, on_ask: str = STOP) -> Run:
+    """Make attempts until the run ends, or waits for more than the backoff of a transient failure.
+
+    With `wait`, also wait for a person, and continue when the run is answered from anywhere.
+    """
+    if on_ask not in ON_ASK:
+        raise UsageError(f"unknown on_ask '{on_ask}': use {', '.join(ON_ASK)}")
     home.create()
     diagnostics.start_log(home.path)
     home.store(create=True)
+    settings = build_settings(home, on_ask)
     with home.update_in_background():
-        store, settings = home.store(), build_settings(home)
-        while True:
-            run = supervise(store, run, partial(agents.load_adapter, home.config), settings, on_start)
-            home.notify_change()
-            _export(home, run)
-            crash_points.crash_point("views.written")
-            if run.status.reason is not WaitReason.RETRY or not _wait_for_backoff(run, on_start):
-                return run
-            run = store.runs.get(run.id) or run
-            if run.status.reason is not WaitReason.RETRY:  # cancelled, or continued by another process meanwhile
-                return run
+        if on_ask != WAIT:
+            return _make_attempts(home, run, on_start, settings)
+        steps = WaitSteps(
+            work=lambda run: _make_attempts(home, run, on_start, settings),
+            ask=lambda run: wait_for_person(home, run, build_pause(on_start)),
+            follow=lambda run: wait_while_busy(home, run, build_pause(on_start)),
+        )
+        return work_and_wait(home, run, steps)
 
 
-def _wait_for_backoff(run: Run, on_start: OnStart) -> bool:
-    """Wait for the end of a backoff; False if a person interrupts it: the run keeps waiting until its wake time."""
-    # A SimpleQueue, because a signal handler may put into it at any instruction; an Event has a lock.
-    interrupted: queue.SimpleQueue[None] = queue.SimpleQueue()
-    on_start(lambda: interrupted.put(None))
-    left = (run.status.wake_at or 0) - clock.wall_ms()
-    try:
-        interrupted.get(timeout=max(0, left) / 1000)
-    except queue.Empty:
-        return True
-    return False
+def _make_attempts(home: Home, run: Run, on_start: OnStart, settings: EngineSettings) -> Run:
+    store = home.store()
+    while True:
+        run = supervise(store, run, partial(agents.load_adapter, home.config), settings, on_start)
+        home.notify_change()
+        _export(home, run)
+        crash_points.crash_point("views.written")
+        if run.status.reason is not WaitReason.RETRY:
+            return run
+        if build_pause(on_start)(max(0, (run.status.wake_at or 0) - clock.wall_ms()) / 1000):
+            return run  # interrupted: the run keeps waiting until its wake time
+        run = store.runs.get(run.id) or run
+        if run.status.reason is not WaitReason.RETRY:  # cancelled, or continued by another process meanwhile
+            return run
 
 
 def cancel_run(home: Home, run: Run) -> Run:

@@ -6,11 +6,21 @@ On Ctrl-C, SIGTERM or SIGHUP the run is asked once to park, however often they a
 from __future__ import annotations
 
 import signal
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from jackline.app.run_wait import (
+    DENY,
+    STOP,
+    WAIT,
+    WaitSteps,
+    build_pause,
+    wait_for_person,
+    wait_while_busy,
+    work_and_wait,
+)
 from jackline.cli import prompts, status_text
+from jackline.cli.answer_input import has_terminal
 from jackline.cli.progress import Progress
 from jackline.domain.states import EXIT_INTERRUPTED, RunState, WaitReason, exit_code
 from jackline.errors import Busy, Overtaken
@@ -22,47 +32,80 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.domain.records import Run
 
-_POLL_SECONDS = 0.1
 _PARKING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts) -> int:
-    """Work on the run and return the exit code for the state it is left in."""
-    shown = ""
-    while not interrupts.is_interrupted:  # a signal that came before the claim: leave the run to others
-        try:
-            with Progress(home, run, out) as progress:
-                run = home.work(run, interrupts.set_interrupt)
-        except (Busy, Overtaken) as error:
-            run = _await_other(home, run, out, interrupts, error)
-            break
-        shown = progress.last_words
-        while home.warnings:
-            out.print_note(home.warnings.pop(0))
-        can_ask = prompts.can_ask(run, out) and not interrupts.is_interrupted
-        answered = prompts.ask_open_questions(home, run, out) if can_ask else None
-        if answered is None:
-            break
-        run = answered
+def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts, on_ask: str | None = None) -> int:
+    """Work on the run and return the exit code for the state it is left in.
+
+    When a person is needed, this process asks at its own terminal. `on_ask` is the flag, which overrides that; without
+    a terminal the setting of this name applies.
+    """
+    asks_here = on_ask is None and has_terminal(out)
+    on_ask = STOP if asks_here else on_ask or home.config.get_text("on_ask")
+    follower = RunFollower(home, out, interrupts, asks_here=asks_here, denies=on_ask == DENY)
+    if asks_here or on_ask == WAIT:
+        run = work_and_wait(home, run, WaitSteps(work=follower.work, ask=follower.ask, follow=follower.follow))
+    else:
+        run = follower.work(run)
     # Interrupted between two attempts, a run is queued or waits for its retry; it was stopped all the same.
     between_attempts = run.status.state is RunState.QUEUED or run.status.reason is WaitReason.RETRY
     code = EXIT_INTERRUPTED if interrupts.is_interrupted and between_attempts else run_exit_code(run)
-    return status_text.print_outcome(home, run, out, code, shown=shown)
+    return status_text.print_outcome(home, run, out, code, shown=follower.last_words)
 
 
-def _await_other(home: Home, run: Run, out: Output, interrupts: Interrupts, error: Busy | Overtaken) -> Run:
-    """Return the run as the faster process leaves it; raise the error if no other process took the run up since."""
-    now = home.store().runs.get(run.id) or run
-    if isinstance(error, Busy):
-        if now.status.attempt == run.status.attempt:
+class RunFollower:
+    """Works on a run, asks for what it needs, and watches others who work on it."""
+
+    def __init__(self, home: Home, out: Output, interrupts: Interrupts, *, asks_here: bool, denies: bool) -> None:
+        self._home, self._out, self._interrupts = home, out, interrupts
+        self._asks_here, self._denies = asks_here, denies
+        self.last_words = ""  # of the agent, as they were shown
+
+    def work(self, run: Run) -> Run:
+        """Work on the run, or wait until the process stops that was faster."""
+        home, interrupts = self._home, self._interrupts
+        if interrupts.is_interrupted:  # a signal that came before the claim: leave the run to others
+            return run
+        try:
+            with Progress(home, run, self._out) as progress:
+                run = home.work(run, interrupts.set_interrupt, DENY if self._denies else STOP)
+        except (Busy, Overtaken) as error:
+            return self._await_other(run, error)
+        self.last_words = progress.last_words
+        while home.warnings:
+            self._out.print_note(home.warnings.pop(0))
+        return run
+
+    def ask(self, run: Run) -> bool:
+        """Ask at this terminal, or wait for an answer from anywhere; True if the run is left open."""
+        out = self._out
+        if self._interrupts.is_interrupted:
+            return True
+        if self._asks_here:
+            return prompts.ask_person(self._home, run, out)
+        reason = run.status.reason
+        out.print_note(f"run {run.id} waits for a person ({reason}); this command continues it after the answer")
+        for line in status_text.list_next_steps(self._home, run, out):
+            out.print_note(f"  {line}")
+        return wait_for_person(self._home, run, build_pause(self._interrupts.set_interrupt))
+
+    def follow(self, run: Run) -> bool:
+        """Show what another process does with the run until it stops; True if interrupted."""
+        self._out.print_note(f"another process has taken up run {run.id}: waiting until it stops")
+        with Progress(self._home, run, self._out) as progress:
+            is_left = wait_while_busy(self._home, run, build_pause(self._interrupts.set_interrupt))
+        self.last_words = progress.last_words
+        return is_left
+
+    def _await_other(self, run: Run, error: Busy | Overtaken) -> Run:
+        """Return the run as the faster process leaves it; raise the error if no other process took the run up since."""
+        now = self._home.store().runs.get(run.id) or run
+        if isinstance(error, Overtaken):
+            return now
+        if now.status.attempt == run.status.attempt or self.follow(now):
             raise error
-        out.print_note(f"another process has taken up run {run.id}: waiting until it stops")
-    while now.status.state is RunState.RUNNING and not home.explain_loss(now):
-        if interrupts.is_interrupted:
-            raise error
-        time.sleep(_POLL_SECONDS)
-        now = home.store().runs.get(run.id) or run
-    return now
+        return self._home.store().runs.get(run.id) or now
 
 
 def run_exit_code(run: Run) -> int:

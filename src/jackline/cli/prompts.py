@@ -1,94 +1,150 @@
-"""Questions at a terminal, for runs in interactive mode. Without a terminal nothing is asked."""
+"""Asks a person at the terminal what a run waits for. The question is in the store: it can be answered anywhere.
+
+Whether to ask is decided by each process from its own terminal.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import sys
 from typing import TYPE_CHECKING
 
-from jackline.cli import status_text
-from jackline.domain.states import RunState, WaitReason
+from jackline.app.inbox import ASK_ANSWERS, find_open_questions
+from jackline.app.run_wait import RunWatch
+from jackline.cli.answer_input import InputEnd, read_answer
+from jackline.domain.call_gate import can_approve_always
+from jackline.domain.call_text import find_call_folder, format_call
+from jackline.errors import Refused
 from jackline.formatting import make_printable
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.domain.records import Call, Run
 
-INTERACTIVE = "interactive"
-_ASKABLE = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
-_MAX_INPUT_CHARS = 400
-_INTERRUPT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LATER = "leave it open: it stays in the store, and can be answered from anywhere"
+_APPROVALS = {
+    "y": ("allow", "approve the call"),
+    "n": ("deny", "deny the call: the agent is told, and continues without it"),
+    "a": ("always", "approve it, and every call of this rule with this target in this run"),
+}
+_WORDS = {"yes": "y", "allow": "y", "no": "n", "deny": "n", "always": "a"}
+_DOUBTS = {
+    "happened": ("happened", "it took effect: it gets a receipt and is never repeated"),
+    "did-not": ("did-not", "it took no effect: the agent may make it"),
+    "retry": ("retry", "make the call again"),
+    "skip": ("skip", "do not make the call any more"),
+}
 
 
-def can_ask(run: Run, out: Output) -> bool:
-    """Return whether the run is interactive and a terminal is there to answer at."""
-    has_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
-    return run.spec.mode == INTERACTIVE and has_terminal and not out.json
+class CallQuestion(NamedTuple):
+    """A call that needs an answer: the text to show, the prompt, and what can be typed."""
+
+    call: Call
+    text: str
+    prompt: str
+    choices: Mapping[str, tuple[str, str]]  # what is typed → the answer, and what it means
+
+    def parse_answer(self, typed: str) -> str | None:
+        """The answer that was typed; None if it is not one of the choices."""
+        word = typed.lower()
+        found = self.choices.get(word) or self.choices.get(_WORDS.get(word, ""))
+        return found[0] if found else None
+
+    def explain(self) -> str:
+        """What each choice means, one per line."""
+        lines = [f"  {typed:<9} {meaning}" for typed, (_, meaning) in self.choices.items()]
+        return "\n".join([*lines, f"  {'Enter':<9} {_LATER}"])
 
 
 def ask_confirmation(question: str, out: Output) -> bool:
     """Ask a yes-or-no question; an empty line means yes, the end of input means no."""
-    return _ask(f"{question} [Y/n]", ("y", "yes", "n", "no"), out) in {"y", "yes", ""}
+    while True:
+        typed = read_answer(f"{question} [Y/n] ", out)
+        answer = typed.text.lower()
+        if typed.end is InputEnd.LEFT or answer in {"y", "yes", "n", "no", ""}:
+            return typed.end is InputEnd.LINE and answer in {"y", "yes", ""}
 
 
-def ask_open_questions(home: Home, run: Run, out: Output) -> Run | None:
-    """Ask about each call that the run waits for; return None if a question stays open or there is none."""
-    if run.status.state is not RunState.WAITING or run.status.reason not in _ASKABLE:
-        return None
-    for call, answers in status_text.find_open_questions(home, run):
-        answer = _ask(_format_question(call, answers), answers, out)
-        if not answer:
+def ask_person(home: Home, run: Run, out: Output) -> bool:
+    """Ask what the run waits for, until it is answered here or elsewhere; True if a question is left open."""
+    watch, shown = RunWatch(home, run.id), ""
+    while watch.needs_person():
+        questions = list_call_questions(home, watch.load())
+        if not questions:
+            return True
+        question = questions[0]
+        if shown != question.call.id:
+            out.print_note(question.text)
+        shown = question.call.id
+        answer = _read_valid_answer(question, watch, out)
+        if answer is None:
+            return True
+        if answer:
+            _record_answer(home, watch.load(), question.call, answer, out)
+        else:
+            _report_change(home, question.call, out)
+        watch.poll()
+    return False
+
+
+def list_call_questions(home: Home, run: Run) -> list[CallQuestion]:
+    """The open questions about calls of a run."""
+    found = find_open_questions(home.store(), run)
+    return [build_call_question(home, run, call, answers) for call, answers in found]
+
+
+def build_call_question(home: Home, run: Run, call: Call, answers: tuple[str, ...]) -> CallQuestion:
+    """Build the question about a call; its text has the whole command or edit."""
+    whole = home.store().blobs.load_call(call)
+    command = format_call(call.tool, whole.input, workspace=run.spec.workspace, folder=find_call_folder(call))
+    text = "\n".join([make_printable(call.reason) or "a person has to decide:", *_indent(command)])
+    if answers == ASK_ANSWERS:
+        covers = can_approve_always(call.rule, call.target)
+        choices = {typed: choice for typed, choice in _APPROVALS.items() if typed != "a" or covers}
+        return CallQuestion(call=call, text=text, prompt=_build_prompt("Allow it?", choices), choices=choices)
+    choices = {typed: choice for typed, choice in _DOUBTS.items() if typed in answers}
+    asks = "Did it happen?" if "happened" in choices else "Repeat it?"
+    return CallQuestion(call=call, text=text, prompt=_build_prompt(asks, choices), choices=choices)
+
+
+def _build_prompt(question: str, choices: Mapping[str, object]) -> str:
+    return f"{question} [{'/'.join(choices)}, Enter: later, ?: help] "
+
+
+def _indent(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def _read_valid_answer(question: CallQuestion, watch: RunWatch, out: Output) -> str | None:
+    """The answer; an empty text if the run has changed meanwhile; None if the question is left open."""
+    while True:
+        typed = read_answer(question.prompt, out, watch.poll)
+        if typed.end is InputEnd.CHANGED:
+            return ""
+        if typed.end is InputEnd.LEFT or not typed.text:
             return None
-        _, run = home.answer(run, call, answer)
-    return run if run.status.state is RunState.QUEUED else None
+        if typed.text == "?":
+            out.print_note(question.explain())
+        elif (answer := question.parse_answer(typed.text)) is not None:
+            return answer
+        else:
+            shown = make_printable(typed.text)[:40]
+            out.print_note(f"'{shown}' is not a valid answer; use {', '.join(question.choices)}")
 
 
-def _format_question(call: Call, answers: tuple[str, ...]) -> str:
-    target = f" → {make_printable(call.target)}" if call.target else ""
-    reason = f"\n  {make_printable(call.reason)}" if call.reason else ""
-    tool_input = make_printable(call.input[:_MAX_INPUT_CHARS])
-    choices = ", ".join(answers)
-    return f"{make_printable(call.tool)}{target}{reason}\n  {tool_input}\n{choices}, or Enter to leave it open:"
-
-
-def _ask(question: str, choices: tuple[str, ...], out: Output) -> str | None:
-    """Return one of the choices, an empty text for an empty line, or None at the end of input or Ctrl-C."""
-    with _interruptible():
-        try:
-            while True:
-                out.print_note(question)
-                line = _read_line()
-                answer = line.strip().lower()
-                if not line:
-                    return None
-                if answer in choices or not answer:
-                    return answer
-                out.print_note(f"'{make_printable(answer)}' is not a valid answer; use {', '.join(choices)}")
-        except KeyboardInterrupt:  # it ends the question; the command then prints the state of the run
-            return None
-
-
-def _read_line() -> str:
-    """Read a line, whatever its bytes; empty at the end of input."""
+def _record_answer(home: Home, run: Run, call: Call, answer: str, out: Output) -> None:
     try:
-        return sys.stdin.buffer.readline().decode("utf-8", "replace")
-    except OSError:  # the terminal was closed
-        return ""
+        home.answer(run, call, answer)
+    except Refused as error:  # another answer was faster, or another process took the run
+        out.print_note(make_printable(str(error)))
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let a signal end a question at once; elsewhere signals only ask the run to park."""
-    handlers = [(number, signal.getsignal(number)) for number in _INTERRUPT_SIGNALS]
-    replaced = [(number, handler) for number, handler in handlers if handler is not signal.SIG_IGN]
-    for number, _ in replaced:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in replaced:
-            signal.signal(number, handler)
+def _report_change(home: Home, call: Call, out: Output) -> None:
+    """Say what has happened elsewhere to the call that was asked about."""
+    now = home.store().calls.get(call.run_id, call.id)
+    if now is not None and now.answer:
+        out.print_note(f"answered elsewhere: {now.answer}")
+    elif now is not None and now.state is not call.state:
+        out.print_note(f"settled elsewhere: the call is {now.state}")

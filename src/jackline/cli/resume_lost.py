@@ -26,7 +26,9 @@ _MOST = 10_000
 _PROMPT_CHARS = 60
 
 
-def resume_lost_runs(home: Home, out: Output, is_confirmed: Callable[[Run], bool], *, all_repos: bool) -> int:
+def resume_lost_runs(
+    home: Home, out: Output, is_confirmed: Callable[[Run], bool], *, all_repos: bool, on_ask: str | None
+) -> int:
     """Continue the lost runs, oldest first; return the exit code of the first that did not succeed, else 0.
 
     A run that fails, waits or cannot be continued does not stop the next one; a signal stops them all.
@@ -42,7 +44,7 @@ def resume_lost_runs(home: Home, out: Output, is_confirmed: Callable[[Run], bool
             if interrupts.is_interrupted:
                 codes.append(EXIT_INTERRUPTED)
                 break
-            codes.append(_resume_one(home, row, out, interrupts, is_confirmed))
+            codes.append(_resume_one(home, row, out, interrupts, is_confirmed, on_ask))
     if len(lost) > 1:
         failed = sum(code != 0 for code in codes)
         out.print_note(f"{pluralize(len(lost), 'lost run')}, {len(codes) - failed} succeeded")
@@ -50,7 +52,12 @@ def resume_lost_runs(home: Home, out: Output, is_confirmed: Callable[[Run], bool
 
 
 def _resume_one(
-    home: Home, row: RunSummary, out: Output, interrupts: Interrupts, is_confirmed: Callable[[Run], bool]
+    home: Home,
+    row: RunSummary,
+    out: Output,
+    interrupts: Interrupts,
+    is_confirmed: Callable[[Run], bool],
+    on_ask: str | None,
 ) -> int:
     try:
         run = home.find(row.id)
@@ -58,7 +65,7 @@ def _resume_one(
             out.print_note(f"run {run.id} was taken up by another process meanwhile")
             return 0
         out.print_note(f"resuming lost run #{run.number} ({run.id}): {format_line(run.spec.prompt, _PROMPT_CHARS)}")
-        return follow_run(home, run, out, interrupts) if is_confirmed(run) else EXIT_PERSON
+        return follow_run(home, run, out, interrupts, on_ask) if is_confirmed(run) else EXIT_PERSON
     except StoreError:  # it would stop the next one, too
         raise
     except JacklineError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from jackline.domain.states import CallClass, CallState, Decision, Replay
+from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
 from jackline.named import NamedTuple
 from jackline.policy.rules import NAME_SEPARATOR, OTHER_COMMANDS
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jackline.policy.rules import Rule
 
 
+NOT_NOW = "not-now"  # sets a question aside without an answer: a later call may ask again
 ALWAYS = "always"  # approves the call, and later calls of its rule with its target in this run
 APPROVALS = frozenset({"allow", ALWAYS})
 _UNKNOWN_PART = re.compile(r"\[redacted\]|(?:^|[:/])null(?:$|[:/])")
@@ -73,6 +74,7 @@ class Admission(NamedTuple):
     reason: str = ""
     original: str | None = None
     spent: bool = False  # the call budget is gone: the run must stop, not only this call
+    reason_code: str = ""
 
 
 def admit_observed(intent: Intent, history: History) -> Admission:
@@ -151,6 +153,16 @@ def decide_call(intent: Intent, history: History) -> Admission:
     over_limit = None if intent.replaces else _check_limit(rule, history)
     admitted = over_limit or _decide_repeatable(intent, history)
     return admitted._replace(original=intent.replaces or admitted.original)
+
+
+def decide_without_asking(intent: Intent, history: History) -> Admission:
+    """Decide whether the call may run; one that needs approval is denied for now, and a later attempt may ask."""
+    admission = decide_call(intent, history)
+    if admission.decision is not Decision.ASK:
+        return admission
+    advice = "continue with the rest of the task, and report at the end what is missing"
+    reason = f"{admission.reason}. It is not allowed now, because nobody can approve it: {advice}"
+    return Admission(Decision.DENY, reason, reason_code=ReasonCode.NOT_NOW)
 
 
 def _find_stored_result(intent: Intent, history: History) -> Admission | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.call_gate import APPROVALS
+from jackline.domain.call_gate import APPROVALS, NOT_NOW
 from jackline.domain.states import CallClass, CallState, Decision
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def build_resume_prompt(
         "Known not to have happened:", [f"{_shorten(one)}{_RETRY if one.answer == 'retry' else ''}" for one in void]
     )
     lines += _section(_APPROVED, [_shorten(one) for one in _find_approved(calls)])
+    aside = [call for call in calls if call.answer == NOT_NOW]
+    lines += _section("Not allowed now; continue with the rest of the task:", [_shorten(one) for one in aside])
     skipped = [call for call in calls if call.answer in {"skip", "deny"}]
     lines += _section("A person decided to skip:", [_shorten(one) for one in skipped])
     for title, items in sections:

@@ -33,6 +33,9 @@ class WaitReason(StrEnum):
     PAUSED = "paused"
 
 
+PERSON_NEEDED = frozenset({WaitReason.HUMAN, WaitReason.APPROVAL, WaitReason.IN_DOUBT})
+
+
 class Phase(StrEnum):
     """What a running run is doing."""
 
@@ -108,6 +111,7 @@ class ReasonCode(StrEnum):
 
     GAVE_UP = "gave_up"  # the turn timed out: the agent is not made to repeat the call
     SEND_AGAIN = "send_again"  # the outcome is unknown, and the same key may be sent again
+    NOT_NOW = "not_now"  # it needs approval, and the command does not wait for any: a later attempt may ask
 
 
 class Proof(StrEnum):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     Setting = int | float | str
 
 FENCE = "---"
-MODES = ("job", "interactive")
+INTERACTIVE = "interactive"  # a person at a terminal is asked before the run is resumed
+MODES = ("job", INTERACTIVE)
 PROJECT, USER, BUILT_IN = "project", "user", "built in"  # origins of tasks
 GIVEN = ("workspace", "task")  # variables that jackline sets for every task
 JSON, TOML = "json", "toml"

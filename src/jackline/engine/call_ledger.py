@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from jackline.clock import boot_ms
-from jackline.domain.call_gate import admit_observed, decide_call, needs_gate
+from jackline.domain.call_gate import admit_observed, decide_call, decide_without_asking, needs_gate
 from jackline.domain.events import Fact
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import CallState, Decision
@@ -93,6 +93,7 @@ class CallLedger:
         self._names: dict[str, str] = {}  # the agent's id of a call → ours
         self._running: dict[str, int] = {}  # allowed calls without a result → when they started, in time since boot
         self._last_end = 0
+        self.asks = True  # a call that needs approval stops the run; otherwise it is denied for now
         self.current_step = (0, 0)  # the current turn and step
         self.since_turn = 0  # the first turn of the asking session
         self.replay = ReplayQueue(())
@@ -102,10 +103,11 @@ class CallLedger:
     def prepare(self, request: CallRequest) -> GateAnswer:
         """Store the intent with the decision, then return the decision."""
         intent = self._build_intent(request)
+        decide = decide_call if self.asks else decide_without_asking
         with self._admission_lock:
             intent = self.replay.mark_intent(intent)
             call, admission, receipt = self._store.ledger.admit(
-                self._lease, intent, decide_call, self.current_step, self._now()
+                self._lease, intent, decide, self.current_step, self._now()
             )
             self.replay.record_decision(call.id, intent, admission.decision)
         self._remember(request, intent, call, admission)

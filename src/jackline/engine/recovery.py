@@ -47,10 +47,15 @@ def settle_open_calls(
     return doubts
 
 
-def list_waiting_calls(store: Store, lease: Lease, spec: Spec, at: int) -> list[Call]:
-    """The calls that wait for approval, after applying the default answer to those that timed out."""
+def list_waiting_calls(store: Store, lease: Lease, spec: Spec, at: int, *, asks: bool = True) -> list[Call]:
+    """The calls that wait for approval, after applying the default answer to those that timed out.
+
+    `asks`: the run may wait for a person; otherwise the open questions are set aside.
+    """
     if spec.approval_timeout_ms:
         store.approvals.expire(lease, at, spec.approval_answer, at - spec.approval_timeout_ms)
+    if not asks:
+        store.approvals.set_aside(lease, at)
     return store.calls.list_asked(lease.run_id)
 
 

@@ -134,6 +134,7 @@ class LiveRuntime:
             stop=self.stop,
             read_inputs=self._read_key_inputs,
         )
+        self._ledger.asks = settings.asks
         token = os.urandom(16).hex()
         self._gates = GateServers(self._folder, self._ledger, token, self._inbox.put)
         services = TurnServices(
@@ -286,7 +287,7 @@ class LiveRuntime:
             doubts = recovery.settle_open_calls(
                 self._store, self._lease, self._prober, self.now, strict=spec.strict, gave_up=gave_up
             )
-        asked = recovery.list_waiting_calls(self._store, self._lease, spec, at)
+        asked = recovery.list_waiting_calls(self._store, self._lease, spec, at, asks=self._settings.asks)
         return Recovered(
             at,
             doubts=tuple(call.id for call in doubts),

@@ -37,6 +37,7 @@ class EngineSettings(NamedTuple):
     server_missing: str = ""  # why there is none, if a person should know
     prices: PriceTable = PriceTable()
     usd_micros_per_day: int = 0  # the budget of all runs of the home; 0: no limit
+    asks: bool = True  # a call that needs approval stops the run; otherwise it is denied for now
     find_binary: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # raises AgentUnavailable
     share_workspace: bool = False  # a person lets a run work beside another one in the same worktree
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackline.crash_points import crash_point
-from jackline.domain.call_gate import ALWAYS, APPROVALS, can_approve_always
+from jackline.domain.call_gate import ALWAYS, APPROVALS, NOT_NOW, can_approve_always
 from jackline.domain.events import Fact
 from jackline.domain.records import Call, Lease, Receipt, Run
 from jackline.domain.states import TERMINAL, CallClass, CallState, Decision, RunState, WaitReason
@@ -25,6 +25,7 @@ from jackline.store.record_digests import cover, digest_run
 
 PERSON = "person"
 _TIMEOUT = "timeout"
+_ON_ASK = "on_ask"
 _DOUBT_ANSWERS = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}
 _TIMEOUT_ANSWERS = frozenset({"allow", "deny"})
 _APPROVAL_ANSWERS = frozenset({*APPROVALS, "deny"})
@@ -67,6 +68,10 @@ class Approvals(StorePart):
             raise Refused(f"'{verdict}' is not an answer to a call that needs approval; use {answers}")
         return self._driver.write(lambda one: _expire(one, lease, at, verdict, older_than))
 
+    def set_aside(self, lease: Lease, at: int) -> list[Call]:
+        """Close the questions without an answer: nobody waits for one now, and the same call may ask again later."""
+        return self._driver.write(lambda one: _expire(one, lease, at, NOT_NOW, at + 1, _ON_ASK))
+
     def _wake_if_answered(self, statements: Statements, run: Run, chain: ChainEnd, at: int) -> None:
         waits = run.status.state is RunState.WAITING and run.status.reason in _WAKING
         if not waits or _has_unanswered(statements, run):
@@ -80,15 +85,17 @@ class Approvals(StorePart):
         statements.run("queue_waiting_run", values)
 
 
-def _expire(statements: Statements, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
+def _expire(
+    statements: Statements, lease: Lease, at: int, verdict: str, older_than: int, by: str = _TIMEOUT
+) -> list[Call]:
     head = lock_fenced_head(statements, lease)
     asked = read_asked(statements, lease.run_id)
     # One answer for each question: it is also for later calls that asked the same.
     late = {call.key: call for call in reversed(asked) if call.prepared_at < older_than}
-    facts = [answer_asked(statements, call, verdict, at, _TIMEOUT)[1] for call in late.values()]
+    facts = [answer_asked(statements, call, verdict, at, by)[1] for call in late.values()]
     if not facts:
         return []
-    chain = append_events(statements, lease.run_id, ChainEnd(head.event_seq, head.chain_head), facts, at, _TIMEOUT)
+    chain = append_events(statements, lease.run_id, ChainEnd(head.event_seq, head.chain_head), facts, at, by)
     moved = {"previous": head.chain_head, "calls": head.calls, "at": at, **chain._asdict()}
     if statements.run("move_head", {**build_lease_values(lease), **moved}) == 0:
         raise RetryTransaction
@@ -176,7 +183,7 @@ def _explain_refusal(call: Call, verdict: str, *, asked: bool, forced: bool) -> 
     if call.state is CallState.IN_DOUBT:
         return f"call {call.id} is in doubt: answer {', '.join(_DOUBT_ANSWERS)}"
     if asked:
-        return f"call {call.id} needs approval: answer {' or '.join(sorted(_APPROVAL_ANSWERS))}"
+        return f"call {call.id} needs approval: answer {', '.join(sorted(_APPROVAL_ANSWERS))}"
     if forced:
         return f"call {call.id} was interrupted and has to be made again: answer {_SKIP}, or resume the run"
     if call.answer:

@@ -340,6 +340,7 @@ def _build_call(
         prepared_at=at,
         agent_call=clean(intent.agent_call),
         reason=clean(admission.reason),
+        reason_code=str(admission.reason_code),
         original=admission.original,
         parent_id=intent.parent_id,
         input_ref=text.ref,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jackline.domain.changes import Changes
     from jackline.domain.events import Fact
     from jackline.domain.records import Attempt, Check, Checkpoint, Notice, RunStatus, Spec, Turn
+    from jackline.domain.states import RunState, WaitReason
 
 
 JOURNAL = "journal:"  # the stream of events that belong to no run, item or case
@@ -29,6 +30,16 @@ class NewRun(NamedTuple):
     parent: str | None = None
     forked_at: int | None = None  # the step of the parent's checkpoint that it starts from
     old_request: str | None = None  # the digest that versions before 0008 wrote: of every field, defaults included
+
+
+class RunMark(NamedTuple):
+    """The part of a run's row that shows whether something has happened to it."""
+
+    state: RunState
+    reason: WaitReason | None
+    event_seq: int
+    attempt: int
+    wake_at: int | None
 
 
 class RunChange(NamedTuple):

@@ -8,12 +8,12 @@ from jackline.crash_points import crash_point
 from jackline.domain.events import GENESIS, Fact
 from jackline.domain.ids import as_number, repository_id
 from jackline.domain.records import Repository, Run, RunStatus
-from jackline.domain.states import TERMINAL, CallClass, CallState, RunState
+from jackline.domain.states import TERMINAL, CallClass, CallState, RunState, WaitReason
 from jackline.errors import Conflict, Refused
 from jackline.store import rows
 from jackline.store.driver import RetryTransaction, Row, Statements, clean
-from jackline.store.models import RunSummary
-from jackline.store.parts import StorePart, add_notice, append_events, get_chain_end
+from jackline.store.models import RunMark, RunSummary
+from jackline.store.parts import StorePart, add_notice, append_events, build_not_found, get_chain_end
 
 if TYPE_CHECKING:
     from jackline.domain.records import Call, Notice
@@ -94,6 +94,20 @@ class RunStore(StorePart):
             return None if row is None else self._to_run(statements, clean(run_id), row)
 
         return self._driver.read(read)
+
+    def get_mark(self, run_id: str) -> RunMark:
+        """What changes when a run is answered, continued or ended: one cheap row."""
+        row = self._one("get_run_mark", {"id": clean(run_id)})
+        if row is None:
+            raise build_not_found(run_id)
+        state, reason, event_seq, attempt, wake_at = row
+        return RunMark(
+            state=RunState(state),
+            reason=WaitReason(reason) if reason else None,
+            event_seq=event_seq,
+            attempt=attempt,
+            wake_at=wake_at,
+        )
 
     def find_matching(self, text: str, repository: str | None, limit: int = 10) -> list[RunSummary]:
         """Runs whose id is `text`; else whose number (`#12`) it is; else whose id begins or ends with it.

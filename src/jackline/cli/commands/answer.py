@@ -51,6 +51,7 @@ def configure(parser: CommandParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="continue the run at once")
     parser.add_argument("--quiet", action="store_true", help=f"with --resume: {QUIET_HELP}")
+    parser.add_setting("on_ask")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -84,7 +85,7 @@ def _finish(args: Namespace, home: Home, run: Run, text: str, answered: dict[str
         if not out.quiet:
             out.print_note(text)
         with Interrupts() as interrupts:
-            return follow_run.follow_run(home, run, out, interrupts)
+            return follow_run.follow_run(home, run, out, interrupts, args.on_ask)
     if out.json:
         out.print_json({"run": run_to_json(home, run), **answered})
         return 0

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.cli import follow_run, prompts, status_text
+from jackline.cli.answer_input import has_terminal
 from jackline.cli.follow_run import Interrupts
 from jackline.cli.parser import QUIET_HELP, RUN_HELP, SHARE_HELP
 from jackline.cli.resume_args import add_amendment_arguments, build_amendment, has_amendment
 from jackline.cli.run_choice import find_resumable_run
 from jackline.domain.amendment import suggest_totals
 from jackline.domain.states import EXIT_PERSON, RunState, WaitReason
+from jackline.domain.task import INTERACTIVE
 from jackline.errors import Refused, UsageError
 from jackline.formatting import pluralize
 
@@ -34,11 +36,12 @@ def configure(parser: CommandParser) -> None:
         "text", nargs="?", metavar="TEXT", help="a message to the agent, in its next prompt; - reads it from stdin"
     )
     add_amendment_arguments(parser)
-    parser.add_argument("--yes", action="store_true", help="continue an interactive run without asking")
+    parser.add_argument("--yes", action="store_true", help="continue a run of --mode interactive without asking")
     parser.add_argument("--share-workspace", action="store_true", help=SHARE_HELP)
     parser.add_argument("--lost", action="store_true", help="continue all lost runs of this repository, oldest first")
     parser.add_argument("--all-repos", action="store_true", help="with --lost: those of every repository")
     parser.add_argument("--quiet", action="store_true", help=QUIET_HELP)
+    parser.add_setting("on_ask")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -66,7 +69,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
             return status_text.print_outcome(home, run, out, EXIT_PERSON)
         case _:
             with Interrupts() as interrupts:
-                return follow_run.follow_run(home, run, out, interrupts)
+                return follow_run.follow_run(home, run, out, interrupts, args.on_ask)
 
 
 def _resume_lost(args: Namespace, home: Home, out: Output) -> int:
@@ -74,7 +77,13 @@ def _resume_lost(args: Namespace, home: Home, out: Output) -> int:
 
     if args.run is not None or not args.lost or has_amendment(args):
         raise UsageError("--lost takes no run, message or change; --all-repos: the lost runs of every repository")
-    return resume_lost_runs(home, out, lambda run: args.yes or _is_confirmed(run, home, out), all_repos=args.all_repos)
+    return resume_lost_runs(
+        home,
+        out,
+        lambda run: args.yes or _is_confirmed(run, home, out),
+        all_repos=args.all_repos,
+        on_ask=args.on_ask,
+    )
 
 
 def _has_spent_budget(run: Run) -> bool:
@@ -84,13 +93,9 @@ def _has_spent_budget(run: Run) -> bool:
 
 
 def _is_confirmed(run: Run, home: Home, out: Output) -> bool:
-    """Return whether the run may continue: always in job mode, only if confirmed in interactive mode."""
-    if run.spec.mode != prompts.INTERACTIVE:
+    """Return whether the run may continue: in interactive mode a person at the terminal is asked first."""
+    if run.spec.mode != INTERACTIVE or not has_terminal(out):
         return True
-    if not prompts.can_ask(run, out):
-        command = out.format_command("resume", run.id, "--yes")
-        out.print_note(f"run {run.id} is interactive, and there is no terminal to ask at: run `{command}`")
-        return False
     forced = home.store().calls.list_forced(run.id)
     repeated = f" {pluralize(len(forced), 'call')} will be repeated first." if forced else ""
     return prompts.ask_confirmation(f"run {run.id} is {run.status.state}.{repeated} Continue?", out)

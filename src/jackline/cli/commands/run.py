@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _SETTINGS = (
     "timeout_seconds", "idle_seconds", "grace_seconds", "retries", "retry_seconds", "max_usd", "max_tokens",
     "max_calls", "max_steps", "max_seconds", "max_iterations", "approval_timeout", "approval_answer", "replay",
+    "on_ask",
 )  # fmt: skip
 
 
@@ -47,7 +48,9 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--strict", action="store_const", const="true", help="after a crash, treat unknown calls in doubt like effects"
     )
-    parser.add_argument("--mode", choices=MODES, help="job: never ask at the terminal (default: job)")
+    parser.add_argument(
+        "--mode", choices=MODES, help="interactive: ask at the terminal before the run is resumed (default: job)"
+    )
     parser.add_argument(
         "--ungated",
         action="store_true",
@@ -79,7 +82,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         _print_warnings(home, out)  # the run is stored, and has not started
         if run.status.state in TERMINAL:  # only with --run-id: the run has ended before, and does not run again
             return status_text.print_outcome(home, run, out, follow_run.run_exit_code(run))
-        return follow_run.follow_run(home, run, out, interrupts)
+        return follow_run.follow_run(home, run, out, interrupts, args.on_ask)
 
 
 def _print_warnings(home: Home, out: Output) -> None:

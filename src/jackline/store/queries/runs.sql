@@ -4,6 +4,10 @@
 -- name: get_run
 SELECT {run} FROM runs WHERE id = :id
 
+-- name: get_run_mark
+-- One cheap row, for processes that wait for a change of the run.
+SELECT state, reason, event_seq, token, wake_at FROM runs WHERE id = :id
+
 -- name: get_spec
 SELECT spec FROM specs WHERE run_id = :run_id
 
