@@ -136,7 +136,7 @@ def crashed(place: Place, when: dict[str, Any]) -> None:
     """An interactive run whose agent died in the middle of an edit."""
     kills = "[ $JACKLINE_ATTEMPT = 1 ] && kill -9 $PPID; true"
     step = {"call": {"tool": "edit", "input": {"file_path": "a"}, "run": kills}, "when": when}
-    ended = place.type(*run_words(place, step, SAY, mode="interactive"), "--retries", "0")
+    ended = place.type(*run_words(place, step, SAY, mode="interactive"), "--retries", "0", "--replay", "insist")
     assert (ended.code, states(place)) == (1, [("abandoned", "")]), ended
 
 
