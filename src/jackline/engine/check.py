@@ -15,6 +15,7 @@ from jackline.domain.run_inputs import PROOF, CheckEnded, PendingCheck
 from jackline.domain.states import Failure
 from jackline.engine import threads
 from jackline.engine.attempt import RunInput
+from jackline.extensions import call_hook
 from jackline.named import NamedTuple
 from jackline.secrets.masking import SecretMask
 
@@ -76,7 +77,8 @@ def find_pending_checks(store: Store, run: Run) -> tuple[PendingCheck, ...]:
 def find_resume_sections(store: Store, run_id: str) -> list[tuple[str, Sequence[str]]]:
     """What the checks add to the prompt of an agent that continues the run."""
     checks = (load_check(name) for name in HOST_CHECKS)
-    return [check.resume_section(store, run_id) for check in checks if check.resume_section is not None]
+    sections = [check.resume_section(store, run_id) for check in checks if check.resume_section is not None]
+    return [*sections, *call_hook("question_answers", store, run_id)]
 
 
 def build_check_ended(check: Check, result: CheckResult, at: int) -> RunInput:

@@ -24,6 +24,7 @@ from jackline.engine.observed_calls import CallObserver, HookAudit
 from jackline.engine.recovery import estimate_unreported_usage, find_undone_calls
 from jackline.engine.streams import LineSplitter, RedactedFile
 from jackline.errors import SessionTaken
+from jackline.extensions import call_hook
 from jackline.named import NamedTuple
 from jackline.store.models import RunChange
 from jackline.store.spending import find_next_day
@@ -310,6 +311,7 @@ class TurnJob:
         changes = services.survey()
         at, timeout = services.now(), _TIMEOUTS.get(self.stopped_for)
         outcome = self._explain_budget(self._require_commit(self._classify_exit(exit_), changes), at)
+        outcome = self._wait_for_answers(outcome)
         turn = self._build_turn()._replace(
             ended_at=at,
             exit_code=exit_.code if exit_ else None,
@@ -352,6 +354,16 @@ class TurnJob:
         return Outcome(
             failure=Failure.NO_COMMIT, detail="the agent reports that it is done, but this run has made no commit"
         )
+
+    def _wait_for_answers(self, outcome: Outcome) -> Outcome:
+        """A run whose agent is done, and has asked a person something, waits for the answer."""
+        if not outcome.ended_well:
+            return outcome
+        found = call_hook("open_questions", self._services.store, self._run.id)
+        questions = "; ".join(text for texts in found for text in texts)
+        if not questions:
+            return outcome
+        return outcome._replace(waits=WaitReason.HUMAN, detail=f"the agent asks: {questions}"[:_TEXT])
 
     def _classify_exit(self, exit_: Exit | None) -> Outcome:
         if exit_ is None:

@@ -68,6 +68,17 @@ class Approvals(StorePart):
             raise Refused(f"'{verdict}' is not an answer to a call that needs approval; use {answers}")
         return self._driver.write(lambda one: _expire(one, lease, at, verdict, older_than))
 
+    def wake_human(self, run_id: str, at: int) -> Run:
+        """Queue a run again whose agent's questions are all answered, if it waits for nothing else."""
+
+        def wake(statements: Statements) -> Run:
+            run = self._locked(statements, run_id)
+            if run.status.state is RunState.WAITING and run.status.reason is WaitReason.HUMAN:
+                self._wake_if_answered(statements, run, get_chain_end(run), at)
+            return self._found(statements, run_id)
+
+        return self._driver.write(wake)
+
     def set_aside(self, lease: Lease, at: int) -> list[Call]:
         """Close the questions without an answer: nobody waits for one now, and the same call may ask again later."""
         return self._driver.write(lambda one: _expire(one, lease, at, NOT_NOW, at + 1, _ON_ASK))
