@@ -88,11 +88,12 @@ THEME = TerminalTheme(
 class Terminal:
     """A shell in its own tmux server."""
 
-    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+    def __init__(self, folder: Path, environ: dict[str, str], start: Path | None = None) -> None:
         self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", os.devnull]
         self._environ = environ
         shell = ("bash", "--norc", "--noprofile")
-        self._call("new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), "-c", str(folder / "sum"), *shell)
+        size = ("-x", str(COLUMNS), "-y", str(ROWS))
+        self._call("new-session", "-d", *size, "-c", str(start or folder / "sum"), *shell)
 
     def _call(self, *words: str) -> str:
         done = subprocess.run([*self._tmux, *words], env=self._environ, check=True, capture_output=True, text=True)
@@ -101,6 +102,10 @@ class Terminal:
     def type(self, line: str) -> None:
         self._call("send-keys", "-l", line)
         self._call("send-keys", "Enter")
+
+    def press(self, key: str) -> None:
+        """Press one key, by tmux's name for it."""
+        self._call("send-keys", key)
 
     def read(self, *, colours: bool = False) -> str:
         return self._call("capture-pane", "-p", *(["-e"] if colours else [])).rstrip()
@@ -121,7 +126,8 @@ class Terminal:
         os.kill(int(child), signal.SIGKILL)
 
     def close(self) -> None:
-        self._call("kill-server")
+        """End the server; a second time it has nothing to do."""
+        subprocess.run([*self._tmux, "kill-server"], env=self._environ, check=False, capture_output=True)
 
 
 def prepare(folder: Path) -> None:

@@ -29,6 +29,8 @@ CLI = "docs/cli.md"
 ELSEWHERE = {"--help", "--version"}  # known to the whole program
 # Folders in a home, a run's folder or a user's configuration: no files of this tree.
 NOT_OURS = (
+    ".github",
+    "vendor",
     "HOST/",
     "retros/",
     "context/",
