@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.place import SAY, Place
+from tests.cli.place import Place
 
 HEAVY = (
     "jackline.engine", "jackline.exports", "jackline.agents", "jackline.app.worker", "jackline.app.request",
@@ -29,7 +29,7 @@ sys.exit(code)
 
 @pytest.mark.parametrize("words", [("list",), ("list", "--json", "--active"), ("show", "1"), ("show", "1", "--json")])
 def test_a_state_command_imports_nothing_heavy(place: Place, words: tuple[str, ...]) -> None:
-    assert place.play(SAY).code == 0
+    assert place.type("run", "x", "--agent", "command", "--", "true").code == 0  # a script would be redacted
     ended = place.end_of(place.python(PROGRAM, *words))
     assert ended.code == 0, ended
     loaded = ended.out.splitlines()[-1].split()

@@ -87,8 +87,8 @@ def _to_json(home: Home, run: Run) -> dict[str, Any]:
         "notices": store.records.list_notices(run.id),
         "checkpoints": store.records.list_checkpoints(run.id),
     }
-    redact = home.store().redactor.redact  # a script is stored as it is played
-    options = {name: redact(text) for name, text in run.spec.options.items()}
+    # Only a script has options. It is stored as it is played; the redactor is loaded for nothing else here.
+    options = {name: store.redactor.redact(text) for name, text in run.spec.options.items()}
     return {
         **run_to_json(home, run),
         "chain_head": run.chain_head,
