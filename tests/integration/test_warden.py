@@ -488,3 +488,15 @@ def test_a_listener_that_fails_leaves_nobody_waiting(
         assert grip.all_die()
     with pytest.raises(WardenLost):
         start(warden, "tree.py", "plain")
+
+
+def test_the_warden_imports_little() -> None:
+    """Every run keeps a warden and a guard in memory, and waits for them to start."""
+    program = "import sys; sys.path.append(sys.argv[1]); __import__('warden.loop'); import ctypes; print(*sys.modules)"
+    folder = os.path.join(SOURCE, "jackline", "engine")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, folder], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "warden.guard" in loaded
+    assert not loaded & {"enum", "re", "typing", "json", "signal", "socket", "jackline"}

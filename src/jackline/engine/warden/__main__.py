@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 
 if __name__ == "__main__":
     engine = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path.append(engine)  # at the end, so that it hides no library
-    code = import_module("warden.loop").main(*(int(word) for word in sys.argv[1:4]))
+    code = __import__("warden.loop").loop.main(*(int(word) for word in sys.argv[1:4]))
     os._exit(code)  # at once: the supervisor waits, and there is nothing to clean up

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import errno
-import json
+import marshal
 import os
-import signal
 
 from .host import (
     LINUX,
@@ -16,8 +15,10 @@ from .host import (
     close_others,
     drain_pipe,
     prctl,
+    signal,
     wait_readable,
 )
+from .messages import pack_message
 from .process_tree import ProcessTree, read_process
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ def restore_signals() -> None:
 
 def report_failure(report: int, number: int, subject: str, text: str) -> None:
     failure = {"errno": number, "text": f"{subject[:200]}: {text}"}  # short, to fit into the pipe in one write
-    os.write(report, json.dumps(failure).encode())
+    os.write(report, marshal.dumps(failure))
 
 
 class Guard:
@@ -117,7 +118,7 @@ class Guard:
         os.close(self.report)
         if failure:
             self.tree.kill_all()
-            self._report("spawn_failed", **json.loads(failure))
+            self._report("spawn_failed", **marshal.loads(failure))  # noqa: S302 - of our own process
         else:
             process = read_process(self.agent)
             self._report("spawned", pid=self.agent, start_ticks=process.start_ticks if process else None)
@@ -142,7 +143,7 @@ class Guard:
 
     def _report(self, kind: str, **facts: object) -> None:
         try:
-            os.write(self.channel, json.dumps({"type": kind, "id": self.order.id, **facts}).encode() + b"\n")
+            os.write(self.channel, pack_message({"type": kind, "id": self.order.id, **facts}))
         except BrokenPipeError:  # the warden is dead; only the death of the tree matters
             return
 
@@ -153,7 +154,7 @@ def run_guard(order: Order, channel: int, lock: int) -> NoReturn:
         close_others({0, 1, 2, channel, lock, *order.fds})
         Guard(order, channel).run()
     except OSError as error:  # no descriptor or process left: the agent was never started
-        line = {"type": "spawn_failed", "id": order.id, "errno": error.errno, "text": str(error)}
-        os.write(channel, json.dumps(line).encode() + b"\n")
+        failure = {"type": "spawn_failed", "id": order.id, "errno": error.errno, "text": str(error)}
+        os.write(channel, pack_message(failure))
     finally:
         os._exit(0)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import sys
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as signal  # noqa: PLC0414 - the other modules take both from here
+    import socket as socket  # noqa: PLC0414
     from collections.abc import Collection, Iterable
     from types import FrameType
+else:  # without their enumerations
+    import _signal as signal
+    import _socket as socket
 
 LINUX = sys.platform == "linux"
 BOOT_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+_INT_BYTES = 4
 TICK_MS = 1_000  # poll(2) does not count suspend, the boot clock does: check it at least this often
 
 
@@ -65,6 +70,18 @@ def wait_readable(fds: Iterable[int], timeout_ms: int) -> set[int]:
     for fd in fds:
         poll.register(fd, select.POLLIN)
     return {fd for fd, _ in poll.poll(max(0, timeout_ms))}
+
+
+def receive_with_fds(control: socket.socket, size: int, most: int) -> tuple[bytes, list[int]]:
+    """Receive bytes and the descriptors that came with them, which no child inherits."""
+    space = socket.CMSG_LEN(most * _INT_BYTES)
+    data, received, _, _ = control.recvmsg(size, space, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+    fds: list[int] = []
+    for level, kind, numbers in received:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            whole = len(numbers) - len(numbers) % _INT_BYTES
+            fds.extend(memoryview(numbers)[:whole].cast("i"))
+    return data, fds
 
 
 def close_others(keep: Collection[int]) -> None:

@@ -6,17 +6,25 @@ It never handles an agent itself: its guard does.
 from __future__ import annotations
 
 import errno
-import json
 import os
-import signal
-import socket
 
 from .guard import Order, run_guard
-from .host import LINUX, TICK_MS, become_subreaper, boot_ms, drain_pipe, wait_readable
+from .host import (
+    LINUX,
+    TICK_MS,
+    become_subreaper,
+    boot_ms,
+    drain_pipe,
+    receive_with_fds,
+    signal,
+    socket,
+    wait_readable,
+)
 from .messages import EXIT_ALONE, EXIT_DEADLINE, EXIT_QUIT, EXIT_SURVIVORS, STREAMS, next_message, pack_message
 from .process_tree import ProcessTree
 
 IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2")
+_CHUNK_BYTES = 1 << 18
 
 
 class GuardChannel:
@@ -26,7 +34,7 @@ class GuardChannel:
 
     def __init__(self, id: object, pid: int) -> None:
         self.id, self.pid = id, pid
-        self.buffer = b""
+        self.buffer = bytearray()
         self.is_over = False
 
 
@@ -69,7 +77,7 @@ class WardenLoop:
 
     def _receive(self) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(self.control, 1 << 18, STREAMS, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+            data, fds = receive_with_fds(self.control, _CHUNK_BYTES, STREAMS)
         except ConnectionError:
             data, fds = b"", []
         self.fds.extend(fds)
@@ -125,9 +133,8 @@ class WardenLoop:
         """Forward the reports of a guard."""
         guard = self.guards[channel]
         data = read_or_end(channel)
-        *lines, guard.buffer = (guard.buffer + data).split(b"\n")
-        for line in lines:
-            message = json.loads(line)
+        guard.buffer += data
+        while (message := next_message(guard.buffer)) is not None:
             guard.is_over = message["type"] != "spawned"
             self._send(**message)
         if not data:

@@ -6,9 +6,8 @@ Without /proc there are no processes to see.
 from __future__ import annotations
 
 import os
-import signal
 
-from .host import LINUX, boot_ms, drain_pipe, open_wakeup, wait_readable
+from .host import LINUX, boot_ms, drain_pipe, open_wakeup, signal, wait_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
