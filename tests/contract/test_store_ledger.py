@@ -274,6 +274,14 @@ def test_what_this_attempt_did_to_a_target_is_its_own_business(store: Store, clo
     assert [call.id for call in history_of(store, second, intent("e")).same_target] == ["a", "b"]
 
 
+def test_a_target_that_this_attempt_left_in_doubt_counts(store: Store) -> None:
+    lease = begun(store)
+    for call_id, change in (("a", "succeed"), ("b", "doubt")):
+        _admit(store, lease, intent(call_id, key=call_id))
+        _settle(store, lease, call_id, change)
+    assert [call.id for call in history_of(store, lease, intent("c")).same_target] == ["b"]
+
+
 def test_two_runs_may_name_their_calls_alike(store: Store) -> None:
     for run_id, change, state in (("run-1", "succeed", CallState.DONE), ("run-2", "doubt", CallState.IN_DOUBT)):
         lease = begun(store, run_id)

@@ -20,6 +20,12 @@ decision = "allow"
 key = ["to"]
 target = "mail:{to}"
 [[rule]]
+tool = "post"
+class = "effect"
+decision = "allow"
+key = ["to", "body"]
+target = "board:{to}"
+[[rule]]
 tool = "build"
 class = "local"
 [[rule]]
@@ -109,6 +115,19 @@ def test_an_effect_that_did_not_happen_is_made_in_another_turn(stage: FailedEffe
     shown = stage.show()
     assert (len(shown["turns"]), stage.states()) == (2, [("send", "void"), ("send", "done")])
     assert "Known not to have happened:\n- send" in shown["turns"][1]["prompt"]
+
+
+def test_an_effect_in_doubt_is_not_reworded_without_approval(stage: FailedEffects) -> None:
+    def post(body: str, code: int) -> dict[str, Any]:
+        return {"call": {"tool": "post", "input": {"to": "ada", "body": body}, "run": stage.line(body, code)}}
+
+    ended = stage.play_here(post("hello", 1), post("hello, Ada", 0), stage.build())
+    assert ended.code == WAITS, ended
+    assert stage.world() == ["hello"]
+    assert stage.states() == [("post", "in_doubt"), ("post", "denied")]
+    first, second = stage.show()["calls"]
+    assert (second["decision"], second["original"]) == ("ask", first["id"])
+    assert "'board:ada' may have been touched by call" in second["reason"]
 
 
 def test_without_an_answer_the_run_never_succeeds(stage: FailedEffects) -> None:

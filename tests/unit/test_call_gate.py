@@ -122,6 +122,7 @@ ROWS = [
     Row("other content for a target of an earlier attempt", EFFECT, knows(same_target=(DONE,)), ASK, "c1"),
     Row("for a target in doubt", EFFECT, knows(same_target=(IN_DOUBT,)), ASK, "c1"),
     Row("for a target of this attempt", EFFECT, knows(same_target=(DONE._replace(attempt=NOW),)), ALLOW),
+    Row("unless that is in doubt", EFFECT, knows(same_target=(IN_DOUBT._replace(attempt=NOW),)), ASK, "c1"),
     Row(
         "for a target of both",
         EFFECT,

@@ -200,7 +200,8 @@ def _decide_effect(intent: Intent, history: History) -> Admission:
         return Admission(Decision.ASK, reason, original=call.id)
     earlier = _find_forgotten(intent, history)
     if earlier is not None:
-        reason = f"'{intent.target}' was already touched by call {earlier.id} with other content; this needs approval"
+        touched = "may have been touched" if earlier.state is CallState.IN_DOUBT else "was already touched"
+        reason = f"'{intent.target}' {touched} by call {earlier.id} with other content; this needs approval"
         return Admission(Decision.ASK, reason, original=earlier.id)
     return _decide_by_rule(intent, history)
 
@@ -234,12 +235,12 @@ def _check_limit(rule: Rule, history: History) -> Admission | None:
 
 
 def _find_forgotten(intent: Intent, history: History) -> Call | None:
-    """An effect on the same target that the asking session does not remember: it may reword the same mail."""
+    """An effect on the same target that the asking session does not remember, or saw fail: it may reword the mail."""
     if not intent.target:
         return None
     for call in history.same_target:
         inherited = bool(intent.run_id) and call.run_id != intent.run_id
-        if inherited or call.turn < intent.since_turn:
+        if inherited or call.turn < intent.since_turn or call.state is CallState.IN_DOUBT:
             return call
         # What the session made itself, in an earlier attempt, is covered by `always`.
         covered = history.always is not None and call.state is CallState.DONE

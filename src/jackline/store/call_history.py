@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from jackline.store.driver import Statements
     from jackline.store.parts import RunHead
 
-_FIRST = 1  # the token of a run's first attempt
 _MOST = 20  # calls of one key or one target that are read: a loop of ten thousand must not slow the gate
 # The earlier outcomes of these do not matter and are not read, unless a person was asked about one, or a finished one
 # must not be launched again.
@@ -97,9 +96,7 @@ def _read_same_key(statements: Statements, values: dict[str, object]) -> tuple[C
 
 
 def _read_same_target(statements: Statements, lease: Lease, intent: Intent) -> tuple[Call, ...]:
-    """Only the calls of an earlier attempt or session: within one session the agent knows its own."""
-    if lease.token == _FIRST and not intent.since_turn:
-        return ()
+    """The calls of an earlier attempt or session, and those in doubt: within one session the agent knows its own."""
     place = {"key": intent.key, "target": clean(intent.target), "attempt": lease.token, "since": intent.since_turn}
     values = {**_WORDS, "run_id": lease.run_id, **place}
     return tuple(rows.parse_call(row) for row in statements.all("same_target", values))

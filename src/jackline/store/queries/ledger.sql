@@ -19,10 +19,11 @@ SELECT {call} FROM calls WHERE run_id = :run_id AND key = :key AND occurrence > 
 ORDER BY number DESC LIMIT 1
 
 -- name: same_target
--- Only the calls of an earlier attempt or session count, however many came later.
+-- Of the calls of this attempt and session only those in doubt count, however many came later.
 SELECT {call} FROM calls
-WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key AND (attempt < :attempt OR turn < :since)
-    AND call_class = :call_class AND (state = :done OR state = :in_doubt)
+WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key
+    AND (state = :in_doubt OR (state = :done AND (attempt < :attempt OR turn < :since)))
+    AND call_class = :call_class
 ORDER BY number LIMIT :most
 
 -- name: always_approved
