@@ -93,6 +93,10 @@ def test_not_a_simple_command(text: str) -> None:
         ("-d x $URL", False),
         ("-d x https://a.test/ --unheard value", False),
         ("-d x", False),
+        ("--follow -d x https://a.test/", False),
+        ("--url @urls -d x", False),
+        ("--expand-url https://a.test/", False),
+        ("--tls-earlydata -d x https://a.test/", False),
     ],
 )
 def test_one_request_of_curl(words: str, *, single: bool) -> None:
@@ -102,7 +106,8 @@ def test_one_request_of_curl(words: str, *, single: bool) -> None:
 
 
 def test_another_program_or_a_changed_environment_is_not_curl() -> None:
-    for text in ("wget https://a.test/", "CURL_HOME=/x curl -d x https://a.test/"):
+    others = ("wget https://a.test/", "CURL_HOME=/x curl -d x https://a.test/", "./curl -d x https://a.test/")
+    for text in others:
         command = parse_simple_command(text)
         assert command is not None
         assert not is_single_request(command)
@@ -119,22 +124,23 @@ def add_program(path: Path, mode: int = 0o755) -> None:
 
 
 def test_a_program_that_the_host_cannot_start_was_not_started(tmp_path: Path) -> None:
-    assert codes("mail a@b.test", tmp_path) == NOT_STARTED
+    assert codes("nomail a@b.test", tmp_path) == NOT_STARTED
     assert codes("./deploy now", tmp_path) == NOT_STARTED
-    assert codes("true; mail a@b.test", tmp_path) == frozenset()
-    add_program(tmp_path / "bin" / "mail", 0o644)
-    assert codes("mail a@b.test", tmp_path) == NOT_STARTED
+    assert codes("true; nomail a@b.test", tmp_path) == frozenset()
+    add_program(tmp_path / "bin" / "nomail", 0o644)
+    assert codes("nomail a@b.test", tmp_path) == NOT_STARTED
 
 
 def test_a_program_that_can_be_started_may_end_with_these_codes_itself(tmp_path: Path) -> None:
-    add_program(tmp_path / "bin" / "mail")
+    add_program(tmp_path / "bin" / "nomail")
     add_program(tmp_path / "deploy")
-    assert codes("mail a@b.test", tmp_path) == frozenset()
+    assert codes("nomail a@b.test", tmp_path) == frozenset()
     assert codes("./deploy now", tmp_path) == frozenset()
 
 
 def test_curl_that_sent_nothing(tmp_path: Path) -> None:
-    add_program(tmp_path / "bin" / "curl")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "curl").symlink_to("/bin/true")
     home = {"HOME": str(tmp_path / "home")}
     assert codes("curl -d x https://a.test/", tmp_path, **home) == CURL_NOT_SENT
     assert codes("curl -L -d x https://a.test/", tmp_path, **home) == frozenset()
@@ -142,6 +148,40 @@ def test_curl_that_sent_nothing(tmp_path: Path) -> None:
     (tmp_path / "home" / ".curlrc").write_text("location\n")
     assert codes("curl -d x https://a.test/", tmp_path, **home) == frozenset()
     assert codes("curl -q -d x https://a.test/", tmp_path, **home) == CURL_NOT_SENT
+
+
+def test_a_wrapper_of_curl_may_end_with_any_code(tmp_path: Path) -> None:
+    add_program(tmp_path / "bin" / "curl")
+    assert codes("curl -d x https://a.test/", tmp_path, HOME=str(tmp_path)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "line", ["deploy() { push; nosuch; }", "alias deploy='push; nosuch'", "function deploy { push; }", "deploy () {"]
+)
+def test_a_function_or_an_alias_is_not_a_program_that_is_missing(tmp_path: Path, line: str) -> None:
+    (tmp_path / ".bashrc").write_text(f"# other\n{line}\n")
+    assert codes("deploy now", tmp_path, HOME=str(tmp_path)) == frozenset()
+    assert codes("deploy-nowhere now", tmp_path, HOME=str(tmp_path)) == NOT_STARTED
+    assert codes("curl -d x https://a.test/", tmp_path, HOME=str(tmp_path)) == CURL_NOT_SENT
+    (tmp_path / ".bashrc").write_text("alias curl='curl --retry 3 --location'\n")
+    assert codes("curl -d x https://a.test/", tmp_path, HOME=str(tmp_path)) == frozenset()
+
+
+def test_an_exported_function_is_not_a_program_that_is_missing(tmp_path: Path) -> None:
+    assert codes("deploy now", tmp_path, **{"BASH_FUNC_deploy%%": "() { push; }"}) == frozenset()
+
+
+def test_a_shell_may_search_more_folders_than_jackline(tmp_path: Path) -> None:
+    assert codes("PATH=/opt/tools/bin deploy now", tmp_path) == frozenset()
+    home = {"HOME": str(tmp_path)}
+    for folder in (".local", "go"):
+        (tmp_path / folder).mkdir()
+    add_program(tmp_path / ".local" / "bin" / "deploy")
+    assert codes("bash -lc 'deploy now'", tmp_path, **home) == frozenset()
+    add_program(tmp_path / "go" / "bin" / "ship")
+    assert codes("ship now", tmp_path, **home) == NOT_STARTED
+    (tmp_path / ".profile").write_text('export PATH="$HOME/go/bin:$PATH"\n')
+    assert codes("ship now", tmp_path, **home) == frozenset()
 
 
 def test_a_tool_that_is_not_a_shell_has_no_such_codes(tmp_path: Path) -> None:

@@ -27,8 +27,10 @@ uvx vagrant watch xargs yarn zsh bash
 _RUNNERS = frozenset(_RUNNERS_TEXT.split())
 # Exit codes of curl before it has sent anything: no proxy, no host, no connection, no TLS, no trusted certificate.
 CURL_NOT_SENT = frozenset({5, 6, 7, 35, 60})
+_CURLS = frozenset({"curl", "/bin/curl", "/usr/bin/curl"})  # a program of this name elsewhere may be anything
 _CURL_VALUES = ARGUMENTS["curl"]  # options with a value
-_CURL_OTHER = ("location", "next", "retry", "config", "upload-file")  # several requests, or options that are not here
+# Several requests, options that are not here, or a request that is sent before the connection is known to be good.
+_CURL_OTHER = ("location", "follow", "next", "retry", "config", "upload-file", "expand-", "tls-earlydata")
 _CURL_OTHER_LETTERS = frozenset("LK:T")
 _NOT_HTTP = ("ftp.", "dict.", "ldap.", "imap.", "smtp.", "pop3.")  # curl guesses the protocol by the name of the host
 
@@ -53,7 +55,7 @@ def parse_simple_command(text: str) -> SimpleCommand | None:
 
 def is_single_request(command: SimpleCommand) -> bool:
     """Check whether this is curl with one HTTP request, as far as its command line tells."""
-    if command.words[0].text.rpartition("/")[2] != "curl" or command.assignments:
+    if command.words[0].text not in _CURLS or command.assignments:
         return False
     if not all(word.exact for word in command.words):
         return False
@@ -85,8 +87,8 @@ def _split_curl_words(words: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_http(url: str) -> bool:
-    """Check whether the URL is one HTTP request; braces and brackets stand for several."""
-    if any(letter in url for letter in "{}[]"):
+    """Check whether the URL is one HTTP request; braces, brackets and the name of a file stand for several."""
+    if any(letter in url for letter in "{}[]") or url.startswith("@"):
         return False
     scheme, separator, _ = url.lower().partition("://")
     return scheme in {"http", "https"} if separator else not url.lower().startswith(_NOT_HTTP)
