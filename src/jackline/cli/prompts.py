@@ -11,7 +11,7 @@ from jackline.app.inbox import ASK_ANSWERS, find_open_questions
 from jackline.app.run_wait import RunWatch
 from jackline.cli.answer_input import InputEnd, read_answer
 from jackline.domain.call_gate import can_approve_always
-from jackline.domain.call_text import find_call_folder, format_call
+from jackline.domain.call_text import describe_length, find_call_folder, format_call
 from jackline.errors import Refused
 from jackline.formatting import make_printable
 from jackline.named import NamedTuple
@@ -99,7 +99,13 @@ def build_call_question(home: Home, run: Run, call: Call, answers: tuple[str, ..
     """Build the question about a call; its text has the whole command or edit."""
     whole = home.store().blobs.load_call(call)
     command = format_call(call.tool, whole.input, workspace=run.spec.workspace, folder=find_call_folder(call))
-    text = "\n".join([make_printable(call.reason) or "a person has to decide:", *_indent(command)])
+    text = "\n".join(
+        [
+            make_printable(call.reason) or "a person has to decide:",
+            *_indent(command),
+            *_indent(describe_length(command)),
+        ]
+    )
     if answers == ASK_ANSWERS:
         covers = can_approve_always(call.rule, call.target)
         choices = {typed: choice for typed, choice in _APPROVALS.items() if typed != "a" or covers}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FOLDER = "cwd"  # in `Call.external`: the folder that a call started in, if it is not the workspace
 LINE_END = " ⏎ "  # between two lines of a command that is shown in one
 _MOST = 4_000  # characters of an input that one line can need
+_MOST_LINES = 20  # of a call that fits a screen
 _VERBS = {
     "read": "read Read read_file read_many_files view view_image zoom_image NotebookRead cat_file open_file",
     "list": "list LS ls list_files list_directory list_dir",
@@ -50,9 +51,19 @@ _TEXT_FIELDS = (
 _OLD_FIELDS, _NEW_FIELDS = ("old_string", "oldString", "old_str"), ("new_string", "newString", "new_str")
 _CONTENT_FIELDS = ("content", "file_text", "contents", "new_source")
 _PATCH_FIELDS = ("patch", "patchText", "input", "diff")
+_CHANGE_FIELDS = (("edits",), (*_OLD_FIELDS, *_NEW_FIELDS), _CONTENT_FIELDS, _PATCH_FIELDS)
+_USUAL_EDIT_FIELDS = frozenset({"replace_all", "replaceAll", "expected_replacements", "instruction", "command"})
 _SERVER_TOOL = re.compile(r"mcp__(.+?)__(.+)|(?:mcp_)?(jackline)_(.+)")
 _PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(.+)$", re.MULTILINE)
 _SHELL_WRAPPER = 3  # words of `bash -lc COMMAND`
+_SHELLS = frozenset(f"{folder}{shell}" for folder in ("", "/bin/", "/usr/bin/") for shell in ("bash", "sh", "zsh"))
+# Fields of a shell that do not change what runs, or that are shown otherwise.
+_USUAL_FIELDS = frozenset(
+    {
+        *COMMAND_FIELDS, *FOLDER_FIELDS, "description", "timeout", "timeout_ms", "run_in_background", "is_background",
+        "yield_time_ms", "max_output_tokens", "justification",
+    }
+)  # fmt: skip
 _EMPTY_PART = re.compile(r"(?:null)?(?<!\[):(?=:|\Z)|[:/]null(?=[:/]|\Z)")
 _CUT_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _TOKEN = re.compile(r"""[{}\[\],]|"(?:[^"\\]|\\.)*+(?:"|(?P<cut>\\?\Z))""", re.DOTALL)
@@ -78,13 +89,24 @@ def format_call(tool: str, given: object, *, workspace: str = "", folder: str = 
     where = _format_folder(tool, fields, workspace, folder)
     command = find_command(tool, value)
     if command is not None:
-        return make_readable(f"$ {command}") + (f"\n{where.strip()}" if where else "")
+        others = _format_fields({name: fields[name] for name in fields if name not in _USUAL_FIELDS}, workspace)
+        added = f"\n(with {others})" if others else ""
+        return make_readable(f"$ {command}{added}") + (f"\n{where.strip()}" if where else "")
     lines = [f"{_VERB_OF[tool]} {path}" for path in _list_paths(fields, workspace)] if tool in _VERB_OF else []
-    changed = [*_format_changes(fields)] if _VERB_OF.get(tool) in {"edit", "write"} else []
-    if not lines or not changed:
+    is_change = _VERB_OF.get(tool) in {"edit", "write"} and _has_one_change(fields)
+    changed = [_find_text(fields, _PATCH_FIELDS) or "\n".join(_format_changes(fields))] if is_change else []
+    if not lines or not any(changed):
         whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
         lines, changed = [f"{tool}{where}"], [whole] if value not in (None, "", {}) else []
     return make_readable("\n".join([*lines, *changed]))
+
+
+def describe_length(text: str) -> str:
+    """A line below the text of a call whose beginning may have left the screen; empty if it is short."""
+    lines = len(text.splitlines())
+    if lines <= _MOST_LINES and len(text) <= _MOST:
+        return ""
+    return f"({pluralize(lines, 'line')}, {len(text)} characters: read it from its beginning)"
 
 
 def describe_ledger_call(call: Call, workspace: str = "") -> str:
@@ -118,15 +140,20 @@ def find_command(tool: str, value: object) -> str | None:
         return None
     if not isinstance(value, dict):
         return value if isinstance(value, str) else None
-    found = next((value[name] for name in COMMAND_FIELDS if value.get(name)), None)
-    if isinstance(found, list):
-        words = [str(word) for word in found]
-        if len(words) == _SHELL_WRAPPER and words[1] in {"-c", "-lc"}:
-            return words[2]
-        from shlex import join
+    # With two fields, only the tool knows which one it runs.
+    found = [text for name in COMMAND_FIELDS if (text := _join_words(value.get(name)))]
+    return "\n".join(found) if found else None
 
-        return join(words)
-    return found if isinstance(found, str) else None
+
+def _join_words(found: object) -> str:
+    if not isinstance(found, list):
+        return found if isinstance(found, str) else ""
+    words = [str(word) for word in found]
+    if len(words) == _SHELL_WRAPPER and words[0] in _SHELLS and words[1] in {"-c", "-lc"}:
+        return words[2]
+    from shlex import join
+
+    return join(words)
 
 
 def _describe_value(tool: str, value: object, fields: Mapping[str, Any], workspace: str) -> str:
@@ -192,6 +219,16 @@ _DESCRIBERS: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     "commit": _describe_text,
     "ask": _describe_text,
 }
+
+
+def _has_one_change(fields: Mapping[str, Any]) -> bool:
+    """Whether the lines of a change show all of an input: one path and one kind of text, and nothing unusual."""
+    edits = fields.get("edits")
+    given = [names for names in _CHANGE_FIELDS if any(fields.get(name) for name in names)]
+    paths = [name for name in _PATH_FIELDS if fields.get(name)]
+    known = {*_PATH_FIELDS, *(name for names in _CHANGE_FIELDS for name in names), *_USUAL_EDIT_FIELDS}
+    is_usual = not isinstance(edits, list) or all(isinstance(edit, dict) for edit in edits)
+    return is_usual and len(given) == 1 and len(paths) <= 1 and fields.keys() <= known
 
 
 def _format_changes(fields: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from jackline.app import inbox
 from jackline.cli.run_json import to_json_values
 from jackline.cli.typed_line import has_terminal
 from jackline.clock import wall_ms
+from jackline.domain.call_text import describe_length
 from jackline.formatting import format_duration, make_printable, pluralize
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def format_heading(entry: InboxEntry, now: int) -> str:
 def format_body(entry: InboxEntry) -> list[str]:
     """The whole command or question, and the reason, without control characters."""
     detail = entry.detail if entry.detail != entry.text else ""
-    return [make_printable(line) for text in (entry.text, detail) for line in text.splitlines()]
+    texts = (entry.text, describe_length(entry.text), detail)
+    return [make_printable(line) for text in texts for line in text.splitlines()]
 
 
 def entry_to_json(entry: InboxEntry) -> dict[str, object]:
