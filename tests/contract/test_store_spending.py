@@ -39,7 +39,7 @@ def test_a_turn_reserves_the_smaller_rest(store: Store) -> None:
     one, two, three = (begun(store, f"run-{number}") for number in (1, 2, 3))
     assert store.spending.reserve(one, LIMIT, 700_000, AT) == 700_000
     assert store.spending.reserve(two, LIMIT, None, AT) == 300_000
-    with pytest.raises(DayBudgetSpent, match=r"\$1.00 is reserved by turns that run now") as refused:
+    with pytest.raises(DayBudgetSpent, match=r"\$1.00 is reserved by turns of run-1, run-2;") as refused:
         store.spending.reserve(three, LIMIT, 1, AT)
     assert refused.value.wake_at is None
     assert reservations(store) == [("run-1", 700_000), ("run-2", 300_000)]
@@ -81,7 +81,7 @@ def test_a_turn_counts_on_the_day_on_which_it_started(store: Store) -> None:
     ]
 
 
-@pytest.mark.parametrize("phase", [Phase.RECOVERING, Phase.PROVING, None])
+@pytest.mark.parametrize("phase", [Phase.PROVING, None])
 def test_a_run_that_does_not_work_reserves_nothing(store: Store, phase: Phase | None) -> None:
     lease = begun(store)
     store.spending.reserve(lease, LIMIT, None, AT)
@@ -99,7 +99,10 @@ def test_the_takeover_settles_what_a_dead_worker_reserved(store: Store, clock: F
     lease = claimed(store, name="worker-2")
     with pytest.raises(Fenced):
         store.spending.reserve(old, LIMIT, None, AT)
-    assert reservations(store), "its turn may have spent all of it"
+    recovering = WORKING._replace(phase=Phase.RECOVERING)
+    store.leases.write_change(lease, RunChange(at=AT, facts=(Fact("recovery.started"),), status=recovering))
+    with pytest.raises(DayBudgetSpent, match=r"reserved by turns of run-1;"):
+        store.spending.reserve(begun(store, "run-2"), LIMIT, None, AT)  # its turn may have spent all of it
     end_turn(store, lease, 300_000)
     assert reservations(store) == []
     assert store.spending.reserve(lease, LIMIT, None, AT) == 700_000

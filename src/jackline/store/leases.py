@@ -248,7 +248,8 @@ def _advance(statements: Statements, before: Run, after: Run, lease: Lease, chan
     agent = change.turn.agent if change.turn is not None else before.agent
     has_ended = change.turn is not None and change.turn.ended_at is not None
     day = None
-    if has_ended or (change.status is not None and status.phase is not Phase.WORKING):
+    # A recovery still has to charge the turn that a dead worker left.
+    if has_ended or (change.status is not None and status.phase not in {Phase.WORKING, Phase.RECOVERING}):
         day = settle_reservation(statements, after.id)
     charge_spending(statements, agent, change.at, status.spent, before.status.spent, day)
     _write_step(statements, before, status, change)

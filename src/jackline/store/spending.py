@@ -31,7 +31,8 @@ class SpendingStore(StorePart):
             spent, reserved = map(int, row or (0, 0))
             rest = limit - spent - reserved
             if rest <= 0:
-                raise _build_refusal(limit, spent, at)
+                holders = [str(row[0]) for row in statements.all("list_reserving", values)]
+                raise _build_refusal(limit, spent, at, holders)
             amount = rest if wanted is None else min(rest, wanted)
             statements.run("put_reservation", {**values, "usd_micros": amount})
             return amount
@@ -39,12 +40,11 @@ class SpendingStore(StorePart):
         return self._driver.write(reserve)
 
 
-def _build_refusal(limit: int, spent: int, at: int) -> DayBudgetSpent:
+def _build_refusal(limit: int, spent: int, at: int, holders: list[str]) -> DayBudgetSpent:
     if spent < limit:
-        detail = (
-            f"the day's budget of {format_usd(limit)} is reserved by turns that run now; resume when they have ended"
-        )
-        return DayBudgetSpent(detail)
+        reserved = f"the day's budget of {format_usd(limit)} is reserved by turns of {', '.join(holders)}"
+        hint = "`jackline resume --lost --all-repos` settles those of lost runs"
+        return DayBudgetSpent(f"{reserved}; resume when they have ended; {hint}")
     detail = f"the day's budget is spent: {format_usd(spent)} of {format_usd(limit)}; the next day starts at 00:00 UTC"
     return DayBudgetSpent(detail, wake_at=find_next_day(at))
 

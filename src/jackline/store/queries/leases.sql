@@ -94,6 +94,9 @@ SELECT (SELECT CAST(COALESCE(SUM(usd_micros), 0) AS BIGINT) FROM spending WHERE 
     (SELECT CAST(COALESCE(SUM(usd_micros), 0) AS BIGINT) FROM spending_reservations
         WHERE day = :day AND run_id <> :run_id)
 
+-- name: list_reserving
+SELECT run_id FROM spending_reservations WHERE day = :day AND run_id <> :run_id ORDER BY run_id LIMIT 5
+
 -- name: put_reservation
 INSERT INTO spending_reservations (run_id, day, usd_micros) VALUES (:run_id, :day, :usd_micros)
 ON CONFLICT (run_id) DO UPDATE SET day = excluded.day, usd_micros = excluded.usd_micros
