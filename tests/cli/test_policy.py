@@ -284,6 +284,7 @@ def test_each_command_of_a_shell_is_explained(place: Place) -> None:
     [
         (("git", "push"), "git.push"),
         (("git push --force",), "git.push.force"),
+        (("curl -X POST -d a https://a.test/",), "http.send"),
         (("--", "git", "push", "--force"), "git.push.force"),
         (("--", "ls"), "read.ls"),
         (("rg", "a b"), "read.rg"),

@@ -78,7 +78,8 @@ def _is_tool(word: str, rules: tuple[Rule, ...]) -> bool:
     from jackline.policy.tool_names import SHELL_TOOLS
 
     named = any(rule.tool == word for rule in (*rules, *TOOL_RULES))
-    return named or word in SHELL_TOOLS or "__" in word or word != word.lower()
+    has_name_of_tool = word in SHELL_TOOLS or "__" in word or word != word.lower()
+    return named or (has_name_of_tool and len(word.split()) == 1)  # `curl -X POST …` in quotes is a command
 
 
 def _build_record(tool: str, given: object, judged: Classification, folder: str) -> dict[str, Any]:
