@@ -64,6 +64,17 @@ def test_an_approval_is_given_and_the_run_continues_in_the_background(place: Pla
     assert (stat.S_IMODE(log.stat().st_mode), "succeeded" in log.read_text()) == (0o600, True)
 
 
+def test_a_pasted_line_does_not_answer_a_question_that_was_not_shown(place: Place) -> None:
+    ask(place, "first", "ada")
+    ask(place, "second", "bob")
+    terminal = Terminal(place, "inbox")
+    type_line(terminal, r"Allow it\?", "n\ny\ny")
+    type_line(terminal, r"2/2(.|\n)*Allow it\?", "")
+    terminal.end()
+    answers = [show(place, run)["calls"][0]["answer"] for run in ("first", "second")]
+    assert answers == ["deny", ""]
+
+
 def test_every_kind_of_entry_is_asked_about(place: Place) -> None:
     assert place.play(SEND_FAILS, SAY, words=("--policy", place.policy(EFFECT_RULE), "--run-id", "doubts")).code == 14
     assert place.play(SPENDS, SPENDS, SAY, words=("--run-id", "spends", "--max-usd", "1")).code == 15

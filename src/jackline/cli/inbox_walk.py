@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jackline.app import inbox
+from jackline.cli.answer_input import InputEnd, read_answer
 from jackline.cli.commands.inbox import count_entries, format_body, format_heading
-from jackline.cli.typed_line import read_typed_line
 from jackline.clock import wall_ms
 from jackline.domain.amendment import LIMIT_SETTINGS, Amendment, suggest_totals
 from jackline.domain.call_gate import can_approve_always
@@ -120,9 +120,10 @@ class InboxWalk:
     def _ask(self, question: Question) -> bool:
         """Ask until there is an answer, or none is wanted; False if the person leaves."""
         while True:
-            typed = read_typed_line(f"{question.prompt} ", self._out)
-            if typed is None:
+            answer = read_answer(f"{question.prompt} ", self._out)
+            if answer.end is InputEnd.LEFT:
                 return False
+            typed = answer.text
             if not typed:
                 return True
             if typed == "?":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.app import inbox
+from jackline.cli.answer_input import has_terminal
 from jackline.cli.run_json import to_json_values
-from jackline.cli.typed_line import has_terminal
 from jackline.clock import wall_ms
 from jackline.domain.call_text import describe_length
 from jackline.formatting import format_duration, make_printable, pluralize
@@ -36,7 +36,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if not entries:
         out.print_line("nothing needs you")
         return 0
-    if not args.list and has_terminal(out):
+    if not args.list and out.stdout.is_terminal and has_terminal(out):
         from jackline.cli.inbox_walk import walk_inbox
 
         return walk_inbox(home, entries, out)
