@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 
 import jackline
 from jackline import Home, Request
+from jackline.diagnostic_log import LOG
 from jackline.domain.records import Run
 from jackline.domain.states import Proof, RunState, WaitReason
 from jackline.errors import Ambiguous, ConfigError, Conflict, NotFound, UsageError
@@ -43,11 +43,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def quiet_log() -> Iterator[None]:
     """A process logs to the first home it works in; the next test has another."""
-    logger = logging.getLogger("jackline")
     yield
-    for handler in logger.handlers[:]:
-        logger.removeHandler(handler)
-        handler.close()
+    LOG.path = ""
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -12,18 +11,14 @@ import pytest
 
 from jackline.app import diagnostics
 from jackline.app.paths import LOG_FILE
+from jackline.diagnostic_log import LOG
 
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    logger = logging.getLogger("jackline")
-    before = (list(logger.handlers), logger.level, logger.propagate, logging.raiseExceptions)
-    logger.handlers = []
+    before, LOG.path = LOG.path, ""
     yield
-    for handler in logger.handlers:
-        handler.close()
-    logger.handlers, level, logger.propagate, logging.raiseExceptions = before
-    logger.setLevel(level)
+    LOG.path = before
 
 
 def test_a_mistake_of_ours_is_written_down_for_its_owner_only(tmp_path: Path) -> None:
@@ -49,3 +44,13 @@ def test_a_small_log_goes_on(tmp_path: Path) -> None:
     (tmp_path / LOG_FILE).write_text("before\n")
     diagnostics.log_unexpected(str(tmp_path), ValueError("oops"))
     assert (tmp_path / LOG_FILE).read_text().startswith("before\n")
+
+
+def test_a_line_is_redacted_and_a_log_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    diagnostics.start_log(str(tmp_path))
+    LOG.warning("Authorization: Bearer " + "a1" * 20)
+    line = (tmp_path / LOG_FILE).read_text()
+    assert line.endswith("jackline WARNING Authorization: Bearer [redacted]\n")
+    (tmp_path / LOG_FILE).unlink()
+    (tmp_path / LOG_FILE).mkdir()
+    LOG.info("lost")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hmac
 import json
-import logging
 import socket
 import socketserver
 import sys
@@ -17,6 +16,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from jackline import crash_points
+from jackline.diagnostic_log import LOG
 from jackline.engine.hook_handler import HookHandler
 from jackline.errors import Fenced, JacklineError, NotFound, Refused
 from jackline.named import NamedTuple
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from jackline.domain.adapter import Hooks
     from jackline.engine.hook_handler import HookLedger
 
-log = logging.getLogger("jackline.engine")
 PATH = "/hook"
 _LOOPBACK = "127.0.0.1"
 _LONGEST_REQUEST = 64 * 1024 * 1024
@@ -196,7 +195,7 @@ class _HttpHandler(socketserver.StreamRequestHandler):
                 raise ValueError("not an object")  # noqa: TRY004, TRY301 - handled like invalid JSON
             return _OK, self.server.hook_handler.handle(fields)
         except (ValueError, RecursionError) as error:  # of the input: our own errors are raised in the main loop
-            log.warning("the gate could not read a request: %.200r", error)
+            LOG.warning(f"the gate could not read a request: {error!r:.200}")
             return 400, {"error": f"the gate could not read the request: {error!r}"}
         except (NotFound, Refused) as error:
             return 500, {"error": str(error)}

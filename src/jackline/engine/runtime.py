@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import queue
 from typing import TYPE_CHECKING
 
 from jackline import clock, crash_points
 from jackline.clock import boot_ms
+from jackline.diagnostic_log import LOG
 from jackline.domain.agent_health import find_resting_agents
 from jackline.domain.events import Fact
 from jackline.domain.notices import describe_doubts
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from jackline.engine.settings import EngineSettings
     from jackline.policy.classify import Classification
     from jackline.store.store import Store
-
-log = logging.getLogger("jackline.engine")
 
 TIMEOUT_DETAILS = {
     StopReason.WALL: "it exceeded its timeout",
@@ -188,7 +186,7 @@ class LiveRuntime:
     def execute(self, command: RunCommand, run: Run) -> None:
         """Execute a command of the run machine."""
         self._run = run
-        log.info("run %s: %r", run.id, command)
+        LOG.info(f"run {run.id}: {command!r}")
         self._settings.on_change()
         match command:
             case Recover():
@@ -257,7 +255,7 @@ class LiveRuntime:
         if self._warden is None:  # the first recovery of this attempt: nothing of ours is alive yet
             if self._lease.token > 1:
                 ended = recovery.kill_orphaned_processes(self._store, self._lease, self._tag, self._settings.host)
-                log.info("run %s: ended %d leftovers of earlier attempts", self._run.id, ended)
+                LOG.info(f"run {self._run.id}: ended {ended} leftovers of earlier attempts")
             crash_points.crash_point("leftovers.ended")
             with contextlib.suppress(SpawnFailed, WardenLost):  # the first one to need it reports the cause
                 self._ready_warden()  # it starts up while we recover

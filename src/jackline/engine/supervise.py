@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
+from jackline.diagnostic_log import LOG
 from jackline.domain.records import Owner
 from jackline.domain.run_inputs import StopReason
 from jackline.engine import owner_lock
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
     from jackline.engine.settings import EngineSettings
     from jackline.store.store import Store
-
-log = logging.getLogger("jackline.engine")
 
 
 def supervise(
@@ -51,13 +49,13 @@ def supervise(
         raise
     if run.owner:
         owner_lock.remove_lock(folder, run.owner)
-    log.info("run %s: attempt %d begins", run.id, lease.token)
+    LOG.info(f"run {run.id}: attempt {lease.token} begins")
     runtime = LiveRuntime(store, lease, claimed, agents, settings, lock)
     try:
         on_start(lambda: runtime.stop(StopReason.INTERRUPT, "interrupted"))
         ended = run_attempt(store, lease, claimed, runtime)
     except BaseException as error:
-        log.warning("run %s: attempt %d breaks off: %r", run.id, lease.token, error)
+        LOG.warning(f"run {run.id}: attempt {lease.token} breaks off: {error!r}")
         # The run is still ours in the store. The unlocked lock file stays: it shows the next process that we are dead.
         runtime.close()
         os.close(lock)
@@ -65,5 +63,5 @@ def supervise(
     runtime.close()
     owner_lock.release_lock(folder, owner.name, lock)
     status = ended.status
-    log.info("run %s: attempt %d ends: %s %s", run.id, lease.token, status.state, status.reason or status.failure or "")
+    LOG.info(f"run {run.id}: attempt {lease.token} ends: {status.state} {status.reason or status.failure or ''}")
     return ended
