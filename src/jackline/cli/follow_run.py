@@ -19,7 +19,7 @@ from jackline.app.run_wait import (
     wait_while_busy,
     work_and_wait,
 )
-from jackline.cli import prompts, status_text
+from jackline.cli import status_text
 from jackline.cli.answer_input import has_terminal
 from jackline.cli.progress import Progress
 from jackline.domain.states import EXIT_INTERRUPTED, RunState, WaitReason, exit_code
@@ -83,7 +83,9 @@ class RunFollower:
         if self._interrupts.is_interrupted:
             return True
         if self._asks_here:
-            return prompts.ask_person(self._home, run, out)
+            from jackline.cli.prompts import ask_person  # most runs ask nothing
+
+            return ask_person(self._home, run, out)
         reason = run.status.reason
         out.print_note(f"run {run.id} waits for a person ({reason}); this command continues it after the answer")
         for line in status_text.list_next_steps(self._home, run, out):
