@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Generic, TypeVar
 
 from jackline.store.rows import columns
@@ -32,8 +33,12 @@ class ConvertedQueries(dict[str, T], Generic[T]):
         return converted
 
 
-def load_queries(backend: str) -> dict[str, str]:
-    """Every query by name, before `expand_query`; the backend's own replace the shared ones."""
+@cache
+def load_queries(backend: str) -> Mapping[str, str]:
+    """Every query by name, before `expand_query`; the backend's own replace the shared ones.
+
+    They are read once: a run has three connections.
+    """
     return load_shared() | load_overrides(backend)
 
 
