@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import agent_versions, state_files
+from jackline.digests import hash_text
 from jackline.domain.adapter import TurnRequest
 from jackline.engine.gate_socket import find_hooks
 from jackline.errors import JacklineError, Ungated
@@ -61,8 +62,6 @@ def build_request(binary: str, hooks: Hooks) -> TurnRequest:
 
 def _build_key(adapter: Adapter, request: TurnRequest, found: AgentProgram) -> str:
     """Identifies the program and everything that it is started with."""
-    from hashlib import sha256
-
     launch = adapter.launch(request)
-    settings = sha256(repr((launch.argv, sorted(launch.env.items()), sorted(launch.files.items()))).encode())
-    return f"{agent_versions.identify_file(found.binary)}:{found.version}:{settings.hexdigest()}"
+    settings = hash_text(repr((launch.argv, sorted(launch.env.items()), sorted(launch.files.items()))))
+    return f"{agent_versions.identify_file(found.binary)}:{found.version}:{settings}"

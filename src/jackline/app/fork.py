@@ -5,7 +5,6 @@ Effects of the parent up to the checkpoint are never repeated; later ones need a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.app import agents, preflight
 from jackline.app.text_files import shorten_name
+from jackline.digests import hash_text
 from jackline.domain import ids
 from jackline.domain.call_gate import APPROVALS
 from jackline.domain.events import canonical
@@ -56,7 +56,7 @@ def fork_run(home: Home, parent: Run, *, step: int | None = None, prompt: str = 
         fork_of=_find_session(home, parent) if is_last else "",
     )
     # Only the arguments: the parent's facts may differ when the same fork is requested again.
-    request = hashlib.sha256(canonical([parent.id, step, prompt]).encode()).hexdigest()
+    request = hash_text(canonical([parent.id, step, prompt]))
     new = NewRun(
         id=run_id or new_id(),
         repository=find_repository(spec.workspace),

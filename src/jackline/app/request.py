@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from jackline.app.agents import AUTO, choose_agents, split_names
 from jackline.app.config import add_run_settings
 from jackline.app.preflight import reject_secret_proof
 from jackline.app.text_files import shorten_name
+from jackline.digests import hash_text
 from jackline.domain import ids
 from jackline.domain.events import NOTHING, canonical
 from jackline.domain.limits import Limits, RetryPolicy
@@ -91,7 +91,7 @@ def _list_old_values(spec: Spec) -> dict[str, object]:
 
 
 def _digest(values: Mapping[str, object]) -> str:
-    return hashlib.sha256(canonical(values).encode()).hexdigest()
+    return hash_text(canonical(values))
 
 
 def build_spec(request: Request, home: Home) -> Spec:

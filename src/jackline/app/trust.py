@@ -5,13 +5,13 @@ Trust prevents a project from choosing programs. It does not protect against a p
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import state_files
 from jackline.app.paths import PROJECT_FILE, find_project_file
+from jackline.digests import sha256
 from jackline.errors import Refused, UsageError
 from jackline.named import NamedTuple, stored_as
 from jackline.worktrees import find_worktree
@@ -119,11 +119,13 @@ def _list_files(project: str) -> Iterator[str]:
 
 def _hash_files(project: str) -> str:
     """Hash names and contents with their lengths, so that different sets of files never collide."""
-    whole = hashlib.sha256()
+    from hashlib import file_digest
+
+    whole = sha256()
     for path in _list_files(project):
         if not os.path.isfile(path) and os.path.exists(path):  # reading a pipe would block
             raise Refused(f"{path} is not a regular file")
         name = os.fsencode(os.path.relpath(path, project))
         with open(path, "rb") as file:
-            whole.update(b"%d:%s" % (len(name), name) + hashlib.file_digest(file, "sha256").digest())
+            whole.update(b"%d:%s" % (len(name), name) + file_digest(file, "sha256").digest())
     return whole.hexdigest()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from jackline.digests import hash_text
 from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def chain(previous: str, stream: str, seq: int, at: int, kind: str, actor: str, 
         f"{len(previous)}:{previous},{len(stream)}:{stream},{seq},{at},"
         f"{len(kind)}:{kind},{len(actor)}:{actor},{len(data)}:{data}"
     )
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hash_text(text)
 
 
 def place(fact: Fact, stream: str, seq: int, at: int, actor: str, previous: str) -> Event:

@@ -5,8 +5,9 @@ An id is 26 characters of Crockford's base 32 in lower case: 48 bits of millisec
 
 from __future__ import annotations
 
-import hashlib
 import re
+
+from jackline.digests import hash_text
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _CHOSEN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -33,4 +34,4 @@ def as_number(text: str) -> int | None:
 
 def repository_id(path: str) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of the path."""
-    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hash_text(path)[:16]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-
+from jackline.digests import sha256
 from jackline.formatting import format_duration, format_usd
 from jackline.named import NamedTuple, stored_as
 
@@ -88,5 +87,5 @@ def compute_backoff_ms(policy: RetryPolicy, retries: int, seed: str) -> int:
     a replay of the same run waits the same time.
     """
     whole = min(policy.cap_ms, policy.base_ms << max(0, min(retries, 40) - 1))
-    digest = hashlib.sha256(f"{seed}:{retries}".encode()).digest()
+    digest = sha256(f"{seed}:{retries}".encode()).digest()
     return whole - whole * int.from_bytes(digest[:2], "big") // (4 * 0x10000)

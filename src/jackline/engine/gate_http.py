@@ -7,7 +7,6 @@ agent's hooks take both for "do not run". It implements only the part of HTTP th
 from __future__ import annotations
 
 import contextlib
-import hmac
 import json
 import socket
 import socketserver
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline import crash_points
 from jackline.diagnostic_log import LOG
+from jackline.digests import compare_digest
 from jackline.engine.hook_handler import HookHandler
 from jackline.errors import Fenced, JacklineError, NotFound, Refused
 from jackline.named import NamedTuple
@@ -174,7 +174,7 @@ class _HttpHandler(socketserver.StreamRequestHandler):
 
     def _has_token(self, header: bytes) -> bool:
         scheme, _, token = header.partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(token, self.server.token.encode())
+        return scheme.lower() == b"bearer" and compare_digest(token, self.server.token.encode())
 
     def _read_headers(self) -> dict[bytes, bytes]:
         headers: dict[bytes, bytes] = {}

@@ -7,7 +7,6 @@ Requests: {"op":"prepare","token","tool","input","agent_call"} and {"op":"finish
 from __future__ import annotations
 
 import contextlib
-import hmac
 import json
 import os
 import socket
@@ -17,6 +16,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from jackline import crash_points
+from jackline.digests import compare_digest
 from jackline.domain.states import CallState
 from jackline.engine.call_ledger import CallRequest, CallResult
 from jackline.errors import Fenced, JacklineError, NotFound, Refused
@@ -121,7 +121,7 @@ class _SocketHandler(socketserver.StreamRequestHandler):
             return _build_denial("this attempt is over" if isinstance(error, Fenced) else str(error))
 
     def _dispatch(self, request: dict[str, Any]) -> dict[str, Any]:
-        if not hmac.compare_digest(str(request["token"]).encode(), self.server.token.encode()):
+        if not compare_digest(str(request["token"]).encode(), self.server.token.encode()):
             return _build_denial("wrong token")
         match request["op"]:
             case "prepare":

@@ -6,11 +6,11 @@ value is an empty text, never an error, because the gate must answer.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from typing import TYPE_CHECKING, Any
 
+from jackline.digests import sha256
 from jackline.engine import probes
 from jackline.engine.git import Git
 from jackline.engine.process import SpawnFailed, WardenLost
@@ -131,7 +131,7 @@ def _digest_changes(git: Git) -> str:
     listed = git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
     if listed is None:
         return ""
-    digest = hashlib.sha256(listed.encode("utf-8", "replace"))
+    digest = sha256(listed.encode("utf-8", "replace"))
     root = (git.run("rev-parse", "--show-toplevel") or "").rstrip("\n")
     for entry in filter(None, listed.split("\0")[:_MOST_FILES]):
         path = os.path.join(root, entry[len("XY ") :])
@@ -198,7 +198,7 @@ def _name_remote_ref(refspec: Refspec, source: str, *, is_branch: bool) -> str:
 
 def _digest_refs(git: Git) -> str:
     listed = git.run("for-each-ref", "--format=%(objectname) %(refname)", HEADS, TAGS)
-    return "" if listed is None else f"refs:{hashlib.sha256(listed.encode()).hexdigest()}"
+    return "" if listed is None else f"refs:{sha256(listed.encode()).hexdigest()}"
 
 
 # --- files
@@ -225,7 +225,9 @@ def _digest_path(base: str, named: object) -> str:
             return f"large:{_describe_stat(status)}"
         # Non-blocking: a pipe may have replaced the file meanwhile.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            from hashlib import file_digest
+
+            return file_digest(file, "sha256").hexdigest()
     except (FileNotFoundError, NotADirectoryError):
         return MISSING
     except OSError:
@@ -234,7 +236,7 @@ def _digest_path(base: str, named: object) -> str:
 
 def _digest_folder(path: str) -> str:
     """The digest of names, sizes and mtimes; the files are not read."""
-    digest, count = hashlib.sha256(), 0
+    digest, count = sha256(), 0
     for folder, folders, files in os.walk(path):
         folders.sort()
         for name in sorted(files):

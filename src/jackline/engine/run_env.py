@@ -5,11 +5,11 @@ The tag finds them wherever they are in the process tree. Nothing is spawned her
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
 import sys
 from typing import TYPE_CHECKING
+
+from jackline.digests import sign_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,4 +70,4 @@ def _has_program(folder: str) -> bool:
 def build_process_tag(secret: bytes, run_id: str) -> dict[str, str]:
     """One tag per run and store: two homes with the same run id never kill each other's processes."""
     # A new attempt kills all processes with the tag; after the loss of a warden only those of its attempt are killed.
-    return {TAG_VARIABLE: hmac.new(secret, f"mark:{run_id}".encode(), hashlib.sha256).hexdigest()[:32]}
+    return {TAG_VARIABLE: sign_text(secret, f"mark:{run_id}")[:32]}

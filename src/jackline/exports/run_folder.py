@@ -5,7 +5,6 @@ All of them can be written again, byte for byte the same, except the raw output 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from typing import TYPE_CHECKING
@@ -116,9 +115,11 @@ def _write_contents(store: Store, run: Run, folder: str) -> None:
 
 
 def _has_digest(path: str, digest: str) -> bool:
+    from hashlib import file_digest
+
     try:
         with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == digest
+            return file_digest(file, "sha256").hexdigest() == digest
     except FileNotFoundError:
         return False
 

@@ -6,13 +6,12 @@ paths). Two different calls must never share a key, so nothing else is normalize
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import posixpath
 import re
 from typing import TYPE_CHECKING, Any
 
+from jackline.digests import sign_text
 from jackline.domain.events import NOTHING, canonical
 from jackline.policy.rules import WHOLE_COMMAND
 
@@ -104,7 +103,7 @@ def build_key(
         is_shell = all(name in fields for name in WHOLE_COMMAND)
         chosen = {name: fields[name] for name in WHOLE_COMMAND} if is_shell else normal
     text = canonical([lineage, rule.name, tool, sorted(rule.key), chosen])
-    return hmac.new(secret, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+    return sign_text(secret, text)
 
 
 def build_target(rule: Rule, normal: Any, fields: Mapping[str, Any] = NOTHING) -> str:  # noqa: ANN401

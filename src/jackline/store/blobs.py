@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
+from jackline.digests import sha256
 from jackline.named import NamedTuple
 from jackline.store.driver import clean
 from jackline.store.parts import StorePart
@@ -63,7 +63,7 @@ def split_text(text: str) -> StoredText:
         first, last = data[:half].decode("utf-8", "ignore"), data[-half:].decode("utf-8", "ignore")
         left_out = len(data) - len(first.encode()) - len(last.encode())
         data = f"{first}\n[{left_out} of {len(data)} bytes were left out here]\n{last}".encode()
-    return StoredText(shown=cut_beginning(data), ref=hashlib.sha256(data).hexdigest(), whole=data.decode())
+    return StoredText(shown=cut_beginning(data), ref=sha256(data).hexdigest(), whole=data.decode())
 
 
 def cut_beginning(data: bytes) -> str:

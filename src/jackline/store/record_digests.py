@@ -7,9 +7,9 @@ Not covered are columns that change without an event, such as leases, counters a
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
+from jackline.digests import sha256
 from jackline.domain.events import Fact, canonical
 from jackline.named import stored_dict
 from jackline.store import rows
@@ -50,7 +50,7 @@ _STEP_RECORDED = Fact("step.recorded")
 
 def digest_text(text: str) -> str:
     """The digest of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256(text.encode()).hexdigest()
 
 
 def digest_row(values: Mapping[str, Any], columns: Iterable[str]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 
+from jackline.digests import sha256
 from jackline.errors import MigrationChanged, SchemaMissing, SchemaTooNew, SchemaTooOld
 from jackline.named import NamedTuple
 from jackline.store.driver import Driver, Statements
@@ -31,7 +31,7 @@ class Migration(NamedTuple):
     @property
     def checksum(self) -> str:
         """Changes if a file is edited that databases were made from already."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return sha256(self.text.encode()).hexdigest()
 
 
 def list_migrations(backend: str) -> list[Migration]:

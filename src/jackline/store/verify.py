@@ -6,12 +6,12 @@ written by an older jackline: they are counted as not covered, never reported as
 
 from __future__ import annotations
 
-import hashlib
 import json
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from jackline.digests import sha256
 from jackline.domain.events import GENESIS, Event, broken_at
 from jackline.domain.states import TERMINAL, CallClass, CallState, Decision
 from jackline.errors import MigrationChanged
@@ -473,7 +473,7 @@ class RunVerifier:
         beginnings = {}
         for digest in digests:
             data = (blobs.read_blob(self._statements, run_id, digest) or "").encode()
-            if hashlib.sha256(data).hexdigest() != digest:
+            if sha256(data).hexdigest() != digest:
                 yield f"content {digest} was altered after it had been written"
             beginnings[digest] = blobs.cut_beginning(data)
         for row in self._statements.all("calls_with_contents", {"run_id": run_id}):
