@@ -184,7 +184,7 @@ def test_what_cannot_be_resumed_names_no_command(state: RunState) -> None:
 
 def test_the_summary_tells_how_the_calls_came_out() -> None:
     found = build_summary(run(), tally=Tally(calls=9, tools=5, failed=1, replayed=2, denied=3, steps=1))
-    words = "5 tool calls, 1 failed, 2 replayed, 0 abandoned, 3 denied, 1 step"
+    words = "5 tool calls, 1 failed, 2 replayed, 3 denied, 1 step"
     assert any(line.split(maxsplit=1) == ["completion", words] for line in render_summary(found))
     assert f"- calls: {words}\n" in resume_page.render_resume_page(found, [], "/h")
 

@@ -95,12 +95,15 @@ NO_CALLS = Tally()
 
 
 def completion(tally: Tally) -> str:
-    """Summarize the calls in one line; rare outcomes appear only if there are any."""
-    always = [
-        pluralize(tally.tools, "tool call"),
-        f"{tally.failed} failed",
-        f"{tally.replayed} replayed",
-        f"{tally.abandoned} abandoned",
-    ]
-    rare = ((tally.denied, "denied"), (tally.asked, "needed approval"), (tally.in_doubt, "in doubt"))
-    return ", ".join([*always, *(f"{count} {word}" for count, word in rare if count), pluralize(tally.steps, "step")])
+    """Summarize the calls in one line; outcomes that did not occur are left out."""
+    outcomes = (
+        (tally.failed, "failed"),
+        (tally.replayed, "replayed"),
+        (tally.abandoned, "abandoned"),
+        (tally.denied, "denied"),
+        (tally.asked, "needed approval"),
+        (tally.in_doubt, "in doubt"),
+    )
+    calls = pluralize(tally.tools, "tool call") if tally.tools else "no tool calls"
+    steps = [pluralize(tally.steps, "step")] if tally.steps else []
+    return ", ".join([calls, *(f"{count} {word}" for count, word in outcomes if count), *steps])
