@@ -151,7 +151,7 @@ def test_a_resume_shows_how_many_calls_are_replayed(place: Place) -> None:
 def test_a_call_that_the_agent_does_not_repeat_is_asked_about(place: Place) -> None:
     crashed(place, {"attempt": 1})
     terminal = Terminal(place, "resume", "r", "--yes")
-    say(terminal, r"Repeat it\? \[skip, Enter: later, ", b"skip\n")
+    say(terminal, r"Skip it\? \[skip, Enter: later, ", b"skip\n")
     assert code_of(terminal) == 0
     assert states(place) == [("abandoned", "skip")]
 

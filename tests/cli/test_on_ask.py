@@ -142,6 +142,13 @@ def test_help_explains_each_answer_and_the_whole_command_is_shown(place: Place) 
     assert terminal.process.returncode == WAITS
 
 
+def test_the_reason_of_a_question_is_shown_once(place: Place) -> None:
+    terminal = Terminal(place, *words(place))
+    assert terminal.until(rf"[\s\S]+{QUESTION}")[0].count("requires approval") == 1
+    say(terminal, QUESTION, b"n\n")
+    terminal.end()
+
+
 def test_a_process_in_the_background_does_not_read_the_terminal(place: Place) -> None:
     program = (
         "import os, sys\n"

@@ -68,7 +68,7 @@ class RunFollower:
         if interrupts.is_interrupted:  # a signal that came before the claim: leave the run to others
             return run
         try:
-            with Progress(home, run, self._out) as progress:
+            with Progress(home, run, self._out, is_asked_here=self._asks_here) as progress:
                 run = home.work(run, interrupts.set_interrupt, DENY if self._denies else STOP)
         except (Busy, Overtaken) as error:
             return self._await_other(run, error)
@@ -95,7 +95,7 @@ class RunFollower:
     def follow(self, run: Run) -> bool:
         """Show what another process does with the run until it stops; True if interrupted."""
         self._out.print_note(f"another process has taken up run {run.id}: waiting until it stops")
-        with Progress(self._home, run, self._out) as progress:
+        with Progress(self._home, run, self._out, is_asked_here=self._asks_here) as progress:
             is_left = wait_while_busy(self._home, run, build_pause(self._interrupts.set_interrupt))
         self.last_words = progress.last_words
         return is_left

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from jackline.app import inbox
 from jackline.cli.answer_input import InputEnd, read_answer
 from jackline.cli.commands.inbox import count_entries, format_body, format_heading
+from jackline.cli.prompts import list_call_questions
 from jackline.clock import wall_ms
 from jackline.domain.amendment import LIMIT_SETTINGS, Amendment, suggest_totals
-from jackline.domain.call_gate import can_approve_always
 from jackline.domain.states import RunState
 from jackline.errors import JacklineError
 from jackline.formatting import make_printable
@@ -27,25 +27,6 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
 
 _LATER = "Enter: later, ?: help"
-_PROMPTS = {
-    inbox.APPROVAL: "Allow it?",
-    inbox.IN_DOUBT: "Did it happen?",
-    inbox.INTERRUPTED: "Skip it?",
-}
-_CHOICES: dict[str, dict[str, tuple[str, str]]] = {
-    inbox.APPROVAL: {
-        "y": ("allow", "approve the call"),
-        "n": ("deny", "deny the call: the agent is told, and continues without it"),
-        "a": ("always", "approve it, and every call of this rule with this target in this run"),
-    },
-    inbox.IN_DOUBT: {
-        "happened": ("happened", "it took effect: it gets a receipt and is never repeated"),
-        "did-not": ("did-not", "it took no effect: the agent may make it"),
-        "retry": ("retry", "make the call again"),
-        "skip": ("skip", "do not make the call any more"),
-    },
-    inbox.INTERRUPTED: {"skip": ("skip", "do not wait for it; without an answer, a resume tells the agent again")},
-}
 _YES = frozenset({"y", "yes"})
 _NO = frozenset({"n", "no"})
 _HELP = {
@@ -154,29 +135,21 @@ class InboxWalk:
         )
 
     def _build_call_question(self, entry: InboxEntry, run: Run) -> Question | None:
-        found = inbox.find_open_questions(self._home.store(), run)
-        call = next((call for call, _ in found if call.id == entry.call_id), None)
-        if call is None:
+        found = (one for one in list_call_questions(self._home, run) if one.call.id == entry.call_id)
+        question = next(found, None)
+        if question is None:
             return None
-        choices = _CHOICES[entry.kind]
-        if entry.kind == inbox.APPROVAL and not can_approve_always(call.rule, call.target):
-            choices = {typed: choice for typed, choice in choices.items() if typed != "a"}
 
         def answer(text: str) -> str:
-            choice = choices.get(text.lower())
-            if choice is None:
-                raise JacklineError(f"'{text[:40]}' is not a valid answer; use {', '.join(choices)}")
-            _, now = self._home.answer(run, call, choice[0])
+            verdict = question.parse_answer(text)
+            if verdict is None:
+                raise JacklineError(f"'{text[:40]}' is not a valid answer; use {', '.join(question.choices)}")
+            _, now = self._home.answer(run, question.call, verdict)
             if now.status.state is RunState.QUEUED:
                 self._wanted[run.id] = None
-            return f"stored: {choice[0]}"
+            return f"stored: {verdict}"
 
-        meanings = [f"  {typed:<9} {meaning}" for typed, (_, meaning) in choices.items()]
-        return Question(
-            f"{_PROMPTS[entry.kind]} [{'/'.join(choices)}, {_LATER}]",
-            "\n".join([*meanings, "  Enter     leave it open"]),
-            answer,
-        )
+        return Question(question.prompt.rstrip(), question.explain(), answer)
 
     def _build_budget_question(self, run: Run) -> Question | None:
         spent = suggest_totals(run.spec.limits, run.status.spent)

@@ -91,9 +91,13 @@ class _OpenCall(NamedTuple):
 class LiveView:
     """Turns events and calls into items to print, one after the other; `now` is any clock in milliseconds."""
 
-    def __init__(self, run: Run, redact: Callable[[str], str] = str) -> None:
-        """`redact` is for words that arrive in pieces: half a secret was not recognized when it was stored."""
+    def __init__(self, run: Run, redact: Callable[[str], str] = str, *, is_asked_here: bool = False) -> None:
+        """`redact` is for words that arrive in pieces: half a secret was not recognized when it was stored.
+
+        `is_asked_here`: a question follows on this terminal, and gives the reason.
+        """
         self._workspace, self._redact = run.spec.workspace, redact
+        self._without_reason = _WITHOUT_REASON | {"call.asked"} if is_asked_here else _WITHOUT_REASON
         self._open: dict[str, _OpenCall] = {}
         self._held: dict[str, tuple[CallLine, _OpenCall, int]] = {}  # results whose call the output has yet to mention
         self._mentioned: set[str] = set()  # names of calls that the ledger has yet to mention
@@ -256,7 +260,7 @@ class LiveView:
             make_printable(result),
             style,
             duration_ms=duration if isinstance(duration, int) else None,
-            reason="" if is_known or event.kind in _WITHOUT_REASON else reason,
+            reason="" if is_known or event.kind in self._without_reason else reason,
         )
 
     # --- the live line

@@ -37,8 +37,9 @@ _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
 class Progress:
     """Follows a run in a thread while the `with` block lasts; nothing with --json or --quiet."""
 
-    def __init__(self, home: Home, run: Run, out: Output) -> None:
+    def __init__(self, home: Home, run: Run, out: Output, *, is_asked_here: bool = False) -> None:
         self._home, self._run, self._out = home, run, out
+        self._is_asked_here = is_asked_here
         self._is_live = out.stderr.is_terminal and os.environ.get("TERM") != "dumb"
         self._seq = run.event_seq
         self._view: LiveView | None = None
@@ -70,7 +71,7 @@ class Progress:
         try:
             with self._home.reopen() as home:
                 store = home.store()
-                view = self._view = LiveView(self._run, store.redactor.redact)
+                view = self._view = LiveView(self._run, store.redactor.redact, is_asked_here=self._is_asked_here)
                 while not self._ended.wait(_REFRESH_SECONDS):
                     self._show_news(store, view)
                 self._show_news(store, view)

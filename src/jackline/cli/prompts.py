@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.app.inbox import ASK_ANSWERS, find_open_questions
+from jackline.app.inbox import ASK_ANSWERS, DOUBT_ANSWERS, INTERRUPTED_ANSWERS, find_open_questions
 from jackline.app.run_wait import RunWatch
 from jackline.cli.answer_input import InputEnd, read_answer
 from jackline.domain.call_gate import can_approve_always
 from jackline.domain.call_text import describe_length, find_call_folder, format_call
 from jackline.errors import Refused
-from jackline.formatting import make_printable
+from jackline.formatting import make_printable, wrap_text
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.domain.records import Call, Run
 
-_LATER = "leave it open: it stays in the store, and can be answered from anywhere"
+_LATER = "leave it open: it can be answered later, from anywhere"
 _APPROVALS = {
     "y": ("allow", "approve the call"),
     "n": ("deny", "deny the call: the agent is told, and continues without it"),
@@ -36,13 +36,20 @@ _DOUBTS = {
     "retry": ("retry", "make the call again"),
     "skip": ("skip", "do not make the call any more"),
 }
+_INTERRUPTED = {"skip": ("skip", "do not wait for it; without an answer, a resume tells the agent again")}
+_CHOICES = {
+    ASK_ANSWERS: ("Allow it?", _APPROVALS),
+    DOUBT_ANSWERS: ("Did it happen?", _DOUBTS),
+    INTERRUPTED_ANSWERS: ("Skip it?", _INTERRUPTED),
+}
 
 
 class CallQuestion(NamedTuple):
-    """A call that needs an answer: the text to show, the prompt, and what can be typed."""
+    """A call that needs an answer: why, the whole command or edit, the prompt, and what can be typed."""
 
     call: Call
-    text: str
+    reason: str
+    command: list[str]  # its lines
     prompt: str
     choices: Mapping[str, tuple[str, str]]  # what is typed → the answer, and what it means
 
@@ -76,7 +83,9 @@ def ask_person(home: Home, run: Run, out: Output) -> bool:
             return True
         question = questions[0]
         if shown != question.call.id:
-            out.print_note(question.text)
+            columns = out.terminal_width(2) - 1
+            for line in [*wrap_text(question.reason, columns), *question.command]:
+                out.print_note(line)
         shown = question.call.id
         answer = _read_valid_answer(question, watch, out)
         if answer is None:
@@ -99,24 +108,13 @@ def build_call_question(home: Home, run: Run, call: Call, answers: tuple[str, ..
     """Build the question about a call; its text has the whole command or edit."""
     whole = home.store().blobs.load_call(call)
     command = format_call(call.tool, whole.input, workspace=run.spec.workspace, folder=find_call_folder(call))
-    text = "\n".join(
-        [
-            make_printable(call.reason) or "a person has to decide:",
-            *_indent(command),
-            *_indent(describe_length(command)),
-        ]
-    )
-    if answers == ASK_ANSWERS:
-        covers = can_approve_always(call.rule, call.target)
-        choices = {typed: choice for typed, choice in _APPROVALS.items() if typed != "a" or covers}
-        return CallQuestion(call=call, text=text, prompt=_build_prompt("Allow it?", choices), choices=choices)
-    choices = {typed: choice for typed, choice in _DOUBTS.items() if typed in answers}
-    asks = "Did it happen?" if "happened" in choices else "Repeat it?"
-    return CallQuestion(call=call, text=text, prompt=_build_prompt(asks, choices), choices=choices)
-
-
-def _build_prompt(question: str, choices: Mapping[str, object]) -> str:
-    return f"{question} [{'/'.join(choices)}, Enter: later, ?: help] "
+    reason = make_printable(call.reason) or "a person has to decide:"
+    lines = _indent(command) + _indent(describe_length(command))
+    asks, choices = _CHOICES[answers]
+    if not can_approve_always(call.rule, call.target):
+        choices = {typed: choice for typed, choice in choices.items() if typed != "a"}
+    prompt = f"{asks} [{'/'.join(choices)}, Enter: later, ?: help] "
+    return CallQuestion(call=call, reason=reason, command=lines, prompt=prompt, choices=choices)
 
 
 def _indent(text: str) -> list[str]:
