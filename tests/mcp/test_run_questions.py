@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 from tests.cli.place import SAY, Place
+from tests.cli.test_interactive import say
+from tests.cli.test_terminal import Terminal
 
 WAITS = 14
 
@@ -24,6 +26,7 @@ def ask(place: Place, run_id: str = "r") -> dict[str, object]:
 def test_an_open_question_parks_the_run_and_the_answer_is_in_its_prompt(any_place: Place) -> None:
     ended = any_place.play(ask(any_place), SAY, words=("--run-id", "r"))
     assert ended.code == WAITS, ended
+    assert "answer: jackline answer r 'YOUR ANSWER'\n  then continue: jackline resume r" in ended.out
     shown = any_place.type("show", "r", "--json").json
     assert (shown["state"], shown["reason"], shown["detail"]) == ("waiting", "human", "the agent asks: merge?")
     assert any_place.type("resume", "r").code == WAITS, "it never succeeds past a question"
@@ -38,3 +41,27 @@ def test_an_open_question_parks_the_run_and_the_answer_is_in_its_prompt(any_plac
 def test_a_question_of_another_run_does_not_hold_this_one(any_place: Place) -> None:
     assert any_place.play(ask(any_place, "other"), SAY, words=("--run-id", "r")).code == 0
     assert any_place.type("work", "get", "q", "--json").json["status"] == "waiting_human"
+
+
+def test_a_terminal_asks_the_question_of_the_agent(any_place: Place) -> None:
+    script = any_place.script(ask(any_place), SAY)
+    terminal = Terminal(any_place, "run", "--script", script, "--run-id", "r")
+    terminal.until("the agent asks: merge?")
+    say(terminal, "Answer ", b"yes, merge\n")
+    terminal.end()
+    assert terminal.process.returncode == 0
+    assert "Answer: yes, merge" in any_place.type("show", "r", "--json").json["turns"][-1]["prompt"]
+
+
+def test_a_question_is_left_open_by_enter_and_answered_elsewhere(any_place: Place) -> None:
+    script = any_place.script(ask(any_place), SAY)
+    terminal = Terminal(any_place, "run", "--script", script, "--run-id", "r")
+    say(terminal, "Answer ", b"\n")
+    terminal.end()
+    assert terminal.process.returncode == WAITS
+    terminal = Terminal(any_place, "resume", "r")
+    terminal.until("Answer ")
+    answered = any_place.type("answer", "r", "yes")
+    assert "the process that waits for the answer continues it" in answered.out
+    assert "answered elsewhere" in terminal.end()
+    assert terminal.process.returncode == 0

@@ -83,6 +83,14 @@ def list_entries(home: Home) -> list[InboxEntry]:
     return sorted(entries, key=lambda entry: (entry.since, entry.run_id, entry.call_id))
 
 
+def list_agent_questions(home: Home, run: Run) -> list[InboxEntry]:
+    """The open questions of a run's agent."""
+    from jackline.extensions import call_hook
+
+    entries: chain[InboxEntry] = chain.from_iterable(call_hook("inbox_entries", home))
+    return [entry for entry in entries if entry.kind == QUESTION and entry.run_id == run.id]
+
+
 def find_open_questions(store: Store, run: Run, newest: int | None = None) -> list[tuple[Call, tuple[str, ...]]]:
     """The calls that need an answer, among the `newest`, each with its valid answers; equal questions are one."""
     if run.status.reason is WaitReason.HUMAN:

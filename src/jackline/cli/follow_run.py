@@ -88,7 +88,7 @@ class RunFollower:
             return ask_person(self._home, run, out)
         reason = run.status.reason
         out.print_note(f"run {run.id} waits for a person ({reason}); this command continues it after the answer")
-        for line in status_text.list_next_steps(self._home, run, out):
+        for line in status_text.list_answers(self._home, run, out):
             out.print_note(f"  {line}")
         return wait_for_person(self._home, run, build_pause(self._interrupts.set_interrupt))
 

@@ -47,7 +47,7 @@ def find_question(home: Home, run: Run, answer: str, out: Output) -> InboxEntry 
     """The only open question of the run's agent, if the answer is for it; None if it is for a call."""
     if any(_fits(answer, answers) for _, answers in inbox.find_open_questions(home.store(), run)):
         return None
-    asked = [entry for entry in inbox.list_entries(home) if entry.kind == inbox.QUESTION and entry.run_id == run.id]
+    asked = inbox.list_agent_questions(home, run)
     if len(asked) > 1:
         for entry in asked:
             out.print_note(f"  {make_printable(shorten_text(entry.text, _MOST_CHARS))}")

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.app.inbox import ASK_ANSWERS, DOUBT_ANSWERS, INTERRUPTED_ANSWERS, find_open_questions
+from jackline.app.inbox import (
+    ASK_ANSWERS,
+    DOUBT_ANSWERS,
+    INTERRUPTED_ANSWERS,
+    find_open_questions,
+    list_agent_questions,
+)
 from jackline.app.run_wait import RunWatch
 from jackline.cli.answer_input import InputEnd, read_answer
 from jackline.domain.call_gate import can_approve_always
 from jackline.domain.call_text import describe_length, find_call_folder, format_call
-from jackline.errors import Refused
-from jackline.formatting import make_printable, wrap_text
+from jackline.errors import Refused, UsageError
+from jackline.formatting import make_printable, make_readable, wrap_text
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -80,7 +86,9 @@ def ask_person(home: Home, run: Run, out: Output) -> bool:
     while watch.needs_person():
         questions = list_call_questions(home, watch.load())
         if not questions:
-            return True
+            if not _ask_agent_question(home, watch, out):
+                return True
+            continue
         question = questions[0]
         if shown != question.call.id:
             columns = out.terminal_width(2) - 1
@@ -96,6 +104,29 @@ def ask_person(home: Home, run: Run, out: Output) -> bool:
             _report_change(home, question.call, out)
         watch.poll()
     return False
+
+
+def _ask_agent_question(home: Home, watch: RunWatch, out: Output) -> bool:
+    """Ask the oldest open question of the run's agent; False if there is none, or it is left open."""
+    from jackline.extensions import call_hook
+
+    asked = min(list_agent_questions(home, watch.load()), key=lambda entry: entry.since, default=None)
+    if asked is None:
+        return False
+    for line in wrap_text(make_readable(f"the agent asks: {asked.text}"), out.terminal_width(2) - 1):
+        out.print_note(line)
+    typed = read_answer("Answer [Enter: later]: ", out, watch.poll)
+    if typed.end is InputEnd.CHANGED:
+        out.print_note("answered elsewhere")
+    elif typed.end is InputEnd.LEFT or not typed.text:
+        return False
+    else:
+        try:
+            call_hook("answer_question", home, asked, typed.text)
+        except UsageError as error:  # it is too long, or another answer was faster
+            out.print_note(make_printable(str(error)))
+        watch.poll()
+    return True
 
 
 def list_call_questions(home: Home, run: Run) -> list[CallQuestion]:

@@ -178,14 +178,29 @@ def find_open_questions(home: Home, run: Run) -> list[tuple[Call, tuple[str, ...
 def _list_waiting_steps(home: Home, run: Run, out: Output, resume: str) -> list[str]:
     reason = run.status.reason
     if reason in _NEEDS_ANSWER:
-        calls = find_open_questions(home, run)
-        questions = [line for call, answers in calls[:_MAX_CALLS] for line in _format_call(run, call, answers, out)]
-        more = [f"and {len(calls) - _MAX_CALLS} more: {out.format_command('show', run.id)}"] * (len(calls) > _MAX_CALLS)
-        return [*questions, *more, f"{'then continue' if calls else 'continue'}: {resume}"]
+        answers = list_answers(home, run, out)
+        return [*answers, f"{'then continue' if answers else 'continue'}: {resume}"]
     if reason is WaitReason.BUDGET and run.status.wake_at is None:
         return [f"continue with a higher limit: {out.format_command(*build_resume_words(run))}"]
     wake = f" (not before {format_local(run.status.wake_at, round(time.time() * 1000))})" if run.status.wake_at else ""
     return [f"continue{wake if reason not in _RESUMABLE_NOW else ''}: {resume}"]
+
+
+def list_answers(home: Home, run: Run, out: Output) -> list[str]:
+    """Return the open questions of a run, each with the commands that answer it."""
+    calls = find_open_questions(home, run)
+    lines = [line for call, answers in calls[:_MAX_CALLS] for line in _format_call(run, call, answers, out)]
+    if len(calls) > _MAX_CALLS:
+        lines.append(f"and {len(calls) - _MAX_CALLS} more: {out.format_command('show', run.id)}")
+    return [*lines, *(f"answer: {out.format_command(*words)}" for words in _list_answer_commands(home, run))]
+
+
+def _list_answer_commands(home: Home, run: Run) -> list[tuple[str, ...]]:
+    """Return the command that answers each question of the run's agent."""
+    if run.status.reason is not WaitReason.HUMAN:
+        return []
+    asked = inbox.list_agent_questions(home, run)
+    return [("answer", run.id, "YOUR ANSWER")] if len(asked) == 1 else [entry.commands[0] for entry in asked]
 
 
 def _format_call(run: Run, call: Call, answers: tuple[str, ...], out: Output) -> list[str]:

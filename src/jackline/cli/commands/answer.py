@@ -10,7 +10,8 @@ from jackline.cli.follow_run import Interrupts
 from jackline.cli.open_call import choose_call, find_question
 from jackline.cli.parser import QUIET_HELP, RUN_HELP
 from jackline.cli.run_json import run_to_json, to_json_values
-from jackline.domain.states import Decision
+from jackline.domain.states import Decision, RunState
+from jackline.engine.owner_lock import has_waiter
 from jackline.errors import UsageError
 from jackline.formatting import make_printable
 
@@ -90,6 +91,10 @@ def _finish(args: Namespace, home: Home, run: Run, text: str, answered: dict[str
         out.print_json({"run": run_to_json(home, run), **answered})
         return 0
     out.print_line(text)
+    if run.status.state is RunState.QUEUED and has_waiter(home.folder(run.id)):
+        follow = out.format_command("logs", "-f", run.id)
+        out.print_line(f"  the process that waits for the answer continues it; follow: {follow}")
+        return 0
     for line in status_text.list_next_steps(home, run, out):
         out.print_line(f"  {line}")
     return 0
