@@ -81,8 +81,8 @@ def _format_signed_ms(seconds: float) -> str:
 
 def render_terminal(table: Table) -> str:
     """A table with aligned columns."""
-    rows = [HEAD, *(_build_cells(line) for line in table.lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    rows = [HEAD, *(_build_cells(line) for line in table.lines)] if table.lines else []
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(HEAD))]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([table.title, *(f"  {row}" for row in text), *(f"  - {note}" for note in table.notes)])
 
@@ -94,8 +94,11 @@ def render_markdown(table: Table) -> str:
         ("---", "---:", "---", "---", "---", "---:", "---", "---:"),
         *(_build_cells(line) for line in table.lines),
     ]
+    notes = [f"- {note}" for note in table.notes]
+    if not table.lines:
+        return "\n".join(notes)
     text = ["| " + " | ".join(_escape_cell(cell) for cell in row) + " |" for row in rows]
-    return "\n".join([*text, *(["", *(f"- {note}" for note in table.notes)] if table.notes else [])])
+    return "\n".join([*text, *(["", *notes] if notes else [])])
 
 
 def render_json(tables: Iterable[Table], versions: Mapping[str, str]) -> str:
