@@ -17,9 +17,9 @@ SPENDS = {"usage": {"input": 10, "output": 5, "usd": 1.2}}
 HANG = {"hang": True}
 
 
-def ask(place: Place, run_id: str, *to: str) -> None:
+def ask(place: Place, run_id: str, *to: str, words: tuple[str, ...] = ()) -> None:
     steps = [{"call": {"tool": "send", "input": {"to": one, "text": "x" * 300}, "run": "true"}} for one in to]
-    ended = place.play(*steps, words=("--policy", place.policy(ASK_RULE), "--run-id", run_id))
+    ended = place.play(*steps, words=("--policy", place.policy(ASK_RULE), "--run-id", run_id, *words))
     assert ended.code == 14, ended
 
 

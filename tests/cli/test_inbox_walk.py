@@ -75,6 +75,21 @@ def test_a_pasted_line_does_not_answer_a_question_that_was_not_shown(place: Plac
     assert answers == ["deny", ""]
 
 
+def test_a_log_that_cannot_be_written_does_not_stop_the_other_runs(place: Place) -> None:
+    (place.folder / "other").mkdir()
+    ask(place, "first", "ada")
+    (place.home / "runs" / "first" / "background.log").mkdir()
+    ask(place, "second", "bob", words=("--workspace", place.path("other")))
+    terminal = Terminal(place, "inbox")
+    type_line(terminal, r"1/2(.|\n)*Allow it\?", "y")
+    type_line(terminal, r"2/2(.|\n)*Allow it\?", "y")
+    seen = terminal.end()
+    assert "run first could not be resumed" in seen
+    assert "run second continues in the background" in seen
+    wait_for_state(place, "second", "succeeded")
+    wait_for_end(background_pid(seen))
+
+
 def test_every_kind_of_entry_is_asked_about(place: Place) -> None:
     assert place.play(SEND_FAILS, SAY, words=("--policy", place.policy(EFFECT_RULE), "--run-id", "doubts")).code == 14
     assert place.play(SPENDS, SPENDS, SAY, words=("--run-id", "spends", "--max-usd", "1")).code == 15

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.states import RunState
 from jackline.engine.detached import DetachedProcess
 from jackline.engine.owner_lock import has_waiter
+from jackline.errors import StoreError
 from jackline.named import NamedTuple
 from jackline.worktrees import find_worktree
 
@@ -59,6 +60,8 @@ def resume_in_background(home: Home, runs: Sequence[Run]) -> BackgroundStart:
     try:
         # From the workspace: settings of the project, such as its own agents, are found there.
         process = DetachedProcess(argv, os.environ, first.spec.workspace, log)
+    except StoreError as error:  # of the log; the other runs can start all the same
+        return BackgroundStart(first.id, log=log, problem=str(error))
     except OSError as error:
         problem = f"{error.filename or first.spec.workspace}: {error.strerror}"
         return BackgroundStart(first.id, log=log, problem=problem)
