@@ -65,12 +65,14 @@ class RunWatch:
         return waits and self._mark.reason in PERSON_NEEDED and wake_at is not None and wake_at <= clock.wall_ms()
 
     def is_busy(self) -> bool:
-        """Whether another living process works on the run."""
+        """Whether another living process works on the run; also while the database cannot be reached to tell."""
         if self._mark.state is not RunState.RUNNING:
             return False
         from jackline.app.lost_runs import find_lost
 
-        return self._run_id not in find_lost(self._home, [self._run_id])
+        with contextlib.suppress(StoreUnavailable):
+            return self._run_id not in find_lost(self._home, [self._run_id])
+        return True
 
     def can_continue(self) -> bool:
         """Whether a process may take the run up now: it was answered or lost, or the time for an answer is over."""
