@@ -90,6 +90,15 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_other_runs(place: Place)
     wait_for_end(background_pid(seen))
 
 
+def test_nothing_is_asked_below_a_run(place: Place) -> None:
+    ask(place, "r", "ada")
+    terminal = Terminal(place, "inbox", JACKLINE_RUN="0123456789")
+    assert "`jackline inbox` is refused inside a run" in terminal.end()
+    assert terminal.process.returncode == 2
+    terminal = Terminal(place, "inbox", "--list", JACKLINE_RUN="0123456789")
+    assert "a call needs your approval" in terminal.end()
+
+
 def test_every_kind_of_entry_is_asked_about(place: Place) -> None:
     assert place.play(SEND_FAILS, SAY, words=("--policy", place.policy(EFFECT_RULE), "--run-id", "doubts")).code == 14
     assert place.play(SPENDS, SPENDS, SAY, words=("--run-id", "spends", "--max-usd", "1")).code == 15
