@@ -163,6 +163,7 @@ TRANSIENT = frozenset({Failure.OVERLOADED, Failure.CONNECTIVITY, Failure.CRASHED
 
 DEFERRED = "deferred"  # the stored detail of a turn whose session resumes with the call that needs approval
 
+NOT_STARTED = frozenset({126, 127})  # a shell's exit codes for a program that it could not start
 EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_PERSON = 14

@@ -9,7 +9,7 @@ from jackline.clock import boot_ms
 from jackline.domain.call_gate import admit_observed, decide_call, decide_without_asking, needs_gate
 from jackline.domain.events import Fact
 from jackline.domain.run_inputs import StopReason
-from jackline.domain.states import CallState, Decision
+from jackline.domain.states import NOT_STARTED, CallState, Decision
 from jackline.engine.replay import ReplayQueue
 from jackline.errors import NotFound
 from jackline.formatting import shorten_text
@@ -128,6 +128,8 @@ class CallLedger:
     def observe(self, request: CallRequest) -> str:
         """Record a call that is running already, because the agent has no gate; return its id."""
         intent = self.replay.mark_intent(self._build_intent(request))
+        # The program may have deleted itself since it was started: that the host does not find it proves nothing.
+        intent = intent._replace(impossible=intent.impossible - NOT_STARTED)
         call, admission, _ = self._store.ledger.admit(
             self._lease, intent, admit_observed, self.current_step, self._now()
         )

@@ -11,12 +11,12 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from jackline.domain.states import NOT_STARTED
 from jackline.policy import classify, simple_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_NOT_EXECUTABLE, _NOT_FOUND = 126, 127  # the shell's exit codes for a program that it could not start
 _CURL_CONFIGS = (
     ("CURL_HOME", ".curlrc"), ("XDG_CONFIG_HOME", ".curlrc"), ("XDG_CONFIG_HOME", "curlrc"), ("HOME", ".curlrc"),
     ("HOME", ".config/.curlrc"), ("HOME", ".config/curlrc"),
@@ -54,7 +54,7 @@ def find_impossible_codes(tool: str, tool_input: object, folder: str, environ: M
         return frozenset()
     files = _list_programs(program, folder, start_text, environ)
     if not files:
-        return frozenset({_NOT_EXECUTABLE, _NOT_FOUND})
+        return NOT_STARTED
     if not simple_command.is_single_request(command) or any(map(_is_script, files)):
         return frozenset()  # the program itself may end with any code
     # A configuration file can add redirects, retries and requests; -q as the first argument ignores it.
