@@ -66,7 +66,7 @@ def test_the_end_of_a_call_is_reported_by_the_name_that_the_ledger_gave_it() -> 
     assert word(desk.handle(pre("t1", cwd="/srv/project"))) == "allow"
     assert desk.handle(post("t1", {"stdout": "fine", "stderr": ""})) == {}
     assert book.wishes == [CallRequest("Bash", {"command": "x"}, "http", "t1", "/srv/project", defers=True)]
-    assert book.reports == [CallResult("c1", ok=True, output="fine")]
+    assert book.reports == [CallResult("c1", ok=True, exit_code=0, output="fine")]
 
 
 def test_the_same_question_twice_makes_one_row_and_one_answer() -> None:
