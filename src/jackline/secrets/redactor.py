@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import canonical
 from jackline.named import NamedTuple
-from jackline.secrets.tokens import PRIVATE_KEY, Span, find_positions, has_long_run
+from jackline.secrets.tokens import PRIVATE_KEY, Span, find_positions, find_private_keys, find_tokens, has_long_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -168,9 +168,7 @@ def _find_program(words: list[Any] | tuple[Any, ...]) -> str:
 
 def find_spans(text: str, clues: SecretClues) -> list[Span]:
     """Find every secret by its shape or name."""
-    from jackline.secrets import tokens
-
-    found = tokens.find_tokens(text) if clues.runs else []
+    found = find_tokens(text) if clues.runs else []
     is_borne = clues.runs and _BEARER in text
     if is_borne or clues.names or clues.urls:  # an id is as long as a token, but is not a reason to load `names`
         from jackline.secrets import names
@@ -188,7 +186,7 @@ def find_spans(text: str, clues: SecretClues) -> list[Span]:
 
         found += find_flag_secrets(text)
     if clues.keys:
-        found += _join_key_lines(text, tokens.find_private_keys(text)[0])
+        found += _join_key_lines(text, find_private_keys(text)[0])
     return found
 
 
