@@ -126,6 +126,11 @@ def format_elapsed(ms: int) -> str:
     return f"{ms / SECOND_MS:.1f}s" if ms < 10 * SECOND_MS else format_duration(ms)
 
 
+def format_call_time(ms: int) -> str:
+    """Format the duration of a call; below a tenth of a second in milliseconds."""
+    return f"{max(0, ms)}ms" if ms < SECOND_MS // 10 else format_elapsed(ms)
+
+
 def parse_duration(text: str) -> int | None:
     """Parse 45s, 30m, 2h, 3d or 1w into milliseconds, at most a hundred years; None if it is something else."""
     number, unit = text[:-1], text[-1:]

@@ -301,3 +301,8 @@ def test_events_of_a_later_version_are_ignored() -> None:
         ("brand.new", {}), ("agent.new", {"call": 3}), ("call.new", {}), ("agent.usage", {"tokens_input": "x"})
     )
     assert watcher.items == []
+
+
+def test_a_long_note_is_wrapped_and_only_its_first_line_is_at_the_margin() -> None:
+    note = Note("codex runs without its sandbox and its questions before a call")
+    assert render_item(note, 40, plain) == ["codex runs without its sandbox and", "    its questions before a call"]

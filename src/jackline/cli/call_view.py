@@ -10,7 +10,7 @@ from jackline.cli.run_json import to_json_values
 from jackline.clock import wall_ms
 from jackline.domain.call_text import FOLDER, describe_ledger_call, find_call_folder, format_call, format_target
 from jackline.domain.states import CallState, Decision
-from jackline.formatting import format_elapsed, format_local, make_printable, make_readable
+from jackline.formatting import format_call_time, format_local, make_printable, make_readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def build_call_table(
             display_state(call),
             call.call_class,
             "" if call.exit_code in {None, 0} else str(call.exit_code),
-            "" if call.duration_ms is None else format_elapsed(call.duration_ms),
+            "" if call.duration_ms is None else format_call_time(call.duration_ms),
             describe_ledger_call(call, workspace),
         ]
         for call in last
@@ -104,7 +104,7 @@ def _list_facts(call: Call) -> list[tuple[str, str]]:
         ("exit code", "" if call.exit_code is None else str(call.exit_code)),
         ("asked", format_local(call.prepared_at, now)),
         ("ended", format_local(call.finished_at, now) if call.finished_at is not None else ""),
-        ("took", "" if call.duration_ms is None else format_elapsed(call.duration_ms)),
+        ("took", "" if call.duration_ms is None else format_call_time(call.duration_ms)),
         ("place", f"attempt {call.attempt}, turn {call.turn}, step {call.step}, asked over {call.door}"),
         ("part of", call.parent_id or ""),
         ("repeats", call.original or ""),

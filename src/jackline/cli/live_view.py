@@ -13,6 +13,7 @@ from jackline.domain.call_text import describe_ledger_call
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import Phase
 from jackline.formatting import (
+    format_call_time,
     format_count,
     format_elapsed,
     format_usd,
@@ -48,7 +49,6 @@ _STREAM = "stream"  # the door of calls that are only observed
 _WITHOUT_REASON = frozenset({"call.done", "call.stored", "call.answered"})
 _OTHER_OUTCOMES = {"call.asked": "needs approval", "call.void": "did not happen", "call.abandoned": "interrupted"}
 _MOST_LEVELS = 4
-_MILLISECONDS_BELOW = 100
 _LEAST_ACTIVITY = 16  # columns of the live line
 _LEAST_TITLE = 16  # columns of a call
 
@@ -320,9 +320,17 @@ def render_item(item: ViewItem, columns: int | None, paint: Paint) -> list[str]:
         case Words(text):
             return indent_words(text, columns)
         case Note(text):
-            return [paint(text if columns is None else shorten_text(text, columns), "dim")]
+            return [paint(line, "dim") for line in _wrap_note(text, columns)]
         case CallLine():
             return _render_call(item, columns, paint)
+
+
+def _wrap_note(text: str, columns: int | None) -> list[str]:
+    """Wrap a note. It may quote an agent: what follows its first line is indented, and imitates no line of ours."""
+    if columns is None or measure_width(text) <= columns:
+        return [text]
+    first, *rest = wrap_text(text, columns - 2 * len(INDENT))
+    return [first, *(f"{INDENT * 2}{line}" for line in rest)]
 
 
 def indent_words(text: str, columns: int | None = None) -> list[str]:
@@ -333,7 +341,7 @@ def indent_words(text: str, columns: int | None = None) -> list[str]:
 
 
 def _render_call(item: CallLine, columns: int | None, paint: Paint) -> list[str]:
-    duration = "" if item.duration_ms is None else _format_duration(item.duration_ms)
+    duration = "" if item.duration_ms is None else format_call_time(item.duration_ms)
     outcome = f"{_MARKS.get(item.style, '')}{item.result}".strip()
     outcome = outcome if item.label or item.result or item.style != "open" else ""
     tail = " ".join(part for part in (item.label, outcome, duration) if part)
@@ -352,10 +360,6 @@ def _render_call(item: CallLine, columns: int | None, paint: Paint) -> list[str]
 
 def _join_figures(figures: Mapping[str, str]) -> str:
     return "".join(f"{text} · " for text in figures.values() if text)
-
-
-def _format_duration(ms: int) -> str:
-    return f"{max(0, ms)}ms" if ms < _MILLISECONDS_BELOW else format_elapsed(ms)
 
 
 def _read_count(data: Mapping[str, Any], name: str) -> int:

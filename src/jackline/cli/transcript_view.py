@@ -12,7 +12,7 @@ from jackline.cli.event_text import describe_event, is_notable
 from jackline.domain.call_text import describe_ledger_call
 from jackline.domain.states import CallState
 from jackline.exports.transcript import HOST, EntryType, TranscriptReader
-from jackline.formatting import format_elapsed, make_printable, make_readable, pluralize, shorten_text
+from jackline.formatting import format_call_time, make_printable, make_readable, pluralize, shorten_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ _HELD = {"call.denied": "denied", "call.asked": "needs approval", "call.stored":
 _DECIDED = {"call.in_doubt": "in doubt", "call.void": "did not happen", "call.abandoned": "given up"}
 
 _DECISIONS = ("call.", "stop.")
-_COVERED = frozenset({"turn.started", "check.started", "check.launched"})  # by the entry of their end or launch
+_COVERED = frozenset({"turn.started", "check.started", "check.launched", "run.queued"})  # by another entry
 
 
 class TranscriptView:
@@ -148,8 +148,8 @@ class TranscriptView:
 
     def render_launch(self, entry: TranscriptEntry, _call: Call | None) -> Iterator[str]:
         yield self._out.colorize(f"-- turn {self._turn}, {make_printable(entry.agent)}", "dim")
-        if self._turn > 1:  # the first prompt was shown already
-            lines = entry.content.strip().splitlines()
+        lines = entry.content.strip().splitlines()
+        if self._turn > 1 and lines:  # the first prompt was shown already; an answered call needs none
             shown = [*lines[:_PROMPT_LINES], "…"] if len(lines) > _PROMPT_LINES else lines
             yield from self._format_words(RUN, "\n".join(shown))
 
@@ -240,7 +240,7 @@ def _get_kind(entry: TranscriptEntry) -> str:
 def _format_result(*, ok: bool, code: object, ms: int | None) -> str:
     parts = ["✓" if ok else "✗"]
     parts += [f"exit {code}"] if code not in (None, 0) or (code == 0 and not ok) else []
-    parts += [format_elapsed(ms)] if ms is not None else []
+    parts += [format_call_time(ms)] if ms is not None else []
     return " ".join(parts)
 
 

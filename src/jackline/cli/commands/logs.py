@@ -70,7 +70,7 @@ def _print_transcript(args: Namespace, home: Home, run: Run, out: Output) -> Non
             break
         time.sleep(_POLL_SECONDS)
     if args.turn is not None and not seen:
-        out.print_note(f"run {run.id} has no turn {args.turn}")
+        raise UsageError(f"run {run.id} has no turn {args.turn}; see `{out.format_command('show', run.id)}`")
     if home.is_archived(run):
         whole = f"{home.folder(run.id)}/transcript.jsonl"
         out.print_note(f"the events of run {run.id} were archived; its whole transcript is {whole}")
