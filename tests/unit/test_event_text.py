@@ -30,3 +30,8 @@ def test_the_end_of_a_call_names_its_tool(data: dict[str, object], text: str) ->
 def test_an_event_of_a_later_version_is_still_described() -> None:
     assert describe_event(place(Fact("new.kind", {"a": 1, "b": None}), "r", 1, 1, "engine", "")) == "new.kind a=1"
     assert describe_event(place(Fact("turn.started"), "r", 1, 1, "engine", "")) == "turn ? started"
+
+
+def test_a_lowered_count_of_tokens_is_called_a_correction() -> None:
+    usage = Fact("agent.usage", {"tokens_input": 0, "tokens_output": -13})
+    assert describe_event(place(usage, "r", 1, 1, "agent", "")) == "corrected its usage by 0 + -13 tokens"

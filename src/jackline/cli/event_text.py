@@ -87,12 +87,19 @@ def is_notable(event: Event) -> bool:
     return event.kind in _NOTABLE
 
 
+def _is_correction(data: Mapping[str, Any]) -> bool:
+    """Whether a count is lowered: the total of a turn replaces what its messages had announced."""
+    return any(isinstance(count := data.get(name), int) and count < 0 for name in ("tokens_input", "tokens_output"))
+
+
 def describe_event(event: Event) -> str:
     """Describe an event in one line."""
     data = _EventData(load_event_data(event))
     pattern = _TEXTS.get(event.kind)
     if event.kind == "agent.call.finished" and "exit_code" not in data:  # files and web pages have none, gemini no code
         pattern = "{tool} failed" if data["ok"] is False else "{tool} finished"
+    if event.kind == "agent.usage" and _is_correction(data):
+        pattern = "corrected its usage by {tokens_input} + {tokens_output} tokens"
     if pattern:
         text = pattern.format_map(data)
     else:

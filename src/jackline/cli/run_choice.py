@@ -38,6 +38,8 @@ def find_call(home: Home, run_text: str | None, text: str) -> tuple[Run, Call]:
 
 def find_resumable_run(home: Home, text: str | None, out: Output) -> Run:
     """Return the run that `text` names; without one the newest run here that can be resumed, named on stderr."""
+    if text is not None and len(text.split()) > 1:
+        raise UsageError("a run is missing before the message: use `jackline resume RUN TEXT`, or --message TEXT alone")
     if text is not None:
         return home.find(text)
     newest = home.find_newest(*_RESUMABLE, fits=lambda run: _is_resumable(home, run))

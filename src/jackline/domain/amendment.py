@@ -84,7 +84,9 @@ def suggest_totals(limits: Limits, spent: Spent) -> list[tuple[str, str]]:
         limit, needed = getattr(limits, name), _count_needed(name, spent)
         # The iteration that has begun may end: it was counted when it began.
         if limit is not None and needed >= limit and name != "iterations":
-            found.append((setting, _format(2 * (limit if 2 * limit > needed else needed), unit)))
+            total = 2 * (limit if 2 * limit > needed else needed)
+            step = max(1, unit // 100)  # whole cents
+            found.append((setting, _format(-(-total // step) * step, unit)))
     return found
 
 
