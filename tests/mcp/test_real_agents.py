@@ -110,7 +110,7 @@ def test_claude_finds_loads_and_calls_tools_through_the_gate(set_stage: SetStage
         calling("claude", "case_close", summary="it was the index"),
     )
     ended = stage.run("find out why it is slow")
-    assert ended.code == 0, ended
+    assert (ended.code, ended.json["reason"]) == (14, "human"), ended
     calls = [(call["tool"].rpartition("__")[2], call["decision"], call["state"]) for call in stage.show()["calls"]]
     assert calls == [
         ("ToolSearch", "allow", "done"),
@@ -129,6 +129,23 @@ def test_claude_finds_loads_and_calls_tools_through_the_gate(set_stage: SetStage
     assert items.pop("pr-1")["status"] == "pending"
     (question,) = items.values()
     assert (question["status"], question["question"]) == ("waiting_human", "shall I merge?")
+
+
+@pytest.mark.parametrize("command", ["answer", "work answer"])
+def test_a_question_parks_the_run_and_its_answer_is_in_the_next_prompt(set_stage: SetStage, command: str) -> None:
+    stage = set_stage("claude", calling("claude", "ask_human", question="shall I merge?"))
+    ended = stage.run("do the work, then merge")
+    assert (ended.code, ended.json["reason"]) == (14, "human"), ended
+    (entry,) = stage.type("inbox", "--json").rows
+    assert (entry["kind"], entry["run"], entry["text"]) == ("question", RUN, "shall I merge?")
+    words = ("answer", RUN) if command == "answer" else ("work", "answer", entry["item"])
+    assert stage.type(*words, "yes, into main").code == 0
+    assert stage.type("inbox", "--json").rows[0]["kind"] == "answered"
+    ended = stage.type("resume", RUN, "--json")
+    assert (ended.code, ended.json["state"]) == (0, "succeeded"), ended
+    assert "- shall I merge? Answer: yes, into main" in stage.show()["turns"][-1]["prompt"]
+    assert "yes, into main" in stage.model.asked[-1].text
+    assert stage.processes_left() == []
 
 
 @pytest.mark.full

@@ -59,7 +59,8 @@ _INSTRUCTIONS = """\
 jackline keeps the state of this work outside your context: it survives compaction, crashes and the end of your turn.
 Open a case (case_start) for an investigation with more than one hypothesis, and record hypotheses, evidence, commands
 and learnings as you work. Queue units of work with work_enqueue. Ask a person with ask_human when only a person can
-decide. An answer can take hours, so continue with something else and check with ask_human_result."""
+decide: it returns at once. An answer can take hours, so continue with something else and check with ask_human_result.
+A run whose turn ends while a question is open waits for the answer, and continues with it."""
 
 
 def build_server(context: ToolContext) -> StateServer:

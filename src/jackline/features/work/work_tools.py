@@ -10,8 +10,6 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import anyio
-import anyio.to_thread
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -40,8 +38,6 @@ Notes = Annotated[str | None, Field(description="replaces the notes; null: keep 
 ResolutionWord = Literal["done", "failed", "cancelled"]
 StatusWord = Literal["pending", "in_flight", "waiting_human", "done", "failed", "cancelled"]
 KIND = "question"
-MOST_SECONDS = 300  # less than the idle timeout of an agent
-_POLL_SECONDS = 0.5
 
 
 class ItemAnswer(TypedDict):
@@ -201,23 +197,16 @@ def register_ask_tools(server: StateServer, context: ToolContext) -> None:
     """Register the tools to ask a person."""
 
     @server.add_described_tool(SETS)
-    async def ask_human(
+    def ask_human(
         question: Annotated[str, Field(description="the question, with everything that a person needs to decide")],
-        wait_seconds: Annotated[
-            int, Field(ge=0, le=MOST_SECONDS, description="how long to wait for the answer; 0: do not wait")
-        ] = 0,
     ) -> AskedAnswer:
-        """Ask a person for a decision that only a person can make. The question stays on the dashboard until answered.
+        """Ask a person for a decision that only a person can make. It returns at once; an answer can take hours.
 
-        An answer can take hours: ask, continue with work that does not depend on it, and check with ask_human_result.
-        Inside a run, asking the same question again returns the first question and its answer.
+        Continue with work that does not depend on the answer, and check with ask_human_result. Inside a run, end your
+        turn when nothing else is left: the run waits for the answer and continues with it. Asking the same question
+        again returns the first question and its answer.
         """
-        item = await anyio.to_thread.run_sync(_ask, context, question)
-        with anyio.move_on_after(wait_seconds):
-            while not item.answer and item.status is WorkStatus.WAITING_HUMAN:
-                await anyio.sleep(_POLL_SECONDS)
-                item = await anyio.to_thread.run_sync(_read_question, context, item.id)
-        return _build_answer(context, item)
+        return _build_answer(context, _ask(context, question))
 
     @server.add_described_tool(SETS)
     def ask_human_result(
