@@ -142,6 +142,25 @@ def test_enter_and_the_end_of_input_leave_everything_open(place: Place) -> None:
     assert [entry["kind"] for entry in entries(place)] == ["approval", "approval"]
 
 
+def test_an_answer_from_elsewhere_removes_each_question(place: Place) -> None:
+    ask(place, "r", "ada")
+    assert place.play(SPENDS, SPENDS, SAY, words=("--run-id", "spends", "--max-usd", "1")).code == 15
+    asked = place.type("work", "enqueue", "--id", "mail-1", "--kind", "mail", "--question", "which one?")
+    assert asked.code == 0
+    terminal = Terminal(place, "inbox")
+    terminal.until(r"Allow it\?")
+    assert place.type("answer", "r", "deny").code == 0
+    terminal.until(r"\r\x1b\[2Kanswered elsewhere: deny\r\n")
+    terminal.until(r"New total of --max-usd")
+    assert place.type("cancel", "spends").code == 0
+    terminal.until(r"\r\x1b\[2Krun spends has changed meanwhile: it is cancelled\r\n")
+    terminal.until(r"Answer \[")
+    assert place.type("work", "answer", "mail-1", "the red one").code == 0
+    seen = terminal.end()
+    assert "\x1b[2Kanswered elsewhere\n" in seen
+    assert (terminal.process.returncode, "background" in seen) == (0, False)
+
+
 def test_a_run_that_a_process_waits_for_is_left_to_it(place: Place) -> None:
     ask(place, "r", "ada")
     with hold_waiter(str(place.home / "runs" / "r")):

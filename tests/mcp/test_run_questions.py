@@ -65,3 +65,12 @@ def test_a_question_is_left_open_by_enter_and_answered_elsewhere(any_place: Plac
     assert "the process that waits for the answer continues it" in answered.out
     assert "answered elsewhere" in terminal.end()
     assert terminal.process.returncode == 0
+
+
+def test_a_cancel_from_elsewhere_removes_the_question(place: Place) -> None:
+    terminal = Terminal(place, "run", "--script", place.script(ask(place), SAY), "--run-id", "r")
+    terminal.until(r"Answer \[Enter: later, \?: help\]: ")
+    assert place.type("cancel", "r").code == 0
+    terminal.until(r"\r\x1b\[2Krun r has changed meanwhile: it is cancelled\r\n")
+    terminal.end()
+    assert terminal.process.returncode == 17

@@ -54,6 +54,15 @@ class RunWatch:
             self._mark = self._home.store().runs.get_mark(self._run_id)
         return self._mark != before or self.is_due()
 
+    def is_same(self, run: Run) -> bool:
+        """Whether the run is in the state of this record, in the same attempt."""
+        status = run.status
+        return (self._mark.state, self._mark.reason, self._mark.attempt) == (
+            status.state,
+            status.reason,
+            status.attempt,
+        )
+
     def needs_person(self) -> bool:
         """Whether the run waits for a person, whose time is not over."""
         waits = self._mark.state is RunState.WAITING and self._mark.reason in PERSON_NEEDED

@@ -5,19 +5,17 @@ At the end, the runs that can continue and that no living process waits for are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline.app import inbox
-from jackline.cli.answer_input import InputEnd, read_answer
 from jackline.cli.commands.inbox import count_entries, format_body, format_heading
-from jackline.cli.prompts import list_call_questions
+from jackline.cli.prompts import LATER, AskEnd, Question, ask_question, build_question, find_run_change
 from jackline.clock import wall_ms
 from jackline.domain.amendment import LIMIT_SETTINGS, Amendment, suggest_totals
 from jackline.domain.states import RunState
 from jackline.errors import JacklineError
 from jackline.formatting import make_printable
-from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.app.background import BackgroundStart
@@ -26,25 +24,15 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.domain.records import Run
 
-_LATER = "Enter: later, ?: help"
 _YES = frozenset({"y", "yes"})
 _NO = frozenset({"n", "no"})
 _HELP = {
-    inbox.QUESTION: "type the answer in one line; the agent reads it when it continues. Enter leaves the question open",
     inbox.BUDGET: "type the new total, not an addition; 0: no limit. The run continues with it. Enter: later",
     inbox.LOST: "y resumes the run in the background: its effects are checked first. Enter leaves it as it is",
     inbox.LOG_IN: "log in with the agent's own program in another terminal, then y resumes the run. Enter: later",
     inbox.STOPPED: "y resumes the run in the background. Enter leaves it as it is",
     inbox.ANSWERED: "y resumes the run in the background. Enter leaves it as it is",
 }
-
-
-class Question(NamedTuple):
-    """What is asked about an entry, and what is done with what was typed."""
-
-    prompt: str
-    help: str
-    answer: Callable[[str], str]  # stores what was typed; what to print, or JacklineError
 
 
 class InboxWalk:
@@ -65,8 +53,13 @@ class InboxWalk:
             question = self._build_question(entry)
             if question is None:  # answered or taken up since the inbox was read
                 self._out.print_note("this has changed meanwhile")
-            elif not self._ask(question):
+                continue
+            end = ask_question(question, self._out)
+            if end is AskEnd.LEFT:
                 return
+            run = self._home.store().runs.get(entry.run_id) if entry.run_id else None
+            if end is AskEnd.ANSWERED and run is not None and run.status.state is RunState.QUEUED:
+                self._wanted[run.id] = None
 
     def resume(self) -> int:
         """Resume what can continue and has no living process; 0, or the exit code of a failed start."""
@@ -98,82 +91,31 @@ class InboxWalk:
         for run in runs[1:]:
             self._out.print_note(f"run {run.id} continues in the background after it, in the same worktree")
 
-    def _ask(self, question: Question) -> bool:
-        """Ask until there is an answer, or none is wanted; False if the person leaves."""
-        while True:
-            answer = read_answer(f"{question.prompt} ", self._out)
-            if answer.end is InputEnd.LEFT:
-                return False
-            typed = answer.text
-            if not typed:
-                return True
-            if typed == "?":
-                self._out.print_note(question.help)
-                continue
-            try:
-                self._out.print_note(make_printable(question.answer(typed)))
-            except JacklineError as error:
-                self._out.print_note(make_printable(str(error)))
-            else:
-                return True
-
     # what is asked
 
     def _build_question(self, entry: InboxEntry) -> Question | None:
-        if entry.kind == inbox.QUESTION:
-            return Question(f"Answer [{_LATER}]:", _HELP[entry.kind], lambda text: self._answer_item(entry, text))
         run = self._home.store().runs.get(entry.run_id) if entry.run_id else None
+        if entry.item_id or entry.call_id:
+            return build_question(self._home, entry, None if entry.item_id else run)
         if run is None:
-            return Question(f"[{_LATER}]", _HELP[entry.kind], lambda _: "an agent's log-in has no answer here")
-        if entry.call_id:
-            return self._build_call_question(entry, run)
-        if entry.kind == inbox.BUDGET:
-            return self._build_budget_question(run)
+            return Question(f"[{LATER}] ", _HELP[entry.kind], lambda _: "an agent's log-in has no answer here")
+        setting = suggest_totals(run.spec.limits, run.status.spent) if entry.kind == inbox.BUDGET else ()
+        question = self._build_budget_question(run, *setting[0]) if setting else self._build_resume_question(entry, run)
+        return question._replace(find_change=partial(find_run_change, self._home, run))
+
+    def _build_resume_question(self, entry: InboxEntry, run: Run) -> Question:
         prompt = "Logged in: resume it?" if entry.kind == inbox.LOG_IN else "Resume it?"
+        help_text = _HELP[inbox.STOPPED if entry.kind == inbox.BUDGET else entry.kind]
+        return Question(f"{prompt} [y, {LATER}] ", help_text, lambda text: self._answer_resume(run, text.lower()))
+
+    def _build_budget_question(self, run: Run, setting: str, suggested: str) -> Question:
         return Question(
-            f"{prompt} [y, {_LATER}]", _HELP[entry.kind], lambda text: self._answer_resume(run, text.lower())
-        )
-
-    def _build_call_question(self, entry: InboxEntry, run: Run) -> Question | None:
-        found = (one for one in list_call_questions(self._home, run) if one.call.id == entry.call_id)
-        question = next(found, None)
-        if question is None:
-            return None
-
-        def answer(text: str) -> str:
-            verdict = question.parse_answer(text)
-            if verdict is None:
-                raise JacklineError(f"'{text[:40]}' is not a valid answer; use {', '.join(question.choices)}")
-            _, now = self._home.answer(run, question.call, verdict)
-            if now.status.state is RunState.QUEUED:
-                self._wanted[run.id] = None
-            return f"stored: {verdict}"
-
-        return Question(question.prompt.rstrip(), question.explain(), answer)
-
-    def _build_budget_question(self, run: Run) -> Question | None:
-        spent = suggest_totals(run.spec.limits, run.status.spent)
-        if not spent:
-            return Question(
-                f"Resume it? [y, {_LATER}]", _HELP[inbox.STOPPED], lambda text: self._answer_resume(run, text.lower())
-            )
-        setting, suggested = spent[0]
-        flag = f"--{setting.replace('_', '-')}"
-        return Question(
-            f"New total of {flag}, such as {suggested} [{_LATER}]:",
+            f"New total of --{setting.replace('_', '-')}, such as {suggested} [{LATER}]: ",
             _HELP[inbox.BUDGET],
             lambda text: self._answer_budget(run, setting, text),
         )
 
     # what is stored
-
-    def _answer_item(self, entry: InboxEntry, text: str) -> str:
-        from jackline.extensions import call_hook
-
-        for run_id in call_hook("answer_question", self._home, entry, text):
-            if run_id is not None:
-                self._wanted[run_id] = None
-        return "stored"
 
     def _answer_resume(self, run: Run, typed: str) -> str:
         if typed in _NO:

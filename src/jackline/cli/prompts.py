@@ -1,74 +1,68 @@
-"""Asks a person at the terminal what a run waits for. The question is in the store: it can be answered anywhere.
+"""Asks a person at the terminal what needs one. The questions are in the store: the first answer from anywhere counts.
 
 Whether to ask is decided by each process from its own terminal.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from jackline.app.inbox import (
-    ASK_ANSWERS,
-    DOUBT_ANSWERS,
-    INTERRUPTED_ANSWERS,
-    find_open_questions,
-    list_agent_questions,
-)
+from jackline.app import inbox
 from jackline.app.run_wait import RunWatch
 from jackline.cli.answer_input import InputEnd, read_answer
+from jackline.cli.commands.inbox import format_body
 from jackline.domain.call_gate import can_approve_always
-from jackline.domain.call_text import describe_length, find_call_folder, format_call
-from jackline.errors import Refused, UsageError
+from jackline.errors import JacklineError, StoreUnavailable
+from jackline.extensions import call_hook
 from jackline.formatting import make_printable, make_readable, wrap_text
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from jackline.app.home import Home
+    from jackline.app.inbox import InboxEntry
     from jackline.cli.output import Output
-    from jackline.domain.records import Call, Run
+    from jackline.domain.records import Run
 
-_LATER = "leave it open: it can be answered later, from anywhere"
-_APPROVALS = {
-    "y": ("allow", "approve the call"),
-    "n": ("deny", "deny the call: the agent is told, and continues without it"),
-    "a": ("always", "approve it, and every call of this rule with this target in this run"),
+LATER = "Enter: later, ?: help"
+_PROMPTS = {inbox.APPROVAL: "Allow it?", inbox.IN_DOUBT: "Did it happen?", inbox.INTERRUPTED: "Skip it?"}
+_CHOICES = {  # what is typed → the answer, and what it means
+    inbox.APPROVAL: {
+        "y": ("allow", "approve the call"),
+        "n": ("deny", "deny the call: the agent is told, and continues without it"),
+        "a": ("always", "approve it, and every call of this rule with this target in this run"),
+    },
+    inbox.IN_DOUBT: {
+        "happened": ("happened", "it took effect: it gets a receipt and is never repeated"),
+        "did-not": ("did-not", "it took no effect: the agent may make it"),
+        "retry": ("retry", "make the call again"),
+        "skip": ("skip", "do not make the call any more"),
+    },
+    inbox.INTERRUPTED: {"skip": ("skip", "do not wait for it; without an answer, a resume tells the agent again")},
 }
 _WORDS = {"yes": "y", "allow": "y", "no": "n", "deny": "n", "always": "a"}
-_DOUBTS = {
-    "happened": ("happened", "it took effect: it gets a receipt and is never repeated"),
-    "did-not": ("did-not", "it took no effect: the agent may make it"),
-    "retry": ("retry", "make the call again"),
-    "skip": ("skip", "do not make the call any more"),
-}
-_INTERRUPTED = {"skip": ("skip", "do not wait for it; without an answer, a resume tells the agent again")}
-_CHOICES = {
-    ASK_ANSWERS: ("Allow it?", _APPROVALS),
-    DOUBT_ANSWERS: ("Did it happen?", _DOUBTS),
-    INTERRUPTED_ANSWERS: ("Skip it?", _INTERRUPTED),
-}
+_LATER_HELP = f"  {'Enter':<9} leave it open: it can be answered later, from anywhere"
+_ITEM_HELP = "type the answer in one line; the agent reads it when it continues. Enter leaves the question open"
 
 
-class CallQuestion(NamedTuple):
-    """A call that needs an answer: why, the whole command or edit, the prompt, and what can be typed."""
+class Question(NamedTuple):
+    """What is asked, and what is done with what was typed."""
 
-    call: Call
-    reason: str
-    command: list[str]  # its lines
     prompt: str
-    choices: Mapping[str, tuple[str, str]]  # what is typed → the answer, and what it means
+    help: str
+    answer: Callable[[str], str]  # stores what was typed; what to print, or JacklineError
+    find_change: Callable[[], str] = lambda: ""  # what has happened elsewhere; empty while the question is open
 
-    def parse_answer(self, typed: str) -> str | None:
-        """The answer that was typed; None if it is not one of the choices."""
-        word = typed.lower()
-        found = self.choices.get(word) or self.choices.get(_WORDS.get(word, ""))
-        return found[0] if found else None
 
-    def explain(self) -> str:
-        """What each choice means, one per line."""
-        lines = [f"  {typed:<9} {meaning}" for typed, (_, meaning) in self.choices.items()]
-        return "\n".join([*lines, f"  {'Enter':<9} {_LATER}"])
+class AskEnd(StrEnum):
+    """How a question at the terminal ended."""
+
+    ANSWERED = "answered"
+    CHANGED = "changed"  # elsewhere
+    LATER = "later"
+    LEFT = "left"
 
 
 def ask_confirmation(question: str, out: Output) -> bool:
@@ -80,106 +74,121 @@ def ask_confirmation(question: str, out: Output) -> bool:
             return typed.end is InputEnd.LINE and answer in {"y", "yes", ""}
 
 
+def ask_question(question: Question, out: Output) -> AskEnd:
+    """Ask until there is a valid answer here or from elsewhere, or none is wanted now."""
+    change = ""
+
+    def has_changed() -> bool:
+        nonlocal change
+        with contextlib.suppress(StoreUnavailable):  # asked again later
+            change = question.find_change()
+        return bool(change)
+
+    while True:
+        typed = read_answer(question.prompt, out, has_changed)
+        if typed.end is InputEnd.LEFT:
+            return AskEnd.LEFT
+        if typed.end is InputEnd.LINE and not typed.text:
+            return AskEnd.LATER
+        if typed.text == "?":
+            out.print_note(question.help)
+        elif typed.text:
+            try:
+                out.print_note(make_printable(question.answer(typed.text)))
+            except JacklineError as error:  # not valid, or another answer was faster
+                out.print_note(make_printable(str(error)))
+                has_changed()
+            else:
+                return AskEnd.ANSWERED
+        if change:
+            out.print_note(make_printable(change))
+            return AskEnd.CHANGED
+
+
 def ask_person(home: Home, run: Run, out: Output) -> bool:
     """Ask what the run waits for, until it is answered here or elsewhere; True if a question is left open."""
-    watch, shown = RunWatch(home, run.id), ""
+    watch = RunWatch(home, run.id)
     while watch.needs_person():
-        questions = list_call_questions(home, watch.load())
-        if not questions:
-            if not _ask_agent_question(home, watch, out):
-                return True
-            continue
-        question = questions[0]
-        if shown != question.call.id:
-            columns = out.terminal_width(2) - 1
-            for line in [*wrap_text(question.reason, columns), *question.command]:
-                out.print_note(line)
-        shown = question.call.id
-        answer = _read_valid_answer(question, watch, out)
-        if answer is None:
+        run = watch.load()
+        asked = [entry for entry in inbox.list_run_entries(home, run) if entry.call_id]
+        asked += sorted(inbox.list_agent_questions(home, run), key=lambda entry: entry.since)
+        question = build_question(home, asked[0], run) if asked else None
+        if question is None:
             return True
-        if answer:
-            _record_answer(home, watch.load(), question.call, answer, out)
-        else:
-            _report_change(home, question.call, out)
+        for line in _introduce(asked[0], out.terminal_width(2) - 1):
+            out.print_note(line)
+        if ask_question(question, out) in {AskEnd.LATER, AskEnd.LEFT}:
+            return True
         watch.poll()
     return False
 
 
-def _ask_agent_question(home: Home, watch: RunWatch, out: Output) -> bool:
-    """Ask the oldest open question of the run's agent; False if there is none, or it is left open."""
-    from jackline.extensions import call_hook
-
-    asked = min(list_agent_questions(home, watch.load()), key=lambda entry: entry.since, default=None)
-    if asked is None:
-        return False
-    for line in wrap_text(make_readable(f"the agent asks: {asked.text}"), out.terminal_width(2) - 1):
-        out.print_note(line)
-    typed = read_answer("Answer [Enter: later]: ", out, watch.poll)
-    if typed.end is InputEnd.CHANGED:
-        out.print_note("answered elsewhere")
-    elif typed.end is InputEnd.LEFT or not typed.text:
-        return False
-    else:
-        try:
-            call_hook("answer_question", home, asked, typed.text)
-        except UsageError as error:  # it is too long, or another answer was faster
-            out.print_note(make_printable(str(error)))
-        watch.poll()
-    return True
+def _introduce(entry: InboxEntry, columns: int) -> list[str]:
+    """Why a person is asked, wrapped, and the whole command or edit."""
+    if entry.item_id:
+        return wrap_text(make_readable(f"the agent asks: {entry.text}"), columns)
+    why = wrap_text(make_printable(entry.detail) or "a person has to decide:", columns)
+    return [*why, *(f"  {line}" for line in format_body(entry._replace(detail="")))]
 
 
-def list_call_questions(home: Home, run: Run) -> list[CallQuestion]:
-    """The open questions about calls of a run."""
-    found = find_open_questions(home.store(), run)
-    return [build_call_question(home, run, call, answers) for call, answers in found]
+def build_question(home: Home, entry: InboxEntry, run: Run | None) -> Question | None:
+    """The question about a call of the run, or of an agent; None if it is no longer open.
+
+    A run that changes is no longer asked about. Its agent may ask while it works: then leave `run` out.
+    """
+    if entry.item_id:
+        return _build_item_question(home, entry, run)
+    call = home.store().calls.get(entry.run_id, entry.call_id)
+    if run is None or call is None or all(one.id != call.id for one, _ in inbox.find_open_questions(home.store(), run)):
+        return None
+    covers = can_approve_always(call.rule, call.target)
+    choices = {typed: choice for typed, choice in _CHOICES[entry.kind].items() if typed != "a" or covers}
+
+    def answer(text: str) -> str:
+        word = text.lower()
+        choice = choices.get(word) or choices.get(_WORDS.get(word, ""))
+        if choice is None:
+            raise JacklineError(f"'{text[:40]}' is not a valid answer; use {', '.join(choices)}")
+        home.answer(run, call, choice[0])
+        return f"stored: {choice[0]}"
+
+    def find_change() -> str:
+        now = home.store().calls.get(call.run_id, call.id) or call
+        if now.answer:
+            return f"answered elsewhere: {now.answer}"
+        if now.state is not call.state:
+            return f"settled elsewhere: the call is {now.state}"
+        return find_run_change(home, run)
+
+    meanings = [f"  {typed:<9} {meaning}" for typed, (_, meaning) in choices.items()]
+    return Question(
+        prompt=f"{_PROMPTS[entry.kind]} [{'/'.join(choices)}, {LATER}] ",
+        help="\n".join([*meanings, _LATER_HELP]),
+        answer=answer,
+        find_change=find_change,
+    )
 
 
-def build_call_question(home: Home, run: Run, call: Call, answers: tuple[str, ...]) -> CallQuestion:
-    """Build the question about a call; its text has the whole command or edit."""
-    whole = home.store().blobs.load_call(call)
-    command = format_call(call.tool, whole.input, workspace=run.spec.workspace, folder=find_call_folder(call))
-    reason = make_printable(call.reason) or "a person has to decide:"
-    lines = _indent(command) + _indent(describe_length(command))
-    asks, choices = _CHOICES[answers]
-    if not can_approve_always(call.rule, call.target):
-        choices = {typed: choice for typed, choice in choices.items() if typed != "a"}
-    prompt = f"{asks} [{'/'.join(choices)}, Enter: later, ?: help] "
-    return CallQuestion(call=call, reason=reason, command=lines, prompt=prompt, choices=choices)
+def _build_item_question(home: Home, entry: InboxEntry, run: Run | None) -> Question:
+    def answer(text: str) -> str:
+        call_hook("answer_question", home, entry, text)
+        return "stored"
+
+    def find_change() -> str:
+        if all(one.item_id != entry.item_id for one in _list_item_entries(home)):
+            return "answered elsewhere"
+        return find_run_change(home, run) if run is not None else ""
+
+    return Question(f"Answer [{LATER}]: ", _ITEM_HELP, answer, find_change)
 
 
-def _indent(text: str) -> list[str]:
-    return [f"  {line}" for line in text.splitlines()]
+def find_run_change(home: Home, run: Run) -> str:
+    """What has become of the run since it was read; empty while it waits as before, and its time is not over."""
+    watch = RunWatch(home, run.id)
+    if not watch.is_same(run):
+        return f"run {run.id} has changed meanwhile: it is {watch.load().status.state}"
+    return "the time for an answer is over" if watch.is_due() else ""
 
 
-def _read_valid_answer(question: CallQuestion, watch: RunWatch, out: Output) -> str | None:
-    """The answer; an empty text if the run has changed meanwhile; None if the question is left open."""
-    while True:
-        typed = read_answer(question.prompt, out, watch.poll)
-        if typed.end is InputEnd.CHANGED:
-            return ""
-        if typed.end is InputEnd.LEFT or not typed.text:
-            return None
-        if typed.text == "?":
-            out.print_note(question.explain())
-        elif (answer := question.parse_answer(typed.text)) is not None:
-            return answer
-        else:
-            shown = make_printable(typed.text)[:40]
-            out.print_note(f"'{shown}' is not a valid answer; use {', '.join(question.choices)}")
-
-
-def _record_answer(home: Home, run: Run, call: Call, answer: str, out: Output) -> None:
-    try:
-        home.answer(run, call, answer)
-    except Refused as error:  # another answer was faster, or another process took the run
-        out.print_note(make_printable(str(error)))
-
-
-def _report_change(home: Home, call: Call, out: Output) -> None:
-    """Say what has happened elsewhere to the call that was asked about."""
-    now = home.store().calls.get(call.run_id, call.id)
-    if now is not None and now.answer:
-        out.print_note(f"answered elsewhere: {now.answer}")
-    elif now is not None and now.state is not call.state:
-        out.print_note(f"settled elsewhere: the call is {now.state}")
+def _list_item_entries(home: Home) -> list[InboxEntry]:
+    return [entry for entries in call_hook("inbox_entries", home) for entry in entries]
