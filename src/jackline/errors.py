@@ -162,6 +162,12 @@ class CancelWanted(JacklineError):
     permanent = False
 
 
+class QuestionsAnswered(JacklineError):
+    """run {detail} has no open question, so it does not wait for an answer"""
+
+    permanent = False
+
+
 class ReportNotWritten(JacklineError):
     """{detail} cannot be written ({why}); fix that, then run `jackline {command}`"""
 

@@ -27,8 +27,10 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "answer_question": ("jackline.features.work.questions:answer_question",),
     # (store, run id): the ids of the open cases of a run
     "open_cases": ("jackline.features.cases.location:list_open_ids",),
-    # (store, run id): the open questions of a run's agent to a person
+    # (statements of a transaction, run id): the open questions of a run's agent to a person
     "open_questions": ("jackline.features.work.run_questions:list_open_texts",),
+    # (store, run id): the answers to such questions that the agent has not got
+    "unread_answers": ("jackline.features.work.run_questions:list_unread_answers",),
     # (store, run id): a section of the resume prompt with the answers to the questions of a run's agent
     "question_answers": ("jackline.features.work.run_questions:build_answers_section",),
     # (ids of open cases): a section of the resume prompt, its title and its items

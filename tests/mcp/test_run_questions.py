@@ -9,6 +9,26 @@ from tests.cli.test_interactive import say
 from tests.cli.test_terminal import Terminal
 
 WAITS = 14
+# `jackline`, which starts `jackline work answer` when it has looked for open questions for the n-th time: at the end of
+# the turn (1) it waits for it, in the transaction that parks the run (2) it cannot.
+ANSWERED_MEANWHILE = """
+import subprocess, sys
+from jackline import extensions
+from jackline.cli.main import main
+from jackline.features.work import run_questions
+looks, answers = [], []
+def look(statements, run_id):
+    found = run_questions.list_open_texts(statements, run_id)
+    looks.append(found)
+    if len(looks) == int(sys.argv[1]):
+        answers.append(subprocess.Popen([sys.executable, "-m", "jackline", "work", "answer", "q", "yes"]))
+        if len(looks) == 1:
+            assert answers[0].wait() == 0
+    return found
+extensions.HOOKS["open_questions"] = ("__main__:look",)
+code = main(sys.argv[2:])
+sys.exit(code if answers[0].wait() == 0 else 99)
+"""
 
 
 def ask(place: Place, run_id: str = "r") -> dict[str, object]:
@@ -74,3 +94,40 @@ def test_a_cancel_from_elsewhere_removes_the_question(place: Place) -> None:
     terminal.until(r"\r\x1b\[2Krun r has changed meanwhile: it is cancelled\r\n")
     terminal.end()
     assert terminal.process.returncode == 17
+
+
+def test_an_answer_between_the_look_and_the_park_continues_the_run(any_place: Place) -> None:
+    words = ("run", "--script", any_place.script(ask(any_place), SAY), "--run-id", "r")
+    ended = any_place.end_of(any_place.python(ANSWERED_MEANWHILE, "1", *words))
+    assert ended.code == 0, ended
+    shown = any_place.type("show", "r", "--json").json
+    assert "merge? Answer: yes" in shown["turns"][-1]["prompt"]
+    assert any_place.type("verify", "r").code == 0
+
+
+def test_an_answer_that_the_agent_has_not_read_continues_the_run(any_place: Place) -> None:
+    steps = (ask(any_place), {"touch": any_place.path("asked")}, {"wait_for": any_place.path("go")}, SAY)
+    process = any_place.start_playing(*steps, words=("--run-id", "r"))
+    any_place.wait_for("asked")
+    assert any_place.type("work", "answer", "q", "yes").code == 0
+    any_place.let_go("go")
+    ended = any_place.end_of(process)
+    assert ended.code == 0, ended
+    _, second = any_place.type("show", "r", "--json").json["turns"]
+    assert "merge? Answer: yes" in second["prompt"]
+
+
+def test_an_answer_during_the_park_queues_the_run(any_place: Place) -> None:
+    words = ("run", "--script", any_place.script(ask(any_place), SAY), "--run-id", "r")
+    ended = any_place.end_of(any_place.python(ANSWERED_MEANWHILE, "2", *words))
+    assert ended.code == WAITS, ended
+    assert any_place.type("show", "r", "--json").json["state"] == "queued"
+    assert any_place.type("resume", "r").code == 0
+    assert any_place.type("verify", "r").code == 0
+
+
+def test_a_question_that_a_person_withdraws_queues_the_run(any_place: Place) -> None:
+    assert any_place.play(ask(any_place), SAY, words=("--run-id", "r")).code == WAITS
+    assert any_place.type("work", "resolve", "q", "--status", "cancelled").code == 0
+    assert any_place.type("show", "r", "--json").json["state"] == "queued"
+    assert any_place.type("resume", "r").code == 0

@@ -18,7 +18,7 @@ from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Rep
 from jackline.engine.launch import LaunchContext, TurnPlan, plan_turn
 from jackline.features.cases.case_model import Case, CaseQuery, CaseStatus, Problem
 from jackline.features.cases.case_queries import Cases
-from jackline.features.work.item_queries import WorkItems
+from jackline.features.work import run_questions
 from jackline.store.store import Store
 from tests.unit.test_replay import TASK, cut_off, wants
 
@@ -84,7 +84,7 @@ def _cases_of_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
         return cast("Known", part._store).open_cases
 
     monkeypatch.setattr(Cases, "list_page", list_page)
-    monkeypatch.setattr(WorkItems, "list_page", lambda _items, _query: [])
+    monkeypatch.setattr(run_questions, "build_answers_section", lambda _store, _run_id: ("", []))
 
 
 def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, **spec: Any) -> TurnPlan:

@@ -35,6 +35,7 @@ class Outcome(NamedTuple):
     waits: WaitReason | None = None
     session_lost: bool = False  # the agent does not know the session to resume
     deferred: bool = False  # the session resumes by itself with the call that needs approval
+    asks: bool = False  # it waits for a person's answers to the agent's questions
 
     @property
     def ended_well(self) -> bool:

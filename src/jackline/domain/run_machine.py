@@ -79,6 +79,7 @@ class MachineState(NamedTuple):
     given_up: frozenset[str] = frozenset()  # agents that could not continue in this attempt
     idle: int = 0  # idle timeouts in a row, the last turn's included
     checks: tuple[PendingCheck, ...] = ()  # still to pass before the proof; the first is the one under way
+    answered: bool = False  # a person has answered the agent's questions since the turn ended
 
     @property
     def agent(self) -> str:
@@ -92,6 +93,7 @@ class StepResult(NamedTuple):
     state: MachineState
     commands: tuple[RunCommand, ...] = ()
     facts: tuple[Fact, ...] = ()
+    asks: bool = False  # the run may wait only while a question of its agent is open
 
     @property
     def ended(self) -> bool:
@@ -229,7 +231,9 @@ def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
         return _prepend(Fact("session.lost", {"agent": state.agent, "detail": outcome.detail}), _proceed(state))
     if outcome.waits is not None:
         rested = state._replace(status=state.status._replace(retries=0))
-        return _wait(rested, outcome.waits, outcome.detail, at, outcome.resets_at)
+        if outcome.asks and state.answered:  # the next attempt follows at once; its prompt has the answers
+            return _park(rested, WaitReason.RETRY, "a person has answered", at)
+        return _wait(rested, outcome.waits, outcome.detail, at, outcome.resets_at)._replace(asks=outcome.asks)
     match outcome.failure:
         case None if state.forced:
             return _remind_of_replay(state)

@@ -13,7 +13,7 @@ from jackline.domain.records import Checkpoint
 from jackline.domain.run_inputs import Claimed, RunCheck, StartTurn
 from jackline.domain.run_machine import MachineState, StepResult, step
 from jackline.domain.states import WaitReason
-from jackline.errors import CancelWanted
+from jackline.errors import CancelWanted, QuestionsAnswered
 from jackline.named import NamedTuple
 from jackline.store.models import RunChange
 
@@ -74,6 +74,9 @@ def run_attempt(store: Store, lease: Lease, run: Run, runtime: Runtime) -> Run:
             except CancelWanted:  # requested meanwhile: decide again with it
                 state = state._replace(status=state.status._replace(cancel_requested=True))
                 continue
+            except QuestionsAnswered:
+                state = state._replace(answered=True)
+                continue
         if decided.ended:
             return run
         for command in decided.commands:
@@ -95,6 +98,7 @@ def _build_change(decided: StepResult, received: RunInput, runtime: Runtime) -> 
         changes=received.changes,
         checkpoint=_build_checkpoint(decided, at),
         notice=build_notice(runtime.new_id(), state.run_id, state.spec, state.status, at),
+        asks=decided.asks,
     )
 
 

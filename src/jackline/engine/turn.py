@@ -356,14 +356,19 @@ class TurnJob:
         )
 
     def _wait_for_answers(self, outcome: Outcome) -> Outcome:
-        """A run whose agent is done, and has asked a person something, waits for the answer."""
+        """A run whose agent is done, and has not got the answer to a question, waits for it.
+
+        If all are answered by the time the run would park, it continues at once.
+        """
         if not outcome.ended_well:
             return outcome
-        found = call_hook("open_questions", self._services.store, self._run.id)
-        questions = "; ".join(text for texts in found for text in texts)
+        store, run_id = self._services.store, self._run.id
+        questions = store.approvals.list_open_questions(run_id)
+        questions = questions or [line for lines in call_hook("unread_answers", store, run_id) for line in lines]
         if not questions:
             return outcome
-        return outcome._replace(waits=WaitReason.HUMAN, detail=f"the agent asks: {questions}"[:_TEXT])
+        detail = f"the agent asks: {'; '.join(questions)}"[:_TEXT]
+        return outcome._replace(waits=WaitReason.HUMAN, detail=detail, asks=True)
 
     def _classify_exit(self, exit_: Exit | None) -> Outcome:
         if exit_ is None:

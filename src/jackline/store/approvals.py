@@ -20,6 +20,7 @@ from jackline.store.parts import (
     build_lease_values,
     get_chain_end,
     lock_fenced_head,
+    read_open_questions,
 )
 from jackline.store.record_digests import cover, digest_run
 
@@ -68,16 +69,17 @@ class Approvals(StorePart):
             raise Refused(f"'{verdict}' is not an answer to a call that needs approval; use {answers}")
         return self._driver.write(lambda one: _expire(one, lease, at, verdict, older_than))
 
-    def wake_human(self, run_id: str, at: int) -> Run:
-        """Queue a run again whose agent's questions are all answered, if it waits for nothing else."""
+    def list_open_questions(self, run_id: str) -> list[str]:
+        """The questions of the run's agent that a person has not answered, oldest first."""
+        return self._driver.read(lambda statements: read_open_questions(statements, run_id))
 
-        def wake(statements: Statements) -> Run:
-            run = self._locked(statements, run_id)
-            if run.status.state is RunState.WAITING and run.status.reason is WaitReason.HUMAN:
-                self._wake_if_answered(statements, run, get_chain_end(run), at)
-            return self._found(statements, run_id)
-
-        return self._driver.write(wake)
+    def wake_asking_run(self, statements: Statements, run_id: str, at: int) -> None:
+        """Queue the run again in the transaction that closes a question of its agent, if it waits for nothing else."""
+        if statements.one("lock_run", {"id": run_id}) is None:  # asked for a run of another home
+            return
+        run = self._found(statements, run_id)
+        if run.status.state is RunState.WAITING and run.status.reason is WaitReason.HUMAN:
+            self._wake_if_answered(statements, run, get_chain_end(run), at)
 
     def set_aside(self, lease: Lease, at: int) -> list[Call]:
         """Close the questions without an answer: nobody waits for one now, and the same call may ask again later."""
@@ -177,7 +179,7 @@ def _read_forced(statements: Statements, run_id: str) -> set[str]:
 
 def _has_unanswered(statements: Statements, run: Run) -> bool:
     if run.status.reason is WaitReason.HUMAN:
-        return bool(_read_forced(statements, run.id))
+        return bool(_read_forced(statements, run.id) or read_open_questions(statements, run.id))
     row = statements.one("count_unanswered", {**WORDS, "run_id": run.id, "strict": int(run.spec.strict)})
     return row is not None and row[0] > 0
 

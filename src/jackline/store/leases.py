@@ -10,7 +10,7 @@ from jackline.domain.records import Lease, Owner, Run, RunStatus
 from jackline.domain.run_totals import LOST
 from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
-from jackline.errors import Busy, CancelWanted, Fenced, Overtaken, Refused, SessionTaken
+from jackline.errors import Busy, CancelWanted, Fenced, Overtaken, QuestionsAnswered, Refused, SessionTaken
 from jackline.store import redaction, rows
 from jackline.store.driver import Statements, clean
 from jackline.store.models import RunChange
@@ -21,6 +21,7 @@ from jackline.store.parts import (
     build_lease_values,
     get_chain_end,
     lock_fenced_head,
+    read_open_questions,
 )
 from jackline.store.record_digests import cover, digest_run, digest_step_records
 from jackline.store.spending import charge_spending, settle_reservation
@@ -113,7 +114,7 @@ class Leases(StorePart):
 
         Cancel requests, calls and wall time are changed by others and never overwritten by `change.status`. A notice
         without a chain head gets the head of this write. A run whose end was requested meanwhile cannot wait:
-        CancelWanted, and nothing is written.
+        CancelWanted, and nothing is written. One whose agent's questions were answered meanwhile: QuestionsAnswered.
         """
         clean_change = redaction.redact_change(self.redactor, change)
         run = self._driver.write(lambda statements: self._write(statements, lease, clean_change))
@@ -128,6 +129,8 @@ class Leases(StorePart):
         if run.owner != lease.owner or run.status.attempt != lease.token or run.status.state is not RunState.RUNNING:
             raise Fenced(lease.run_id)
         status = run.status if change.status is None else _merge_status(run.id, run.status, change.status)
+        if change.asks and not read_open_questions(statements, run.id):
+            raise QuestionsAnswered(run.id)  # an answer finds the run waiting, or is seen here: both lock its row
         finished_at = change.at if status.state in TERMINAL else None
         after = run._replace(status=status, updated_at=change.at, finished_at=finished_at)
         facts = cover(change.facts, _digest_rows(run, after, change))

@@ -57,6 +57,7 @@ class RunChange(NamedTuple):
     actor: str = "engine"
     changes: Changes | None = None  # in the repository, over all attempts; replaces the known changes
     last_message: int = 0  # the turn's prompt has the messages up to this number
+    asks: bool = False  # written only while a question of the run's agent is open
 
 
 class Settlement(NamedTuple):

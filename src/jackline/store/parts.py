@@ -72,6 +72,13 @@ class StorePart:
         return rows.parse_run(row, self._store.load_spec(statements, run_id))
 
 
+def read_open_questions(statements: Statements, run_id: str) -> list[str]:
+    """The questions of the run's agent that a person has not answered, oldest first."""
+    from jackline.extensions import call_hook
+
+    return [text for texts in call_hook("open_questions", statements, run_id) for text in texts]
+
+
 def get_chain_end(run: Run) -> ChainEnd:
     """The end of the run's stream."""
     return ChainEnd(run.event_seq, run.chain_head)

@@ -12,6 +12,7 @@ from jackline.domain.states import WORK_ENDED, WorkStatus
 from jackline.domain.transitions import TransitionRefused, next_work
 from jackline.errors import ItemConflict, ItemRefused, NoItem, UsageError
 from jackline.features.work.item_queries import ITEM, ITEM_COLUMNS, WORDS, build_item, build_item_values
+from jackline.features.work.run_questions import find_asking_run
 from jackline.features.work.work_item import LONGEST_NAME, WorkItem, get_item_stream, is_item_name
 from jackline.named import NamedTuple
 from jackline.store import redaction
@@ -91,9 +92,11 @@ class WorkQueue(StorePart):
         def resolve(statements: Statements) -> WorkItem:
             item = _lock_held(statements, hold)
             after = _apply_change(item, change)._replace(finished_at=at)
-            return _write(
+            after = _write(
                 statements, item, _set_notes(after, redacted), build_resolved(after, redacted), at, hold.owner
             )
+            self._wake_asking_run(statements, item, at)
+            return after
 
         return self._driver.write(resolve)
 
@@ -144,9 +147,17 @@ class WorkQueue(StorePart):
         def write_answer(statements: Statements) -> WorkItem:
             item = _lock_item(statements, item_id)
             after = _apply_change(item, "answer")._replace(answer=redacted)
-            return _write(statements, item, after, build_answered(redacted), at, actor)
+            after = _write(statements, item, after, build_answered(redacted), at, actor)
+            self._wake_asking_run(statements, item, at)
+            return after
 
         return self._driver.write(write_answer)
+
+    def _wake_asking_run(self, statements: Statements, before: WorkItem, at: int) -> None:
+        """Let the run continue whose agent asked, if that was its last open question."""
+        run_id = find_asking_run(before) if before.status is WorkStatus.WAITING_HUMAN else ""
+        if run_id:
+            self._store.approvals.wake_asking_run(statements, run_id, at)
 
     def _redact(self, text: str | None) -> str | None:
         return None if text is None else clean(self.redactor.redact(text))

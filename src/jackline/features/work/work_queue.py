@@ -158,11 +158,6 @@ def answer_item(home: Home, item_id: str, text: str, actor: str = "") -> WorkIte
     item = _open_queue(_open_store(home, item_id)).answer(
         item_id, _check_length(text), clock.wall_ms(), _choose_actor(actor)
     )
-    from jackline.features.work.run_questions import find_asking_run, list_open_texts
-
-    run_id, store = find_asking_run(item), home.store()
-    if run_id and store.runs.get(run_id) is not None and not list_open_texts(store, run_id):
-        store.approvals.wake_human(run_id, clock.wall_ms())
     _notify_change(home)
     return item
 

@@ -71,3 +71,6 @@ ORDER BY created_at, id LIMIT :limit
 
 -- name: count_items
 SELECT kind, COUNT(*) FROM work_items WHERE status = :status GROUP BY kind ORDER BY kind
+
+-- name: questions_that_mention
+SELECT {item} FROM work_items WHERE kind = :kind AND payload LIKE :text ORDER BY created_at, id
