@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from jackline.formatting import measure_width
 from tests.cli.place import SAY, Place, is_one_line
 from tests.cli.test_terminal import Terminal
 
@@ -77,3 +79,15 @@ def test_a_question_is_asked_with_the_command(asked: Place) -> None:
     assert lines[place + 1].startswith(f"  call {call_id} needs approval")
     assert "    $ deploy web \ufffd[2J" in (asked.home / "runs" / "r" / "RESUME.md").read_text().splitlines()
     assert "- `$ deploy web [2J → site:web`: call" in (asked.home / "dashboard.md").read_text()
+
+
+def test_a_run_fits_sixty_columns(place: Place) -> None:
+    fails = {"error": {"class": "agent_error", "detail": "a long reason " * 5}, "when": {"attempt": 1}}
+    spends = {"usage": {"input": 100_000, "output": 5, "usd": 0.0123}}
+    assert place.play({"say": "I look."}, spends, fails, SAY, words=("--run-id", "r", "--retries", "0")).code == 1
+    assert place.type("resume", "r").code == 0
+    seen = Terminal(place, "show", "r", "--no-color", COLUMNS="60").end()
+    shown = [line for line in seen.splitlines() if not line.startswith("folder")]
+    assert "agent_e" in seen
+    assert [line for line in shown if measure_width(line) > 60] == []
+    assert re.search(r"created \S+ \(\d+s ago\)", seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from jackline.cli import call_view, status_text
@@ -14,6 +15,7 @@ from jackline.clock import wall_ms
 from jackline.domain.call_text import format_target
 from jackline.domain.run_totals import completion, compute_run_cost, compute_turn_cost, describe_lost_sessions
 from jackline.formatting import (
+    format_age,
     format_count,
     format_elapsed,
     format_local,
@@ -22,6 +24,7 @@ from jackline.formatting import (
     pluralize,
     shorten_path,
     shorten_text,
+    wrap_text,
 )
 from jackline.named import stored_dict
 
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 _MAX_CALLS = 50
 _LABEL = 11  # columns of a fact's name
 _MAX_MESSAGE_CHARS = 2_000
+_TURN_COLUMNS = parse_columns("#> ROLE AGENT STARTED TOOK> EXIT> TOKENS> COST> OUTCOME~")
 _LIMITS = (
     ("time", "wall_ms", format_elapsed),
     ("iterations", "iterations", str),
@@ -67,12 +71,20 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     for title, titles, rows in _build_tables(home, run, out):
         if rows:
             out.print_line(f"\n{out.colorize(title, 'bold')}")
-            out.print_table(titles, rows)
+            out.print_table(*(_drop_empty_columns(titles, rows) if out.stdout.is_terminal else (titles, rows)))
     _print_last_message(home, run, out)
     out.print_line()
     for line in status_text.list_next_steps(home, run, out):
         out.print_line(line)
     return 0
+
+
+def _drop_empty_columns(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]]
+) -> tuple[list[Column], list[list[str]]]:
+    """Leave out the columns without a value: a narrow terminal has room for the others."""
+    kept = [index for index in range(len(columns)) if any(row[index] not in {"", "-"} for row in rows)]
+    return [columns[index] for index in kept], [[row[index] for index in kept] for row in rows]
 
 
 def _to_json(home: Home, run: Run) -> dict[str, Any]:
@@ -120,7 +132,7 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
         ("prompt", shorten_text(make_printable(spec.prompt), out.terminal_width() - 12)),
         ("proof", f"{status.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
         ("workspace", _shorten_path(spec.workspace, out)),
-        ("times", ", ".join(f"{name} {format_local(at, now)}" for name, at in times if at is not None)),
+        ("times", ", ".join(f"{name} {_format_time(at, now, out)}" for name, at in times if at is not None)),
         ("place", _format_place(run)),
         ("spent", _format_spending(run, turns)),
         ("calls", completion(home.store().calls.tally(run.id))),
@@ -135,7 +147,9 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
     out.print_line(out.colorize(f"run {run.id} (#{run.number})", "bold"))
     for name, text in facts:
         if text:
-            out.print_line(f"{name:<10} {text}")
+            is_plain = out.stdout.is_terminal and "\x1b" not in text  # a colored state is short
+            lines = wrap_text(text, out.terminal_width() - _LABEL) if is_plain else [text]
+            out.print_line("\n".join(f"{label:<10} {line}" for label, line in zip_longest([name], lines, fillvalue="")))
 
 
 def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
@@ -184,24 +198,11 @@ def _build_tables(home: Home, run: Run, out: Output) -> Iterator[tuple[str, Sequ
         for one in store.records.list_attempts(run.id)
     ]
     yield "attempts", parse_columns("#> STARTED ENDED OUTCOME HOST PID"), attempts
-    yield (
-        "turns",
-        parse_columns("#> ROLE AGENT STARTED ENDED EXIT FAILURE TOKENS> COST> DETAIL~"),
-        [
-            [
-                str(one.number),
-                one.role,
-                one.agent,
-                *_format_span(one.started_at, one.ended_at, now),
-                _format_exit_code(one.exit_code),
-                one.failure or "-",
-                format_count(one.spent.tokens),
-                format_usd(compute_turn_cost(run.spec, one), one.spent.usd_estimated),
-                one.detail,
-            ]
-            for one in store.records.list_turns(run.id)
-        ],
-    )
+    turns = store.records.list_turns(run.id)
+    if out.stdout.is_terminal:
+        yield "turns", _TURN_COLUMNS, [_format_turn(run, one, now) for one in turns]
+    else:
+        yield "turns", (), [_format_whole_turn(run, one, now) for one in turns]
     yield from _build_ledger_tables(home, run, out, now)
     checks = [
         [str(one.step), *_format_span(one.started_at, one.ended_at, now), _format_exit_code(one.exit_code), one.command]
@@ -215,6 +216,36 @@ def _build_tables(home: Home, run: Run, out: Output) -> Iterator[tuple[str, Sequ
         for one in store.records.list_notices(run.id)
     ]
     yield "notices", parse_columns("AT KIND DELIVERED TITLE~"), notices
+
+
+def _format_turn(run: Run, turn: Turn, now: int) -> list[str]:
+    """Return the row of a turn that fits 60 columns; almost every turn is work, so only another role is named."""
+    took = "" if turn.ended_at is None else format_elapsed(turn.ended_at - turn.started_at)
+    return [
+        str(turn.number),
+        "" if turn.role == "work" else turn.role,
+        turn.agent,
+        format_local(turn.started_at, now),
+        took,
+        _format_exit_code(turn.exit_code),
+        format_count(turn.spent.tokens),
+        format_usd(compute_turn_cost(run.spec, turn), turn.spent.usd_estimated),
+        ": ".join(part for part in (turn.failure, turn.detail) if part),
+    ]
+
+
+def _format_whole_turn(run: Run, turn: Turn, now: int) -> list[str]:
+    return [
+        str(turn.number),
+        turn.role,
+        turn.agent,
+        *_format_span(turn.started_at, turn.ended_at, now),
+        _format_exit_code(turn.exit_code),
+        turn.failure or "-",
+        format_count(turn.spent.tokens),
+        format_usd(compute_turn_cost(run.spec, turn), turn.spent.usd_estimated),
+        turn.detail,
+    ]
 
 
 def _build_ledger_tables(
@@ -246,6 +277,11 @@ def _print_last_message(home: Home, run: Run, out: Output) -> None:
 
 def _format_span(started: int, ended: int | None, now: int) -> tuple[str, str]:
     return format_local(started, now), format_local(ended, now)
+
+
+def _format_time(at: int, now: int, out: Output) -> str:
+    """Return a time, for a person with its age."""
+    return f"{format_local(at, now)} ({format_age(at, now)})" if out.stdout.is_terminal else format_local(at, now)
 
 
 def _format_exit_code(code: int | None) -> str:
