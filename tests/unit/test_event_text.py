@@ -19,6 +19,7 @@ def test_the_digests_of_records_are_not_for_people() -> None:
         ({"tool": "Bash", "ok": False, "exit_code": 3}, "Bash exited with 3"),
         ({"tool": "Bash", "ok": True, "exit_code": 0}, "Bash exited with 0"),
         ({"tool": "Write", "ok": True}, "Write finished"),
+        ({"ok": True, "exit_code": 0}, "a call exited with 0"),
         ({"tool": "mcp__t__add", "ok": False}, "mcp__t__add failed"),
     ],
 )

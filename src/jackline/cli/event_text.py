@@ -96,6 +96,8 @@ def describe_event(event: Event) -> str:
     """Describe an event in one line."""
     data = _EventData(load_event_data(event))
     pattern = _TEXTS.get(event.kind)
+    if event.kind == "agent.call.finished":  # a call that an earlier turn began is not named again
+        data.setdefault("tool", "a call")
     if event.kind == "agent.call.finished" and "exit_code" not in data:  # files and web pages have none, gemini no code
         pattern = "{tool} failed" if data["ok"] is False else "{tool} finished"
     if event.kind == "agent.usage" and _is_correction(data):
