@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackline.fake_model.script import Reply
-from tests.agents.stage import RUN
+from tests.agents.stage import RUN, wait_until
 from tests.agents.test_claude_door import Door, SetStage, set_stage
 
 __all__ = ["set_stage"]
@@ -92,6 +92,7 @@ def test_a_turn_that_was_killed_is_not_free(set_stage: SetStage) -> None:
     stage = set_stage(Reply(shell="echo ready > ready; sleep 100", tokens_input=TOKENS), Reply(say="done"))
     running = stage.start_run("look around")
     stage.wait_for_file("ready")
+    wait_until(lambda: any(one["kind"] == "agent.usage" for one in stage.events()), "the usage was never stored")
     running.kill()
     stage.end_of(running)
     stage.type("cancel", RUN)  # takes the run over, and charges what was used

@@ -31,7 +31,7 @@ def test_an_empty_flag_is_a_variable_that_was_not_set(place: Place, script: str,
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("LEASE_SECONDS", "0"), ("TIMEOUT_SECONDS", "0"), ("TIMEOUT_SECONDS", "1e300")]
+    ("name", "value"), [("LEASE_SECONDS", "0"), ("TIMEOUT_SECONDS", "-1"), ("TIMEOUT_SECONDS", "1e300")]
 )
 def test_a_setting_that_cannot_work_is_refused(place: Place, script: str, name: str, value: str) -> None:
     place.environ[f"JACKLINE_{name}"] = value

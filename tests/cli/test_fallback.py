@@ -134,17 +134,16 @@ def test_the_scripted_agent_cannot_take_over_without_a_script(agents: Place) -> 
     assert not agents.type("list", "--json").rows
 
 
-def test_what_an_agent_cost_that_tells_none_is_unknown_everywhere(agents: Place) -> None:
+def test_the_cost_of_an_agent_that_tells_none_is_an_estimate_everywhere(agents: Place) -> None:
     run = agents.type("run", "fix it", "--agent", "good", "--json").json
-    assert (run["tokens"], run["cost_usd"]) == (7, None)
-    assert agents.type("show", run["id"], "--json").json["cost_usd"] is None
-    assert agents.type("list", "--json").rows[0]["cost_usd"] is None
-    assert "cost unknown of" in agents.type("show", run["id"]).out
+    shown = (run, agents.type("show", run["id"], "--json").json, agents.type("list", "--json").rows[0])
+    assert {(one["cost_usd"], one["cost_estimated"]) for one in shown} == {(run["cost_usd"], True)}
+    assert (run["tokens"], run["cost_usd"] > 0) == (7, True)
     folder = Path(run["folder"])
-    assert json.loads((folder / "metadata.json").read_text())["cost_usd"] is None
-    assert "cost_usd" not in json.loads((folder / "manifest.json").read_text())["metadata"]
-    assert "unknown" in (folder / "summary.txt").read_text()
-    assert "cost unknown" in agents.type("run", "again", "--agent", "good").out
+    assert json.loads((folder / "metadata.json").read_text())["cost_usd"] == run["cost_usd"]
+    assert "≈$0.0002" in agents.type("show", run["id"]).out
+    assert "≈0.0002 USD" in (folder / "summary.txt").read_text()
+    assert "≈$0.0002" in agents.type("run", "again", "--agent", "good").out
 
 
 @pytest.mark.parametrize("words", [["--agent", "tird"], ["--agent", "tired", "--fallback", "goood"]])

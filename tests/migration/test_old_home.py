@@ -35,9 +35,7 @@ class OldHome(Place):
         return self.folder / "home"
 
     def environment(self, **more: str) -> dict[str, str]:
-        # A repeated command is the same request only with the same timeouts, and their defaults have changed since.
-        timeouts = {"JACKLINE_TIMEOUT_SECONDS": "900", "JACKLINE_IDLE_SECONDS": "600"}
-        return environment(self.folder, **{**timeouts, **self.environ, **more})
+        return environment(self.folder, **{**self.environ, **more})
 
     def do(self, *words: str, code: int = 0) -> Ended:
         ended = self.type(*words)
@@ -121,11 +119,11 @@ def _answer_runs(old: OldHome) -> None:
 
 
 def _end_given_up(old: OldHome) -> None:
-    """A call that was cut off is forced on the agent; one that its turn gave up is not, and comes as a new one."""
+    """The repeat of a call that was cut off, or that its turn gave up, names the call that it repeats."""
     old.do("resume", "gave-up")
-    for run_id, is_forced in (("gave-up", False), ("lost-local", True), ("resend", True)):
+    for run_id in ("gave-up", "lost-local", "resend"):
         first, second, *_ = old.show(run_id)["calls"]
-        assert (second["original"] == first["id"]) is is_forced, run_id
+        assert second["original"] == first["id"], run_id
 
 
 def _end_work(old: OldHome) -> None:

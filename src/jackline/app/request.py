@@ -17,6 +17,7 @@ from jackline.domain import ids
 from jackline.domain.events import NOTHING, canonical
 from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.records import AgentOptions, Spec
+from jackline.domain.states import Replay
 from jackline.domain.task import MODES
 from jackline.engine.settings import new_id
 from jackline.errors import UsageError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _LONGEST_PROMPT = 4 * 1024 * 1024
 _LAST_OLD_FIELD = "allowed"
+_TIMEOUTS, _OLD_TIMEOUTS = (0, 900_000), (900_000, 600_000)  # the defaults per turn and idle, now and before 0009
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
 
@@ -78,9 +80,20 @@ def build_new_run(request: Request, home: Home) -> tuple[NewRun, int]:
         repository=find_repository(spec.workspace),
         spec=spec,
         request=_digest(asked.changes()),
-        old_request=_digest(_list_old_values(asked)),
+        old_requests=_list_old_digests(asked),
     )
     return new, at
+
+
+def _list_old_digests(spec: Spec) -> tuple[str, ...]:
+    """The digests that earlier versions made of the same request: of every field, and from other defaults."""
+    rules = tuple(rule._replace(replay=Replay.EXACT) if rule.replay is Replay.REPORT else rule for rule in spec.rules)
+    before = spec._replace(rules=rules)
+    oldest = before
+    if (spec.turn_timeout_ms, spec.idle_timeout_ms) == _TIMEOUTS:
+        turn, idle = _OLD_TIMEOUTS
+        oldest = before._replace(turn_timeout_ms=turn, idle_timeout_ms=idle)
+    return _digest(_list_old_values(spec)), _digest(before.changes()), _digest(_list_old_values(oldest))
 
 
 def _list_old_values(spec: Spec) -> dict[str, object]:

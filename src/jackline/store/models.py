@@ -29,7 +29,7 @@ class NewRun(NamedTuple):
     request: str  # a digest of the request, to tell a repeated call from a conflicting one
     parent: str | None = None
     forked_at: int | None = None  # the step of the parent's checkpoint that it starts from
-    old_request: str | None = None  # the digest that versions before 0008 wrote: of every field, defaults included
+    old_requests: tuple[str, ...] = ()  # the digests that earlier versions would have written
 
 
 class RunMark(NamedTuple):

@@ -38,7 +38,7 @@ class RunStore(StorePart):
     def _create(self, statements: Statements, new: NewRun, at: int) -> tuple[Run, bool]:
         known = statements.one("get_request", {"id": new.id})
         if known is not None:
-            if known[0] not in (clean(new.request), new.old_request):
+            if known[0] not in (clean(new.request), *new.old_requests):
                 raise Conflict(new.id)
             return self._found(statements, new.id), False
         lineage = new.id if new.parent is None else self._found(statements, new.parent).lineage
