@@ -589,11 +589,18 @@ def test_a_spent_budget_does_not_keep_finished_work_from_its_proof() -> None:
 
 
 def test_a_budget_that_runs_out_in_the_middle_parks_and_stays_spent() -> None:
-    spec = SPEC._replace(limits=NO_LIMIT._replace(usd_micros=5))
-    over = TurnEnded(AT, Outcome(Failure.CRASHED), Usage(usd_micros=6))
-    parked = drive(working(spec), stop(StopReason.BUDGET, "$6 of $5"), over)
-    assert (parked.state.status.reason, parked.state.status.detail) == (WaitReason.BUDGET, "$6 of $5")
+    """The detail has what was reported in the end, not what was estimated when it was stopped."""
+    spec = SPEC._replace(limits=NO_LIMIT._replace(usd_micros=5_000_000, iterations=1))
+    over = TurnEnded(AT, Outcome(Failure.CRASHED), Usage(usd_micros=6_000_000))
+    parked = drive(working(spec), stop(StopReason.BUDGET, "budget spent: $7.00 of $5.00"), over)
+    detail = "budget spent: $6.00 of $5.00"
+    assert (parked.state.status.reason, parked.state.status.detail) == (WaitReason.BUDGET, detail)
     assert drive(parked.state, Claimed(AT), SETTLED).state.status.reason is WaitReason.BUDGET
+
+
+def test_a_budget_of_another_kind_keeps_its_own_words() -> None:
+    parked = drive(working(), stop(StopReason.BUDGET, "the day's budget is spent"), ended())
+    assert parked.state.status.detail == "the day's budget is spent"
 
 
 # --- what was cut off, and what waits for a person -------------------------------------------------------

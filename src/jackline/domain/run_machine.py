@@ -347,7 +347,13 @@ def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
     if why is StopReason.CANCEL:
         return _finish(state, "cancel")
     if why in _STOP_WAIT:
-        return _wait(state, _STOP_WAIT[why], state.stop_detail, at, state.outcome.resets_at if state.outcome else None)
+        detail = state.stop_detail
+        if why is StopReason.BUDGET:  # the end of the turn replaced estimates by what was reported
+            # Iterations and steps are counted when they begin: they stop no turn.
+            limits = state.spec.limits._replace(iterations=None, steps=None)
+            spent = find_exhausted_limit(limits, state.status.spent)
+            detail = f"budget spent: {spent}" if spent else detail
+        return _wait(state, _STOP_WAIT[why], detail, at, state.outcome.resets_at if state.outcome else None)
     if why is StopReason.IDLE and 0 < state.idle <= _MOST_IDLE:  # the next turn has the resume prompt
         fact = Fact("turn.idle", {"turn": state.status.turn, "times": state.idle, "most": _MOST_IDLE})
         return _prepend(fact, _proceed(state))
