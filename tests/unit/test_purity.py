@@ -87,7 +87,7 @@ def test_no_clock_no_chance_no_input_and_no_output(module: str) -> None:
 def test_of_jackline_only_pure_packages_and_the_errors(module: str) -> None:
     own = {name for name in imported(module) if name.partition(".")[0] == "jackline"} - {"jackline"}
     pure = tuple(f"jackline.{package}." for package in PURE)
-    allowed = (*pure, "jackline.errors.", "jackline.formatting.", "jackline.named.")
+    allowed = (*pure, "jackline.digests.", "jackline.errors.", "jackline.formatting.", "jackline.named.")
     assert all(f"{name}.".startswith(allowed) for name in own), own
 
 
@@ -115,5 +115,5 @@ def test_importing_has_no_side_effect() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     loaded = set(done.stdout.split())
-    below = {"jackline.errors", "jackline.formatting", "jackline.named", "jackline.version"}
+    below = {"jackline.digests", "jackline.errors", "jackline.formatting", "jackline.named", "jackline.version"}
     assert loaded == {*below, *(f"jackline.{name}" for name in names)}

@@ -603,6 +603,11 @@ def test_a_budget_of_another_kind_keeps_its_own_words() -> None:
     assert parked.state.status.detail == "the day's budget is spent"
 
 
+def test_a_provider_that_reports_a_limit_at_that_moment_does_not_wake_it() -> None:
+    limited = TurnEnded(AT, Outcome(Failure.LIMIT, resets_at=AT + 5), Usage())
+    assert drive(working(), stop(StopReason.BUDGET, "spent"), limited).state.status.wake_at is None
+
+
 # --- what was cut off, and what waits for a person -------------------------------------------------------
 
 

@@ -129,7 +129,7 @@ def ends_cleanly(decided: StepResult) -> None:
         assert decided.commands == ()
     assert (life.phase is None) == decided.ended
     assert (life.reason is not None) == (life.state is RunState.WAITING)
-    assert (life.wake_at is not None) <= (life.reason in {WaitReason.LIMIT, WaitReason.RETRY})
+    assert (life.wake_at is not None) <= (life.reason in {WaitReason.LIMIT, WaitReason.RETRY, WaitReason.BUDGET})
     assert (life.state is RunState.FAILED) <= (life.failure is not None)
     assert (life.state is RunState.SUCCEEDED) <= (life.failure is None)
     assert len(decided.commands) <= 1

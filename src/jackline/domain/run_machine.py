@@ -353,7 +353,10 @@ def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
             limits = state.spec.limits._replace(iterations=None, steps=None)
             spent = find_exhausted_limit(limits, state.status.spent)
             detail = f"budget spent: {spent}" if spent else detail
-        return _wait(state, _STOP_WAIT[why], detail, at, state.outcome.resets_at if state.outcome else None)
+        # A provider's limit may have come at the same time; only the reset of a day's budget ends this wait.
+        outcome = state.outcome
+        resets_at = outcome.resets_at if outcome is not None and outcome.failure is not Failure.LIMIT else None
+        return _wait(state, _STOP_WAIT[why], detail, at, resets_at)
     if why is StopReason.IDLE and 0 < state.idle <= _MOST_IDLE:  # the next turn has the resume prompt
         fact = Fact("turn.idle", {"turn": state.status.turn, "times": state.idle, "most": _MOST_IDLE})
         return _prepend(fact, _proceed(state))
