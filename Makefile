@@ -114,5 +114,5 @@ $(VENV)/.dev: $(VENV)/.package requirements/dev.txt
 
 # Apart from .venv/, because what it compares with brings pytest plugins and half a web stack along.
 $(BENCH)/.bench: $(BENCH)/.package requirements/bench.txt
-	@$(BENCH)/bin/python $(PIP) install --require-hashes -r requirements/bench.txt
+	@$(BENCH)/bin/python $(PIP) install --require-hashes --no-deps -r requirements/bench.txt
 	@touch $@
