@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.domain.call_gate import needs_person
-from jackline.domain.limits import Spent
 from jackline.domain.outcome import Usage, get_usage
 from jackline.domain.states import INSISTED, CallClass, CallState, ReasonCode
 from jackline.engine import orphans
@@ -86,10 +85,14 @@ def find_undone_calls(store: Store, run_id: str) -> tuple[str, ...]:
 
 
 def estimate_unreported_usage(turn: Turn, prices: PriceTable, family: str, model: str, calls: int) -> Turn:
-    """A turn that was cut off after the model had answered, with an estimate of its usage if none was reported."""
+    """A turn that was cut off after the model had answered, with an estimate of its cost if no usage was reported.
+
+    Its tokens stay unknown: an agent that reports the totals of its session counts them with the next turn.
+    """
     if not family or get_usage(turn.spent) != Usage() or not (turn.last_message or calls):
         return turn
-    return turn._replace(spent=Spent(**prices.estimate_unreported(family, model, turn, calls)._asdict()))
+    cost = prices.estimate_unreported(family, model, turn, calls).usd_micros
+    return turn._replace(spent=turn.spent._replace(usd_micros=cost, usd_estimated=cost))
 
 
 def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool) -> Call:
