@@ -130,18 +130,16 @@ def _work_until_left(home: Home, run: Run, steps: WaitSteps) -> tuple[Run, bool]
 
 def wait_for_person(home: Home, run: Run, pause: Pause) -> bool:
     """Wait while the run needs a person; True if the wait was interrupted."""
-    watch = RunWatch(home, run.id)
-    while watch.needs_person():
-        if pause(POLL_SECONDS):
-            return True
-        watch.poll()
-    return False
+    return _wait_while(RunWatch.needs_person, RunWatch(home, run.id), pause)
 
 
 def wait_while_busy(home: Home, run: Run, pause: Pause) -> bool:
     """Wait while another process works on the run; True if the wait was interrupted."""
-    watch = RunWatch(home, run.id)
-    while watch.is_busy():
+    return _wait_while(RunWatch.is_busy, RunWatch(home, run.id), pause)
+
+
+def _wait_while(holds: Callable[[RunWatch], bool], watch: RunWatch, pause: Pause) -> bool:
+    while holds(watch):
         if pause(POLL_SECONDS):
             return True
         watch.poll()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline.app import inbox
-from jackline.cli.commands.inbox import count_entries, format_body, format_heading
+from jackline.cli.inbox_text import count_entries, format_body, format_heading
 from jackline.cli.prompts import LATER, AskEnd, Question, ask_question, build_question, find_run_change
 from jackline.clock import wall_ms
 from jackline.domain.amendment import LIMIT_SETTINGS, Amendment, suggest_totals

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jackline.app import inbox
 from jackline.app.run_wait import RunWatch
 from jackline.cli.answer_input import InputEnd, read_answer
-from jackline.cli.commands.inbox import format_body
+from jackline.cli.inbox_text import format_body
 from jackline.domain.call_gate import can_approve_always
 from jackline.errors import JacklineError, StoreUnavailable
 from jackline.extensions import call_hook

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from jackline.app import inbox
 from jackline.cli.answer_input import has_terminal
+from jackline.cli.inbox_text import format_body, format_heading
 from jackline.cli.run_json import to_json_values
 from jackline.clock import wall_ms
-from jackline.domain.call_text import describe_length
-from jackline.formatting import format_duration, make_printable, pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -57,28 +56,9 @@ def print_entry(entry: InboxEntry, now: int, out: Output) -> None:
         out.print_line(f"  {out.format_command(*words)}")
 
 
-def format_heading(entry: InboxEntry, now: int) -> str:
-    """One line: the kind, the run, its agent and repository, and how long it waits."""
-    name = f"run {entry.run_id} (#{entry.number})" if entry.run_id else entry.item_id
-    parts = (inbox.KINDS[entry.kind], name, entry.agent, entry.repository, f"{format_duration(now - entry.since)}")
-    return make_printable(" · ".join(part for part in parts if part))
-
-
-def format_body(entry: InboxEntry) -> list[str]:
-    """The whole command or question, and the reason, without control characters."""
-    detail = entry.detail if entry.detail != entry.text else ""
-    texts = (entry.text, describe_length(entry.text), detail)
-    return [make_printable(line) for text in texts for line in text.splitlines()]
-
-
 def entry_to_json(entry: InboxEntry) -> dict[str, object]:
     """The entry as JSON values; its commands can be pasted into a shell."""
     from jackline.formatting import format_command
 
     commands = [format_command("jackline", *words) for words in entry.commands]
     return {**to_json_values(entry), "commands": commands}
-
-
-def count_entries(entries: list[InboxEntry]) -> str:
-    """The number of entries in words."""
-    return f"{pluralize(len(entries), 'thing')} {'needs' if len(entries) == 1 else 'need'} you"
