@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from jackline.agents import registry
+from jackline.domain.limits import Spent
 from jackline.domain.outcome import Usage
 from jackline.domain.prices import Price, PriceTable
 from jackline.domain.records import Turn
+from jackline.engine.recovery import estimate_unreported_usage
 
 TABLE = PriceTable()
 
@@ -58,6 +60,12 @@ def test_a_turn_that_reported_nothing_is_not_free() -> None:
     usage = TABLE.estimate_unreported("gpt", "", turn, 2)
     assert (usage.tokens_input, usage.tokens_cached, usage.tokens_output) == (3 * 11_100, 2 * 11_100, 1_000)
     assert usage.usd_micros == usage.usd_estimated == 11_100 * 10 + 22_200 + 50_000
+    # Only the cost is charged: the agent may report the tokens with the totals of its next turn.
+    charged = estimate_unreported_usage(turn, TABLE, "gpt", "", 2)
+    assert charged.spent == Spent(usd_micros=usage.usd_micros, usd_estimated=usage.usd_micros)
+    reported = turn._replace(spent=Spent(tokens_output=1))
+    assert estimate_unreported_usage(reported, TABLE, "gpt", "", 2) == reported
+    assert estimate_unreported_usage(turn, TABLE, "gpt", "", 0) == turn  # the model had not answered
 
 
 def test_every_agent_says_when_it_reports_usage_and_what_its_models_cost() -> None:
