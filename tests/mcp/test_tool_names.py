@@ -19,12 +19,13 @@ from jackline.features.work import work_tools
 from jackline.features.work.work_queue import RESOLUTIONS
 from jackline.policy import rule_lookup
 from jackline.policy.builtin import agent_tools as builtin_tools
-from jackline.policy.classify import CallLocation, classify_call
+from jackline.policy.call_context import CallContext
+from jackline.policy.classify import classify_call
 from tests.mcp.test_stdio import LOOKING, TOOLS
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "mcp.md"
 PREFIXES = ("mcp__jackline__", "mcp_jackline_", "jackline_")
-HERE = CallLocation("/w", "/w")
+HERE = CallContext("/w", "/w")
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from benchmarks.rows import gate_cost
 from jackline.agents.claude.claude_hooks import build_settings
 from jackline.domain.states import CallClass
 from jackline.fake_model.script import Reply
-from jackline.policy.classify import CallLocation, Classification, classify_call
+from jackline.policy.call_context import CallContext
+from jackline.policy.classify import Classification, classify_call
 from jackline.policy.keys import build_key
 
 
@@ -201,7 +202,7 @@ def test_the_page_has_a_place_for_every_row(row: str) -> None:
 
 def judged(command: str) -> Classification:
     return classify_call(
-        (gate_process.SEND,), "Bash", {"command": command}, CallLocation("/srv/repository", "/srv/repository")
+        (gate_process.SEND,), "Bash", {"command": command}, CallContext("/srv/repository", "/srv/repository")
     )
 
 

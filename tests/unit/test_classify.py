@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.policy import rule_lookup
-from jackline.policy.classify import CallLocation, Classification, classify_call
+from jackline.policy.call_context import CallContext
+from jackline.policy.classify import Classification, classify_call
 from jackline.policy.rules import Rule
 
 UNHURRIED = settings(deadline=None)
 WORKSPACE = "/home/dev/project"
-WHERE = CallLocation(WORKSPACE, WORKSPACE)
+WHERE = CallContext(WORKSPACE, WORKSPACE)
 PATCH = "*** Begin Patch\n*** {0}: {1}\n*** End Patch\n"
 
 
-def shell(command: str, *rules: Rule, where: CallLocation = WHERE, tool: str = "Bash") -> Classification:
+def shell(command: str, *rules: Rule, where: CallContext = WHERE, tool: str = "Bash") -> Classification:
     return classify_call(rules, tool, {"command": command}, where)
 
 

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jackline.policy import rule_lookup
-from jackline.policy.classify import CallLocation, Classification, classify_call
+from jackline.policy.call_context import CallContext
+from jackline.policy.classify import Classification, classify_call
 
 UNHURRIED = settings(deadline=None)
-WHERE = CallLocation("/home/dev/project", "/home/dev/project")
+WHERE = CallContext("/home/dev/project", "/home/dev/project")
 CORPUS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "corpus.tsv")
 
 

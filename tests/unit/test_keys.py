@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from jackline.domain.events import canonical
 from jackline.domain.states import CallClass
 from jackline.policy import keys
-from jackline.policy.classify import CallLocation, classify_call
+from jackline.policy.call_context import CallContext
+from jackline.policy.classify import classify_call
 from jackline.policy.rules import Rule
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
@@ -244,7 +245,7 @@ def test_targets(pattern: str, value: object, target: str) -> None:
 
 # --- calls as they are judged
 
-WHERE = CallLocation(WORKSPACE, WORKSPACE)
+WHERE = CallContext(WORKSPACE, WORKSPACE)
 HOST = {"git.commit": "c1", "git.branch": "b", "git.remote": "origin", "git.refs": "refs/heads/b", "git.upstream": "b"}
 TEXTS = st.text(st.characters(codec="ascii", min_codepoint=32, max_codepoint=126), min_size=1, max_size=12)
 

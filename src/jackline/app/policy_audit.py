@@ -197,13 +197,15 @@ def _parse_fields(text: str) -> dict[str, object]:
 def _find_unknown_programs(run: Run, call: Call) -> list[str] | None:
     """Return the unmatched programs of a shell call; None if it cannot be parsed."""
     from jackline.policy import builtin, rule_lookup
-    from jackline.policy.classify import CallLocation, classify_call
+    from jackline.policy.call_context import build_context
+    from jackline.policy.classify import classify_call
     from jackline.policy.tool_names import SHELL_TOOLS
 
     if call.tool not in SHELL_TOOLS:
         return []
-    folder = run.spec.workspace
-    judged = classify_call(run.spec.rules, call.tool, _parse_fields(call.input), CallLocation(folder, folder))
+    judged = classify_call(
+        run.spec.rules, call.tool, _parse_fields(call.input), build_context(run.spec, run.spec.workspace)
+    )
     if not judged.matches or any(match.rule == builtin.UNPARSED.name for match in judged.matches):
         return None
     return [

@@ -23,6 +23,7 @@ from jackline.engine.settings import new_id
 from jackline.errors import UsageError
 from jackline.formatting import format_usd
 from jackline.named import NamedTuple
+from jackline.policy.rules import POLICY_VERSION
 from jackline.store.models import NewRun
 from jackline.worktrees import find_repository
 
@@ -72,9 +73,9 @@ def build_new_run(request: Request, home: Home) -> tuple[NewRun, int]:
     run_id = request.run_id or new_id()
     if not ids.is_chosen(run_id):
         raise UsageError(f"'{shorten_name(run_id)}' cannot be a run's id: {_NAMES}")
-    asked = spec
+    asked = spec._replace(policy_version=1)  # a newer policy does not make it another request
     if (request.agent or home.config.get_text("agent")) == AUTO:  # which agents are ready may differ the next time
-        asked = spec._replace(agent=AUTO, fallback=_choose_fallback(request, home.config), agent_options={})
+        asked = asked._replace(agent=AUTO, fallback=_choose_fallback(request, home.config), agent_options={})
     new = NewRun(
         id=run_id,
         repository=find_repository(spec.workspace),
@@ -151,6 +152,7 @@ def build_spec(request: Request, home: Home) -> Spec:
         approval_answer=config.get_text("approval_answer"),
         allowed=policy_files.check_allowed_rules(request.allow, rules),
         replay=config.get_text("replay"),
+        policy_version=POLICY_VERSION,
     )
 
 

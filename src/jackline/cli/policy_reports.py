@@ -15,7 +15,8 @@ from jackline.errors import UsageError
 from jackline.formatting import format_command, make_printable, pluralize
 from jackline.named import stored_dict
 from jackline.policy import keys
-from jackline.policy.classify import CallLocation, classify_call
+from jackline.policy.call_context import CallContext
+from jackline.policy.classify import classify_call
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -34,7 +35,7 @@ def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[
     """Run `policy explain`; it runs no call and stores nothing."""
     tool, given = _parse_call(args, rules)
     folder = os.path.realpath(os.getcwd())
-    judged = classify_call(rules, tool, given, CallLocation(folder, folder))
+    judged = classify_call(rules, tool, given, CallContext(folder, folder))
     if not given:  # the tool in general: a missing input is valid
         judged = judged._replace(mistake="")
     redact = make_redactor().redact

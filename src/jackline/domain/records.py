@@ -44,7 +44,7 @@ REPORT, INSIST = "report", "insist"  # what a run does with a read or a local ca
 @stored_as(
     "prompt workspace agent task mode proof turn_timeout_ms idle_timeout_ms grace_ms limits retry rules options "
     "fallback manners session requires_commit job strict approval_timeout_ms approval_answer ungated preface "
-    "fork_of allowed replay share_workspace"
+    "fork_of allowed replay share_workspace policy_version unmatched"
 )
 class Spec(NamedTuple):
     """The request, frozen when the run starts: later changes of the settings must not affect a resume.
@@ -79,6 +79,8 @@ class Spec(NamedTuple):
     allowed: tuple[str, ...] = ()  # names of rules that were approved in advance
     replay: str = REPORT  # `insist`: an interrupted read or local call has to be made again
     share_workspace: bool = False  # it may work while another run works in the same worktree
+    policy_version: int = 1  # under which the run began; its keys, classes and agreements stay the same
+    unmatched: str = "allow"  # the decision for calls that no rule matches
     unknown: tuple[str, ...] = ()  # stored names of a newer version; not stored again, because such a run is refused
 
     @property

@@ -17,6 +17,7 @@ from jackline.domain.records import INSIST
 from jackline.domain.states import CallClass, Replay
 from jackline.engine.exit_evidence import find_impossible_codes
 from jackline.policy import classify, keys, rule_lookup
+from jackline.policy.call_context import build_context
 from jackline.store.models import Settlement
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def build_intent(
 ) -> Intent:
     """Build the intent of a call: its rule, its key, its target."""
     spec, folder = run.spec, request.folder or run.spec.workspace
-    classified = classify.classify_call(
-        spec.rules, request.tool, request.input, classify.CallLocation(spec.workspace, folder)
-    )
+    classified = classify.classify_call(spec.rules, request.tool, request.input, build_context(spec, folder))
     known = read_inputs(classified, request.input)
     fields = {**classified.fields, **known}
     rule = call_gate.apply_permissions(classified.rule, spec.allowed)

@@ -24,6 +24,7 @@ from jackline.shell.model import NotParsed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from jackline.policy.call_context import CallContext
     from jackline.policy.rules import Rule
 
 _CALLER = "tool_call"  # a tool that calls another tool by name
@@ -38,13 +39,6 @@ _WRITE_RULES = {
     PathZone.UNKNOWN: builtin.OUTSIDE_FILE,
     PathZone.HOOKS: builtin.HOOKS_WRITE,
 }
-
-
-class CallLocation(NamedTuple):
-    """Where a call would run; both paths are absolute."""
-
-    workspace: str
-    folder: str
 
 
 @stored_as("words rule why")
@@ -67,7 +61,7 @@ class Classification(NamedTuple):
     mistake: str = ""  # why the input violates the tool's schema; such a call is denied with a hint
 
 
-def classify_call(rules: tuple[Rule, ...], tool: str, given: Any, where: CallLocation) -> Classification:  # noqa: ANN401 - any JSON
+def classify_call(rules: tuple[Rule, ...], tool: str, given: Any, where: CallContext) -> Classification:  # noqa: ANN401 - any JSON
     """Classify a call; `rules` are the rules frozen with the run."""
     called = given.get("name") if tool == _CALLER and isinstance(given, dict) else None
     if isinstance(called, str) and called != _CALLER:
@@ -123,7 +117,7 @@ def _wrap_in_shell(line: str) -> str:
     return shlex.join(("sh", "-c", line))
 
 
-def _apply_folder(where: CallLocation, given: Any) -> CallLocation:  # noqa: ANN401 - any JSON
+def _apply_folder(where: CallContext, given: Any) -> CallContext:  # noqa: ANN401 - any JSON
     """Apply the folder that some tools take with the command. Of two folders, one outside the workspace wins."""
     named = [given.get(name) for name in tool_names.FOLDER_FIELDS] if isinstance(given, dict) else []
     folders = [path_zones.resolve_path(value, where.folder) for value in named if isinstance(value, str) and value]
@@ -134,7 +128,7 @@ def _apply_folder(where: CallLocation, given: Any) -> CallLocation:  # noqa: ANN
 # --- tools that are not shells
 
 
-def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallLocation) -> Classification:  # noqa: ANN401 - any JSON
+def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallContext) -> Classification:  # noqa: ANN401 - any JSON
     rule = rule_lookup.find_tool_rule(rules, tool)
     is_inside_tool = builtin.BY_TOOL.get(tool) is rule and rule.call_class is CallClass.LOCAL
     for change in path_args.find_tool_changes(tool, given) if is_inside_tool else ():
@@ -154,7 +148,7 @@ def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallLo
 # --- shells
 
 
-def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallLocation) -> Classification:
+def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallContext) -> Classification:
     if path_zones.resolve_path(where.folder, "/") == path_zones.resolve_path(where.workspace, "/"):
         # In the workspace root, its absolute paths mean the same as relative ones.
         text = str(keys.normalize_input({"command": text}, where.workspace)["command"])
@@ -166,11 +160,7 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallLo
             words=text, rule=builtin.UNPARSED.name, why=f"the command cannot be parsed with certainty: {error}"
         )
         return _build_classification(_apply_tool_rule(rules, tool, builtin.UNPARSED), whole, (match,), where.folder)
-    found = [
-        one
-        for command in parsed
-        for one in classify_command(rules, tool, command, parsed, where.workspace, where.folder)
-    ]
+    found = [one for command in parsed for one in classify_command(rules, tool, command, parsed, where)]
     matches = tuple(RuleMatch(words=one.words, rule=one.rule.name, why=one.why) for one in found)
     if not found:
         return _build_classification(_apply_tool_rule(rules, tool, builtin.NOTHING_RUN), whole, matches, where.folder)
@@ -181,7 +171,7 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallLo
     return _build_classification(rule, fields, matches, leading.folder)
 
 
-def _make_relative(folder: str, where: CallLocation) -> str:
+def _make_relative(folder: str, where: CallContext) -> str:
     return str(keys.normalize_input({"cwd": folder}, where.workspace)["cwd"])
 
 

@@ -21,6 +21,7 @@ from jackline.shell.model import ShellCommand
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from jackline.policy.call_context import CallContext
     from jackline.policy.rules import Rule
 
 _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
@@ -49,6 +50,7 @@ class _Scope(NamedTuple):
     everything: tuple[ShellCommand, ...]
     workspace: str
     folder: str | None
+    context: CallContext
 
 
 def classify_command(
@@ -56,12 +58,13 @@ def classify_command(
     tool: str,
     command: ShellCommand,
     everything: tuple[ShellCommand, ...],
-    workspace: str,
-    start: str,
+    where: CallContext,
 ) -> Iterator[ClassifiedCommand]:
     """Classify the command itself, then every file that is opened for it."""
-    folder = None if command.folder is None else path_zones.resolve_path(command.folder, start)
-    scope = _Scope(rules=rules, tool=tool, everything=everything, workspace=workspace, folder=folder)
+    folder = None if command.folder is None else path_zones.resolve_path(command.folder, where.folder)
+    scope = _Scope(
+        rules=rules, tool=tool, everything=everything, workspace=where.workspace, folder=folder, context=where
+    )
     if command.words:
         yield _classify(command, scope, _MOST_DEPTH)
     for redirect in command.redirects:

@@ -196,8 +196,9 @@ def refuse_effects(home: Home, at: CaseLocation, commands: Sequence[str], folder
     from jackline.domain import call_gate
     from jackline.domain.states import CallClass, Decision
     from jackline.policy import classify
+    from jackline.policy.call_context import build_context
 
-    where = classify.CallLocation(run.spec.workspace, folder)
+    where = build_context(run.spec, folder)
     for command in commands:
         judged = classify.classify_call(run.spec.rules, _SHELL, {"command": command}, where)
         rule = call_gate.apply_permissions(judged.rule, run.spec.allowed)
