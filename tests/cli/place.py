@@ -89,6 +89,17 @@ class Place:
         out, err = process.communicate(stdin, timeout=SECONDS)
         return Ended(process.returncode, out, err)
 
+    def trust(self, answer: str = "y", cwd: Path | None = None) -> Ended:
+        """Type `jackline trust` at a terminal and answer its question, if it asks one."""
+        from tests.cli.test_terminal import Terminal
+
+        terminal = Terminal(self, "trust", cwd=str(cwd) if cwd else None)
+        while terminal.read():
+            if terminal.seen.endswith("[y/N] "):
+                os.write(terminal.ours, f"{answer}\n".encode())
+        seen = terminal.end()
+        return Ended(terminal.process.returncode, seen, "")
+
     def script(self, *steps: dict[str, Any], name: str = "script.json") -> str:
         path = self.folder / name
         path.write_text(json.dumps({"version": 1, "steps": list(steps)}))

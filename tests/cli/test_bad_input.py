@@ -144,7 +144,7 @@ def test_settings_by_layer(place: Place) -> None:
     (place.folder / ".config" / "jackline").mkdir(parents=True)
     (place.folder / ".config" / "jackline" / "config.toml").write_text("max_calls = 1\nmax_steps = 2\nretries = 3\n")
     (place.repository / "jackline.toml").write_text("max_steps = 20\nretries = 30\n")
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     run = place.play(SAY, words=("--max-tokens", "4", "--json"), environ={"JACKLINE_RETRIES": "300"}).json
     spec = place.type("show", run["id"], "--json").json["spec"]
     assert (spec["limits"]["calls"], spec["limits"]["steps"], spec["limits"]["tokens"]) == (1, 20, 4)

@@ -78,7 +78,7 @@ def test_an_untrusted_project_sets_no_prices(place: Place) -> None:
     describe(place, "quiet", says({**USAGE, "model": "cheap-1"}, END))
     assert "[prices] is ignored" in place.type("run", "x", "--agent", "quiet").err
     assert place.type("list", "--json").rows[0]["cost_usd"] == 0.1875
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     assert place.type("run", "x", "--agent", "quiet", "--json").json["cost_usd"] == 0.01
 
 

@@ -468,7 +468,7 @@ def test_a_project_names_its_intake_once_it_is_trusted(place: Place) -> None:
     assert (ended.code, "intake names a program" in ended.err, "jackline trust" in ended.err) == (0, True, True)
     assert not (place.repository / "ran.txt").exists()
     do(place, "close", "--summary", "x")
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     assert place.type("case", "start", "b", "--skip-intake", "--verify", "true", "--json").json["intake_plan"] is None
     assert not (place.repository / "ran.txt").exists()
     do(place, "close", "--summary", "x")

@@ -209,11 +209,11 @@ def test_a_file_that_cannot_be_written_is_named_as_it_would_be(tmp_path: Path) -
 
 def test_a_project_that_was_trusted_has_to_be_trusted_again(place: Place) -> None:
     place.task("mine")
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     first = place.type("init", "--skills")
     assert "jackline trust" in first.out.splitlines()[-1]
     assert place.type("trust", "--show", "--json").json["changed"] is True
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     again = place.type("init", "--agents-md", "--json").json  # AGENTS.md is not one of the trusted files
     assert again["trust_ended"] is False
     assert place.type("trust", "--show", "--json").json["trusted"] is True

@@ -72,7 +72,7 @@ def test_a_project_is_not_trusted_below_a_run(project: Place, way: str) -> None:
     assert (code, len(said.splitlines())) == (2, 1), said
     assert "`jackline trust` is refused inside a run" in said
     assert not trust.is_trusted(str(project.home), str(project.repository))
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     assert trust.is_trusted(str(project.home), str(project.repository))
 
 
@@ -108,7 +108,7 @@ def test_what_only_shows_the_trust_works_below_a_run(project: Place) -> None:
 
 
 def test_trust_is_not_revoked_below_a_run(project: Place) -> None:
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     code, _ = try_below_a_run(project, "plain", "trust", "--revoke")
     assert code == 2
     assert trust.is_trusted(str(project.home), str(project.repository))
@@ -117,4 +117,4 @@ def test_trust_is_not_revoked_below_a_run(project: Place) -> None:
 @pytest.mark.parametrize("name", ["JACKLINE_MARK", "JACKLINE_RUN"])
 def test_a_variable_of_a_run_is_enough(project: Place, name: str) -> None:
     assert project.type("trust", environ={name: "0123456789"}).code == 2
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0

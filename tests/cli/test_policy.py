@@ -79,7 +79,7 @@ def test_an_untrusted_project_tightens_and_does_not_loosen(project: Place) -> No
     ended = project.play(SEND)
     assert f"{path}: its rules can only tighten" in ended.err
     assert "jackline trust" in ended.err
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     trusted = project.type("policy", "explain", "send", "--input", '{"to": "ada"}', "--json").json
     assert (trusted["rule"], trusted["decision"], trusted["probe"]) == ("theirs", "allow", "touch probed")
     assert trusted["problems"] == []
@@ -139,7 +139,7 @@ def test_a_job_and_a_task_agree_beforehand_and_an_untrusted_task_does_not(projec
     asked = project.play(SEND, words=words)
     assert asked.code == 14
     assert "ignoring allow = mail" in asked.err
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     assert project.play(SEND, words=words).code == 0
 
 
@@ -158,7 +158,7 @@ def test_an_untrusted_project_tightens_the_answer_and_never_loosens_it(project: 
     noted = project.type("config").err
     assert "approval_answer stays deny, not allow" in noted
     assert "approval_timeout stays 0, not 1" in noted
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     assert settings_of(project) == {"approval_timeout": 1, "approval_answer": "allow", "strict": "true"}
     (project.folder / ".config" / "jackline").mkdir(parents=True)
     mine = project.folder / ".config" / "jackline" / "config.toml"

@@ -47,7 +47,7 @@ def test_the_answer_command_works_as_written(place: Place) -> None:
 def test_the_resume_command_works_as_written(place: Place) -> None:
     """With an agent that only the project defines, which cannot be found from another folder."""
     (place.repository / "jackline.toml").write_text("[agents.own]\ncommand = ['sh', '-c', 'test -e ready']\n")
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     failed = place.type("run", "do it", "--agent", "own", "--run-id", "r", "--retries", "0")
     assert failed.code == 1, failed
     (place.repository / "ready").touch()

@@ -133,7 +133,7 @@ def test_an_unknown_task_names_its_neighbours(place: Place) -> None:
 
 def test_variables_and_further_arguments(place: Place) -> None:
     place.task("greet", "---\nvar.who: you\nmax_calls: 7\nproof: test -d .\n---\nGreet {who} in {where}.")
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     words = ("--task", "greet", "--var", "where=there", "--var", "who=her", "--json", "and be brief")
     run = place.play(SAY, words=words).json
     assert (run["task"], run["prompt"], run["proof"]) == ("greet", "Greet her in there.\n\nand be brief", "proved")

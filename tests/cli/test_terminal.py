@@ -32,6 +32,7 @@ class Terminal:
         *words: str,
         redirect: tuple[int, str] | None = None,
         program: str = JACKLINE,
+        cwd: str | None = None,
         **environ: str,
     ) -> None:
         self.ours, theirs = pty.openpty()
@@ -41,7 +42,7 @@ class Terminal:
         with contextlib.ExitStack() as stack:
             if redirect is not None:
                 streams[("stdin", "stdout", "stderr")[redirect[0]]] = stack.enter_context(open(redirect[1], "w"))
-            self.process = subprocess.Popen(argv, cwd=place.repository, env=environment, **streams)
+            self.process = subprocess.Popen(argv, cwd=cwd or place.repository, env=environment, **streams)
         os.close(theirs)
         self.seen = ""
 

@@ -10,6 +10,7 @@ import pytest
 
 from jackline.app import trust
 from tests.cli.place import SAY, Ended, Place, is_one_line
+from tests.cli.test_terminal import Terminal
 
 TABLE = '[agents.claude]\nbinary = "/opt/theirs"\n'
 
@@ -30,9 +31,8 @@ def test_untrusted_it_is_refused_and_trusted_it_counts(project: Place) -> None:
     assert (refused.code, is_one_line(refused)) == (2, True)
     assert "jackline trust" in refused.err
     assert not project.home.exists()
-    said = project.type("trust")
-    assert (said.code, said.err) == (0, "")
-    assert "jackline.toml" in said.out
+    said = project.trust()
+    assert (said.code, "jackline.toml" in said.out) == (0, True), said
     shown = project.type("config", "--json").json["agents.claude.binary"]
     assert shown == {"value": "/opt/theirs", "from": str(project.repository / "jackline.toml")}
     assert os.stat(project.home / "trust.json").st_mode & 0o777 == 0o600
@@ -51,7 +51,7 @@ def test_any_change_of_the_files_ends_it(project: Place) -> None:
         lambda: (project.repository / ".agents" / "policy.toml").write_text(""),
     )
     for change in changes:
-        assert project.type("trust").code == 0
+        assert project.trust().code == 0
         assert trusted(project)
         change()
         assert not trusted(project)
@@ -60,7 +60,7 @@ def test_any_change_of_the_files_ends_it(project: Place) -> None:
 
 
 def test_what_runs_leave_there_does_not_matter(project: Place) -> None:
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     left = project.repository / ".agents" / "runs" / "one"
     left.mkdir(parents=True)
     (left / "log").write_text("much")
@@ -70,7 +70,7 @@ def test_what_runs_leave_there_does_not_matter(project: Place) -> None:
 def test_it_can_be_taken_back_from_anywhere_in_the_project(project: Place) -> None:
     below = project.repository / "below"
     below.mkdir()
-    assert project.type("trust", cwd=below).code == 0
+    assert project.trust(cwd=below).code == 0
     assert trusted(project)
     assert project.type("trust", "--revoke", "--json", cwd=below).json["trusted"] is False
     assert not trusted(project)
@@ -84,7 +84,7 @@ def test_showing_writes_nothing(project: Place) -> None:
 
 
 def test_one_project_is_not_another(project: Place) -> None:
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     other = project.folder / "other"
     other.mkdir()
     (other / ".git").mkdir()
@@ -98,7 +98,7 @@ def test_a_damaged_record_trusts_nothing(project: Place, damage: str) -> None:
     project.home.mkdir()
     (project.home / "trust.json").write_text(damage.replace("PROJECT", str(project.repository)))
     assert not trusted(project)
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     assert trusted(project)
     assert list(json.loads((project.home / "trust.json").read_text())) == [str(project.repository)]
 
@@ -107,17 +107,73 @@ def test_what_cannot_be_held_to_account_is_not_trusted(project: Place) -> None:
     folder = project.repository / ".agents"
     folder.mkdir()
     (folder / "tasks").symlink_to(project.folder)
-    linked = project.type("trust")
-    assert (linked.code, is_one_line(linked)) == (2, True)
+    linked = project.trust()
+    assert (linked.code, "is a link to a folder" in linked.out, linked.out.count("\n")) == (2, True, 1)
     (folder / "tasks").unlink()
     os.mkfifo(folder / "pipe")
-    piped = project.type("trust")
-    assert (piped.code, is_one_line(piped)) == (2, True)
+    piped = project.trust()
+    assert (piped.code, "is not a regular file" in piped.out, piped.out.count("\n")) == (2, True, 1)
 
 
 def test_nothing_to_trust(place: Place) -> None:
-    ended = place.type("trust")
-    assert (ended.code, is_one_line(ended)) == (2, True)
+    ended = place.trust()
+    assert (ended.code, "nothing to trust" in ended.out, ended.out.count("\n")) == (2, True, 1)
+
+
+LOOSE_RULE = (
+    '[[rule]]\nname = "mail"\ntool = "send"\nclass = "effect"\ndecision = "allow"\nkey = ["to"]\n'
+    'target = "mail:{to}"\nprobe = "look {to}"\n'
+)
+
+
+def test_it_shows_what_the_files_may_do_before_it_asks(project: Place) -> None:
+    text = TABLE + 'arguments = ["--bold"]\nenv = ["SECRET_WORD"]\n[prices."x*"]\ninput = 1\noutput = 1\n'
+    (project.repository / "jackline.toml").write_text("max_usd = 50\nmax_calls = 7\nintake = 'plan it'\n" + text)
+    project.task("mends", "---\nproof: make \x1b[31mred\nallow: [git.push]\nagent: command\nmax_usd: 0\n---\nx")
+    project.task("plain")
+    (project.repository / ".agents" / "policy.toml").write_text(LOOSE_RULE)
+    shown = project.type("trust", "--show").out
+    asked = project.trust("n")
+    assert (asked.code, trusted(project)) == (1, False)
+    for line in (
+        "agent claude: starts with binary = /opt/theirs", "agent claude: starts with arguments = --bold",
+        "agent claude: gets the variables SECRET_WORD", "starts a program: intake = plan it",
+        "raises max_usd to 50 (default 20)", "sets the prices", "the host runs its proof: make ",
+        "approves calls in advance: git.push", "chooses an agent that starts any program",
+        "raises max_usd to 0 (default 20)", "rule mail: starts the probe look {to}",
+        "rule mail: lets its calls run without asking",
+    ):  # fmt: skip
+        assert (line in shown, line in asked.out) == (True, True), line
+    assert "max_calls" not in shown
+    assert "\x1b[31m" not in shown
+    allows = project.type("trust", "--show", "--json").json["allows"]
+    assert (len(allows["jackline.toml"]), allows[".agents/tasks/plain.md"]) == (6, [])
+
+
+@pytest.mark.parametrize("answer", ["", "n", "\x04"])
+def test_only_a_clear_yes_is_trust(project: Place, answer: str) -> None:
+    ended = project.trust(answer)
+    assert (ended.code, trusted(project)) == (1, False), ended
+    assert "nothing was changed" in ended.out
+
+
+def test_without_a_terminal_nobody_is_asked(project: Place) -> None:
+    for words in ((), ("--json",)):
+        ended = project.type("trust", *words, stdin="y\ny\n")
+        assert (ended.code, len(ended.err.splitlines()), trusted(project)) == (2, 1, False), ended
+        assert "type it at a terminal" in ended.err
+    terminal = Terminal(project, "trust", redirect=(1, project.path("out")))
+    assert ("type it at a terminal" in terminal.end(), terminal.process.returncode) == (True, 2)
+    assert not project.home.exists()
+
+
+def test_files_that_change_while_they_are_read_are_not_trusted(project: Place) -> None:
+    terminal = Terminal(project, "trust")
+    terminal.until(r"\[y/N\] ")
+    (project.repository / "jackline.toml").write_text(TABLE + "# more\n")
+    os.write(terminal.ours, b"y\n")
+    assert "changed while you read them" in terminal.end()
+    assert (terminal.process.returncode, trusted(project)) == (2, False)
 
 
 # --- what an untrusted project cannot do -----------------------------------------------------------------------
@@ -190,7 +246,7 @@ def test_an_untrusted_projects_settings_only_tighten(place: Place) -> None:
     assert "max_tokens" not in noted
     assert "max_usd stays 20, not 50" in place.play(SAY).err
     assert limits(place, "--max-usd", "60", JACKLINE_TIMEOUT_SECONDS="950")["max_usd"] == 60
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     trusted_now = limits(place)
     assert (trusted_now["max_usd"], trusted_now["max_calls"], trusted_now["idle_seconds"]) == (50, 0, 0)
 
@@ -202,7 +258,7 @@ def test_an_untrusted_projects_task_only_tightens(place: Place) -> None:
     assert (found["max_usd"], found["max_calls"], found["retries"]) == (20, 7, 2)
     assert limits(place, *words, "--max-usd", "30")["max_usd"] == 30
     assert "max_usd stays 20, not 0" in place.play(SAY, words=words).err
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     assert limits(place, *words)["max_usd"] == 0
 
 
@@ -216,7 +272,7 @@ def test_an_untrusted_projects_task_runs_no_program(place: Place) -> None:
     assert not (place.folder / "ran").exists()
     place.task("any", "---\nagents: [claude, command]\n---\nx")
     assert "'command' can run any program" in refused(place.type("run", "--task", "any"))
-    assert place.type("trust").code == 0
+    assert place.trust().code == 0
     assert place.play(SAY, words=("--task", "proves")).code == 0
     assert (place.folder / "ran").exists()
 
@@ -226,7 +282,7 @@ def test_a_word_for_the_project_does_not_count_below_it(project: Place) -> None:
     (below / ".agents" / "tasks").mkdir(parents=True)
     (below / ".agents" / "tasks" / "deep.md").write_text("---\nproof: 'true'\n---\nx")
     (project.repository / "jackline.toml").write_text("")
-    assert project.type("trust").code == 0
+    assert project.trust().code == 0
     assert "does not cover it" in refused(project.play(SAY, words=("--task", "deep"), cwd=below))
 
 

@@ -88,7 +88,7 @@ def test_an_untrusted_project_only_tightens_and_runs_no_program(place: Path) -> 
 def test_a_trusted_project_may_do_what_it_says_until_its_file_changes(place: Path) -> None:
     path = write(place, "project", FULL)
     (place / "home").mkdir()
-    trust.trust_project(str(place / "home"), str(place / "project"))
+    trust.trust_project(str(place / "home"), str(place / "project"), trust.hash_project(str(place / "project")))
     layers = found(place)
     (rule,) = layers.project
     assert (rule.tightens, rule.probe, rule.replay, layers.notes) == (False, "true", Replay.IDEMPOTENT, ())

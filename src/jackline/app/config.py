@@ -79,7 +79,7 @@ def load_config(
     layers, problem = _Layers(), ""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     path = find_user_file(environ)
-    _apply_tables(_read_toml(path), path, layers)
+    _apply_tables(read_toml(path), path, layers)
     # The home comes before the project's file: it records whether that file is trusted.
     named = given.get("home") or environ.get("JACKLINE_HOME") or layers.values["home"]
     home = os.path.abspath(os.path.expanduser(str(named or paths.find_state_folder(environ))))
@@ -170,7 +170,7 @@ def _apply_project(path: str, layers: _Layers, home: str) -> tuple[_Layers, str]
     """The layers with the whole project file; or without it, and the reason."""
     more = _Layers(layers)
     try:
-        tables = _read_toml(path)
+        tables = read_toml(path)
         if tables:
             _apply_project_tables(tables, path, more, home)
     except ConfigError as error:
@@ -221,7 +221,8 @@ def _refuse_programs(tables: Mapping[str, object], path: str) -> None:
             raise ConfigError(f"{path}: {name} names an agent that starts any program, {hint}")
 
 
-def _read_toml(path: str) -> dict[str, Any]:
+def read_toml(path: str) -> dict[str, Any]:
+    """Read a settings file; a missing one is empty, ConfigError for one that cannot be used."""
     if not os.path.exists(path):
         return {}
     import tomllib

@@ -66,7 +66,7 @@ def read_trust_status(home: str, folder: str) -> TrustStatus:
     known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(project)
     trusted = is_trusted(home, project)
     at = known.get("at") if known else None
-    files = tuple(os.path.relpath(path, project) for path in _list_files(project))
+    files = tuple(os.path.relpath(path, project) for path in list_files(project))
     return TrustStatus(
         folder=project,
         files=files,
@@ -76,15 +76,23 @@ def read_trust_status(home: str, folder: str) -> TrustStatus:
     )
 
 
-def trust_project(home: str, folder: str) -> None:
-    """Record that the user trusts the current files."""
+def hash_project(folder: str) -> str:
+    """Return the digest of the files to be trusted, before a person reads them; UsageError if there are none."""
     project = find_project(folder)
-    if next(_list_files(project), None) is None:
+    if next(list_files(project), None) is None:
         raise UsageError(f"nothing to trust: {project} has no jackline.toml and no files in {AGENTS_FOLDER}/")
     try:
-        entry: dict[str, object] = {"digest": _hash_files(project), "at": clock.wall_ms()}
+        return _hash_files(project)
     except OSError as error:
         raise UsageError(f"cannot read {error.filename}: {error.strerror}") from None
+
+
+def trust_project(home: str, folder: str, digest: str) -> None:
+    """Record that the user trusts the files with this digest, which were shown; Refused if they have changed since."""
+    project = find_project(folder)
+    if hash_project(project) != digest:
+        raise Refused(f"the files of {project} changed while you read them: run `jackline trust` again")
+    entry: dict[str, object] = {"digest": digest, "at": clock.wall_ms()}
     state_files.update_entries(os.path.join(home, TRUST_FILE), lambda known: {**known, project: entry})
 
 
@@ -103,7 +111,7 @@ def find_project(folder: str) -> str:
     return os.path.dirname(settings) if os.path.exists(settings) else find_worktree(folder)
 
 
-def _list_files(project: str) -> Iterator[str]:
+def list_files(project: str) -> Iterator[str]:
     """Yield the files that trust covers, in a fixed order."""
     settings = os.path.join(project, PROJECT_FILE)
     if os.path.lexists(settings):
@@ -122,7 +130,7 @@ def _hash_files(project: str) -> str:
     from hashlib import file_digest
 
     whole = sha256()
-    for path in _list_files(project):
+    for path in list_files(project):
         if not os.path.isfile(path) and os.path.exists(path):  # reading a pipe would block
             raise Refused(f"{path} is not a regular file")
         name = os.fsencode(os.path.relpath(path, project))

@@ -65,13 +65,13 @@ class AskEnd(StrEnum):
     LEFT = "left"
 
 
-def ask_confirmation(question: str, out: Output) -> bool:
-    """Ask a yes-or-no question; an empty line means yes, the end of input means no."""
+def ask_confirmation(question: str, out: Output, *, default: bool = True) -> bool:
+    """Ask a yes-or-no question; an empty line means `default`, the end of input means no."""
     while True:
-        typed = read_answer(f"{question} [Y/n] ", out)
-        answer = typed.text.lower()
-        if typed.end is InputEnd.LEFT or answer in {"y", "yes", "n", "no", ""}:
-            return typed.end is InputEnd.LINE and answer in {"y", "yes", ""}
+        typed = read_answer(f"{question} [{'Y/n' if default else 'y/N'}] ", out)
+        answer = typed.text.lower() or ("y" if default else "n")
+        if typed.end is InputEnd.LEFT or answer in {"y", "yes", "n", "no"}:
+            return typed.end is InputEnd.LINE and answer in {"y", "yes"}
 
 
 def ask_question(question: Question, out: Output) -> AskEnd:
