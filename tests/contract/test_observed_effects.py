@@ -29,7 +29,7 @@ def make_ledger(store: Store) -> CallLedger:
     run = store.runs.get(lease.run_id)
     assert run is not None
     run = run._replace(spec=run.spec._replace(rules=require_valid(parse_policy(RULES, "user"), "test"), workspace="/"))
-    prober: Any = SimpleNamespace(probe_call=lambda _call, _at: None)
+    prober: Any = SimpleNamespace(probe_call=lambda _call, _at, _host="": None)
     return CallLedger(store, lease, run, prober, now=wall_ms, new_id=new_id, stop=lambda _why, _detail: None)
 
 

@@ -72,7 +72,7 @@ def test_what_a_turn_hung_in_is_not_forced_on_the_agent_again(store: Store) -> N
     lease = begun(store)
     _prepared(store, lease, "hangs")
     prober = Prober(Spec("do it", "/"), {}, 1.0, lambda: pytest.fail("nothing is to be probed"))
-    assert recovery.settle_open_calls(store, lease, prober, lambda: AT, gave_up=True) == []
+    assert recovery.settle_open_calls(store, lease, prober, lambda: AT, host="host-1", gave_up=True) == []
     assert [call.state for call in store.calls.list_all("run-1")] == [CallState.ABANDONED]
     assert store.calls.list_forced("run-1") == []
 

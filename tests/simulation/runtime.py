@@ -93,7 +93,8 @@ class SimulatedProber(Prober):
     def __init__(self, outside: Outside, *, can_answer: bool) -> None:
         self._outside, self._can_answer = outside, can_answer
 
-    def probe_call(self, call: Call, at: int) -> Settlement | None:
+    def probe_call(self, call: Call, at: int, other_host: str = "") -> Settlement | None:
+        assert not other_host
         if not self._can_answer:
             return None
         change = "happened" if self._outside.sent.get(call.target) else "did_not"
@@ -126,7 +127,7 @@ class SimulatedRuntime:
     def execute(self, command: RunCommand, run: Run) -> None:
         match command:
             case Recover():
-                doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now)
+                doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now, host="host")
                 checks = find_pending_checks(self._store, run) if run.status.goal is Phase.PROVING else None
                 undone = recovery.find_undone_calls(self._store, run.id)
                 ids_ = tuple(call.id for call in doubts)

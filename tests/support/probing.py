@@ -44,9 +44,10 @@ class Doubt:
         )
         return self.call({"command": command}, {**told, "folder": str(self.workspace)}, **more)
 
-    def judge(self, call: Call, **more: Any) -> Settlement | None:
+    def judge(self, call: Call, *, other_host: str = "", **more: Any) -> Settlement | None:
         spec = Spec("do it", str(self.workspace), rules=self.rules)
-        return Prober(spec, self.env, self.timeout_s, lambda: self.warden, **more).probe_call(call, AT + 1)
+        prober = Prober(spec, self.env, self.timeout_s, lambda: self.warden, **more)
+        return prober.probe_call(call, AT + 1, other_host)
 
     def found(self, call: Call, **more: Any) -> tuple[str, str]:
         """What is decided, and the evidence."""

@@ -64,6 +64,12 @@ KEYS = (
     SettingKey(
         name="lease_seconds", default=30.0, help="how long a silent supervisor keeps its run", project=False, least=1
     ),
+    SettingKey(
+        name="other_host_seconds",
+        default=0.0,
+        help="how long to wait before a probe is believed that a call of another host did not happen; 0: ask a person",
+        project=False,
+    ),
     SettingKey(name="retries", default=2, help="how often a transient failure is retried", bounds=True),
     SettingKey(name="retry_seconds", default=5.0, help="the wait before the first retry; it doubles"),
     SettingKey(

@@ -45,6 +45,7 @@ def build_settings(home: Home, on_ask: str = STOP) -> EngineSettings:
         home=home.path,
         host=clock.host_name(),
         lease_ms=round(home.config.get_float("lease_seconds") * 1000),
+        other_host_s=home.config.get_float("other_host_seconds"),
         preload=_preload,
         on_change=home.notify_change,
         database=find_agent_database(home.config),

@@ -29,6 +29,7 @@ def settle_open_calls(
     prober: Prober,
     now: Callable[[], int],
     *,
+    host: str,
     strict: bool = False,
     gave_up: bool = False,
 ) -> list[Call]:
@@ -37,10 +38,12 @@ def settle_open_calls(
     `gave_up`: the turn timed out; nothing crashed.
     """
     doubts = []
+    hosts: dict[int, str] | None = None
     for call in store.calls.list_open(lease.run_id):
         settled = _settle_interrupted(store, lease, call, now(), gave_up=gave_up)
         if settled.state is CallState.IN_DOUBT and settled.call_class is CallClass.EFFECT:
-            settled = _probe_call(store, lease, settled, prober, now())
+            hosts = _find_other_hosts(store, lease, host) if hosts is None else hosts
+            settled = _probe_call(store, lease, settled, prober, now(), hosts.get(settled.attempt, ""))
         if needs_person(settled, strict=strict):
             doubts.append(settled)
     return doubts
@@ -115,6 +118,13 @@ def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave
     )
 
 
-def _probe_call(store: Store, lease: Lease, call: Call, prober: Prober, at: int) -> Call:
-    settlement = prober.probe_call(call, at)
+def _find_other_hosts(store: Store, lease: Lease, host: str) -> dict[int, str]:
+    """The hosts of the attempts that were not made on this one. A SQLite home never leaves its machine."""
+    if store.driver.backend == "sqlite":
+        return {}
+    return {one.token: one.host for one in store.records.list_attempts(lease.run_id) if one.host != host}
+
+
+def _probe_call(store: Store, lease: Lease, call: Call, prober: Prober, at: int, other_host: str) -> Call:
+    settlement = prober.probe_call(call, at, other_host)
     return call if settlement is None else store.ledger.settle(lease, settlement)

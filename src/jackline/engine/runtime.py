@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import threading
 from typing import TYPE_CHECKING
 
 from jackline import clock, crash_points
@@ -121,6 +122,8 @@ class LiveRuntime:
         self._marker = {**self._tag, run_env.ATTEMPT_VARIABLE: str(lease.token)}
         passed = select_inherited_variables(os.environ)
         self._env = {**passed, **self._marker, **run_env.build_run_env(settings, run.id, passed)}
+        self._started_ms = clock.boot_ms()
+        self._hurry = threading.Event()  # a person wants to stop: do not wait for probes
         self._prober = self._build_prober()
         self._ledger = CallLedger(
             store,
@@ -149,7 +152,6 @@ class LiveRuntime:
             services, settings, self._gates, agents=agents, token=token, folder=self._folder, env=self._env
         )
         self._closed = False
-        self._hurried = False  # a person wants to stop: do not wait for probes
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
         self._timeouts = Timeouts(run.spec, run.status.spent.wall_ms, lambda: self._ledger.active_until)
@@ -173,8 +175,16 @@ class LiveRuntime:
             timeout_s,
             self._ready_warden,
             whole=lambda call: store.blobs.load_call(call).input,
-            wanted=lambda: not self._hurried,
+            wanted=lambda: not self._hurry.is_set(),
+            wait_for_host=self._wait_for_host,
         )
+
+    def _wait_for_host(self) -> bool:
+        """Give the host of an earlier attempt time to show that it was only slow; False if no time is set."""
+        if not self._settings.other_host_s:
+            return False
+        passed_s = (clock.boot_ms() - self._started_ms) / 1000
+        return not self._hurry.wait(max(0, self._settings.other_host_s - passed_s))
 
     def _read_key_inputs(self, judged: Classification, tool_input: object) -> dict[str, str]:
         from jackline.engine.key_inputs import read_call_inputs  # not needed before the first call
@@ -233,7 +243,8 @@ class LiveRuntime:
 
     def stop(self, why: StopReason, detail: str) -> None:
         """Request a stop, from any thread or signal handler."""
-        self._hurried = self._hurried or why in {StopReason.INTERRUPT, StopReason.CANCEL}
+        if why in {StopReason.INTERRUPT, StopReason.CANCEL}:
+            self._hurry.set()
         self._inbox.put(RunInput(StopWanted(at=self.now(), why=why, detail=detail)))
 
     def account_time(self) -> None:
@@ -283,7 +294,13 @@ class LiveRuntime:
         spec = self._run.spec
         with self._ledger.settle_lock:
             doubts = recovery.settle_open_calls(
-                self._store, self._lease, self._prober, self.now, strict=spec.strict, gave_up=gave_up
+                self._store,
+                self._lease,
+                self._prober,
+                self.now,
+                host=self._settings.host,
+                strict=spec.strict,
+                gave_up=gave_up,
             )
         asked = recovery.list_waiting_calls(self._store, self._lease, spec, at, asks=self._settings.asks)
         return Recovered(

@@ -30,6 +30,7 @@ class EngineSettings(NamedTuple):
     host: str
     lease_ms: int = 30_000
     probe_timeout_s: float = 60.0
+    other_host_s: float = 0  # after which a probe is believed about a call of another host; 0: a person decides
     preload: Callable[[], object] = lambda: None  # called once the agent runs, to use the waiting time
     on_change: Callable[[], object] = lambda: None  # called after each step of a run; it must not block
     database: str = ""  # the address for `jackline` inside a run, if it needs one; never with a password

@@ -21,7 +21,7 @@ def doubts() -> None:
     from jackline.engine import recovery
     from jackline.store.models import Settlement
 
-    recovery._probe_call = lambda store, lease, call, prober, at: store.ledger.settle(
+    recovery._probe_call = lambda store, lease, call, prober, at, other_host: store.ledger.settle(
         lease, Settlement(call.id, "did_not", at)
     )
 

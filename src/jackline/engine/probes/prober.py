@@ -56,31 +56,43 @@ class Prober:
         *,
         whole: Callable[[Call], str] = lambda call: call.input,
         wanted: StillWanted = always_wanted,
+        wait_for_host: Callable[[], bool] = lambda: False,
     ) -> None:
         """Probes run ungated, below the attempt's warden. `whole` returns the full input of a call.
 
-        Once the result is not `wanted` any more, the running probe is killed and no other starts.
+        Once the result is not `wanted` any more, the running probe is killed and no other starts. `wait_for_host` waits
+        out the grace time of another host; it returns False if there is none.
         """
         self._spec, self._env, self._timeout_s, self._warden = spec, env, timeout_s, warden
-        self._whole, self._wanted = whole, wanted
+        self._whole, self._wanted, self._wait_for_host = whole, wanted, wait_for_host
 
-    def probe_call(self, call: Call, at: int) -> Settlement | None:
+    def probe_call(self, call: Call, at: int, other_host: str = "") -> Settlement | None:
         """Settle a call by its probe, or by its rule's replay; None if there is neither.
 
-        A probe without a verdict leaves the call in doubt, with its evidence as the reason.
+        A probe without a verdict leaves the call in doubt, with its evidence as the reason. `other_host` is the host
+        that made the call, if it is not this one.
         """
-        findings = [self._find(call, rule) for rule in _find_rules(self._spec, call) if self._wanted()]
+        rules = _find_rules(self._spec, call)
+        if other_host and any(map(_can_be_late, rules)) and self._wait_for_host():
+            other_host = ""
+        findings = [self._find(call, rule, other_host) for rule in rules if self._wanted()]
         seen = [one for one in findings if one is not None]
         if not seen or not self._wanted():  # interrupted: not every rule was probed
             return None
         finding = combine_findings([one or build_unknown("the rule has no probe") for one in findings])
         return _build_settlement(call, at, finding)
 
-    def _find(self, call: Call, rule: Rule) -> ProbeFinding | None:
+    def _find(self, call: Call, rule: Rule, other_host: str) -> ProbeFinding | None:
         if rule.probe:
             probe = self._run_built_in if probes.is_built_in(rule.probe) else self._run_shell
             finding = self._run_probe(probe, call, rule)
             crash_points.crash_point("probe.finished")
+            if finding.verdict == DID_NOT and other_host and _can_be_late(rule):
+                # Nothing here can kill its processes: a suspended machine makes the call when it wakes up.
+                late = f"host {other_host} made the call; if it is only suspended, it may still do so: check it first"
+                return finding._replace(
+                    verdict=UNKNOWN, evidence=f"{late}. The probe found nothing: {finding.evidence}"
+                )
             if finding.verdict != UNKNOWN:
                 return finding
             # By its rule the call may be sent again, whatever the probe could not find out.
@@ -144,10 +156,15 @@ def _find_rules(spec: Spec, call: Call) -> list[Rule]:
     return [rule for rule in (rule_lookup.find_rule(spec.rules, name) for name in names) if not rule.tightens]
 
 
+def _can_be_late(rule: Rule) -> bool:
+    """Whether a call that its host makes after the probe would be a second one that does harm."""
+    return bool(rule.probe) and rule.replay is not Replay.IDEMPOTENT
+
+
 def _build_settlement(call: Call, at: int, finding: ProbeFinding) -> Settlement:
     origin = "probe" if finding.probe else "rule"
     if finding.verdict == UNKNOWN:  # the call keeps its output
-        reason = f"it is unknown whether it took effect. Probe {finding.probe}: {finding.evidence}"
+        reason = f"it is unknown whether it took effect: {finding.evidence} (probe {finding.probe})"
         return Settlement(call_id=call.id, change="doubt", at=at, origin=origin, reason=reason[:_REASON])
     reason = finding.probe or finding.evidence
     if finding.again:
