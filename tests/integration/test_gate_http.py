@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -199,13 +200,48 @@ def test_the_body_of_a_stranger_is_not_kept_in_memory() -> None:
 def test_a_stranger_who_says_nothing_more_is_sent_away_and_one_who_knows_the_token_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("jackline.engine.gate_http._HttpHandler.timeout", 1.0)
+    monkeypatch.setattr("jackline.engine.gate_http._STRANGER_S", 1)
     ledger = FakeLedger()
     with opened(ledger, []) as gate, connected(gate) as known, connected(gate) as stranger:
         assert is_allowed(known.post(pre("t1")))
         stranger.send(b"POST /hook HT")
         assert stranger.is_over()  # waits until it is: longer than the other one has been silent by then
         assert is_allowed(known.post(pre("t2")))
+
+
+@pytest.mark.parametrize("part", [b"x", b"X-More: yes\r\n"], ids=["in a line", "between headers"])
+def test_a_stranger_who_sends_its_request_in_drops_is_sent_away(monkeypatch: pytest.MonkeyPatch, part: bytes) -> None:
+    monkeypatch.setattr("jackline.engine.gate_http._STRANGER_S", 1)
+    with opened(FakeLedger(), []) as gate, connected(gate) as stranger:
+        stranger.send(b"POST /hook HTTP/1.1\r\n")
+        over = threading.Event()
+
+        def watch() -> None:
+            if stranger.is_over():
+                over.set()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        for _ in range(90):  # fewer than the headers of one request may be, and 18 seconds: the deadline comes first
+            if over.wait(0.2):
+                break
+            with contextlib.suppress(ConnectionError):
+                stranger.send(part)
+        thread.join()
+        assert over.is_set()
+
+
+def test_the_oldest_stranger_makes_room_and_the_agent_finds_the_gate_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jackline.engine.gate_http._MOST_STRANGERS", 3)
+    with opened(FakeLedger(), []) as gate, contextlib.ExitStack() as kept:
+        known = kept.enter_context(connected(gate))
+        assert is_allowed(known.post(pre("t1")))
+        first, *others = [kept.enter_context(connected(gate)) for _ in range(4)]
+        assert first.is_over()
+        assert is_allowed(kept.enter_context(connected(gate)).post(pre("t2")))
+        assert others[0].is_over()
+        assert is_allowed(known.post(pre("t3")))
+        assert others[2].post(pre("t4"), token="wrong")[0] == 401
 
 
 def test_who_only_tells_gets_an_answer_without_words() -> None:

@@ -15,6 +15,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from jackline import crash_points
+from jackline.clock import boot_ms
 from jackline.diagnostic_log import LOG
 from jackline.digests import compare_digest
 from jackline.engine.hook_handler import HookHandler
@@ -22,7 +23,7 @@ from jackline.errors import Fenced, JacklineError, NotFound, Refused
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from jackline.domain.adapter import Hooks
     from jackline.engine.hook_handler import HookLedger
@@ -33,7 +34,8 @@ _LONGEST_REQUEST = 64 * 1024 * 1024
 _LONGEST_LINE = 16_384
 _LONGEST_NUMBER = 20
 _MOST_LINES = 100
-_STRANGER_S = 10  # a client without the token must not block a thread
+_STRANGER_S = 10  # until when a client must have shown the token, however slowly it sends
+_MOST_STRANGERS = 128  # connections without the token at once; one more closes the oldest
 _STRANGER_BYTES = 65_536  # nor use memory
 _MOST_WAITING = 128  # connections at once: an agent runs calls in parallel
 _OK = 200
@@ -77,26 +79,50 @@ class _HttpServer(socketserver.ThreadingTCPServer):
     def __init__(self, *arguments: Any) -> None:  # noqa: ANN401 - as the base class has it
         self.closed = False
         self._open: set[socket.socket] = set()
+        self._strangers: dict[socket.socket, int] = {}  # connections without the token → their deadline, oldest first
         self._lock = threading.Lock()
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the base class has it
         with self._lock:
             self._open.add(request)
+            self._strangers[request] = boot_ms() + _STRANGER_S * 1000
+            # The oldest, not the newest: an agent shows its token at once, and must not find the gate occupied.
+            surplus = list(self._strangers)[:-_MOST_STRANGERS]
+        self._disconnect(surplus)
         super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Disconnect clients that have not shown the token in time; called twice a second."""
+        now = boot_ms()
+        with self._lock:
+            late = [request for request, deadline in self._strangers.items() if deadline <= now]
+        self._disconnect(late)
+
+    def accept_client(self, request: socket.socket) -> None:
+        """Let a client that has shown the token keep its connection."""
+        with self._lock:
+            self._strangers.pop(request, None)
 
     def close_request(self, request: Any) -> None:  # noqa: ANN401 - as the base class has it
         with self._lock:
             self._open.discard(request)
+            self._strangers.pop(request, None)
         super().close_request(request)
 
     def hang_up(self) -> None:
         """Close open connections and refuse new ones."""
         with self._lock:
             self.closed = True
-            for connection in self._open:
-                with contextlib.suppress(OSError):  # the agent closed it first
-                    connection.shutdown(socket.SHUT_RDWR)
+            connections = list(self._open)
+        self._disconnect(connections)
+
+    def _disconnect(self, connections: Iterable[socket.socket]) -> None:
+        """End connections; the thread of each reads an end of file, and closes it."""
+        for connection in connections:
+            self.accept_client(connection)  # it is not ended a second time
+            with contextlib.suppress(OSError):  # the client closed it first
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Raise the error in the main loop instead of printing it."""
@@ -125,12 +151,11 @@ class _HttpHandler(socketserver.StreamRequestHandler):
     """One connection, open as long as the agent keeps it."""
 
     server: _HttpServer
-    timeout = _STRANGER_S
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body are sent together
 
     def handle(self) -> None:
-        with contextlib.suppress(ConnectionError, TimeoutError):  # the agent has ended; the ledger has the decision
+        with contextlib.suppress(ConnectionError):  # the agent has ended; the ledger has the decision
             while self._serve():
                 pass
 
@@ -166,7 +191,7 @@ class _HttpHandler(socketserver.StreamRequestHandler):
             # Unread bytes would reset the connection before the answer arrives.
             self.rfile.read(min(length, _STRANGER_BYTES))
             raise _BadRequest(401)
-        self.connection.settimeout(None)
+        self.server.accept_client(self.connection)
         body = self.rfile.read(length)
         if len(body) < length:  # the client closed the connection
             return None
