@@ -11,6 +11,7 @@ from jackline.app.home import make_redactor
 from jackline.app.policy_audit import MOST_VALUES
 from jackline.cli.commands.list import parse_since
 from jackline.domain.states import CallClass, Decision, Replay
+from jackline.engine.program_links import make_resolver
 from jackline.errors import UsageError
 from jackline.formatting import format_command, make_printable, pluralize
 from jackline.named import stored_dict
@@ -35,7 +36,7 @@ def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[
     """Run `policy explain`; it runs no call and stores nothing."""
     tool, given = _parse_call(args, rules)
     folder = os.path.realpath(os.getcwd())
-    judged = classify_call(rules, tool, given, CallContext(folder, folder))
+    judged = classify_call(rules, tool, given, CallContext(folder, folder, resolve_link=make_resolver(folder)))
     if not given:  # the tool in general: a missing input is valid
         judged = judged._replace(mistake="")
     redact = make_redactor().redact

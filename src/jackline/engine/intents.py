@@ -16,6 +16,7 @@ from jackline.domain.events import canonical
 from jackline.domain.records import INSIST
 from jackline.domain.states import CallClass, Replay
 from jackline.engine.exit_evidence import find_impossible_codes
+from jackline.engine.program_links import make_resolver
 from jackline.policy import classify, keys, rule_lookup
 from jackline.policy.call_context import build_context
 from jackline.store.models import Settlement
@@ -38,7 +39,8 @@ def build_intent(
 ) -> Intent:
     """Build the intent of a call: its rule, its key, its target."""
     spec, folder = run.spec, request.folder or run.spec.workspace
-    classified = classify.classify_call(spec.rules, request.tool, request.input, build_context(spec, folder))
+    where = build_context(spec, folder, make_resolver(spec.workspace))
+    classified = classify.classify_call(spec.rules, request.tool, request.input, where)
     known = read_inputs(classified, request.input)
     fields = {**classified.fields, **known}
     rule = call_gate.apply_permissions(classified.rule, spec.allowed)

@@ -16,6 +16,7 @@ from jackline.named import NamedTuple, stored_as
 from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup, tool_names
 from jackline.policy.builtin import agent_tools
 from jackline.policy.classify_command import ClassifiedCommand, classify_command
+from jackline.policy.hidden_programs import find_copies
 from jackline.policy.path_zones import PathZone
 from jackline.policy.rules import WHOLE_COMMAND, drop_exit_codes, is_host_input, merge_rules, rank_class, rank_decision
 from jackline.shell import list_commands
@@ -160,7 +161,8 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
             words=text, rule=builtin.UNPARSED.name, why=f"the command cannot be parsed with certainty: {error}"
         )
         return _build_classification(_apply_tool_rule(rules, tool, builtin.UNPARSED), whole, (match,), where.folder)
-    found = [one for command in parsed for one in classify_command(rules, tool, command, parsed, where)]
+    copies = find_copies(parsed)
+    found = [one for command in parsed for one in classify_command(rules, tool, command, parsed, copies, where)]
     matches = tuple(RuleMatch(words=one.words, rule=one.rule.name, why=one.why) for one in found)
     if not found:
         return _build_classification(_apply_tool_rule(rules, tool, builtin.NOTHING_RUN), whole, matches, where.folder)

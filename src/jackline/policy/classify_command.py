@@ -9,13 +9,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
-from jackline.domain.states import CallClass
+from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple
-from jackline.policy import builtin, call_fields, command_line, file_effects, path_args, path_zones, rule_lookup
+from jackline.policy import (
+    builtin,
+    call_fields,
+    command_line,
+    file_effects,
+    hidden_programs,
+    path_args,
+    path_zones,
+    rule_lookup,
+)
 from jackline.policy.command_line import CommandLine
 from jackline.policy.path_args import PathChange
 from jackline.policy.path_zones import PathZone
-from jackline.policy.rules import rank_class, rank_decision
+from jackline.policy.rules import REWORDED, rank_class, rank_decision
 from jackline.shell.model import ShellCommand
 
 if TYPE_CHECKING:
@@ -48,9 +57,16 @@ class _Scope(NamedTuple):
     rules: tuple[Rule, ...]
     tool: str
     everything: tuple[ShellCommand, ...]
+    copies: Mapping[str, str]  # files that the call itself copies, by their new names
     workspace: str
     folder: str | None
     context: CallContext
+
+    def list_hidden_lines(self, command: ShellCommand) -> tuple[CommandLine, ...]:
+        """Return what the command may stand for; an older run classifies it as written."""
+        if self.context.version < REWORDED:
+            return ()
+        return hidden_programs.list_hidden_lines(command, self.folder, self.copies, self.context.resolve_link)
 
 
 def classify_command(
@@ -58,12 +74,19 @@ def classify_command(
     tool: str,
     command: ShellCommand,
     everything: tuple[ShellCommand, ...],
+    copies: Mapping[str, str],
     where: CallContext,
 ) -> Iterator[ClassifiedCommand]:
     """Classify the command itself, then every file that is opened for it."""
     folder = None if command.folder is None else path_zones.resolve_path(command.folder, where.folder)
     scope = _Scope(
-        rules=rules, tool=tool, everything=everything, workspace=where.workspace, folder=folder, context=where
+        rules=rules,
+        tool=tool,
+        everything=everything,
+        copies=copies,
+        workspace=where.workspace,
+        folder=folder,
+        context=where,
     )
     if command.words:
         yield _classify(command, scope, _MOST_DEPTH)
@@ -80,15 +103,16 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
     words = f"{text} (through {', '.join(command.through)})" if command.through else text
     line = command_line.parse_line(command.words)
     inner = command_line.find_inner_command(line) if depth else None
-    own = _find_configured_rule(scope, line, command)
+    hidden = scope.list_hidden_lines(command)
+    own = _find_configured_rule(scope, line, command, hidden)
     if inner is not None and own is None:
         return _classify(command._replace(words=inner), scope, depth - 1)._replace(words=words)
     certain = line.is_certain
-    base, line, why = own or _find_builtin_rule(line, command)
+    base, line, why = own or _find_builtin_rule(line, command, hidden)
     found = ClassifiedCommand(words=words, rule=base, why=why, folder=scope.folder or "")
     if own is None and base.call_class in {CallClass.READ, CallClass.LOCAL}:
         found = _apply_changes(found, line, command, scope)
-    found = _apply_tightening(found, scope, line, command)
+    found = _apply_tightening(found, scope, line, command, hidden)
     if found.rule.call_class is not CallClass.EFFECT:
         return found
     named = {**call_fields.build_fields(found.rule, line, command), **found.fields}
@@ -105,23 +129,32 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
 
 
 def _find_configured_rule(
-    scope: _Scope, line: CommandLine, command: ShellCommand
+    scope: _Scope, line: CommandLine, command: ShellCommand, hidden: tuple[CommandLine, ...]
 ) -> tuple[Rule, CommandLine, str] | None:
     for rule in rule_lookup.sort_by_layer(scope.rules):
         if rule.tightens:
             continue
-        fitting = _match_line(rule, scope.tool, line, command)
+        fitting = _match_line(rule, scope, line, command, hidden)
         if fitting is not None:
             return rule, fitting, _describe_match(rule)
     return None
 
 
-def _match_line(rule: Rule, tool: str, line: CommandLine, command: ShellCommand) -> CommandLine | None:
+def _match_line(
+    rule: Rule, scope: _Scope, line: CommandLine, command: ShellCommand, hidden: tuple[CommandLine, ...]
+) -> CommandLine | None:
     """Return the line as the rule matches it, or None if it does not match."""
-    if rule.tool and not rule_lookup.matches_tool(rule, tool):
+    if rule.tool and not rule_lookup.matches_tool(rule, scope.tool):
         return None
     if not rule.command:
         return line if rule.tool else None
+    if scope.context.version >= REWORDED:
+        if command_line.is_lenient(rule):
+            reworded = hidden_programs.match_hidden_line(rule, (line, *hidden), scope.folder)
+            if reworded is not None:
+                return reworded
+        elif hidden_programs.matches_named_file(rule, line, scope.folder, scope.workspace):
+            return None if has_risky_variables(command, line.program) else line
     if command_line.matches_rule(rule, line) and not (
         has_risky_variables(command, line.program) and not command_line.is_lenient(rule)
     ):
@@ -133,7 +166,21 @@ def _match_line(rule: Rule, tool: str, line: CommandLine, command: ShellCommand)
     )
 
 
-def _find_builtin_rule(line: CommandLine, command: ShellCommand) -> tuple[Rule, CommandLine, str]:
+def _find_builtin_rule(
+    line: CommandLine, command: ShellCommand, hidden: tuple[CommandLine, ...]
+) -> tuple[Rule, CommandLine, str]:
+    written = _find_written_rule(line, command)
+    if written[0].call_class is CallClass.EFFECT:
+        return written
+    for one in hidden:
+        for rule in builtin.find_program_rules(one.program):
+            restricts = rule.call_class is CallClass.EFFECT or rule.decision is not Decision.ALLOW
+            if restricts and command_line.matches_rule(rule, one):
+                return rule, one, _describe_match(rule)
+    return written
+
+
+def _find_written_rule(line: CommandLine, command: ShellCommand) -> tuple[Rule, CommandLine, str]:
     # An unknown program may be a wrapper before the real one.
     if command_line.asks_for_help(line):
         return builtin.NOTHING_RUN, line, "it only prints help"
@@ -168,11 +215,11 @@ def _describe_match(rule: Rule) -> str:
 
 
 def _apply_tightening(
-    found: ClassifiedCommand, scope: _Scope, line: CommandLine, command: ShellCommand
+    found: ClassifiedCommand, scope: _Scope, line: CommandLine, command: ShellCommand, hidden: tuple[CommandLine, ...]
 ) -> ClassifiedCommand:
     """Apply the rules of an untrusted project, which can only make a call stricter."""
     rules = (rule for rule in rule_lookup.sort_by_layer(scope.rules) if rule.tightens)
-    rule = next((rule for rule in rules if _match_line(rule, scope.tool, line, command) is not None), None)
+    rule = next((rule for rule in rules if _match_line(rule, scope, line, command, hidden) is not None), None)
     tighter = rule_lookup.tighten_rule(found.rule, rule)
     if rule is None or tighter is found.rule:
         return found

@@ -60,9 +60,7 @@ class CommandLine(NamedTuple):
 def parse_line(words: Sequence[Word]) -> CommandLine:
     """Parse the first word as the program, and the others with its known flags."""
     path = words[0].text
-    program = posixpath.basename(path).removesuffix(".exe")
-    versioned = _VERSIONED.match(program)
-    program = versioned[1] if versioned else program
+    program = strip_version(posixpath.basename(path).removesuffix(".exe"))
     program = flag_tables.ALIASES.get(program, program)
     rest = tuple(words[1:])
     named, doubtful = _split_words(program, rest)
@@ -78,6 +76,12 @@ def parse_line(words: Sequence[Word]) -> CommandLine:
         operands=names,
         first_uncertain=doubtful,
     )
+
+
+def strip_version(program: str) -> str:
+    """Return `python` for `python3.11`."""
+    versioned = _VERSIONED.match(program)
+    return versioned[1] if versioned else program
 
 
 def _is_configured(program: str, words: tuple[Word, ...]) -> bool:

@@ -57,6 +57,7 @@ class Rule(NamedTuple):
 # Keys, classes and agreements of a run follow the version under which it began. 2: the same effect in other words has
 # the same key, and MCP tools have rules.
 POLICY_VERSION = 2
+REWORDED = 2  # since this version, an effect in other words is recognized
 NAME_SEPARATOR = " + "  # joins the names of merged rules
 OTHER_COMMANDS = "others"  # in a rule name: other commands without a rule; the whole call is the key
 WHOLE_COMMAND = ("command", "folder")  # fields that identify a shell call

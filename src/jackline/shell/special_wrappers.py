@@ -73,6 +73,13 @@ def unwrap_shell(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     return _unwrap_text(words, given, NestedText(text="", posix=posix, read=True), f"{program} <<", sure=reading.sure)
 
 
+def find_script(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the script file that a shell runs, with its arguments; empty if it runs no file."""
+    reading = parse_options(_SHELL, words[1:])
+    names = {name for name, _ in reading.values}
+    return () if names & {"-c", "-s", *_SHELL.idle} else reading.rest
+
+
 def _unwrap_text(
     words: tuple[Word, ...], given: tuple[Word, ...], text: NestedText, through: str, *, sure: bool = True
 ) -> Unwrapped:

@@ -195,10 +195,11 @@ def refuse_effects(home: Home, at: CaseLocation, commands: Sequence[str], folder
         return
     from jackline.domain import call_gate
     from jackline.domain.states import CallClass, Decision
+    from jackline.engine.program_links import make_resolver
     from jackline.policy import classify
     from jackline.policy.call_context import build_context
 
-    where = build_context(run.spec, folder)
+    where = build_context(run.spec, folder, make_resolver(run.spec.workspace))
     for command in commands:
         judged = classify.classify_call(run.spec.rules, _SHELL, {"command": command}, where)
         rule = call_gate.apply_permissions(judged.rule, run.spec.allowed)
