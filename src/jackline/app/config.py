@@ -186,6 +186,8 @@ def _apply_project_tables(tables: dict[str, Any], path: str, layers: _Layers, ho
         raise ConfigError(f"{path}: a project may not set '{own}'; put it into your own {USER_FILE}")
     if not is_trusted(home, os.path.dirname(path)):
         tables = _drop_untrusted(tables, path, layers)
+    else:
+        tables = _drop_loosening(tables, path, layers)
     _apply_tables(tables, path, layers)
 
 
@@ -205,9 +207,23 @@ def _drop_untrusted(tables: dict[str, Any], path: str, layers: _Layers) -> dict[
     return kept
 
 
+def _drop_loosening(tables: dict[str, Any], path: str, layers: _Layers) -> dict[str, Any]:
+    """Keep the settings that a trusted project may make; record the others."""
+    kept = {}
+    for name, value in tables.items():
+        key = KEYS_BY_NAME.get(name)
+        if key and key.only_tightens and is_looser(name, parse_setting(name, value, path), layers.values[name]):
+            layers.held.append(format_held_limit(path, name, value, layers.values[name]))
+        else:
+            kept[name] = value
+    return kept
+
+
 def format_held_limit(path: str, name: str, value: Setting, holds: Setting) -> str:
-    """The message about a limit that was not raised."""
+    """The message about a setting of a project that was not applied."""
     kept, asked = format_setting(holds), format_setting(value)
+    if KEYS_BY_NAME[name].only_tightens:
+        return f"{path}: {name} stays {kept}, not {asked}: a project can only make it stricter"
     return f"{path}: {name} stays {kept}, not {asked}: this project is not trusted (`jackline trust`)"
 
 

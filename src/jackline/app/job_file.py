@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.app.config import AGENTS_NAMED_BY_ARGUMENTS, format_held_limit
 from jackline.app.policy_files import parse_job_policy
-from jackline.app.setting_keys import KEYS, is_looser, parse_setting, suggest_nearest
+from jackline.app.setting_keys import KEYS, KEYS_BY_NAME, is_looser, parse_setting, suggest_nearest
 from jackline.app.tasks import TASK_SETTINGS
 from jackline.app.text_files import read_text
 from jackline.app.trust import find_agents_parent, find_project, is_file_trusted
@@ -21,7 +21,7 @@ from jackline.errors import Refused, UsageError
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from jackline.app.config import Config
     from jackline.app.request import Request
@@ -221,8 +221,11 @@ class RestrictedTask(NamedTuple):
 
 def restrict_task(task: Task, typed: Request, job: Job, config: Config) -> RestrictedTask:
     """Restrict a task; raise Refused if it runs a program that only the project asked for."""
-    if task.origin != PROJECT or is_file_trusted(config.get_text("home"), task.source):
+    if task.origin != PROJECT:
         return RestrictedTask(task)
+    if is_file_trusted(config.get_text("home"), task.source):
+        kept, notes = _hold_settings(task, config, [name for name in task.settings if KEYS_BY_NAME[name].only_tightens])
+        return RestrictedTask(task._replace(settings=kept), notes)
     if task.proof and not (typed.proof or job.proof):
         raise Refused(f"{task.source} is not trusted, but its proof runs a command: {_describe_fix(task)}")
     agent = () if typed.agent or job.agent else (task.agent,)
@@ -230,17 +233,22 @@ def restrict_task(task: Task, typed: Request, job: Job, config: Config) -> Restr
     for name in (*agent, *fallback):
         if name in AGENTS_NAMED_BY_ARGUMENTS:
             raise Refused(f"{task.source} is not trusted, but '{name}' can run any program: {_describe_fix(task)}")
-    kept, notes = {}, []
-    for name, value in task.settings.items():
-        holds = config.values[name]
+    kept, notes = _hold_settings(task, config, task.settings)
+    if task.allow:
+        notes += (f"{task.source}: ignoring allow = {', '.join(task.allow)}: {_describe_fix(task)}",)
+    return RestrictedTask(task._replace(settings=kept, allow=()), notes)
+
+
+def _hold_settings(task: Task, config: Config, names: Iterable[str]) -> tuple[dict[str, Setting], tuple[str, ...]]:
+    """The settings without those of `names` that are looser than the others, and notes about these."""
+    kept, notes = dict(task.settings), []
+    for name in names:
+        value, holds = task.settings[name], config.values[name]
         if is_looser(name, parse_setting(name, value, task.source), holds):
+            del kept[name]
             if not config.sources[name].startswith("--"):  # a flag overrides the task anyway
                 notes.append(format_held_limit(task.source, name, value, holds))
-        else:
-            kept[name] = value
-    if task.allow:
-        notes.append(f"{task.source}: ignoring allow = {', '.join(task.allow)}: {_describe_fix(task)}")
-    return RestrictedTask(task._replace(settings=kept, allow=()), tuple(notes))
+    return kept, tuple(notes)
 
 
 def _describe_fix(task: Task) -> str:

@@ -85,7 +85,9 @@ def merge_layers(own: tuple[Rule, ...], found: PolicyLayers) -> tuple[Rule, ...]
 
 def check_allowed_rules(names: Sequence[str], rules: tuple[Rule, ...]) -> tuple[str, ...]:
     """Check the rule names of --allow; an unknown name is an error."""
-    known = {rule.name: rule for rule in (*load_built_in(), *rules)} if names else {}
+    from jackline.policy.rule_lookup import UNMATCHED  # imported here: it builds a thousand rules
+
+    known = {rule.name: rule for rule in (UNMATCHED, *load_built_in(), *rules)} if names else {}
     for name in names:
         if name != ALL_EFFECTS and name not in known:
             near = suggest_nearest(name, (*known, ALL_EFFECTS))

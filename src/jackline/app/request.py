@@ -153,6 +153,7 @@ def build_spec(request: Request, home: Home) -> Spec:
         allowed=policy_files.check_allowed_rules(request.allow, rules),
         replay=config.get_text("replay"),
         policy_version=POLICY_VERSION,
+        unmatched=config.get_text("unmatched"),
     )
 
 

@@ -30,6 +30,7 @@ class SettingKey(NamedTuple):
     open_at_zero: bool = False  # 0 means no limit, so it is the largest value
     grows: bool = False  # a larger value is stricter
     choices: tuple[str, ...] = ()  # valid words, the strictest first
+    only_tightens: bool = False  # even a trusted project can only make it stricter
     program: bool = False  # it names a program: only a trusted project may set it
 
 
@@ -137,6 +138,14 @@ KEYS = (
         help="after a crash, treat a call of unknown class as in doubt, like an effect",
         bounds=True,
         choices=("true", "false"),
+    ),
+    SettingKey(
+        name="unmatched",
+        default="allow",
+        help="the decision for calls that no rule matches: allow, ask or deny",
+        bounds=True,
+        choices=("deny", "ask", "allow"),
+        only_tightens=True,
     ),
     SettingKey(
         name="replay",

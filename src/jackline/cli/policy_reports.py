@@ -18,6 +18,7 @@ from jackline.named import stored_dict
 from jackline.policy import keys
 from jackline.policy.call_context import CallContext
 from jackline.policy.classify import classify_call
+from jackline.policy.rule_lookup import is_unmatched
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -32,17 +33,22 @@ if TYPE_CHECKING:
 DEFAULT_TOOL = "Bash"
 
 
-def print_explanation(args: Namespace, rules: tuple[Rule, ...], problems: tuple[str, ...], out: Output) -> int:
+def print_explanation(
+    args: Namespace, home: Home, rules: tuple[Rule, ...], problems: tuple[str, ...], out: Output
+) -> int:
     """Run `policy explain`; it runs no call and stores nothing."""
     tool, given = _parse_call(args, rules)
     folder = os.path.realpath(os.getcwd())
-    judged = classify_call(rules, tool, given, CallContext(folder, folder, resolve_link=make_resolver(folder)))
+    unmatched = Decision(home.config.get_text("unmatched"))
+    where = CallContext(folder, folder, unmatched=unmatched, resolve_link=make_resolver(folder))
+    judged = classify_call(rules, tool, given, where)
     if not given:  # the tool in general: a missing input is valid
         judged = judged._replace(mistake="")
     redact = make_redactor().redact
     matches = tuple(one._replace(words=redact(one.words), why=redact(one.why)) for one in judged.matches)
     judged = judged._replace(mistake=redact(judged.mistake), matches=matches)
     record = _build_record(redact(tool), given, judged, folder)
+    record["unmatched"] = str(unmatched) if is_unmatched(judged.rule) else ""
     record["target_here"] = redact(record["target_here"])
     if out.json:
         out.print_json({**record, "problems": list(problems)})
@@ -137,6 +143,7 @@ def _print_record(record: dict[str, Any], judged: Classification, out: Output) -
         "rule": f"{record['rule']} ({record['layer']})",
         "class": record["class"],
         "decision": record["decision"],
+        "unmatched": record["unmatched"] and f"{record['unmatched']}: the setting for calls that no rule matches",
         "key": ", ".join(record["key"]) or "the whole input",
         "target": record["target"] and f"{record['target_here']}    from {record['target']}",
         "host": record["host"] and f"{', '.join(record['host'])}: looked up at call time",

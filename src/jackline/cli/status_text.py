@@ -155,12 +155,14 @@ def _find_ungated_rules(home: Home, run: Run) -> list[str]:
     from jackline.engine.observed_calls import DOOR
     from jackline.policy.rule_lookup import find_rule
 
+    unmatched = Decision(run.spec.unmatched)
     calls = [call for call in home.store().calls.list_all(run.id) if call.attempt == run.status.attempt]
     asked = [
         call.rule
         for call in calls
         if call.door == DOOR
-        and apply_permissions(find_rule(run.spec.rules, call.rule), run.spec.allowed).decision is Decision.ASK
+        and apply_permissions(find_rule(run.spec.rules, call.rule, unmatched), run.spec.allowed).decision
+        is Decision.ASK
     ]
     return list(dict.fromkeys(name for rule in asked for name in list_rule_names(rule)))
 

@@ -33,7 +33,8 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _LINE = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*$")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_CHOICES = ("true", "false", "allow", "deny")  # values of settings that are not numbers
+# The values of settings that are not numbers.
+_CHOICES = ("true", "false", "allow", "ask", "deny", "report", "insist", "auto", "off")
 _NOT_PLAIN = tuple("|>&*!%@`{}[]\"'")
 _PLACES = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
 

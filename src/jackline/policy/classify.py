@@ -130,7 +130,7 @@ def _apply_folder(where: CallContext, given: Any) -> CallContext:  # noqa: ANN40
 
 
 def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallContext) -> Classification:  # noqa: ANN401 - any JSON
-    rule = rule_lookup.find_tool_rule(rules, tool)
+    rule = rule_lookup.find_tool_rule(rules, tool, where.unmatched)
     is_inside_tool = builtin.BY_TOOL.get(tool) is rule and rule.call_class is CallClass.LOCAL
     for change in path_args.find_tool_changes(tool, given) if is_inside_tool else ():
         zone = path_zones.find_zone(change.word, where.folder, where.workspace)
@@ -142,7 +142,7 @@ def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallCo
             match = RuleMatch(words=f"{tool} {text}", rule=outside.name, why=why)
             return _build_classification(outside, {"path": path}, (match,), where.folder)
     matched = f"the tool name matches '{rule.tool}' ({rule.layer})"
-    why = "no rule matches this tool" if rule is rule_lookup.UNMATCHED else matched
+    why = "no rule matches this tool" if rule.name == rule_lookup.UNMATCHED.name else matched
     return _build_classification(rule, NOTHING, (RuleMatch(words=tool, rule=rule.name, why=why),), where.folder)
 
 
@@ -160,13 +160,17 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
         match = RuleMatch(
             words=text, rule=builtin.UNPARSED.name, why=f"the command cannot be parsed with certainty: {error}"
         )
-        return _build_classification(_apply_tool_rule(rules, tool, builtin.UNPARSED), whole, (match,), where.folder)
+        return _build_classification(
+            _apply_tool_rule(rules, tool, builtin.UNPARSED, where), whole, (match,), where.folder
+        )
     copies = find_copies(parsed)
     found = [one for command in parsed for one in classify_command(rules, tool, command, parsed, copies, where)]
     matches = tuple(RuleMatch(words=one.words, rule=one.rule.name, why=one.why) for one in found)
     if not found:
-        return _build_classification(_apply_tool_rule(rules, tool, builtin.NOTHING_RUN), whole, matches, where.folder)
-    rule, leading = _merge_commands(found)
+        return _build_classification(
+            _apply_tool_rule(rules, tool, builtin.NOTHING_RUN, where), whole, matches, where.folder
+        )
+    rule, leading = _merge_commands(found, where)
     if leading is None:
         return _build_classification(rule, whole, matches, where.folder)
     fields = {**leading.fields, **whole, "folder": _make_relative(leading.folder or where.folder, where)}
@@ -177,23 +181,29 @@ def _make_relative(folder: str, where: CallContext) -> str:
     return str(keys.normalize_input({"cwd": folder}, where.workspace)["cwd"])
 
 
-def _apply_tool_rule(rules: tuple[Rule, ...], tool: str, rule: Rule) -> Rule:
+def _apply_tool_rule(rules: tuple[Rule, ...], tool: str, rule: Rule, where: CallContext) -> Rule:
     """Apply a configured rule for the whole tool even if no command can be identified."""
-    own = rule_lookup.find_tool_rule(rules, tool)
-    if own is rule_lookup.UNMATCHED:
+    rule = rule_lookup.apply_unmatched(rule, where.unmatched)
+    own = rule_lookup.find_tool_rule(rules, tool, where.unmatched)
+    if own.name == rule_lookup.UNMATCHED.name:
         return rule
     return own if rank_class(own) >= rank_class(rule) else merge_rules([rule, own])
 
 
-def _merge_commands(found: list[ClassifiedCommand]) -> tuple[Rule, ClassifiedCommand | None]:
-    """Merge the rules of all commands; also return the effect that provides the fields."""
+def _merge_commands(found: list[ClassifiedCommand], where: CallContext) -> tuple[Rule, ClassifiedCommand | None]:
+    """Merge the rules of all commands; also return the command that provides the fields."""
     rules = list({one.rule.name: one.rule for one in found}.values())
     effects = [one for one in found if one.rule.call_class is CallClass.EFFECT]
     if not effects:
         # Among rules of one class, the one that insists on a repetition after a crash.
         first = max(rules, key=lambda rule: (rank_class(rule), rule.replay is Replay.EXACT))
-        return merge_rules(_add_strictest(rules, [first])), None
-    parts = _add_strictest(rules, [rule for rule in rules if rule.call_class is CallClass.EFFECT])
+        asking = [one for one in found if one.rule.decision is Decision.ASK]
+        is_alone = len(asking) == 1 and asking[0].rule is first and first.call_class is CallClass.UNKNOWN
+        merged = merge_rules(_add_stricter(rules, [first], where))
+        if is_alone:
+            return merged, asking[0]
+        return (merged._replace(target="") if first.target and rule_lookup.is_unmatched(first) else merged), None
+    parts = _add_stricter(rules, [rule for rule in rules if rule.call_class is CallClass.EFFECT], where)
     leading = effects[0]
     alone = len(effects) == 1 and leading.is_exact and bool(leading.folder)
     others = not alone or any(one.rule.call_class is not CallClass.READ for one in _find_other_commands(found, leading))
@@ -215,8 +225,10 @@ def _find_other_commands(found: list[ClassifiedCommand], leading: ClassifiedComm
             yield one
 
 
-def _add_strictest(rules: list[Rule], chosen: list[Rule]) -> list[Rule]:
-    """Return the chosen rules, plus a rule with a stricter decision if there is one."""
+def _add_stricter(rules: list[Rule], chosen: list[Rule], where: CallContext) -> list[Rule]:
+    """Return the chosen rules, plus a rule with a stricter decision if there is one, and every other rule that asks."""
+    if where.version > 1:  # who agrees to one rule has not agreed to the others
+        chosen = [*chosen, *(rule for rule in rules if rule.decision is Decision.ASK and rule not in chosen)]
     strictest = max(rules, key=rank_decision)
     return chosen if rank_decision(strictest) <= max(map(rank_decision, chosen)) else [*chosen, strictest]
 

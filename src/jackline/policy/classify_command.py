@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jackline.policy.rules import Rule
 
 _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
+_UNMATCHED_TARGET = "command:{called}"
 _MOST_DEPTH = 4
 _MOST_SHOWN = 4  # required flags that an explanation lists
 _MOST_SEARCHED = 50  # most commands that are checked for each command fed by another one
@@ -112,6 +113,8 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
     found = ClassifiedCommand(words=words, rule=base, why=why, folder=scope.folder or "")
     if own is None and base.call_class in {CallClass.READ, CallClass.LOCAL}:
         found = _apply_changes(found, line, command, scope)
+    elif own is None and base.call_class is CallClass.UNKNOWN:
+        found = _apply_unmatched(found, command, scope)
     found = _apply_tightening(found, scope, line, command, hidden)
     if found.rule.call_class is not CallClass.EFFECT:
         return found
@@ -207,6 +210,16 @@ def _find_candidates(program: str, subcommand: str | None) -> tuple[Rule, ...]:
     return tuple(r for r in rules if len(r.command) == 1 or command_line.matches_word(r.command[1], subcommand))
 
 
+def _apply_unmatched(found: ClassifiedCommand, command: ShellCommand, scope: _Scope) -> ClassifiedCommand:
+    """Apply the decision for commands without a rule. The target is the program, with its first word if it has one."""
+    rule = rule_lookup.apply_unmatched(found.rule, scope.context.unmatched)
+    words = command.words[:2]
+    if rule is found.rule or not all(word.exact for word in words) or words[-1].text.startswith("-"):
+        return found._replace(rule=rule)
+    called = " ".join(word.text for word in words)
+    return found._replace(rule=rule._replace(target=_UNMATCHED_TARGET), fields={"called": called})
+
+
 def _describe_match(rule: Rule) -> str:
     if not rule.command:
         return f"the tool name matches '{rule.tool}' ({rule.layer})"
@@ -258,7 +271,7 @@ def _classify_change(
     listed = "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(scope)
     zone = PathZone.INSIDE if listed else path_zones.find_zone(word, scope.folder, scope.workspace)
     kept = otherwise.rule if otherwise and otherwise.rule.call_class is CallClass.LOCAL else builtin.INSIDE_WRITE
-    rule = _find_zone_rule(zone, change) or kept
+    rule = rule_lookup.apply_unmatched(_find_zone_rule(zone, change) or kept, scope.context.unmatched)
     if otherwise is not None and rule is otherwise.rule:
         return otherwise
     folder = scope.folder or ""

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 UNMATCHED = Rule(name="unmatched", tool="*", call_class=CallClass.UNKNOWN)
+_UNMATCHED_HINT = "no rule matches it, and such calls are not allowed: use another command, or report what you need"
 BUILT_IN_RULES: tuple[Rule, ...] = builtin.RULES
 PROBE_NAMES = frozenset({"file", "gh-issue-create", "gh-pr-create", "git-push", "http"})
-_LAYERS = ("run", "project", "user", "built-in")  # in matching order
+BUILT_IN = "built-in"
+_LAYERS = ("run", "project", "user", BUILT_IN)  # in matching order
 _DECISIONS = (Decision.ALLOW, Decision.ASK, Decision.DENY)  # `stored` is only set by the gate
 _RESERVED = frozenset({UNMATCHED.name, OTHER_COMMANDS, str(CallClass.READ)})
 _KEY_TYPES: dict[str, type | tuple[type, ...]] = {
@@ -55,13 +57,25 @@ def matches_tool(rule: Rule, tool: str) -> bool:
     return rule.tool == tool or (rule.tool.endswith("*") and tool.startswith(rule.tool[:-1]))
 
 
-def find_tool_rule(rules: tuple[Rule, ...], tool: str) -> Rule:
-    """Return the rule of a tool that is not a shell. Configured rules come first; without a match it is `UNKNOWN`."""
+def find_tool_rule(rules: tuple[Rule, ...], tool: str, unmatched: Decision = Decision.ALLOW) -> Rule:
+    """Return the rule of a tool that is not a shell. Configured rules come first; without a match it is `UNMATCHED`."""
     fitting = [rule for rule in sort_by_layer(rules) if not rule.command and matches_tool(rule, tool)]
     firm = next((rule for rule in fitting if not rule.tightens), None) or builtin.BY_TOOL.get(tool)
     if firm is None:
         firm = next((rule for rule in builtin.BY_PREFIX if matches_tool(rule, tool)), UNMATCHED)
-    return tighten_rule(firm, next((rule for rule in fitting if rule.tightens), None))
+    return tighten_rule(apply_unmatched(firm, unmatched), next((rule for rule in fitting if rule.tightens), None))
+
+
+def apply_unmatched(rule: Rule, decision: Decision) -> Rule:
+    """Set the decision for calls that no rule matches. A configured rule of class unknown decides for itself."""
+    if decision is Decision.ALLOW or not is_unmatched(rule):
+        return rule
+    return rule._replace(decision=decision, hint=_UNMATCHED_HINT)
+
+
+def is_unmatched(rule: Rule) -> bool:
+    """Check whether a call has this rule because no rule matches it, or because it cannot be parsed."""
+    return rule.call_class is CallClass.UNKNOWN and rule.layer == BUILT_IN
 
 
 def tighten_rule(rule: Rule, tightening: Rule | None) -> Rule:
@@ -78,14 +92,15 @@ def tighten_rule(rule: Rule, tightening: Rule | None) -> Rule:
     return merge_rules([rule, tightening])
 
 
-def find_rule(rules: tuple[Rule, ...], name: str) -> Rule:
-    """Return the rule that admitted a call, by name; `UNKNOWN` if it is gone, so that nothing is assumed."""
+def find_rule(rules: tuple[Rule, ...], name: str, unmatched: Decision = Decision.ALLOW) -> Rule:
+    """Return the rule that admitted a call, by name; `UNMATCHED` if it is gone, so that nothing is assumed."""
     found = _find_by_name(rules, name)
     if found is not None:
-        return strip_claims(found) if found.tightens else found
+        return strip_claims(found) if found.tightens else apply_unmatched(found, unmatched)
     if NAME_SEPARATOR not in name:
-        return UNMATCHED
-    parts, last = split_merged_rules(rules, name), name.rsplit(NAME_SEPARATOR, maxsplit=1)[-1]
+        return apply_unmatched(UNMATCHED, unmatched)
+    parts = [apply_unmatched(rule, unmatched) for rule in split_merged_rules(rules, name)]
+    last = name.rsplit(NAME_SEPARATOR, maxsplit=1)[-1]
     if last == CallClass.READ:
         return drop_exit_codes(parts[0])
     return merge_rules(parts, others=last == OTHER_COMMANDS)._replace(name=name)

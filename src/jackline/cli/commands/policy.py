@@ -59,7 +59,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if args.action == "audit":
         return policy_reports.print_audit(args, home, out)
     rules, problems = load_rules_here(home)
-    return policy_reports.print_explanation(args, rules, problems, out)
+    return policy_reports.print_explanation(args, home, rules, problems, out)
 
 
 def load_rules_here(home: Home) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
