@@ -6,6 +6,7 @@ Files that it writes or deletes are classified separately: a read whose output g
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
@@ -24,6 +25,7 @@ from jackline.policy import (
 from jackline.policy.command_line import CommandLine
 from jackline.policy.path_args import PathChange
 from jackline.policy.path_zones import PathZone
+from jackline.policy.risky_variables import find_output_variables, has_risky_variables, needs_whole_key
 from jackline.policy.rules import REWORDED, rank_class, rank_decision
 from jackline.shell.model import ShellCommand
 
@@ -120,9 +122,7 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
         return found
     named = {**call_fields.build_fields(found.rule, line, command), **found.fields}
     sure = (
-        certain
-        and line.first_uncertain >= len(found.rule.command) - 1
-        and not has_risky_variables(command, line.program)
+        certain and line.first_uncertain >= len(found.rule.command) - 1 and not needs_whole_key(command, line.program)
     )
     exact = sure and all(word.exact for word in line.words) and not _is_fed(command)
     return _set_git_folder(found._replace(fields=named, is_exact=exact), line)
@@ -193,8 +193,9 @@ def _find_written_rule(line: CommandLine, command: ShellCommand) -> tuple[Rule, 
             one.program, one.operands[0].text if one.operands and one.first_uncertain else None
         ):
             # A harmless name among the arguments does not make an unknown program harmless.
-            doubtful = has_risky_variables(command, one.program) or not line.is_certain
-            if command_line.matches_rule(rule, one) and (command_line.is_lenient(rule) or not doubtful):
+            if command_line.matches_rule(rule, one) and (
+                command_line.is_lenient(rule) or (line.is_certain and not has_risky_variables(command, one.program))
+            ):
                 return rule, one, _describe_match(rule)
     if not line.is_certain:
         return rule_lookup.UNMATCHED, line, "the program is only known at run time"
@@ -246,14 +247,16 @@ def _apply_changes(
     found: ClassifiedCommand, line: CommandLine, command: ShellCommand, scope: _Scope
 ) -> ClassifiedCommand:
     """Return the strictest of the command's own rule and the rules of the files that it changes."""
-    if found.rule.call_class is CallClass.READ:
+    only_reads = found.rule.call_class is CallClass.READ
+    if only_reads:
         changes = file_effects.find_read_outputs(line)
     elif line.program in {"apply_patch", "patch"} and "***" in command.stdin:
         changes = path_args.find_patch_changes(command.stdin)
     else:
         changes = file_effects.find_changes(line)
+    written = map(PathChange, find_output_variables(command, line.program, only_reads=only_reads))
     strictest = found
-    for change in changes:
+    for change in chain(changes, written):
         placed = _classify_change(change, found.words, found, command, scope)
         if _rank(placed.rule) > _rank(strictest.rule):
             strictest = placed
@@ -340,36 +343,3 @@ def _set_git_folder(found: ClassifiedCommand, line: CommandLine) -> ClassifiedCo
     for word in folders:
         folder = path_zones.resolve_path(word.text, folder) if folder else ""
     return found._replace(folder=folder)
-
-
-# --- variables that make a program run other code
-
-_RISKY_VARIABLES = (
-    "PATH=", "LD_", "DYLD_", "GIT_", "BASH_ENV=", "ENV=", "PAGER=", "EDITOR=", "VISUAL=", "PYTHONSTARTUP=",
-    "NODE_OPTIONS=", "PERL5", "RUBYOPT=", "LESS", "MANPAGER=", "MANOPT=", "RIPGREP_CONFIG_PATH=", "SHELL=",
-    "SHELLOPTS=", "BASHOPTS=", "BROWSER=", "SSH_ASKPASS=", "KUBECTL_EXTERNAL_DIFF=", "DOCKER_HOST=",
-    "DOCKER_CONTEXT=", "DOCKER_CONFIG=", "TAR_OPTIONS=", "RSYNC_", "CURL_HOME=", "WGETRC=", "AWKPATH=",
-    "AWKLIBPATH=", "BAT_", "ACK_", "ACKRC=", "ZIPOPT=", "UNZIP=", "GCONV_PATH=", "TF_CLI_ARGS",
-)  # fmt: skip
-_HARMLESS = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TRACE", "GIT_TERMINAL_PROMPT=", "GIT_MERGE_AUTOEDIT=")
-_HARMLESS_WHOLE = frozenset(
-    f"{name}={value}" for name in ("GIT_PAGER", "PAGER", "GIT_EDITOR", "EDITOR", "GIT_SEQUENCE_EDITOR")
-    for value in ("", "cat", "true", ":")
-)  # fmt: skip
-# The user's configuration folders: these programs read there what to run.
-_HOMES = ("HOME=", "XDG_CONFIG_HOME=")
-_CONFIGURED = frozenset(
-    {"git", "curl", "wget", "bat", "ack", "ag", "kubectl", "docker", "helm", "gh", "sqlite3", "psql"}
-)
-
-
-def has_risky_variables(command: ShellCommand, program: str) -> bool:
-    """Check whether a variable of the command, or of its shell, may make it run other code."""
-    for text, _ in command.assignments:
-        name, _, value = text.partition("=")
-        whole = f"{name.removesuffix('+')}={value}"
-        if whole.startswith(_HOMES) and program in _CONFIGURED:
-            return True
-        if whole.startswith(_RISKY_VARIABLES) and whole not in _HARMLESS_WHOLE and not whole.startswith(_HARMLESS):
-            return True
-    return False

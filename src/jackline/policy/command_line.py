@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple
 from jackline.policy import read_only
-from jackline.policy.builtin import flag_tables
+from jackline.policy.builtin import flag_tables, risky_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,6 +136,8 @@ def matches_rule(rule: Rule, line: CommandLine) -> bool:
         _has_required(rule, line) if strict else any(_has_token(line, token) for token in rule.having)
     ):
         return False
+    if strict and _runs_other_code(line, rule):
+        return False
     if not rule.lacking:
         return True
     flags = line if strict else _keep_certain_flags(line)
@@ -159,6 +161,17 @@ def _is_known_program(line: CommandLine, rule: Rule) -> bool:
         or folder in _SYSTEM_FOLDERS
         or (rule.call_class is CallClass.LOCAL and bool(_ENVIRONMENT_FOLDER.search(folder)))
     )
+
+
+def _runs_other_code(line: CommandLine, rule: Rule) -> bool:
+    """Check for a flag that names a program, a plugin or a configuration; whoever writes rules knows their flags."""
+    if rule.layer != "built-in":
+        return False
+    flags = risky_options.READER_FLAGS if rule.call_class is CallClass.READ else ()
+    own = risky_options.FLAGS.get(line.program, flag_tables.NO_FLAGS)
+    if line.operands:
+        own |= risky_options.FLAGS.get(f"{line.program} {line.operands[0].text}", flag_tables.NO_FLAGS)
+    return any(_has_token(line, token) for token in (*flags, *own))
 
 
 def matches_word(pattern: str, text: str) -> bool:
@@ -232,15 +245,18 @@ def _has_token(line: CommandLine, token: str) -> bool:
     if colon and kind in _CHECKS:
         return _CHECKS[kind](line, value)
     words = _find_flags(line)
+    if token.endswith("*"):
+        return any(text.startswith(token[:-1]) for text, _ in words)
     if token.startswith("--"):  # with or without a value, possibly abbreviated
         names = (word.text.partition("=")[0] for word in words if word.text.startswith("--"))
         return any(name == token or (len(name) > len("--x") and token.startswith(name)) for name in names)
     if _is_letter(token):
         letter = token[1]
         return any(text[:1] == token[0] and text[1:2] != "-" and letter in text[1:] for text, _ in words)
-    if token.endswith("*"):
-        return any(text.startswith(token[:-1]) for text, _ in words)
-    return any(text == token or (token[0] == "-" and text.startswith(f"{token}=")) for text, _ in words)
+    if token[0] != "-":
+        return any(text == token for text, _ in words)
+    # Programs with flags such as `-engine` also accept `--engine`.
+    return any(text.partition("=")[0] in {token, f"-{token}"} for text, _ in words)
 
 
 def _is_alone(line: CommandLine, value: str) -> bool:

@@ -42,7 +42,9 @@ _GIT = (
             "git.commit", "--tags", "--all", "-o", "--push-option", "--receive-pack", "--exec"),
         target="git:{1|git.remote}/{git.refs|2|git.upstream}", probe="builtin:git-push", external=_COMMIT,
     ),
-    *effect("git push ? --no-dry-run", "git.push.again", key=_TREE, target="git:{1|git.remote}/{2|git.upstream}"),
+    # A dry run still runs the program that it names for the other side.
+    *effect("git push ? --no-dry-run --receive-pack --exec helper:any", "git.push.again", key=_TREE,
+            target="git:{1|git.remote}/{2|git.upstream}"),
     *effect("git send-pack|http-push", key=_TREE, target="git:{1|git.remote}/{2|git.upstream}"),
     *effect("git maintenance start|stop|register|unregister", "schedule.change", target="schedule:git"),
     # Settings that make git run a program, now or later.

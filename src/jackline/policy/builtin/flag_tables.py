@@ -10,10 +10,13 @@ if TYPE_CHECKING:
 NO_FLAGS: frozenset[str] = frozenset()
 
 
-def _parse_table(text: str) -> Mapping[str, frozenset[str]]:
-    """Parse lines such as `git, hub: -C -c`; several names before the colon share the flags."""
-    rows = (line.partition(":") for line in text.strip().splitlines())
-    return {name.strip(): frozenset(given.split()) for names, _, given in rows for name in names.split(",")}
+def parse_table(text: str) -> Mapping[str, frozenset[str]]:
+    """Parse lines such as `git, hub: -C -c`; several names before the colon share the flags, and a name may repeat."""
+    table: dict[str, frozenset[str]] = {}
+    for names, _, given in (line.partition(":") for line in text.strip().splitlines()):
+        for name in map(str.strip, names.split(",")):
+            table[name] = table.get(name, NO_FLAGS) | frozenset(given.split())
+    return table
 
 
 # Other names of the same program.
@@ -37,7 +40,7 @@ _WRAPPERS = (
 )
 WRAPPERS = frozenset(_WRAPPERS.split())
 # Flags before the subcommand that take a value.
-VALUED = _parse_table("""
+VALUED = parse_table("""
 git: -C -c --git-dir --work-tree --namespace --config-env --attr-source --super-prefix
 gh: -R --repo --hostname
 glab: -R --repo -g --group
@@ -69,7 +72,7 @@ http: -a --auth -A --auth-type -o --output -s --style -p --print --timeout --ver
 --session --session-read-only --max-redirects --pretty
 """)
 # Flags before the subcommand that take no value.
-SWITCHES = _parse_table("""
+SWITCHES = parse_table("""
 ip: -4 -6 -br -brief -j -json -p -pretty -s -stats -d -details -o -oneline -c -color
 git: --no-pager -p --paginate -P --bare --no-replace-objects --literal-pathspecs --no-optional-locks --no-lazy-fetch \
 --version --help
@@ -96,7 +99,7 @@ uv: -q --quiet -v --verbose --offline --no-cache -n --no-progress
 pip: -q --quiet -v --verbose --isolated --no-input --disable-pip-version-check --require-virtualenv
 """)
 # Flags after the subcommand that take a value; used where operands are counted.
-ARGUMENTS = _parse_table("""
+ARGUMENTS = parse_table("""
 git push: -o --push-option --receive-pack --exec --repo --recurse-submodules
 git clone: -b --branch -o --origin -u --upload-pack --depth --template --reference --separate-git-dir -c --config -j \
 --jobs --filter --shallow-since --shallow-exclude
