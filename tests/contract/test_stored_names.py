@@ -26,7 +26,7 @@ from jackline.policy.rules import Rule
 from jackline.store import rows
 from jackline.store.store import Store
 from tests.cli.place import Place
-from tests.fixtures.make_old_home import environment
+from tests.fixtures.make_old_home import FIRST, environment
 from tests.support.old_home import unpacked
 from tests.support.stores import by_hand
 
@@ -107,7 +107,7 @@ def old() -> Iterator[Place]:
         def environment(self, **more: str) -> dict[str, str]:
             return environment(self.folder, **{**self.environ, **more})
 
-    with unpacked("sqlite") as folder:
+    with unpacked(FIRST, "sqlite") as folder:
         place = OldPlace(folder)
         try:
             assert place.type("db", "migrate").code == 0

@@ -1,4 +1,4 @@
-"""A home that commit 5b1979f made, opened by this code: every run comes to its end, and no effect happens twice."""
+"""Homes that older commits made, opened by this code: every run comes to its end, and no effect happens twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.place import Ended, Place
-from tests.fixtures.make_old_home import WAITS, environment, request_of
+from tests.fixtures.make_old_home import FIRST, KEYS, SHELLS, WAITS, environment, request_of
 from tests.support.old_home import restore, unpacked
 from tests.support.postgres import database_of_its_own
 
@@ -54,10 +54,23 @@ class OldHome(Place):
         self.do("db", "check")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(params=STORES)
 def old(request: pytest.FixtureRequest) -> Iterator[OldHome]:
     """The home on each store, its schema brought up to date."""
-    with unpacked(request.param) as folder:
+    yield from open_home(request, FIRST)
+
+
+@pytest.fixture(params=STORES)
+def old_shells(request: pytest.FixtureRequest) -> Iterator[OldHome]:
+    """The home with runs of policy version 1."""
+    yield from open_home(request, SHELLS)
+
+
+def open_home(request: pytest.FixtureRequest, commit: str) -> Iterator[OldHome]:
+    with unpacked(commit, request.param) as folder:
         place = OldHome(folder)
         if request.param == "sqlite":
             yield from _closed(place)
@@ -152,3 +165,33 @@ def _end_case(old: OldHome) -> None:
     folder = old.repository / ".agents" / "runs" / case["id"]
     assert json.loads((folder / "problem.json").read_text())
     assert os.path.exists(folder / "learning.jsonl")
+
+
+# --- runs of policy version 1
+
+
+def test_effects_in_the_shells_of_an_old_run_are_not_repeated(old_shells: OldHome) -> None:
+    """The rules for their keys have changed, and one of them is no effect any more for a run that begins now."""
+    before = old_shells.sent()
+    old_shells.do("resume", "keys")
+    assert old_shells.sent() == before | Counter({"keys": 1})  # the local call that hung
+    decisions = [call["decision"] for call in old_shells.show("keys")["calls"] if call["tool"] == "Bash"]
+    assert decisions == ["allow"] * len(KEYS) + ["stored"] * len(KEYS)
+    old_shells.do("verify", "keys")
+
+
+def test_an_old_run_keeps_what_was_agreed_for_it(old_shells: OldHome) -> None:
+    """`--allow git.push` was for any target then; and a tool without a rule was not asked about."""
+    for run_id in ("agreed", "tools"):
+        old_shells.do("resume", run_id)
+        assert old_shells.show(run_id)["state"] == "succeeded"
+    pushed = old_shells.folder / "other" / "refs" / "heads" / "other"
+    assert pushed.exists()
+
+
+def test_a_fork_of_an_old_run_knows_its_effects(old_shells: OldHome) -> None:
+    old_shells.do("fork", "parent", "--run-id", "child")
+    assert old_shells.sent()["parent-1"] == 1
+    (call,) = old_shells.show("child")["calls"]
+    assert call["decision"] == "stored"
+    assert old_shells.show("child")["spec"]["policy_version"] == 1

@@ -14,14 +14,14 @@ from tests.fixtures.make_old_home import DUMP, archive_of, place_of
 
 
 @contextmanager
-def unpacked(store: str) -> Iterator[Path]:
+def unpacked(commit: str, store: str) -> Iterator[Path]:
     """The folder of the fixture; it is gone afterwards, and so is what a killed test may have left there."""
-    place = place_of(store)
+    place = place_of(commit, store)
     with _locked(f"{place}.lock"):
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(mode=0o700)
         try:
-            with tarfile.open(archive_of(store)) as archive:
+            with tarfile.open(archive_of(commit, store)) as archive:
                 archive.extractall(place, filter="tar")
             yield place
         finally:
