@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from jackline.store.open import open_store
 from tests.cli.place import EFFECT_RULE, SAY, SEND_FAILS, Place
 
 WORDS = ("--run-id", "r")
@@ -28,6 +29,9 @@ def test_a_signal_parks_the_run_and_names_the_command_to_go_on(place: Place, num
     assert command, ended.out
     assert "Traceback" not in ended.err
     assert "jackline resume r" in (Path(place.home) / "runs" / "r" / "RESUME.md").read_text()
+    store = open_store(str(place.home / "state.sqlite"), create=False)
+    assert [one.kind for one in store.records.list_checkpoints("r")][-1] == "interrupt"
+    store.close()
     assert place.type(*shlex.split(command[1])).code == 0
 
 
@@ -47,8 +51,7 @@ def test_interrupted_while_it_waits_for_a_retry(place: Place) -> None:
     step = {"error": {"class": "connectivity", "detail": "no route"}}
     running = place.start_playing(step, words=(*WORDS, "--retry-seconds", "1000"))
     assert running.stderr is not None
-    while "error: no route" not in running.stderr.readline():
-        pass
+    assert any("error: no route" in line for line in running.stderr), "it ended without reporting the failure"
     running.send_signal(signal.SIGTERM)  # at the end of the attempt, or in the wait: both lead out at once
     ended = place.end_of(running)
     assert (ended.code, "jackline resume r" in ended.out) == (130, True)

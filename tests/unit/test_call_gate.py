@@ -188,6 +188,9 @@ def test_the_call_budget_stops_the_run_exactly_at_its_number(rule: Rule) -> None
     assert not decide_call(intent(rule), knows(calls=9, most_calls=10)).spent
     over = decide_call(intent(rule), knows(calls=10, most_calls=10))
     assert (over.decision, over.spent) == (DENY, True)
+    assert not admit_observed(intent(rule), knows(calls=9, most_calls=10)).spent
+    observed = admit_observed(intent(rule), knows(calls=10, most_calls=10))
+    assert (observed.decision, observed.spent) == (ALLOW, True)
 
 
 def test_reasons_are_words_a_model_can_act_on() -> None:
