@@ -15,7 +15,7 @@ export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup agents demo check lint formatted types layers unit test test-full conformance bench \
+.PHONY: help setup agents demo check lint formatted types layers unit test test-full mutants conformance bench \
         requirements format diagram mcp-replies picture hooks clean
 
 help: ## show this list
@@ -56,6 +56,10 @@ test: $(VENV)/.dev ## all tests but the long ones
 # Two at a time: a test of eight processes that fight for one database brings its own load.
 test-full: $(VENV)/.dev ## the long tests only
 	@$(BIN)/pytest -n 2 --dist worksteal -m full
+
+# NAMES="lease fence" runs only the mutants whose names contain one of these words.
+mutants: $(VENV)/.dev ## remove one guard after the other in a copy of the tree: do the tests notice?
+	@$(BIN)/python -m tools.mutants $(NAMES)
 
 # CI=true: a CLI that is missing is a failure, and then no page is written. Old results would be no results.
 conformance: export JACKLINE_CONFORMANCE := $(CURDIR)/build/conformance

@@ -231,7 +231,7 @@ def test_recovery_abandons_what_repeats_and_doubts_what_may_have_happened(
     store.ledger.admit(begun_lease, intent(rule=rule), lambda _intent, _history: ALLOWED, (1, 2), AT)
     lease = store.leases.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=begun_lease.token)[0]
     prober: Any = SimpleNamespace(probe_call=lambda _call, _at: None)
-    doubts = recovery.settle_open_calls(store, lease, prober, lambda: AT + 3, gave_up=gave_up)
+    doubts = recovery.settle_open_calls(store, lease, prober, lambda: AT + 3, host="host-1", gave_up=gave_up)
     (call,) = store.calls.list_all("run-1")
     assert call.state is state
     assert [one.id for one in doubts] == (["call-1"] if rule is MAIL else [])
@@ -351,7 +351,7 @@ def test_a_command_is_in_the_database_before_it_is_carried_out(store: Store, ope
         assert now is not None
         stored.append((type(command), now.status.phase, now.status.step))
 
-    script = [Recovered(AT + 6), WELL, CheckEnded(AT + 9, 0)]
+    script: list[MachineInput] = [Recovered(AT + 6), WELL, CheckEnded(AT + 9, 0)]
     ended = run_attempt(store, lease, run, ScriptedRuntime(script, look))
     assert ended.status.state is RunState.SUCCEEDED
     assert stored == [(Recover, Phase.RECOVERING, 1), (StartTurn, Phase.WORKING, 2), (RunCheck, Phase.PROVING, 3)]

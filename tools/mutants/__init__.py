@@ -1,0 +1,1 @@
+"""Mutants: small edits of the source that each remove one guard, and the tests that must notice."""

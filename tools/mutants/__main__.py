@@ -1,0 +1,163 @@
+"""`make mutants`: applies each listed mutant to a copy of the tree and runs the tests that must fail.
+
+Exit code 1 if a mutant survives, if one no longer fits the source, or if its tests fail without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tools.mutants.patches import Mutant, apply_mutant, find_misfits, load_mutants, restore_files
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 300  # for the tests of one mutant; a single test has a shorter timeout
+_FAILED = 1  # the exit code of pytest after a failed test; others mean that the tests did not run
+_TAIL = 25  # lines of output that are shown
+
+
+class TreeCopy:
+    """A copy of the tree with an environment whose `jackline` is the copy's, not the working tree's."""
+
+    def __init__(self, folder: Path, root: Path = ROOT) -> None:
+        self.root = folder / "tree"
+        # Of a file that is not tracked yet, too: a new test has to be found.
+        listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(listed, cwd=root, check=True, stdout=subprocess.PIPE).stdout
+        for name in os.fsdecode(names).split("\0"):
+            if name and (root / name).is_file():
+                (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, self.root / name, follow_symlinks=False)
+        environment = folder / "venv"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+        self.python = str(environment / "bin" / "python")
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        # The .pth files in a folder that a .pth file names are not read: the working tree stays out.
+        names_to_add = f"{self.root / 'src'}\n{sysconfig.get_path('purelib')}\n"
+        (environment / "lib" / version / "site-packages" / "copy.pth").write_text(names_to_add, encoding="utf-8")
+        self._moments = itertools.count(int(time.time()) - 1_000_000)
+
+    def require_own_package(self) -> None:
+        """Fail if the environment imports another `jackline` than the copy's."""
+        command = [self.python, "-P", "-c", "import jackline; print(jackline.__file__)"]
+        found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        if not Path(found).is_relative_to(self.root):
+            sys.exit(f"the copy imports {found}, so its tests would not see a mutant")
+
+    def test(self, tests: tuple[str, ...]) -> tuple[int | None, str]:
+        """Run the tests until one fails: the exit code of pytest (None: no end in time) and its output."""
+        command = [self.python, "-m", "pytest", "-x", "-q", "-n0", "--no-header", "-p", "no:cacheprovider", *tests]
+        process = subprocess.Popen(
+            command,
+            cwd=self.root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=PATIENCE_S)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, output
+            raise
+        return process.returncode, output
+
+    def test_mutant(self, mutant: Mutant) -> tuple[int | None, str]:
+        """Run the tests of a mutant with its edits, which are taken back afterwards."""
+        originals = apply_mutant(mutant, self.root, next(self._moments))
+        try:
+            return self.test(mutant.tests)
+        finally:
+            restore_files(originals, next(self._moments))
+
+
+def report_misfits(mutants: list[Mutant], root: Path) -> int:
+    """Print the mutants that do not fit the source; return their number."""
+    count = 0
+    for mutant in mutants:
+        for misfit in find_misfits(mutant, root):
+            count += 1
+            print(f"DOES NOT FIT  {mutant.name}: {misfit}")
+            print(f"  Write the same mistake into today's code: edit its `old` and `new` in {mutant.listed_in}.")
+    return count
+
+
+def run_mutants(mutants: list[Mutant], jobs: int, root: Path = ROOT) -> int:
+    """Test each mutant in one of `jobs` copies of the tree; return how many things went wrong."""
+    if misfits := report_misfits(mutants, root):
+        return misfits
+    with tempfile.TemporaryDirectory(prefix="jackline-mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
+        copies: queue.SimpleQueue[TreeCopy] = queue.SimpleQueue()
+        for number in range(jobs):
+            copies.put(TreeCopy(Path(folder) / str(number), root))
+        first = copies.get()
+        first.require_own_package()
+        print(f"{len(mutants)} mutants; first their tests without them", flush=True)
+        code, output = first.test(tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests)))
+        copies.put(first)
+        if code != 0:
+            print(show_tail(output))
+            print("TESTS FAIL WITHOUT A MUTANT: repair them first")
+            return 1
+
+        def judge(mutant: Mutant) -> bool:
+            copy, started = copies.get(), time.monotonic()
+            try:
+                code, output = copy.test_mutant(mutant)
+            finally:
+                copies.put(copy)
+            print(describe_end(mutant, code, output, time.monotonic() - started), flush=True)
+            return code == _FAILED
+
+        return sum(not killed for killed in pool.map(judge, mutants))
+
+
+def describe_end(mutant: Mutant, code: int | None, output: str, seconds: float) -> str:
+    """One line for a mutant that was killed; for another one what to do about it."""
+    if code == _FAILED:
+        return f"killed    {mutant.name} ({seconds:.0f} s)"
+    names = " ".join(mutant.tests)
+    if code == 0:
+        return f"SURVIVED  {mutant.name}: {mutant.breaks}\n  None of its tests failed; add an assertion: {names}"
+    why = "no end in time" if code is None else f"pytest ended with {code}"
+    return f"UNCLEAR   {mutant.name}: {why}\n{show_tail(output)}"
+
+
+def show_tail(output: str) -> str:
+    """The last lines, indented."""
+    return "\n".join(f"  {line}" for line in output.splitlines()[-_TAIL:])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Select and run the mutants; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="run only the mutants whose name contains one of these")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many to test at a time")
+    options = parser.parse_args(arguments)
+    mutants = [one for one in load_mutants() if not options.names or any(name in one.name for name in options.names)]
+    if not mutants:
+        parser.error(f"no mutant is named {' or '.join(options.names)}")
+    started = time.monotonic()
+    failures = run_mutants(mutants, options.jobs)
+    print(f"{len(mutants)} mutants, {failures} not killed, {time.monotonic() - started:.0f} s")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
