@@ -64,7 +64,7 @@ def make_ledger(store: Store, stops: Stops | None = None, **spec: Any) -> tuple[
     run = store.runs.get(lease.run_id)
     assert run is not None
     run = run._replace(spec=run.spec._replace(**{"rules": (MAIL, READ), "workspace": "/", **spec}))
-    prober: Any = SimpleNamespace(probe_call=lambda _call, _at: None)
+    prober: Any = SimpleNamespace(probe_call=lambda *_call: None)
     seen: Stops = [] if stops is None else stops
     ledger = CallLedger(
         store, lease, run, prober, now=wall_ms, new_id=new_id, stop=lambda why, detail: seen.append((why, detail))
@@ -230,7 +230,7 @@ def test_recovery_abandons_what_repeats_and_doubts_what_may_have_happened(
     begun_lease = begun(store)
     store.ledger.admit(begun_lease, intent(rule=rule), lambda _intent, _history: ALLOWED, (1, 2), AT)
     lease = store.leases.claim("run-1", owner("worker-2"), LEASE_MS, AT + 2, dead=begun_lease.token)[0]
-    prober: Any = SimpleNamespace(probe_call=lambda _call, _at: None)
+    prober: Any = SimpleNamespace(probe_call=lambda *_call: None)
     doubts = recovery.settle_open_calls(store, lease, prober, lambda: AT + 3, host="host-1", gave_up=gave_up)
     (call,) = store.calls.list_all("run-1")
     assert call.state is state
@@ -278,7 +278,7 @@ def test_the_call_after_the_last_of_the_budget_stops_an_agent_without_a_gate(sto
     lease = claimed(store)
     run = store.runs.get("run-1")
     assert run is not None
-    prober: Any = SimpleNamespace(probe_call=lambda _call, _at: None)
+    prober: Any = SimpleNamespace(probe_call=lambda *_call: None)
     ledger = CallLedger(
         store, lease, run, prober, now=wall_ms, new_id=new_id, stop=lambda why, text: stops.append((why, text))
     )
