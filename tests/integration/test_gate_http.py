@@ -8,15 +8,21 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from jackline.agents.claude.claude_hooks import HOOKS
 from jackline.domain.states import Decision
-from jackline.engine.call_ledger import CallRequest, CallResult, GateAnswer
+from jackline.engine.call_ledger import CallLedger, CallRequest, CallResult, GateAnswer
 from jackline.engine.gate_http import HttpGate
+from jackline.engine.gate_socket import GateServers
+from jackline.engine.settings import new_id
 from jackline.errors import Fenced, NotFound, StoreUnavailable
+from jackline.store.store import Store
+from tests.support.stores import begun
 
 TOKEN = "0123456789abcdef"
 LIMIT_S = 20
@@ -331,3 +337,21 @@ def test_a_closed_gate_answers_nobody_who_is_connected_and_takes_nobody_in() -> 
 
 def test_a_gate_that_never_opened_can_be_closed() -> None:
     HttpGate(FakeLedger(), TOKEN, HOOKS, lambda _error: None).close()
+
+
+def test_a_request_of_the_agent_to_the_gate_itself_asks(store: Store) -> None:
+    """The port is only known when the gate listens; a request to another port on loopback is local."""
+    lease = begun(store)
+    run = store.runs.get(lease.run_id)
+    assert run is not None
+    run = run._replace(spec=run.spec._replace(policy_version=2))
+    ledger = CallLedger(store, lease, run, ANY, now=lambda: 1, new_id=new_id, stop=lambda _why, _detail: None)
+    gates = GateServers("", ledger, TOKEN, lambda _error: None)
+    adapter: Any = SimpleNamespace(declaration=SimpleNamespace(door="http"), hooks=HOOKS)
+    try:
+        address = gates.get_address(adapter)
+        asked = [{"command": f"curl -d x {url}"} for url in (address, "http://127.0.0.1:8000/hook")]
+        answers = [ledger.prepare(CallRequest(tool="Bash", input=one, door="http")).decision for one in asked]
+    finally:
+        gates.close()
+    assert answers == [Decision.ASK, Decision.ALLOW]

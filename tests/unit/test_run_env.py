@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jackline.engine.run_env import add_program_to_path, build_actor_env, build_reminder_command, build_run_env
+from jackline.engine.run_env import (
+    add_program_to_path,
+    build_actor_env,
+    build_reminder_command,
+    build_run_env,
+    find_docker_ports,
+)
 from jackline.engine.settings import EngineSettings
 
 
@@ -83,3 +89,16 @@ def test_without_a_script_the_path_stays_as_it_is(tmp_path: Path, monkeypatch: p
 
 def test_the_reminder_imports_nothing_of_the_workspace() -> None:
     assert build_reminder_command("claude") == (sys.executable, "-P", "-m", "jackline", "case", "hook", "claude")
+
+
+@pytest.mark.parametrize(
+    ("address", "ports"),
+    [
+        ("tcp://localhost:4444", {4444}),
+        ("tcp://127.0.0.1:4444/x", {4444}),
+        ("unix:///run/docker.sock", set()),
+        ("", set()),
+    ],
+)
+def test_the_port_of_docker_is_found(address: str, ports: set[int]) -> None:
+    assert find_docker_ports({"DOCKER_HOST": address}) == ports

@@ -96,6 +96,7 @@ class CallLedger:
         self.asks = True  # a call that needs approval stops the run; otherwise it is denied for now
         self.current_step = (0, 0)  # the current turn and step
         self.since_turn = 0  # the first turn of the asking session
+        self.closed_ports: frozenset[int] = frozenset()  # on loopback: our own listeners, and docker's
         self.replay = ReplayQueue(())
         self.settle_lock = threading.Lock()  # a report and a recovery must not settle the same call at once
         self._admission_lock = threading.Lock()  # two calls at once must not both replace one interrupted call
@@ -184,7 +185,9 @@ class CallLedger:
     def _build_intent(self, request: CallRequest) -> Intent:
         from jackline.engine import intents  # the policy is loaded while the agent starts, not before
 
-        intent = intents.build_intent(request, self._run, self._store.secret, self._new_id(), self._read_inputs)
+        intent = intents.build_intent(
+            request, self._run, self._store.secret, self._new_id(), self._read_inputs, self.closed_ports
+        )
         return intent._replace(parent_id=self._names.get(request.parent), since_turn=self.since_turn)
 
     def finish(self, report: CallResult) -> Call:

@@ -51,7 +51,8 @@ class HttpGate:
         self._server = _HttpServer((_LOOPBACK, 0), _HttpHandler)
         self._server.hook_handler = HookHandler(ledger, hooks)
         self._server.token, self._server.on_error = token, on_error
-        self.address = f"http://{_LOOPBACK}:{self._server.server_address[1]}{PATH}"
+        self.port = int(self._server.server_address[1])
+        self.address = f"http://{_LOOPBACK}:{self.port}{PATH}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="gate", daemon=True)
 
     def open(self) -> None:

@@ -192,7 +192,9 @@ class GateServers:
             return SocketGate(self._folder, self._ledger, self._token, self._on_error)
         from jackline.engine.gate_http import HttpGate
 
-        return HttpGate(self._ledger, self._token, hooks, self._on_error)
+        gate = HttpGate(self._ledger, self._token, hooks, self._on_error)
+        self._ledger.closed_ports |= {gate.port}
+        return gate
 
 
 def find_hooks(adapter: Adapter) -> Hooks | None:

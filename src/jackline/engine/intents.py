@@ -36,10 +36,11 @@ def build_intent(
     secret: bytes,
     call_id: str,
     read_inputs: Callable[[Classification, object], Mapping[str, str]],
+    closed_ports: frozenset[int] = frozenset(),
 ) -> Intent:
     """Build the intent of a call: its rule, its key, its target."""
     spec, folder = run.spec, request.folder or run.spec.workspace
-    where = build_context(spec, folder, make_resolver(spec.workspace))
+    where = build_context(spec, folder, make_resolver(spec.workspace), closed_ports)
     classified = classify.classify_call(spec.rules, request.tool, request.input, where)
     known = read_inputs(classified, request.input)
     fields = {**classified.fields, **known}

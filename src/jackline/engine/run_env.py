@@ -71,3 +71,9 @@ def build_process_tag(secret: bytes, run_id: str) -> dict[str, str]:
     """One tag per run and store: two homes with the same run id never kill each other's processes."""
     # A new attempt kills all processes with the tag; after the loss of a warden only those of its attempt are killed.
     return {TAG_VARIABLE: sign_text(secret, f"mark:{run_id}")[:32]}
+
+
+def find_docker_ports(environ: Mapping[str, str]) -> frozenset[int]:
+    """The port of DOCKER_HOST: whoever talks to it controls this machine."""
+    port = environ.get("DOCKER_HOST", "").rpartition(":")[2].partition("/")[0]
+    return frozenset({int(port)} if port.isascii() and port.isdigit() else ())

@@ -136,6 +136,7 @@ class LiveRuntime:
             read_inputs=self._read_key_inputs,
         )
         self._ledger.asks = settings.asks
+        self._ledger.closed_ports = run_env.find_docker_ports(self._env)
         token = os.urandom(16).hex()
         self._gates = GateServers(self._folder, self._ledger, token, self._inbox.put)
         services = TurnServices(

@@ -27,9 +27,15 @@ class CallContext(NamedTuple):
     version: int = POLICY_VERSION  # of the policy under which the run began
     unmatched: Decision = Decision.ALLOW  # for calls that no rule matches
     resolve_link: Callable[[str], str] = keep_path  # the host follows links, as the shell would
+    closed_ports: frozenset[int] = frozenset()  # on loopback: jackline's own listeners, and docker's
 
 
-def build_context(spec: Spec, folder: str, resolve_link: Callable[[str], str] = keep_path) -> CallContext:
+def build_context(
+    spec: Spec,
+    folder: str,
+    resolve_link: Callable[[str], str] = keep_path,
+    closed_ports: frozenset[int] = frozenset(),
+) -> CallContext:
     """Build the context of a run's call in this folder."""
     return CallContext(
         workspace=spec.workspace,
@@ -37,4 +43,5 @@ def build_context(spec: Spec, folder: str, resolve_link: Callable[[str], str] = 
         version=spec.policy_version,
         unmatched=Decision(spec.unmatched),
         resolve_link=resolve_link,
+        closed_ports=closed_ports,
     )

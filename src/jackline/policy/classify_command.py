@@ -18,6 +18,7 @@ from jackline.policy import (
     command_line,
     file_effects,
     hidden_programs,
+    local_services,
     path_args,
     path_zones,
     rule_lookup,
@@ -110,8 +111,10 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
     own = _find_configured_rule(scope, line, command, hidden)
     if inner is not None and own is None:
         return _classify(command._replace(words=inner), scope, depth - 1)._replace(words=words)
-    certain = line.is_certain
+    certain, written = line.is_certain, line
     base, line, why = own or _find_builtin_rule(line, command, hidden)
+    if own is None and certain and line is written and not has_risky_variables(command, line.program):
+        base, why = local_services.find_laxer_rule(base, line, command, scope.context) or (base, why)
     found = ClassifiedCommand(words=words, rule=base, why=why, folder=scope.folder or "")
     if own is None and base.call_class in {CallClass.READ, CallClass.LOCAL}:
         found = _apply_changes(found, line, command, scope)
@@ -250,6 +253,8 @@ def _apply_changes(
     only_reads = found.rule.call_class is CallClass.READ
     if only_reads:
         changes = file_effects.find_read_outputs(line)
+    elif found.rule in {builtin.LOOPBACK_REQUEST, builtin.LOCAL_DATABASE}:
+        changes = file_effects.find_request_outputs(line)
     elif line.program in {"apply_patch", "patch"} and "***" in command.stdin:
         changes = path_args.find_patch_changes(command.stdin)
     else:

@@ -128,7 +128,7 @@ def matches_rule(rule: Rule, line: CommandLine) -> bool:
     if not matches_word(rule.command[0], line.program):
         return False
     strict = not is_lenient(rule)
-    if strict and not _is_known_program(line, rule):
+    if strict and not is_known_program(line, rule):
         return False
     if len(rule.command) > 1 and not _has_subcommands(rule.command[1:], line, strict=strict):
         return False
@@ -151,7 +151,8 @@ def is_lenient(rule: Rule) -> bool:
     return rule.call_class in {CallClass.EFFECT, CallClass.UNKNOWN} or rule.decision is not Decision.ALLOW
 
 
-def _is_known_program(line: CommandLine, rule: Rule) -> bool:
+def is_known_program(line: CommandLine, rule: Rule) -> bool:
+    """Check that the name identifies the program well enough for a rule that makes a call look harmless."""
     if not line.is_certain:
         return False
     folder = posixpath.dirname(line.path)

@@ -94,6 +94,19 @@ def find_changes(line: CommandLine) -> Iterator[PathChange]:
         yield from _find_outputs(line, named)
 
 
+def find_request_outputs(line: CommandLine) -> Iterator[PathChange]:
+    """Yield the files that an HTTP client writes; other clients write none."""
+    if line.program == "wget":
+        yield from find_changes(line)
+        return
+    outputs = path_args.find_flag_values(line, _OUTPUT.get(line.program, ()))
+    yield from (PathChange(word) for word in outputs if word.text != "-")
+    if any(path_args.has_flag(line, flag) for flag in ("--remote-name", "--download")) or (
+        line.program in {"curl", "http"} and path_args.has_letter(line, "O" if line.program == "curl" else "d")
+    ):
+        yield PathChange(HERE, is_container=True)
+
+
 def find_read_outputs(line: CommandLine) -> Iterator[PathChange]:
     """Yield the output file of a program that otherwise only reads: its second operand, if it has one."""
     if line.program in _SECOND:

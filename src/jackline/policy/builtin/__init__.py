@@ -47,9 +47,13 @@ ROOT_DELETE = Rule(
 HOOKS_WRITE = Rule(
     name="workspace.hooks", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
 )
+# Instead of an effect's rule, if the command provably stays on this machine or only reads.
+LOOPBACK_REQUEST = Rule(name="loopback.request", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
+LOCAL_DATABASE = Rule(name="local.database", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
+DATABASE_READ = Rule(name="read.database", tool="", call_class=CallClass.READ, replay=Replay.REPORT)
 _ZONE_RULES = (
     UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, ROOT_DELETE,
-    HOOKS_WRITE,
+    HOOKS_WRITE, LOOPBACK_REQUEST, LOCAL_DATABASE, DATABASE_READ,
 )  # fmt: skip
 COMMAND_RULES = (*effect_commands.FIRST, *FIRST_LOCALS, *READS, *effect_commands.SECOND, *LOCALS, *effect_commands.LAST)
 RULES: tuple[Rule, ...] = (*TOOL_RULES, *_ZONE_RULES, *COMMAND_RULES)
