@@ -260,8 +260,8 @@ def test_an_agent_does_not_answer_its_own_question(place: Place, name: str) -> N
     work(place, "enqueue", "--id", "a", "--kind", "k", "--question", "may I?")
     refused(
         place,
-        1,
-        "inside a run, a work item that waits for a person cannot be answered",
+        2,
+        "`jackline work answer` is refused inside a run",
         "answer",
         "a",
         "yes",
@@ -275,7 +275,7 @@ def test_an_agent_does_not_answer_its_own_question(place: Place, name: str) -> N
 def test_an_agent_does_not_put_away_what_waits_for_a_person(place: Place, name: str, status: str) -> None:
     work(place, "enqueue", "--id", "a", "--kind", "retro.proposal", "--question", "shall we?")
     words = ("resolve", "a", "--status", status)
-    refused(place, 1, "for a person cannot be ended", *words, environ={name: "0123456789"})
+    refused(place, 1, "an agent cannot end a work item that waits for a person", *words, environ={name: "0123456789"})
     assert work(place, "get", "a")["status"] == "waiting_human"
     assert work(place, *words)["status"] == status
 

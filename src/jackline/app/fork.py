@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app import agents, preflight
+from jackline.app.identity import refuse_inside_run
 from jackline.app.text_files import shorten_name
 from jackline.digests import hash_text
 from jackline.domain import ids
@@ -34,6 +35,7 @@ _STEPS_SHOWN = 20
 
 def fork_run(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", run_id: str = "") -> Run:
     """Create the new run, ready to be worked on."""
+    refuse_inside_run(home, "fork")
     if parent.spec.imported:
         raise Refused(f"run {parent.id} was imported from {parent.spec.imported}: it has no frozen policy to fork")
     if parent.spec.unknown:

@@ -247,6 +247,7 @@ class Home:
         from jackline.app.preflight import describe_redactions, refuse_taken_session, refuse_unready_workspace
         from jackline.app.request import build_new_run
 
+        self._refuse_inside_run("run")
         self.refuse_broken_project()
         new, at = build_new_run(request, self)
         # Only for a new run: one that has started may have changed its workspace.
@@ -270,6 +271,7 @@ class Home:
         """
         from jackline.app.worker import work_on_run
 
+        self._refuse_inside_run("resume")
         self.refuse_broken_project()
         return work_on_run(self, run, on_start, on_ask)
 
@@ -277,28 +279,32 @@ class Home:
         """Request the end of a run; a run whose supervisor is dead ends here."""
         from jackline.app.worker import cancel_run
 
+        self._refuse_inside_run("cancel")
         return cancel_run(self, run)
 
     def answer(self, run: Run, call: Call, verdict: str) -> tuple[Call, Run]:
         """Record a person's answer about a call that is in doubt or needs approval."""
-        from jackline.app.identity import refuse_inside_run
         from jackline.clock import wall_ms
 
         verdicts = ("happened", "did-not", "retry", "skip", "allow", "always", "deny")
         if verdict not in verdicts:
             raise UsageError(f"unknown answer '{verdict}': use one of {', '.join(verdicts)}")
-        refuse_inside_run("answer")
+        self._refuse_inside_run("answer")
         answered = self.store(create=True).approvals.answer(run.id, call.id, verdict, wall_ms())
         self.notify_change()
         return answered
 
     def amend(self, run: Run, amendment: Amendment) -> Run:
         """Store a person's message to the run's agent and changes of the run; Busy if the run is being worked on."""
-        from jackline.app.identity import refuse_inside_run
         from jackline.app.worker import amend_run
 
-        refuse_inside_run("resume")
+        self._refuse_inside_run("resume")
         return amend_run(self, run, amendment)
+
+    def _refuse_inside_run(self, command: str) -> None:
+        from jackline.app.identity import refuse_inside_run
+
+        refuse_inside_run(self, command)
 
     # reading
 

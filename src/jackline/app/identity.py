@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from jackline.named import NamedTuple
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -62,28 +64,67 @@ def find_known_run(home: Home, environ: Mapping[str, str]) -> str | None:
     raise Refused(f"{RUN_VARIABLE} names run {shorten_name(run)}, which {home.path} does not know: {hint}")
 
 
-def is_inside_run() -> bool:
-    """Whether an agent, a check or a probe of any run is this process or started it.
+class RunAbove(NamedTuple):
+    """A run to which a process above this one belongs, as the engine set its variables."""
 
-    A variable that was unset on the way down is still in the environment of a process above. A process that lost its
-    parent belongs to the run's guard, which carries the variables too. Without /proc (macOS) only our own count.
+    tag: str
+    run: str
+    home: str
+
+
+def find_runs_above() -> list[RunAbove]:
+    """The runs whose agent, check or probe is this process or started it, the outermost first.
+
+    A variable that was unset or changed on the way down is still in the environment of a process above. A process that
+    lost its parent belongs to the run's guard, which carries the variables too. Without /proc (macOS) only our own
+    count.
     """
     from jackline.engine import run_env
     from jackline.engine.warden.process_tree import find_ancestors, read_environment
 
-    names = (run_env.TAG_VARIABLE, run_env.RUN)
-    if any(os.environ.get(name) for name in names):
+    found: dict[str, RunAbove] = {}
+    above = [_parse_environment(read_environment(pid)) for pid in reversed(find_ancestors())]
+    for environ in (*above, os.environ):
+        tag, run = environ.get(run_env.TAG_VARIABLE, ""), environ.get(run_env.RUN, "")
+        # Only the outermost process with a tag has the variables as the engine set them.
+        if tag or run:
+            found.setdefault(tag or run, RunAbove(tag=tag, run=run, home=environ.get(run_env.HOME, "")))
+    return list(found.values())
+
+
+def _parse_environment(data: bytes) -> dict[str, str]:
+    pairs = (os.fsdecode(pair).partition("=") for pair in data.split(b"\0"))
+    return {name: value for name, _, value in pairs if name}
+
+
+def is_inside_run(home: Home) -> bool:
+    """Whether this process belongs to a run of this home, or of its database under another name."""
+    return any(_is_run_of(home, run) for run in find_runs_above())
+
+
+def _is_run_of(home: Home, run: RunAbove) -> bool:
+    if not run.home or _is_same_file(run.home, home.path):
         return True
-    wanted = [b"\0" + os.fsencode(name) + b"=" for name in names]
-    environments = (read_environment(pid) for pid in find_ancestors())
-    return any(variable in environment for environment in environments for variable in wanted)
+    if home.is_new:
+        return False
+    from jackline.engine.run_env import TAG_VARIABLE, build_process_tag
+
+    # The tag is signed with the secret of the run's database: it tells databases apart, whatever their address is.
+    return bool(run.tag) and build_process_tag(home.store().secret, run.run)[TAG_VARIABLE] == run.tag
 
 
-def refuse_inside_run(command: str) -> None:
-    """Raise Refused if this process runs below a run: `command` is for a person to type, elsewhere."""
-    if is_inside_run():
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def refuse_inside_run(home: Home, command: str) -> None:
+    """Raise Refused if this process runs below a run of this home: `command` is for a person to type, elsewhere."""
+    if is_inside_run(home):
         from jackline.errors import Refused
 
         raise Refused(
-            f"`jackline {command}` is refused inside a run: a person types it in a terminal outside of any run"
+            f"`jackline {command}` is refused inside a run of this home: a person types it in a terminal outside of it"
         )

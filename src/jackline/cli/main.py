@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from jackline import crash_points
+from jackline.cli.inside_run import refuse_undeclared
 from jackline.cli.output import Output, open_output
 from jackline.errors import JacklineError, UsageError
 from jackline.formatting import make_printable
@@ -118,6 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = _load_command(name)
         home = _open_home(args, project=getattr(command, "NEEDS_PROJECT", True))
         with home:
+            refuse_undeclared(name, command, args, home)
             # A project file that cannot be used stops only the commands that start work.
             if home.config.problem and name not in _REPORT_CONFIG_THEMSELVES:
                 out.print_note(f"jackline: {home.config.problem}; this file is ignored")

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Protocol, Self
 
 from jackline.domain.outcome import Exit
@@ -168,11 +169,19 @@ class Warden:
         self._listener = threading.Thread(target=self._listen, name="warden", daemon=True)
 
     @classmethod
-    def start(cls, *, deadline_ms: int, lock_fd: int | None = None, marker: Mapping[str, str]) -> Self:
+    def start(
+        cls,
+        *,
+        deadline_ms: int,
+        lock_fd: int | None = None,
+        marker: Mapping[str, str],
+        environ: Mapping[str, str] = MappingProxyType({}),
+    ) -> Self:
         """Start a warden that kills everything at `deadline_ms` on the boot clock, unless renewed.
 
         The marker is set in the environment of every process below. It must name the attempt, not only the run: if
-        the warden is lost, all processes with the marker are killed, and the next attempt may be running.
+        the warden is lost, all processes with the marker are killed, and the next attempt may be running. `environ` is
+        added to the environment of the warden and its guards: no process below can change it there.
         """
         ours, theirs = socket.socketpair()
         words = create_memory_file(b"")
@@ -186,7 +195,7 @@ class Warden:
                 stdout=subprocess.DEVNULL,
                 stderr=words,
                 pass_fds=kept,
-                env={**os.environ, **marker},
+                env={**os.environ, **marker, **environ},
                 cwd="/",
                 start_new_session=True,
             )

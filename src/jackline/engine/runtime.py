@@ -388,7 +388,10 @@ class LiveRuntime:
             if self._warden is not None:
                 # It may have reached its deadline while the store could not be reached: a new one would end at once.
                 self._renewer.renew()
-            self._warden = Warden.start(deadline_ms=self._renewer.deadline, lock_fd=self._lock, marker=self._marker)
+            own = {run_env.RUN: self._run.id, run_env.HOME: self._settings.home}
+            self._warden = Warden.start(
+                deadline_ms=self._renewer.deadline, lock_fd=self._lock, marker=self._marker, environ=own
+            )
             started = orphans.read_start_ticks(self._warden.pid)
             self._store.leases.record_warden(self._lease, self._warden.pid, started or 0)
         return self._warden

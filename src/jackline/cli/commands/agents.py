@@ -54,6 +54,9 @@ class _AgentRow(NamedTuple):
         return "" if self.declaration.is_named_by_arguments else self.found.binary
 
 
+INSIDE_RUN = ("*",)
+
+
 def configure(_parser: CommandParser) -> None:
     pass
 

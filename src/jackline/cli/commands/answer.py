@@ -33,6 +33,7 @@ VERDICT_MEANINGS = {
     "always": "approve it, and later calls of its rule with the same target in this run",
     "deny": "deny the call",
 }
+INSIDE_RUN = ()
 
 
 def configure(parser: CommandParser) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
+INSIDE_RUN = ()
 
 
 def configure(parser: CommandParser) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
 
 NEEDS_PROJECT = False
+INSIDE_RUN = ("*",)
 SHELLS = ("bash", "zsh", "fish")
 _RUNS = "jackline list --all-repos --limit 100 2>/dev/null | cut -f1"
 _TASKS = "jackline tasks list 2>/dev/null | cut -f1"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
 
 _COLUMNS = parse_columns("SETTING VALUE FROM")
+INSIDE_RUN = ("*",)
 
 
 def configure(_parser: CommandParser) -> None:

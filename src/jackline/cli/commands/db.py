@@ -24,6 +24,7 @@ _ACTIONS = {
     "backup": "copy the database to a new file",
     "archive": "move the events of old runs into compressed files",
 }
+INSIDE_RUN = ("status", "check")
 
 
 def configure(parser: CommandParser) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.scenarios.demo import Say
 
+INSIDE_RUN = ("*",)  # it works in a home of its own
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the demo."""

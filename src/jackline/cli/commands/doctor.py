@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
 
 _COLUMNS = parse_columns("STATE* PART FOUND FIX")
+INSIDE_RUN = ("*",)
 
 
 def configure(_parser: CommandParser) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
 
+INSIDE_RUN = ()
+
 
 def configure(parser: CommandParser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN_HELP)

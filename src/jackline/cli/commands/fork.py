@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
 
+INSIDE_RUN = ()
+
 
 def configure(parser: CommandParser) -> None:
     parser.takes_flags_between = True

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
 
 NEEDS_PROJECT = False  # it must work even where the project's file is broken
+INSIDE_RUN = ()
 
 
 def configure(parser: CommandParser) -> None:

@@ -39,6 +39,7 @@ _MAX_LOSSES = 3
 _COLUMNS = parse_columns("#> STATE* AGENT PROMPT~ CREATED COST>")
 _ALL_COLUMNS = parse_columns("REPOSITORY #> STATE* AGENT PROMPT~ CREATED COST>")
 _PATH_COLUMNS = 24
+INSIDE_RUN = ("*",)
 
 
 def configure(parser: CommandParser) -> None:

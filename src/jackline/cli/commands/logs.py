@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _PAGE = 1000
 _POLL_SECONDS = 0.1
 _RETRY_GRACE_MS = 5_000
+INSIDE_RUN = ("*",)
 
 
 def configure(parser: CommandParser) -> None:

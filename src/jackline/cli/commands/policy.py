@@ -24,6 +24,7 @@ _ACTIONS = {
     "audit": "summarize the calls of all runs: unmatched, asked and denied",
 }
 _FORMATS = ("md", "json")
+INSIDE_RUN = ("show", "check", "explain", "audit")
 
 
 def configure(parser: CommandParser) -> None:

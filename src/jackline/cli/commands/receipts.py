@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _COLUMNS = parse_columns("CALL STATUS* TIME TOOK> TARGET WHAT~")
 _UNKNOWN = "unknown"
 _UNKNOWN_MEANING = "it was interrupted, and no rule says what it touches: check"
+INSIDE_RUN = ("*",)
 
 
 def configure(parser: CommandParser) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
     from jackline.domain.records import Run
 
+INSIDE_RUN = ()
+
 
 def configure(parser: CommandParser) -> None:
     parser.takes_flags_between = True

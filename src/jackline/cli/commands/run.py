@@ -26,6 +26,7 @@ _SETTINGS = (
     "max_calls", "max_steps", "max_seconds", "max_iterations", "approval_timeout", "approval_answer", "replay",
     "on_ask", "unmatched",
 )  # fmt: skip
+INSIDE_RUN = ("--dry-run",)
 
 
 def configure(parser: CommandParser) -> None:

@@ -49,6 +49,7 @@ _LIMITS = (
     ("tokens", "tokens", format_count),
     ("cost", "usd_micros", format_usd),
 )
+INSIDE_RUN = ("*",)
 
 
 def configure(parser: CommandParser) -> None:

@@ -24,6 +24,7 @@ _ACTIONS = {
     "show": "show a task",
     "new": "create a task in this project",
 }
+INSIDE_RUN = ("list", "show")
 
 
 def configure(parser: CommandParser) -> None:

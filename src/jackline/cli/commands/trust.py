@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from jackline.app import trust
 from jackline.app.home import make_redactor
-from jackline.app.identity import refuse_inside_run
 from jackline.clock import wall_ms
 from jackline.errors import Refused
 from jackline.formatting import format_iso, format_local, make_printable
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 # Do not load the project file, which may be rejected until it is trusted.
 NEEDS_PROJECT = False
+INSIDE_RUN = ("--show",)
 _DECLINED = 1
 
 
@@ -37,8 +37,6 @@ def configure(parser: CommandParser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     folder = os.getcwd()
-    if not args.show:
-        refuse_inside_run("trust")
     if args.revoke:
         trust.revoke_trust(home.path, folder)
     elif not args.show and not _ask_for_trust(home, folder, out):

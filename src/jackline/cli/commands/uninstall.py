@@ -19,6 +19,7 @@ _COLUMNS = parse_columns("SIZE> WHAT PATH")
 _THOUSAND = 1000
 
 NEEDS_PROJECT = False  # it must work even where the project's file is broken
+INSIDE_RUN = ()
 
 
 def configure(parser: CommandParser) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jackline.store.models import VerificationResult
 
 _HASH = re.compile(r"[0-9a-f]{64}")
+INSIDE_RUN = ("*",)
 
 
 def configure(parser: CommandParser) -> None:

@@ -53,6 +53,10 @@ _LEARNING = {
 }
 _STATUSES = tuple(str(one) for one in HypothesisStatus)
 _RESOLVED = tuple(one for one in _STATUSES if one != HypothesisStatus.OPEN)
+INSIDE_RUN = (
+    "start", "status", "hypothesis", "evidence", "command", "learning", "handoff", "close", "reopen", "list", "switch",
+    "files", "hook",
+)  # fmt: skip
 
 
 def configure(parser: CommandParser) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jackline.features.importers.importer import ImportRecord
 
 NEEDS_PROJECT = False
+INSIDE_RUN = ()
 _STYLES = {"imported": "green", "already": "dim", "taken": "red", "unreadable": "red", "noted": "yellow"}
 _BAD = ("taken", "unreadable")
 _NOUNS = {"run": "run", "case": "case", "item": "work item", "events": "event"}

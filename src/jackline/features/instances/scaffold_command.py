@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jackline.features.instances.scaffold import InstanceNames, InstancePart
 
 NEEDS_PROJECT = False  # an instance belongs to no project
+INSIDE_RUN = ()
 
 
 def configure(parser: CommandParser) -> None:

@@ -34,6 +34,7 @@ _ACTIONS = {
 }
 _POLL_SECONDS = 0.5
 _WHEN = "45s, 30m, 2h, 3d, 1w, or a date such as 2026-11-01"
+INSIDE_RUN = ("append", "tail", "since", "search")
 
 
 def configure(parser: CommandParser) -> None:

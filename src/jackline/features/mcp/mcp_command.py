@@ -24,6 +24,7 @@ _WAITING = (
     "jackline: waiting for an MCP client on stdin; agents start this command themselves, "
     "for example after `claude mcp add jackline -- jackline mcp`. Press Ctrl-C to stop."
 )
+INSIDE_RUN = ("*",)
 
 
 def configure(parser: CommandParser) -> None:

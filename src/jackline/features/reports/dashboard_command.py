@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
 
+INSIDE_RUN = ("*",)
+
 
 def configure(parser: CommandParser) -> None:
     parser.add_argument("--print", dest="shown", action="store_true", help="print the dashboard instead of its path")

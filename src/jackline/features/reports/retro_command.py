@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jackline.features.reports.retro import WrittenRetro
 
 _ACTIONS = {"weekly": "write the retro of a week, and enqueue its proposals"}
+INSIDE_RUN = ()
 
 
 def configure(parser: CommandParser) -> None:

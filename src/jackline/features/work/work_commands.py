@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 _COLUMNS = parse_columns("ID KIND STATUS* PRIORITY> TRIES> OWNER CREATED SAYS~")
 NEEDS_PROJECT = False
+INSIDE_RUN = (
+    "enqueue", "next", "claim", "renew", "resolve", "release", "annotate", "get", "list", "pending", "replay",
+    "wait-human",
+)  # fmt: skip
 EXIT_NOTHING = 4  # used by no other command: a loop can tell an empty queue from a failure
 
 _ACTIONS = {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 RESOLUTIONS = {"done": "succeed", "failed": "fail", "cancelled": "cancel"}
-_FOR_A_PERSON = "inside a run, a work item that waits for a person cannot be {done}: a person must do it outside"
+_FOR_A_PERSON = "an agent cannot {do} a work item that waits for a person: a person must do it, outside of any run"
 _EXAMPLE = '{"to": "bob"}'
 
 
@@ -108,12 +108,14 @@ def resolve_item(
     owner: str = "",
     token: int | None = None,
     notes: str | None = None,
+    *,
+    is_agent: bool = False,
 ) -> WorkItem:
     """End an item as done, failed or cancelled. Only the holder ends an item in flight, only a person a waiting one."""
     if status not in RESOLUTIONS:
         raise UsageError(f"a work item cannot end as '{shorten_name(status)}': use {', '.join(RESOLUTIONS)}")
-    if _is_inside_run() and get_item(home, item_id).status is WorkStatus.WAITING_HUMAN:
-        raise ItemRefused(_FOR_A_PERSON.format(done="ended"))
+    if (is_agent or _is_inside_run(home)) and get_item(home, item_id).status is WorkStatus.WAITING_HUMAN:
+        raise ItemRefused(_FOR_A_PERSON.format(do="end"))
     hold = Hold(item_id=item_id, owner=_choose_actor(owner), token=token)
     item = _open_queue(_open_store(home, item_id)).resolve(
         hold, RESOLUTIONS[status], clock.wall_ms(), _check_notes(notes)
@@ -151,8 +153,8 @@ def wait_for_human(home: Home, item_id: str, question: str, owner: str = "", tok
 
 def answer_item(home: Home, item_id: str, text: str, actor: str = "") -> WorkItem:
     """Answer an item and return it to the queue. Refused inside a run: an agent must not answer for a person."""
-    if _is_inside_run():
-        raise ItemRefused(_FOR_A_PERSON.format(done="answered"))
+    if _is_inside_run(home):
+        raise ItemRefused(_FOR_A_PERSON.format(do="answer"))
     if not text.strip():
         raise UsageError("the answer is empty")
     item = _open_queue(_open_store(home, item_id)).answer(
@@ -222,11 +224,11 @@ def _open_store(home: Home, item_id: str) -> Store:
     return home.store(create=True)
 
 
-def _is_inside_run() -> bool:
-    """Whether this process belongs to a run, whose agents must not act for a person."""
+def _is_inside_run(home: Home) -> bool:
+    """Whether this process belongs to a run of this home, whose agents must not act for a person."""
     from jackline.app.identity import is_inside_run
 
-    return is_inside_run()
+    return is_inside_run(home)
 
 
 def _choose_actor(given: str) -> str:

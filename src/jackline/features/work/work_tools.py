@@ -136,7 +136,8 @@ def _register_held(server: StateServer, context: ToolContext) -> None:
     ) -> ItemAnswer:
         """End an item as done, failed or cancelled. Only the holder can end an item in flight."""
         with context.open() as home:
-            return build_item_answer(work_queue.resolve_item(home, id, status, owner, token, notes))
+            ended = work_queue.resolve_item(home, id, status, owner, token, notes, is_agent=True)
+            return build_item_answer(ended)
 
     @server.add_described_tool(SETS)
     def work_release(id: ItemId, owner: OwnerName = "", token: Token = None, notes: Notes = None) -> ItemAnswer:
