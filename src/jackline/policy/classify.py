@@ -18,7 +18,15 @@ from jackline.policy.builtin import agent_tools
 from jackline.policy.classify_command import ClassifiedCommand, classify_command
 from jackline.policy.hidden_programs import find_copies
 from jackline.policy.path_zones import PathZone
-from jackline.policy.rules import WHOLE_COMMAND, drop_exit_codes, is_host_input, merge_rules, rank_class, rank_decision
+from jackline.policy.rules import (
+    REWORDED,
+    WHOLE_COMMAND,
+    drop_exit_codes,
+    is_host_input,
+    merge_rules,
+    rank_class,
+    rank_decision,
+)
 from jackline.shell import list_commands
 from jackline.shell.model import NotParsed
 
@@ -155,7 +163,7 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
         text = str(keys.normalize_input({"command": text}, where.workspace)["command"])
     whole = {"command": text, "folder": _make_relative(where.folder, where)}
     try:
-        parsed = list_commands(text)
+        parsed = list_commands(text, constants=where.version >= REWORDED)
     except NotParsed as error:
         match = RuleMatch(
             words=text, rule=builtin.UNPARSED.name, why=f"the command cannot be parsed with certainty: {error}"

@@ -6,7 +6,17 @@ import re
 
 from jackline.shell.expansions import build_unknown_assignment, find_arithmetic_assignments
 from jackline.shell.grammar import ListParser
-from jackline.shell.model import Branch, Branches, CommandList, Loop, NotParsed, ShellNode, SimpleCommand, Subshells
+from jackline.shell.model import (
+    Branch,
+    Branches,
+    CommandList,
+    Loop,
+    NotParsed,
+    ShellNode,
+    SimpleCommand,
+    Subshells,
+    Word,
+)
 from jackline.shell.words import WordBuilder, WordParser
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
@@ -14,6 +24,7 @@ _IN = re.compile(r"in(?=[ \t\n;])")
 _COPROC = re.compile(r"[A-Za-z_][A-Za-z0-9_]*[ \t]+(?=\(|\{[ \t\n])")
 _PATTERN = re.compile(r"[^ \t\n\r'\"\\$`()#;&<>]+")
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
+_EVALUATING_TEST = re.compile(r"-(?:eq|ne|lt|le|gt|ge|v|R)\b")
 _ENDS = (";;&", ";;", ";&")
 
 
@@ -68,7 +79,7 @@ class ShellParser(ListParser):
                 condition = self.parse_block("do")
                 return Loop((condition, self.parse_block("done")))
             case "for" | "select":
-                return self.parse_for()
+                return self.parse_for(keyword)
             case "case":
                 return self.parse_case()
             case "{":
@@ -118,24 +129,28 @@ class ShellParser(ListParser):
             arms.append(Branch(None, self.parse_block("fi")))
         return Branches(tuple(arms))
 
-    def parse_for(self) -> ShellNode:
-        words = self.start_simple()
+    def parse_for(self, keyword: str) -> ShellNode:
+        words, name = self.start_simple(), ""
+        values: tuple[Word, ...] = ()
         self.skip_blank()
         if self.accept("(("):
             self.reject_in_posix("((")
             self.parse_arithmetic()
             self.skip_blank()
         else:
-            words.assignments.append(build_unknown_assignment(self.parse_for_words()))
+            name, values = self.parse_for_words()
+            words.assignments.append(build_unknown_assignment(name))
         self.accept(";")
         self.skip_newlines()
         if self.peek_keyword() != "do":
             self.fail("missing do")
         self.at += len("do")
-        return CommandList((words, Loop((self.parse_block("done"),))))
+        is_list = keyword == "for"  # `select` asks
+        loop = Loop((self.parse_block("done"),), name=name if is_list else "", values=values if is_list else ())
+        return CommandList((words, loop))
 
-    def parse_for_words(self) -> str:
-        """Parse `name in words`, or the name alone; return the name."""
+    def parse_for_words(self) -> tuple[str, tuple[Word, ...]]:
+        """Parse `name in words`, or the name alone; return the name and the words."""
         name = _NAME.match(self.text, self.at)
         if name is None:
             self.fail("missing loop variable")
@@ -144,13 +159,14 @@ class ShellParser(ListParser):
         if self.peek() == "\n":
             self.skip_newlines()
         if (found := _IN.match(self.text, self.at)) is None:
-            return name.group()
+            return name.group(), ()
         self.at = found.end()
         self.skip_blank()
+        values: list[Word] = []
         while self.peek() not in (";", "\n"):
-            self.parse_word()
+            values.append(self.parse_word().word)
             self.skip_blank()
-        return name.group()
+        return name.group(), tuple(values)
 
     def parse_case(self) -> ShellNode:
         subject = self.start_simple()
@@ -197,7 +213,10 @@ class ShellParser(ListParser):
             elif self.peek() in ("<", ">") and self.peek(2)[1:] != "(":
                 self.at += 1
             elif self.parse_test_operand():
-                simple.assignments.extend(find_arithmetic_assignments(self.text[start : self.at]))
+                written = self.text[start : self.at]
+                simple.assignments.extend(find_arithmetic_assignments(written))
+                if _EVALUATING_TEST.search(written) is not None:
+                    simple.evaluated.append("*")
                 return simple
 
     def parse_test_operand(self) -> bool:
@@ -255,9 +274,11 @@ class ShellParser(ListParser):
 
     def parse_coproc(self) -> ShellNode:
         self.skip_blank()
+        files = self.start_simple()
         if (named := _COPROC.match(self.text, self.at)) is not None:
             self.at = named.end()
-        return Subshells((self.parse_command(),))
+            files.changed.append(named.group().strip())
+        return CommandList((Subshells((self.parse_command(),)), files))
 
 
 def parse_script(text: str, depth: int = 0, *, posix: bool = False) -> ShellNode:

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from jackline.shell.model import ShellNode, SimpleCommand, Subshells, Word
+from jackline.shell.model import Piece, ShellNode, SimpleCommand, Subshells, Word, build_template, join_words
 from jackline.shell.scanner import Scanner, decode_ansi_quote
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ _NAME = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
 _PARAMETER = re.compile(r"\$\{[#!]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])")
 _DEFAULT = re.compile(r"(?:\[[^]'\"$`\\]*\])?:?[-=+?]")
 _ASSIGNING = re.compile(r":{0,2}=")
+_EVALUATED = re.compile(r"(?:\[[0-9@*]+\])?:(?![-=+?])|\[(?![0-9@*]+\])")  # an index or offset is an expression
+_PLAIN_PARAMETER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?::-([A-Za-z0-9_@%+=:,./-]*))?\}")
+_CONTINUED = re.compile(r"\[|:[A-Za-z]")  # zsh reads `$name[1]` and `$name:h` as one expansion
 _INSIDE = re.compile(r"[^}\\'\"$`{<>@]+")
 _NUMBERS = re.compile(r"[^()'\"\\$`]+")
 _PLAIN_QUOTES = re.compile(r"\"[^\"'`()\\]*\"|'[^\"'`()\\]*'")
@@ -43,16 +46,14 @@ class ExpansionParser(Scanner):
     def parse_double_quotes(self) -> Word:
         """Parse a text in double quotes, starting at the opening quote."""
         self.at += 1
-        parts, exact = [], True
+        words: list[Word] = []
         while not self.accept('"'):
             if (run := _QUOTED.match(self.text, self.at)) is not None:
                 self.at = run.end()
-                parts.append(run.group())
-                continue
-            word = self.parse_special("quoted", '$`"\\')
-            parts.append(word.text)
-            exact = exact and word.exact
-        return Word("".join(parts), exact)
+                words.append(Word(run.group()))
+            else:
+                words.append(self.parse_special("quoted", '$`"\\'))
+        return join_words(words)
 
     def parse_special(self, mode: ExpansionMode, escapable: str) -> Word:
         """Parse a backslash, a `$` or a backtick in a context where other characters are literal."""
@@ -95,21 +96,29 @@ class ExpansionParser(Scanner):
             case "\\" if following == "\\\n":
                 self.fail("line continuation after $")
             case _:
-                return self.parse_variable(following[:1])
-        return Word(self.text[start : self.at], exact=False)
+                return self.parse_variable(following[:1], mode)
+        written = self.text[start : self.at]
+        plain = _PLAIN_PARAMETER.fullmatch(written)
+        if plain is None:
+            return Word(written, exact=False)
+        piece = Piece(written, name=plain[1], quoted=mode != "bare", default=plain[2])
+        return build_template(written, (piece,))
 
-    def parse_variable(self, letter: str) -> Word:
+    def parse_variable(self, letter: str, mode: ExpansionMode) -> Word:
         found = _NAME.match(self.text, self.at)
         self.at = found.end() if found is not None else self.at + 1
         if found is not None:
-            return Word(found.group(), exact=False)
+            name = "" if _CONTINUED.match(self.text, self.at) is not None else found.group()[1:]
+            if name.isdigit() and self.peek().isdigit():
+                name = ""
+            return build_template(found.group(), (Piece(found.group(), name=name, quoted=mode != "bare"),))
         self.reject_quoted_expansion("$")
         return Word("$", exact=not letter or letter not in _ZSH_ONLY)
 
     def parse_dollar_quote(self) -> Word:
         self.at += 1
         if self.peek() == '"':  # bash translates it; other shells read a literal `$`
-            return self.parse_double_quotes()._replace(exact=False)
+            return Word(self.parse_double_quotes().text, exact=False)
         self.reject_in_posix("$'…'")
         start = self.at + 1
         self.at = start
@@ -172,15 +181,18 @@ class ExpansionParser(Scanner):
                     self.parse_double_quotes()
                 case _:
                     self.parse_special("quoted", "")
-        self.check_balanced(self.text[start : self.at - 2])
-        self.add_assignments(find_arithmetic_assignments(self.text[start : self.at - 2]))
+        numbers = self.text[start : self.at - 2]
+        self.check_balanced(numbers)
+        self.add_assignments(find_arithmetic_assignments(numbers), numbers)
         self.depth -= 1
 
-    def add_assignments(self, assignments: Iterable[Word]) -> None:
-        """Record the assignments of an expansion as a separate command that runs first."""
+    def add_assignments(self, assignments: Iterable[Word], evaluated: str = "") -> None:
+        """Record the assignments and the arithmetic of an expansion as a separate command that runs first."""
         simple = SimpleCommand(self.depth)
         simple.assignments.extend(assignments)
-        if simple.assignments:
+        if evaluated:
+            simple.evaluated.append(evaluated)
+        if simple.assignments or evaluated:
             self.inner.append(simple)
 
     def check_balanced(self, numbers: str) -> None:
@@ -202,6 +214,8 @@ class ExpansionParser(Scanner):
         self.at = found.end()
         if _ASSIGNING.match(self.text, self.at) is not None:
             self.add_assignments([build_unknown_assignment(found.group().lstrip("${#!"))])
+        if found.group()[2] == "!" or _EVALUATED.match(self.text, self.at) is not None:
+            self.add_assignments((), "*")
         literal = mode == "quoted" and _DEFAULT.match(self.text, self.at) is not None
         self.enter_level()
         self.braces += 1

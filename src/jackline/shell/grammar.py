@@ -14,10 +14,11 @@ from jackline.shell.model import (
     SimpleCommand,
     Subshells,
     Word,
+    join_words,
 )
 from jackline.shell.words import ParsedWord, WordParser
 
-_REDIRECT = re.compile(r"(?:([0-9]{1,9})|\{[A-Za-z_][A-Za-z0-9_]*\})?(<<<|<<-|<<|<>|<&|<|>>|>&|>\||>)(?!\()|(&>>?)")
+_REDIRECT = re.compile(r"(?:([0-9]{1,9})|\{([A-Za-z_][A-Za-z0-9_]*)\})?(<<<|<<-|<<|<>|<&|<|>>|>&|>\||>)(?!\()|(&>>?)")
 _COPY = re.compile(r"[0-9]+-?|-")
 _DEFAULTS = {">": "1", "<": "0"}
 
@@ -45,8 +46,10 @@ class RedirectParser(WordParser):
         found = _REDIRECT.match(self.text, self.at)
         if found is None:
             return False
-        number, operator = found.group(1) or "", found.group(2) or found.group(3)
+        number, variable, operator = found.group(1) or "", found.group(2), found.group(3) or found.group(4)
         self.at = found.end()
+        if variable:
+            simple.changed.append(variable)
         if operator.startswith("&"):
             self.reject_in_posix("&>")
         self.skip_blank()
@@ -79,7 +82,7 @@ class RedirectParser(WordParser):
         if operator == "<<<":
             self.reject_in_posix("<<<")
             if standard:
-                self.add_stdin(simple, Word(read.word.text + "\n", read.word.exact))
+                self.add_stdin(simple, join_words([read.word, Word("\n")]))
             return
         if read.has_expansion or "\n" in read.word.text:
             self.fail("here-document delimiter is not plain")
@@ -165,13 +168,13 @@ _KEYWORD = re.compile(
     r"(?=[ \t\n;&|()<>]|\Z)"
 )
 _CLOSING = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
-_KEYWORDS = _CLOSING | {"if", "while", "until", "for", "select", "case", "function", "coproc", "{", "!", "[["}
+KEYWORDS = _CLOSING | {"if", "while", "until", "for", "select", "case", "function", "coproc", "{", "!", "[["}
 _TIMED = re.compile(r"time[ \t]+(?:(?:-p|--)[ \t]+)?(?=\(|(?:if|while|until|for|select|case|\{|!|\[\[)[ \t\n])")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
 _PROMPT = re.compile(r"(?:PS[0-4]|PROMPT_COMMAND)\+?=")
 _DECLARING = frozenset(["declare", "typeset", "local", "export", "readonly"])
 # Builtins that evaluate an argument such as 'a[$(rm x)]'.
-_EVALUATING = _DECLARING | {"test", "[", "let", "unset", "read", "printf", "wait", "mapfile", "readarray", "getopts"}
+EVALUATING = _DECLARING | {"test", "[", "let", "unset", "read", "printf", "wait", "mapfile", "readarray", "getopts"}
 
 
 class ListParser(RedirectParser):
@@ -296,11 +299,11 @@ class ListParser(RedirectParser):
         first = simple.words[0].text if simple.words else None
         read = self.parse_word(arrays=first is None or first in _DECLARING)
         opens = self.peek() in ("<", ">")  # in `{a[…]}>file` the index is evaluated
-        if read.hides_command and (read.is_assignment or opens or first in _EVALUATING):
+        if read.hides_command and (read.is_assignment or opens or first in EVALUATING):
             self.fail("word would run a command as arithmetic")
         if read.is_assignment and _PROMPT.match(read.word.text) and ("$(" in read.word.text or "`" in read.word.text):
             self.fail("prompt would run a command")
-        if first is None and read.is_plain and read.word.text in _KEYWORDS:
+        if first is None and read.is_plain and read.word.text in KEYWORDS:
             self.fail(f"unexpected {read.word.text}")
         (simple.assignments if first is None and read.is_assignment else simple.words).append(read.word)
         plain = read.is_plain and _FUNCTION_NAME.fullmatch(read.word.text) is not None

@@ -18,6 +18,42 @@ class Word(NamedTuple):
     exact: bool = True
 
 
+class Piece(NamedTuple):
+    """A part of a word that is not exact."""
+
+    text: str  # as written; for literal text, without quotes
+    name: str | None = None  # None: literal text; empty: only known at run time; else the variable or parameter
+    quoted: bool = True
+    default: str | None = None  # its value if the variable is empty
+
+
+class Template(Word):
+    """A word that a shell would expand: its text is as written, and its pieces may become known."""
+
+    pieces: tuple[Piece, ...] = ()
+
+
+def build_template(text: str, pieces: tuple[Piece, ...]) -> Template:
+    word = Template(text, exact=False)
+    word.pieces = pieces
+    return word
+
+
+def split_pieces(word: Word) -> tuple[Piece, ...]:
+    """Return the pieces of any word."""
+    if isinstance(word, Template) and word.pieces:
+        return word.pieces
+    return (Piece(word.text, None if word.exact else ""),)
+
+
+def join_words(words: list[Word]) -> Word:
+    """Join quoted parts into one word."""
+    text = "".join(word.text for word in words)
+    if all(word.exact for word in words):
+        return Word(text)
+    return build_template(text, tuple(piece for word in words for piece in split_pieces(word)))
+
+
 class Redirect(NamedTuple):
     """A file opened for a command. Copies of descriptors (`2>&1`) open no file and are left out."""
 
@@ -43,7 +79,7 @@ class ShellCommand(NamedTuple):
 class SimpleCommand:
     """A simple command. Mutable, because its here-document follows only after the end of its line."""
 
-    __slots__ = ("assignments", "depth", "inner", "redirects", "stdin", "words")
+    __slots__ = ("assignments", "changed", "depth", "evaluated", "inner", "redirects", "stdin", "words")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
@@ -52,6 +88,8 @@ class SimpleCommand:
         self.assignments: list[Word] = []
         self.inner: list[ShellNode] = []  # its substitutions, which run before it
         self.stdin: Word | None = None
+        self.changed: list[str] = []  # variables that the shell sets by itself
+        self.evaluated: list[str] = []  # arithmetic expressions; "*" is one that is not known
 
 
 class CommandList(NamedTuple):
@@ -88,9 +126,11 @@ class Branches(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """Items that run any number of times."""
+    """Items that run any number of times; a `for` loop over words has a variable and its values."""
 
     items: tuple[ShellNode, ...]
+    name: str = ""
+    values: tuple[Word, ...] = ()
 
 
 class FunctionDefinition(NamedTuple):
@@ -112,6 +152,7 @@ class NestedText(NamedTuple):
     read: bool = False  # it came from standard input, which is consumed
     later: bool = False  # it runs at another time, in an unknown folder
     guess: bool = False  # it is not exact: the commands found in it may run, and others too
+    arguments: tuple[Word, ...] | None = None  # its positional parameters, if they are known
 
 
 class Unwrapped(NamedTuple):

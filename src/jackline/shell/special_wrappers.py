@@ -66,11 +66,13 @@ def unwrap_shell(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     if "-c" in names:
         # An interactive shell also runs its startup file.
         sure = reading.sure and not ("-i" in names and names & {"--rcfile", "--init-file"})
-        return _unwrap_text(words, reading.rest[:1], NestedText(text="", posix=posix), f"{program} -c", sure=sure)
+        text = NestedText(text="", posix=posix, arguments=reading.rest[2:])
+        return _unwrap_text(words, reading.rest[:1], text, f"{program} -c", sure=sure)
     if reading.rest and reading.rest != (Word("-"),) and "-s" not in names:
         return Unwrapped(kept=words)
     given = () if stdin is None else (stdin,)
-    return _unwrap_text(words, given, NestedText(text="", posix=posix, read=True), f"{program} <<", sure=reading.sure)
+    text = NestedText(text="", posix=posix, read=True, arguments=reading.rest if "-s" in names else ())
+    return _unwrap_text(words, given, text, f"{program} <<", sure=reading.sure)
 
 
 def find_script(words: tuple[Word, ...]) -> tuple[Word, ...]:

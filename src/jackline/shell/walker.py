@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.named import NamedTuple
+from jackline.shell.changes import INTERPRETED
 from jackline.shell.compound import parse_script
+from jackline.shell.constants import POSITIONAL, ShellState
 from jackline.shell.expansions import find_assignments
+from jackline.shell.folders import FOLDER_COMMANDS, find_new_folder, join_folder, may_change_folder
+from jackline.shell.grammar import EVALUATING
 from jackline.shell.model import (
     AndOrList,
     Branches,
@@ -15,22 +18,20 @@ from jackline.shell.model import (
     Loop,
     NestedText,
     NotParsed,
-    Redirect,
     ShellCommand,
     ShellNode,
     SimpleCommand,
     Subshells,
     Word,
 )
-from jackline.shell.scanner import MAX_DEPTH, MAX_LENGTH
-from jackline.shell.wrappers import unwrap_command
+from jackline.shell.scanner import MAX_LENGTH, hides_command
+from jackline.shell.state_tracker import IN_SHELL, MOST_FUNCTIONS, PERHAPS_IN_SHELL, CommandContext, StateTracker
+from jackline.shell.wrappers import is_wrapper, unwrap_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_IN_SHELL = frozenset(["command", "builtin", "eval", "trap"])
 _MOST_VARIABLES = 200
-_PERHAPS_IN_SHELL = _IN_SHELL | {"time", "noglob", "nocorrect"}
 
 # Builtins that can change what other words run, and the argument text that makes them do it.
 _CHANGING = {
@@ -42,33 +43,21 @@ _CHANGING = {
     "mapfile": ("-C",),
     "readarray": ("-C",),
 }
-FOLDER_COMMANDS = frozenset(["cd", "chdir", "pushd", "popd"])
-SOURCE_COMMANDS = frozenset([".", "source"])
-_LONGEST_PATH = 4096  # PATH_MAX; a text of many `cd a` could build a longer path
+_PRINTING = frozenset(["cat", "echo", "printf"])
+_IN_SAME_SHELL = frozenset(["eval", "time"])
+_MOST_ROUNDS = 32  # of a loop that are visited
+_MOST_REPEATED = 2000  # commands that are visited again
+_MOST_ACTIVE = 4  # functions that call each other
 
 
-class CommandContext(NamedTuple):
-    """The context that a command gets from the wrappers around it."""
+class Walker(StateTracker):
+    """Visits a syntax tree; `folder` is the folder of the shell, or None if unknown.
 
-    depth: int
-    redirects: tuple[Redirect, ...] = ()
-    through: tuple[str, ...] = ()
-    shell: int = 0  # number of wrappers outside the shell that runs the command
-    assignments: tuple[Word, ...] = ()
-    stdin: Word | None = None
-    posix: bool = False  # the shell may not support bash syntax
+    With `constants`, words are expanded as far as the values of variables are known.
+    """
 
-    def enter_level(self) -> CommandContext:
-        if self.depth >= MAX_DEPTH:
-            raise NotParsed("the text is nested too deeply")
-        return self._replace(depth=self.depth + 1)
-
-
-class Walker:
-    """Visits a syntax tree; `folder` is the folder of the shell, or None if unknown."""
-
-    def __init__(self, folder: str | None) -> None:
-        self.commands: list[ShellCommand] = []
+    def __init__(self, folder: str | None, *, constants: bool = False) -> None:
+        super().__init__(constants=constants)
         self.folder = folder
         self.moves = 0  # number of possible folder changes
         self.nested_length = 0  # total length of nested texts: each wrapper may repeat nearly all of the text
@@ -102,7 +91,11 @@ class Walker:
         """Visit `a && b || c`. After a conditional `cd`, the folder of later commands is unknown."""
         start, certain, conditional = self.moves, _is_folder_change(node.first), False
         self.walk(node.first, around)
+        ends, mixed = self.state.copy(), False
         for operator, item in node.rest:
+            mixed = mixed or operator == "||"
+            if mixed:  # it runs after one of the earlier commands
+                self.state = ends.copy()
             before, left = self.moves, self.folder
             otherwise = operator == "||" and before != start
             if otherwise:
@@ -114,46 +107,93 @@ class Walker:
                 self.folder = left if is_exit else None
             conditional = conditional or (self.moves != before and not (certain and operator == "&&"))
             certain = certain and _is_folder_change(item)
+            ends.join(self.state)
+        self.state = ends
         if conditional:
             self.folder = None
 
     def walk_subshells(self, node: Subshells, around: CommandContext) -> None:
         folder, moves, inside = self.folder, self.moves, False
         fed: Word | None = None
+        outside = self.state
         for item in node.items:
+            self.state = outside.copy()
             self.folder, before = folder, self.moves
             self.walk(item, around if fed is None else around._replace(stdin=fed))
-            inside, fed = self.moves != before, _find_output(item) if node.pipe and not self.has_functions else None
+            inside, fed = self.moves != before, self.find_output(item) if node.pipe else None
+        last, self.state = self.state, outside
         self.folder, self.moves = (None if self.is_folder_lost else folder), moves
-        if node.pipe and inside:
-            self.move_to(None)  # zsh runs the last command of a pipeline in the shell itself
+        if node.pipe:  # zsh runs the last command of a pipeline in the shell itself
+            self.state.join(last)
+            if inside:
+                self.move_to(None)
+
+    def find_output(self, node: ShellNode) -> Word | None:
+        """Return the known output of a command in a pipeline, such as `cat <<X | bash`."""
+        if self.has_functions and not (self.constants and _PRINTING.isdisjoint((*self.bodies, *self.aliases))):
+            return None
+        return _find_output(node)
 
     def walk_branches(self, node: Branches, around: CommandContext) -> None:
         ends: list[str | None] = []
+        states: list[ShellState] = []
         for arm in node.arms:
             before = self.moves
             if arm.condition is not None:
                 self.walk(arm.condition, around)
-            start = self.folder
+            start, otherwise = self.folder, self.state.copy()
             failed = None if self.moves != before else start
             self.walk(arm.body, around)
             ends.append(self.folder)
-            self.folder = None if self.is_folder_lost else failed
+            states.append(self.state)
+            self.folder, self.state = None if self.is_folder_lost else failed, otherwise
         if any(end != self.folder for end in ends):
             self.folder = None
+        for state in states:
+            self.state.join(state)
 
     def walk_loop(self, node: Loop, around: CommandContext) -> None:
         """Visit a loop. If it changes the folder, the folder of all its commands is unknown."""
         before, first = self.moves, len(self.commands)
-        for item in node.items:
-            self.walk(item, around)
+        self.nesting += 1
+        self.walk_rounds(node, around)
+        self.nesting -= 1
         if self.moves != before:
             self.folder = None
             self.commands[first:] = [command._replace(folder=None) for command in self.commands[first:]]
 
+    def walk_rounds(self, node: Loop, around: CommandContext) -> None:
+        """Visit the items of a loop once, or once for each known value of its variable."""
+        values = [made for word in node.values for made in self.state.expand(word)] if self.constants else []
+        rounds = list(dict.fromkeys(word for word in values if word.exact))[:_MOST_ROUNDS]
+        changed = self.find_changes(node.items)
+        self.state.forget(changed)
+        without = self.state.copy()
+        unknown = self.state.frozen or len(rounds) < len(set(values)) or not rounds
+        for number, value in enumerate([] if self.state.frozen else rounds):
+            if number and self.repeated > _MOST_REPEATED:
+                unknown = True
+                break
+            self.state.assign(Word(f"{node.name}={value.text}"))
+            self.walk_repeated(node.items, around, again=number > 0)
+            self.state.forget((*changed, node.name))
+        if unknown:
+            self.walk_repeated(node.items, around, again=bool(rounds))
+            self.state.forget(changed)
+        self.state.join(without)
+
+    def walk_repeated(self, items: Iterable[ShellNode], around: CommandContext, *, again: bool) -> None:
+        first = len(self.commands)
+        for item in items:
+            self.walk(item, around)
+        self.repeated += len(self.commands) - first if again else 0
+
     def walk_function(self, node: FunctionDefinition, around: CommandContext) -> None:
-        self.walk_later(node.body, around)
         self.has_functions = True
+        if self.constants:
+            self.walk_definition(node, around)
+        else:
+            self.walk_later(node.body, around)
         if node.name in FOLDER_COMMANDS:
             self.is_folder_lost, self.folder = True, None
 
@@ -161,24 +201,51 @@ class Walker:
         """Visit commands that run later in an unknown folder. If they change it, all later folders are unknown."""
         folder, before = self.folder, self.moves
         self.folder = None
+        outside, self.state = self.state, ShellState(frozen=True)
+        self.nesting += 1
         self.walk(node, around)
+        self.nesting -= 1
+        self.state = outside
         self.is_folder_lost = self.is_folder_lost or self.moves != before
         self.folder = None if self.is_folder_lost else folder
+
+    def walk_definition(self, node: FunctionDefinition, around: CommandContext) -> None:
+        """Visit a function whose calls are visited, too. Its own commands count only if it may be called otherwise."""
+        commands, self.commands = self.commands, []
+        self.defining += 1
+        self.walk_later(node.body, around)
+        self.defining -= 1
+        found, self.commands = self.commands, commands
+        if self.defining:
+            self.commands.extend(found)
+        else:
+            self.definitions.append((len(self.commands), node.name, found))
+        self.bodies.setdefault(node.name, []).append(node.body)
+        if not self.state.frozen and len(self.state.functions) < MOST_FUNCTIONS:
+            self.state.functions[node.name] = node.body
 
     def walk_simple(self, node: SimpleCommand, around: CommandContext) -> None:
         for inner in node.inner:
             self.walk(inner, around)
+        words, assignments, redirects, stdin = self.expand_simple(node)
         own = around._replace(
             depth=max(around.depth, node.depth),
-            redirects=around.redirects + tuple(node.redirects),
-            assignments=around.assignments + tuple(node.assignments),
-            stdin=around.stdin if node.stdin is None and not _opens_input(node) else node.stdin,
+            redirects=around.redirects + redirects,
+            assignments=around.assignments + assignments,
+            stdin=around.stdin if node.stdin is None and not _opens_input(node) else stdin,
         )
-        if node.words:
-            self.walk_call(tuple(node.words), own)
+        if words:
+            # Only the command sees its assignments, but some shells keep them.
+            scoped = [word for word in assignments if words[0].text != "read" or not word.text.startswith("IFS=")]
+            for word in scoped:
+                self.state.assign(word)
+            self.walk_call(words, own)
+            self.state.forget(word.text.partition("=")[0].rstrip("+") for word in scoped)
             return
-        self.add_variables(node.assignments)
-        if node.redirects:
+        self.add_variables(assignments)
+        for word in node.assignments:
+            self.state.assign(word)
+        if redirects:
             self.emit_command((), own)
 
     def add_variables(self, words: Iterable[Word]) -> None:
@@ -189,8 +256,48 @@ class Walker:
             raise NotParsed("too many variables")
 
     def walk_call(self, words: tuple[Word, ...], around: CommandContext) -> None:
+        """Emit one command, or the commands that it wraps, or those of the function that it calls."""
+        name = words[0].text if words[0].exact else ""
+        if self.constants and name == "alias":
+            self.add_aliases(words[1:])
+        for value in self.aliases.get(name, ()) if name not in self.active else ():
+            before = self.state.copy()
+            self.active.append(name)
+            self.walk_call((*value, *words[1:]), around)
+            self.active.pop()
+            self.state.join(before)
+        if name in self.bodies and self.walk_function_call(words, around):
+            return
+        self.walk_program(words, around)
+
+    def walk_function_call(self, words: tuple[Word, ...], around: CommandContext) -> bool:
+        """Visit the function that a command calls for certain; return False if the command may be a program."""
+        name = words[0].text
+        body = self.state.functions.get(name) if _IN_SAME_SHELL.issuperset(around.through[around.shell :]) else None
+        deep = name in self.active or len(self.active) >= _MOST_ACTIVE or self.repeated > _MOST_REPEATED
+        if body is None or deep or name in INTERPRETED or is_wrapper(name):
+            self.freeze_state()
+            return False
+        changed = self.find_changes((body,))
+        if around.redirects:
+            self.emit_command((), around)
+        self.called.add(name)
+        self.active.append(name)
+        self.nesting += 1
+        given, self.state.positional = self.state.positional, words[1:]
+        self.walk_repeated((body,), around._replace(redirects=()), again=True)
+        self.state.positional = given
+        self.nesting -= 1
+        self.active.pop()
+        self.state.forget(changed - {POSITIONAL})
+        return True
+
+    def walk_program(self, words: tuple[Word, ...], around: CommandContext) -> None:
         """Emit one command, or the commands that it wraps."""
-        marks = _CHANGING.get(words[0].text, ()) if words[0].exact else ()
+        program = words[0].text if words[0].exact else ""
+        if program in EVALUATING and any(word.exact and hides_command(word.text) for word in words[1:]):
+            raise NotParsed("word would run a command as arithmetic")
+        marks = () if self.constants and program == "alias" else _CHANGING.get(program, ())
         if any(mark in word.text or not word.exact for mark in marks for word in words[1:]):
             raise NotParsed(f"{words[0].text} may change the meaning of other commands")
         taken = unwrap_command(words, around.stdin)
@@ -198,6 +305,7 @@ class Walker:
             self.emit_command(words, around)
             self.add_variables(find_assignments(words))
             self.track_folder(words, around)
+            self.track_state(words, around)
             return
         if taken.kept is not None:
             self.emit_command(taken.kept, around)
@@ -217,6 +325,7 @@ class Walker:
             self.folder = None if self.is_folder_lost else here
         if taken.kept is not None:
             self.track_folder(taken.kept, around)
+            self.track_state(taken.kept, around)
 
     def walk_nested_text(self, text: NestedText, around: CommandContext) -> None:
         """Visit the shell text of a wrapper; the wrapper's redirections apply to all of it."""
@@ -241,6 +350,8 @@ class Walker:
 
     def walk_inner_script(self, text: NestedText, around: CommandContext) -> None:
         posix = text.posix or (around.posix and (text.same or text.later))
+        if (text.same and text.guess) or text.later:
+            self.freeze_state()
         node = parse_script(text.text, around.depth, posix=posix)
         inside = around._replace(redirects=(), stdin=None if text.read else around.stdin, posix=posix)
         if text.same:
@@ -248,14 +359,16 @@ class Walker:
         elif text.later:
             self.walk_later(node, inside)
         else:
+            outside, self.state = self.state, self.start_shell(text, around, posix=posix)
             self.walk(Subshells((node,)), inside._replace(shell=len(inside.through)))
+            self.state = outside
 
     def track_folder(self, words: tuple[Word, ...], around: CommandContext) -> None:
         """Update the folder after a command that the shell ran itself."""
         wrappers = around.through[around.shell :]
-        if not may_change_folder(words) or not _PERHAPS_IN_SHELL.issuperset(wrappers):
+        if not may_change_folder(words) or not PERHAPS_IN_SHELL.issuperset(wrappers):
             return
-        plain = words[0].exact and words[0].text in FOLDER_COMMANDS and _IN_SHELL.issuperset(wrappers)
+        plain = words[0].exact and words[0].text in FOLDER_COMMANDS and IN_SHELL.issuperset(wrappers)
         self.move_to(find_new_folder(self.folder, words) if plain else None)
 
     def emit_command(self, words: tuple[Word, ...], around: CommandContext) -> None:
@@ -278,7 +391,6 @@ def _opens_input(node: SimpleCommand) -> bool:
 
 
 def _find_output(node: ShellNode) -> Word | None:
-    """Return the known output of a command in a pipeline, such as `cat <<X | bash`."""
     if not isinstance(node, SimpleCommand) or not node.words or not all(word.exact for word in node.words):
         return None
     if node.assignments or _opens_input(node):
@@ -294,43 +406,3 @@ def _find_output(node: ShellNode) -> Word | None:
 
 def _is_folder_change(node: ShellNode) -> bool:
     return isinstance(node, SimpleCommand) and bool(node.words) and node.words[0].text in FOLDER_COMMANDS
-
-
-def join_folder(folder: str | None, target: Word) -> str | None:
-    """Resolve `target` from `folder`; None if unknown."""
-    if not target.exact or not target.text or target.text.startswith("~"):
-        return None
-    if target.text.startswith("/"):
-        return _normalize_path(target.text)
-    return None if folder is None else _normalize_path(f"{folder}/{target.text}")
-
-
-def _normalize_path(path: str) -> str | None:
-    """Normalize a path such as `a/./b/..` the way `cd` does."""
-    absolute = path.startswith("/")
-    kept: list[str] = []
-    for part in path.split("/"):
-        if part == ".." and kept and kept[-1] != "..":
-            kept.pop()
-        elif part not in ("", ".") and not (part == ".." and absolute):
-            kept.append(part)
-    tidied = "/" + "/".join(kept) if absolute else "/".join(kept) or "."
-    return tidied if len(tidied) <= _LONGEST_PATH else None
-
-
-def find_new_folder(folder: str | None, words: tuple[Word, ...]) -> str | None:
-    """Return the folder after `cd …`, assuming that it succeeds."""
-    if words[0].text == "popd" or not all(word.exact for word in words):
-        return None
-    given = [word for word in words[1:] if word.text not in ("-L", "--")]
-    if len(given) != 1 or given[0].text.startswith(("-", "+")):
-        return None  # home, the previous folder, a stack entry, or a physical path
-    return join_folder(folder, given[0])
-
-
-def may_change_folder(words: tuple[Word, ...]) -> bool:
-    """Check whether a command runs in the shell itself and may change its folder."""
-    program = words[0]
-    if not program.exact or program.text in FOLDER_COMMANDS or program.text == "eval":
-        return True
-    return program.text in SOURCE_COMMANDS and not (len(words) > 1 and words[1].text.endswith("/bin/activate"))

@@ -6,7 +6,7 @@ import re
 
 from jackline.named import NamedTuple
 from jackline.shell.expansions import ExpansionParser
-from jackline.shell.model import Word
+from jackline.shell.model import Piece, Word, build_template, join_words, split_pieces
 from jackline.shell.scanner import hides_command, may_expand
 
 _PLAIN = re.compile(r"[^ \t\n\r;&|()<>'\"\\$`]+")
@@ -37,6 +37,7 @@ class WordBuilder:
         self.parts: list[str] = []
         self.bare: list[str] = []
         self.literal: list[str] = []
+        self.pieces: list[Piece] = []
         self.exact = True
         self.expanded = False
 
@@ -44,18 +45,22 @@ class WordBuilder:
         self.parts.append(text)
         self.literal.append(text)
         self.bare.append(_GONE if quoted else text)
+        self.pieces.append(Piece(text, quoted=quoted))
 
     def add_expansion(self, word: Word) -> None:
         """Add a part that a shell may expand. A lone `$` and `$'…'` also come here, and are exact."""
         self.parts.append(word.text)
         self.literal.append(word.text if word.exact else _GONE)
         self.bare.append(_GONE)
+        self.pieces.extend(split_pieces(word))
         self.exact = self.exact and word.exact
         self.expanded = True
 
     def build_word(self) -> ParsedWord:
         bare = "".join(self.bare)
-        word = Word("".join(self.parts), self.exact and not may_expand(bare))
+        text = "".join(self.parts)
+        exact = self.exact and not may_expand(bare)
+        word = Word(text) if exact else build_template(text, tuple(self.pieces))
         assignment = _ASSIGNMENT.match(bare) is not None
         return ParsedWord(
             word=word,
@@ -158,13 +163,11 @@ class WordParser(ExpansionParser):
 
     def parse_document(self) -> Word:
         """Parse the whole text as the body of a here-document with an unquoted delimiter."""
-        parts, exact = [], True
+        words: list[Word] = []
         while self.at < self.end:
             if (run := _DOCUMENT.match(self.text, self.at)) is not None:
                 self.at = run.end()
-                parts.append(run.group())
-                continue
-            word = self.parse_special("document", "$`\\")
-            parts.append(word.text)
-            exact = exact and word.exact
-        return Word("".join(parts), exact)
+                words.append(Word(run.group()))
+            else:
+                words.append(self.parse_special("document", "$`\\"))
+        return join_words(words)

@@ -118,6 +118,11 @@ def unwrap_command(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped | N
     return special(words) if special else None
 
 
+def is_wrapper(program: str) -> bool:
+    """Check whether a program of this name runs another one."""
+    return program in _WRAPPERS or program in special_wrappers.SHELLS or program in special_wrappers.UNWRAPPERS
+
+
 def _unwrap(program: str, words: tuple[Word, ...]) -> Unwrapped:
     options = _WRAPPERS[program]
     reading = parse_options(options, words[1:])
