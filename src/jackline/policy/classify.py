@@ -172,7 +172,9 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
             _apply_tool_rule(rules, tool, builtin.UNPARSED, where), whole, (match,), where.folder
         )
     copies = find_copies(parsed)
-    found = [one for command in parsed for one in classify_command(rules, tool, command, parsed, copies, where)]
+    # A command that is repeated is classified once.
+    known = {one: tuple(classify_command(rules, tool, one, parsed, copies, where)) for one in dict.fromkeys(parsed)}
+    found = [one for command in parsed for one in known[command]]
     matches = tuple(RuleMatch(words=one.words, rule=one.rule.name, why=one.why) for one in found)
     if not found:
         return _build_classification(

@@ -94,12 +94,14 @@ def classify_command(
     )
     if command.words:
         yield _classify(command, scope, _MOST_DEPTH)
+    stdin = call_fields.build_stdin_fields(command) if command.redirects else NOTHING
     for redirect in command.redirects:
         if (">" in redirect.operator or path_zones.opens_connection(redirect.target)) and (
             redirect.target.text not in path_zones.DEVICES
         ):
             target = f"{redirect.operator} {redirect.target.text}"
-            yield _classify_change(PathChange(redirect.target), target, None, command, scope)._replace(is_output=True)
+            change = PathChange(redirect.target)
+            yield _classify_change(change, target, None, command, scope, stdin)._replace(is_output=True)
 
 
 def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCommand:
@@ -261,8 +263,9 @@ def _apply_changes(
         changes = file_effects.find_changes(line)
     written = map(PathChange, find_output_variables(command, line.program, only_reads=only_reads))
     strictest = found
+    stdin = call_fields.build_stdin_fields(command)
     for change in chain(changes, written):
-        placed = _classify_change(change, found.words, found, command, scope)
+        placed = _classify_change(change, found.words, found, command, scope, stdin)
         if _rank(placed.rule) > _rank(strictest.rule):
             strictest = placed
     return strictest
@@ -273,8 +276,14 @@ def _rank(rule: Rule) -> tuple[int, int]:
 
 
 def _classify_change(
-    change: PathChange, words: str, otherwise: ClassifiedCommand | None, command: ShellCommand, scope: _Scope
+    change: PathChange,
+    words: str,
+    otherwise: ClassifiedCommand | None,
+    command: ShellCommand,
+    scope: _Scope,
+    stdin: Mapping[str, str],
 ) -> ClassifiedCommand:
+    """Classify one change; `stdin` has the fields of the command's standard input, which all its changes share."""
     word = change.word
     listed = "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(scope)
     zone = PathZone.INSIDE if listed else path_zones.find_zone(word, scope.folder, scope.workspace)
@@ -289,7 +298,7 @@ def _classify_change(
         words=words,
         rule=rule,
         why=why,
-        fields={"path": path, **call_fields.build_stdin_fields(command)},
+        fields={"path": path, **stdin},
         is_exact=word.exact and bool(folder),
         folder=folder,
     )

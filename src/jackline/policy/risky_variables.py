@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from jackline.policy.builtin import risky_options
@@ -19,7 +20,12 @@ _PATHS = ("/", "~", "..", "$", "`")
 
 def has_risky_variables(command: ShellCommand, program: str) -> bool:
     """Check whether a variable of the command, or of its shell, may make it run other code."""
-    return any(_is_risky(word, program) for word in command.assignments)
+    return bool(command.assignments) and _has_risky_assignments(command.assignments, program)
+
+
+@lru_cache(maxsize=64)
+def _has_risky_assignments(assignments: tuple[Word, ...], program: str) -> bool:
+    return any(_is_risky(word, program) for word in assignments)
 
 
 def needs_whole_key(command: ShellCommand, program: str) -> bool:
