@@ -19,6 +19,7 @@ from jackline.policy import (
     file_effects,
     hidden_programs,
     local_services,
+    output_flags,
     path_args,
     path_zones,
     rule_lookup,
@@ -261,10 +262,11 @@ def _apply_changes(
         changes = path_args.find_patch_changes(command.stdin)
     else:
         changes = file_effects.find_changes(line)
-    written = map(PathChange, find_output_variables(command, line.program, only_reads=only_reads))
+    by_flag = output_flags.find_named_outputs(line, only_reads=only_reads)
+    by_variable = find_output_variables(command, line.program, only_reads=only_reads)
     strictest = found
     stdin = call_fields.build_stdin_fields(command)
-    for change in chain(changes, written):
+    for change in chain(changes, map(PathChange, chain(by_flag, by_variable))):
         placed = _classify_change(change, found.words, found, command, scope, stdin)
         if _rank(placed.rule) > _rank(strictest.rule):
             strictest = placed

@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from jackline.policy import path_args, read_only
+from jackline.policy.output_flags import ELSEWHERE
 from jackline.policy.path_args import HERE, UNKNOWN_PATH, PathChange
 from jackline.shell.model import Word
 
@@ -39,7 +40,6 @@ _REWRITE_FLAGS = frozenset(
     | {"--apply", "--apply-unsafe", "-a", "-A", "--auto-correct", "--autocorrect", "--autocorrect-all", "-F"}
     | {"--format", "--reformat", "fix", "-iw"}
 )
-_ELSEWHERE = ("/", "~", "..", "$HOME", "${HOME}")
 # Flags of build and test programs that name an output path.
 _RESULTS = (
     *("--output", "--output-file", "--output-dir", "--out-dir", "--outDir", "--outdir", "--outfile", "--out-file"),
@@ -51,7 +51,9 @@ _OUTPUT: Mapping[str, tuple[str, ...]] = {
     name: tuple(flags.split())
     for names, flags in {
         "sort tree iconv base64 http pandoc": "-o --output",
-        "gcc cc clang g++ clang++ c++ go dot ld as nasm swiftc ghc flex bison yacc": "-o",
+        "as": "-o --MD -a",
+        "gh": "-D --dir -O --output",
+        "gcc cc clang g++ clang++ c++ go dot ld nasm swiftc ghc flex bison yacc": "-o",
         "coverage": "-d -o",
         "strip objcopy": "-o --output",
         "csplit": "-f --prefix",
@@ -120,7 +122,7 @@ def _find_outputs(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChan
     yield from (PathChange(word) for word in outputs if word.text != "-")
     makes = _rewrites_files(line, named) or (line.program == "uv" and [word.text for word in named[:1]] == ["venv"])
     results = [*path_args.find_flag_values(line, _RESULTS), *(named if makes else ())]
-    yield from (PathChange(word, is_container=True) for word in results if word.text.startswith(_ELSEWHERE))
+    yield from (PathChange(word, is_container=True) for word in results if word.text.startswith(ELSEWHERE))
     if line.program in _SECOND:
         yield from find_read_outputs(line)
     elif not outputs or line.program in {"git", "go", "cmake", "pip"}:
@@ -329,12 +331,14 @@ def _find_zstd_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[Pat
 
 _SPECIAL: dict[str, Callable[[CommandLine, Sequence[Word]], Iterator[PathChange]]] = {
     "dd": _find_dd_changes,
-    "sed": lambda line, _: map(PathChange, read_only.find_sed_files(line.words)),
+    "sed": lambda line, _: map(
+        PathChange, (*read_only.find_sed_files(line.words), *read_only.find_sed_backups(line.words))
+    ),
     "find": _find_find_changes,
     "git": _find_git_changes,
     "patch": _find_patch_changes,
     "mktemp": _find_mktemp_changes,
-    "sqlite3": lambda _, named: map(PathChange, named[:1]),
+    "sqlite3": lambda line, _: map(PathChange, read_only.find_sqlite_operands(line.words)[:1]),
     "apply_patch": lambda *_: iter(()),  # its patch is classified instead
     "aws": lambda line, _: map(PathChange, line.words[-1:]),  # `aws s3api get-object … file`
     "docker": _find_docker_changes,

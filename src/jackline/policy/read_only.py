@@ -1,32 +1,30 @@
-"""Checks whether HTTP client commands, and sed, awk and sqlite3 scripts, only read. Pure; by their arguments alone."""
+"""Checks whether HTTP clients, and sed, awk and sqlite3 scripts, only read. Pure; by their arguments alone."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING
+
+from jackline.named import NamedTuple
+from jackline.policy.curl_requests import (
+    OPEN,
+    READING_METHODS,
+    READS,
+    SENDS,
+    classify_curl,
+    is_long_flag,
+    sends_content,
+)
+from jackline.shell.model import Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jackline.shell.model import Word
-
-READS, SENDS, OPEN = "reads", "sends", "open"  # open: unknown
-_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_METHODS = _READING_METHODS | {"POST", "PUT", "PATCH", "DELETE", "CONNECT", "TRACE"}
-_CURL_VALUED = frozenset("AbcCdDeEFhHKmoPQrtTuUwxXyYz")
-_CURL_LONG = (
-    *("--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--form", "--form-string"),
-    *("--form-escape", "--json", "--upload-file", "--config", "--quote", "--mail-from", "--mail-rcpt", "--append"),
-)  # fmt: skip
+_METHODS = READING_METHODS | {"POST", "PUT", "PATCH", "DELETE", "CONNECT", "TRACE"}
+_VALUED_LETTERS = frozenset("AbcCdDeEFhHKmoPQrtTuUwxXyYz")
 _WGET_LONG = ("--post-data", "--post-file", "--body-data", "--body-file")
 _API_LONG = ("--field", "--raw-field", "--input", "--form")
-# With any other scheme curl is interactive and sends its standard input.
-_CURL_FETCHES = ("http", "https", "ftp", "ftps", "file", "sftp", "scp", "tftp")
-_CURL_SWITCHES = (
-    "--silent --show-error --fail --fail-with-body --location --insecure --verbose --compressed --include --head "
-    "--ipv4 --ipv6 --http1.1 --http2 --no-progress-meter --globoff --path-as-is --get"
-)
-_CURL_ALONE = frozenset(_CURL_SWITCHES.split())
 
 
 def classify_request(program: str, words: Sequence[Word], names: Sequence[Word]) -> str:
@@ -45,30 +43,9 @@ def find_url(words: Sequence[Word]) -> str:
     return next(whole, "") or next(named, "")
 
 
-def _classify_curl(words: Sequence[Word], _: list[str]) -> str:
-    urls = (word.text.partition("://") for word in words if not word.text.startswith("-"))
-    if any(mark and scheme.lower() not in _CURL_FETCHES and scheme.isalnum() for scheme, mark, _ in urls):
-        return SENDS
-    flags = list(_parse_flags(words))
-    methods = [value.upper() for name, value in flags if name in {"-X", "--request"}]
-    if methods and methods[-1] and methods[-1] not in _READING_METHODS:
-        return SENDS
-    if any(name in {"-G", "--get"} for name, _ in _parse_flags(words, sure=True)):  # data becomes the query
-        sent = any(name in {"-F", "-T", "-K", "-Q"} or _is_long_flag(name, _CURL_LONG[5:]) for name, _ in flags)
-    else:
-        letters = {"-d", "-F", "-T", "-K", "-Q", "-a"}
-        sent = any(name in letters or _is_long_flag(name, _CURL_LONG) for name, _ in flags)
-    return SENDS if sent else READS
-
-
-def _parse_flags(words: Sequence[Word], *, sure: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield each flag with the next word or its joined value; a word may hold several short flags.
-
-    With `sure`, skip words that may be the value of the previous flag: `-H -G` sends the header "-G".
-    """
+def _parse_flags(words: Sequence[Word]) -> Iterator[tuple[str, str]]:
+    """Yield each flag with the next word or its joined value; a word may hold several short flags."""
     for index, word in enumerate(words):
-        if sure and index and _may_take_value(words[index - 1].text):
-            continue
         after = words[index + 1].text if index + 1 < len(words) else ""
         name, equals, value = word.text.partition("=")
         if name.startswith("--"):
@@ -76,34 +53,35 @@ def _parse_flags(words: Sequence[Word], *, sure: bool = False) -> Iterator[tuple
         elif name.startswith("-"):
             for position, letter in enumerate(word.text[1:], 2):
                 yield f"-{letter}", word.text[position:] or after
-                if letter in _CURL_VALUED:
+                if letter in _VALUED_LETTERS:
                     break
 
 
-def _may_take_value(text: str) -> bool:
-    """Check whether the next word may be the value of this one."""
-    if text.startswith("--"):
-        return "=" not in text and text not in _CURL_ALONE
-    return text.startswith("-") and any(letter in _CURL_VALUED for letter in text[1:])
-
-
 def _classify_wget(words: Sequence[Word], _: list[str]) -> str:
-    for name, value in _parse_flags(words):
-        if _is_long_flag(name, _WGET_LONG) or (
-            _is_long_flag(name, ("--method",)) and value.upper() not in _READING_METHODS
+    flags = list(_parse_flags(words))
+    if sends_content(words):
+        return SENDS
+    for name, value in flags:
+        if is_long_flag(name, _WGET_LONG) or (
+            is_long_flag(name, ("--method",)) and value.upper() not in READING_METHODS
         ):
             return SENDS
-    return READS
+    # With a base address, every line of the input file is sent as a path.
+    based = any(name == "-B" or is_long_flag(name, ("--base",)) for name, _ in flags)
+    return SENDS if based and any(name == "-i" or is_long_flag(name, ("--input-file",)) for name, _ in flags) else READS
 
 
 def _classify_httpie(words: Sequence[Word], named: list[str]) -> str:
-    if any(_is_long_flag(word.text.partition("=")[0], ("--raw",)) for word in words):
+    if any(is_long_flag(word.text.partition("=")[0], ("--raw",)) for word in words) or sends_content(words):
         return SENDS
     if not named:
         return READS
     method = named[0].upper()
     if method in _METHODS:
-        return READS if method in _READING_METHODS and not any(map(_is_body_item, named[2:])) else SENDS
+        if method not in READING_METHODS or any(map(_is_body_item, named[2:])):
+            return SENDS
+        # It sends its standard input as the body, whatever the method.
+        return READS if {"--ignore-stdin", "-I"}.intersection(word.text for word in words) else OPEN
     # Without a method, it depends on standard input.
     return SENDS if any(map(_is_body_item, named[1:])) else OPEN
 
@@ -119,22 +97,20 @@ def _classify_api(words: Sequence[Word], named: list[str]) -> str:
     for name, value in _parse_flags(words):
         if name in {"-X", "--method"}:
             method = value.upper()
-        sent = sent or name in {"-f", "-F"} or _is_long_flag(name, _API_LONG)
+        sent = sent or name in {"-f", "-F"} or is_long_flag(name, _API_LONG)
+    opaque = any(word.text.partition("=")[0] == "--input" or "=@" in word.text for word in words)
+    if sends_content(words):
+        return SENDS
     if "graphql" in named:
         plain = all(word.exact for word in words) and not any("mutation" in word.text for word in words)
-        opaque = any(word.text == "--input" or "=@" in word.text for word in words)
         return READS if plain and not opaque else SENDS
     if method:
-        return READS if method in _READING_METHODS else SENDS
+        return READS if method in READING_METHODS and not opaque else SENDS
     return SENDS if sent else READS
 
 
-def _is_long_flag(name: str, flags: Sequence[str]) -> bool:
-    return name.startswith("--") and len(name) > len("--x") and any(flag.startswith(name) for flag in flags)
-
-
 _CLASSIFIERS = {
-    "curl": _classify_curl,
+    "curl": lambda words, _: classify_curl(words),
     "wget": _classify_wget,
     "http": _classify_httpie,
     "gh": _classify_api,
@@ -159,7 +135,6 @@ _SED_TEXT = r"[aic]\\?[^\n]*+"
 _SED_ONE = rf"{_SED_RANGE}(?:{_SED_CHANGES}|[dDpPnNhHgGxqQ=lz]\s*\d*|{_SED_TEXT}|b\s*\w*|t\s*\w*|:\w+)?"
 # Possessive and atomic: no backtracking, so an agent's script cannot block the gate.
 _SED = re.compile(rf"\s*+(?:{_SED_RANGE}\{{\s*+)?(?>{_SED_ONE})\s*+(?:[;\n}}]\s*+(?>{_SED_ONE})\s*+)*+", re.DOTALL)
-_SED_SCRIPTED = frozenset({"-e", "--expression"})
 _LONGEST = 1_000
 _SQL_SHOWS = (
     "bail|changes|databases|dbinfo|dump|echo|eqp|exit|explain|fullschema|headers?|help|indexes|indices|limits?|mode"
@@ -167,6 +142,7 @@ _SQL_SHOWS = (
 )
 # Other dot commands may be abbreviated, and may access files or programs.
 _SQL_RISK = re.compile(rf"(?im)^[^\S\n]*+\.(?!(?:{_SQL_SHOWS})(?:\s|$))|writefile|load_extension|edit\s*+\(|\battach\b")
+_SQL_VALUED = frozenset({"separator", "nullvalue", "newline", "mmap", "vfs", "maxsize", "heap", "cmd", "init"})
 _SQL_COPIES = (re.compile(r"(?i)\bvacuum\b"), re.compile(r"(?i)\binto\b"))  # both together: copy into another file
 
 
@@ -177,36 +153,71 @@ def is_plain_script(program: str, words: Sequence[Word]) -> bool:
 
 def find_sed_files(words: Sequence[Word]) -> tuple[Word, ...]:
     """Return the files of sed; the script comes first unless a flag gives it."""
-    scripts, files = _split_sed_words(words)
-    return files if scripts else files[1:]
+    found = _split_sed_words(words)
+    return found.files if found.scripts else found.files[1:]
+
+
+def find_sed_backups(words: Sequence[Word]) -> Iterator[Word]:
+    """Yield the backup files of `sed -i`: in a suffix with `/` or `*`, the `*` is the name of the file."""
+    for suffix in _split_sed_words(words).suffixes:
+        if "/" in suffix.text:
+            for file in find_sed_files(words):
+                path = posixpath.join(posixpath.dirname(file.text), suffix.text.replace("*", "name"))
+                yield Word(path, file.exact and suffix.exact)
+        elif "*" in suffix.text and not suffix.exact:
+            yield Word("$?", exact=False)
+
+
+class _SedWords(NamedTuple):
+    scripts: tuple[Word, ...]
+    files: tuple[Word, ...]
+    suffixes: tuple[Word, ...]  # of -i
+    has_script_file: bool
 
 
 def _is_plain_sed(words: Sequence[Word]) -> bool:
-    if any(word.text in {"-f", "--file"} or word.text.startswith(("--file=", "-f")) for word in words):
-        return False
-    scripts, files = _split_sed_words(words)
-    found = scripts or files[:1]
-    return bool(found) and all(
-        word.exact and len(word.text) <= _LONGEST and _SED.fullmatch(word.text) for word in found
+    split = _split_sed_words(words)
+    found = split.scripts or split.files[:1]
+    return (
+        not split.has_script_file
+        and bool(found)
+        and all(word.exact and len(word.text) <= _LONGEST and _SED.fullmatch(word.text) for word in found)
     )
 
 
-def _split_sed_words(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+def _split_sed_words(words: Sequence[Word]) -> _SedWords:
     scripts: list[Word] = []
     files: list[Word] = []
+    suffixes: list[Word] = []
+    has_script_file = is_ended = False
     left = iter(words)
     for word in left:
-        text = word.text
-        if text in _SED_SCRIPTED or re.fullmatch(r"-[nErsuz]+e", text):
-            following = next(left, None)
-            scripts.extend([following] if following else [])
-        elif text.startswith(("--expression=", "-e")):
-            scripts.append(word._replace(text=text.removeprefix("--expression=").removeprefix("-e")))
-        elif text in {"-l", "--line-length"}:
-            next(left, None)
-        elif not text.startswith("-"):
+        name, equals, value = word.text.partition("=")
+        if is_ended or not word.text.startswith("-") or word.text == "-":
             files.append(word)
-    return tuple(scripts), tuple(files)
+        elif word.text == "--":
+            is_ended = True
+        elif not name.startswith("--"):
+            flag, joined = _find_sed_letter(word.text)
+            name, equals, value = flag, "=" if joined else "", joined
+        if not word.text.startswith("-") or is_ended:
+            continue
+        if name == "-f" or is_long_flag(name, ("--file",)):
+            has_script_file = True
+        elif name == "-i" or is_long_flag(name, ("--in-place",)):
+            suffixes.append(word._replace(text=value))
+        elif name == "-e" or is_long_flag(name, ("--expression",)):
+            following = word._replace(text=value) if equals else next(left, None)
+            scripts += [following] if following else []
+        elif (name == "-l" or is_long_flag(name, ("--line-length",))) and not equals:
+            next(left, None)
+    return _SedWords(tuple(scripts), tuple(files), tuple(suffixes), has_script_file)
+
+
+def _find_sed_letter(text: str) -> tuple[str, str]:
+    """Return the first flag with a value in a cluster such as `-nf`, and what follows it in the same word."""
+    place = next((place for place, letter in enumerate(text) if letter in "efil"), 0)
+    return (f"-{text[place]}", text[place + 1 :]) if place else ("", "")
 
 
 def _is_plain_awk(words: Sequence[Word]) -> bool:
@@ -223,13 +234,25 @@ def _is_plain_awk(words: Sequence[Word]) -> bool:
 
 def _is_plain_sqlite(words: Sequence[Word]) -> bool:
     """Check the statements in the arguments; a statement from a pipe is unknown, so there must be one."""
-    named = [word for word in words if not word.text.startswith("-")]
+    named = find_sqlite_operands(words)
     flags = {word.text.lstrip("-") for word in words if word.text.startswith("-")}
-    if len(named) < len(("file", "statement")) or flags & {"init", "cmd", "A", "interactive"}:
+    if len(named) < len(("file", "statement")) or flags & {"init", "cmd", "interactive", "vfs"}:
+        return False
+    if any(flag.startswith("A") for flag in flags):  # an archive
         return False
     return all(
         word.exact and not _SQL_RISK.search(word.text) and not all(copy.search(word.text) for copy in _SQL_COPIES)
         for word in named[1:]
+    )
+
+
+def find_sqlite_operands(words: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the file and the statements; some flags have a value."""
+    before = ("", *(word.text.lstrip("-") if word.text.startswith("-") else "" for word in words))
+    return tuple(
+        word
+        for word, flag in zip(words, before, strict=False)
+        if not word.text.startswith("-") and flag not in _SQL_VALUED
     )
 
 

@@ -27,7 +27,7 @@ kubectl, helm: --kubeconfig --server word:-s --kube-apiserver --enable-exec --en
 kustomize: --enable-exec --enable-alpha-plugins --enable-helm --helm-command
 gcloud, gsutil, bq: --flags-file --bigqueryrc
 openssl: -engine -keygen_engine -provider -provider-path -provparam -config -writerand -CAserial -sigopt:*
-curl: --engine --variable --expand-*
+curl: --engine
 gcc, g++, cc, c++, clang, clang++: -wrapper -fplugin* -iplugindir* -fpass-plugin* -specs* --specs -Xclang -B* @* \
 -fuse-ld=* --ld-path -load -mllvm --config --config-user-dir --config-system-dir holds:plugin holds:,@ -Xassembler \
 -T*.so -gcc-toolchain* --gcc-toolchain --gcc-install-dir -ccc-* -no-canonical-prefixes -fdiagnostics-format=sarif-file

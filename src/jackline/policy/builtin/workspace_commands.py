@@ -50,7 +50,8 @@ tar ? -t --list -tf -tvf -tzf -tzvf -tjf tf tvf tzf tzvf tjf tjvf tJf ! -x -c -r
 unzip ? -l -v -t -Z -p -z ! -d
 curl ? method:reads ! -o -O -D -c --output --remote-name --remote-name-all --dump-header --cookie-jar --output-dir \
 --trace --trace-ascii --stderr --hsts --alt-svc --etag-save --libcurl -J
-wget ? --spider ! -o -O -P --post-data --post-file --method --body-data --body-file --output-file -e --execute \
+wget ? --spider ! -o -O -P -a -i -B --append-output --input-file --base --save-cookies --warc-file --rejected-log \
+--hsts-file --config --post-data --post-file --method --body-data --body-file --output-file -e --execute \
 --use-askpass
 http ? method:reads ! -o --output -d --download --session
 command ? -v -V
