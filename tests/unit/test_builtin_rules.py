@@ -10,6 +10,7 @@ import pytest
 
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.policy import builtin, rule_lookup, tool_names
+from jackline.policy.rules import POLICY_VERSION
 
 PROBES = {"builtin:git-push", "builtin:gh-pr-create", "builtin:gh-issue-create", "builtin:file", "builtin:http"}
 EFFECTS = [rule for rule in rule_lookup.BUILT_IN_RULES if rule.call_class is CallClass.EFFECT]
@@ -108,7 +109,7 @@ def test_no_shell_has_a_rule_of_its_own() -> None:
 def test_the_index_holds_every_command_rule() -> None:
     for rule in builtin.COMMAND_RULES:
         for program in rule.command[0].split("|"):
-            assert rule in builtin.find_program_rules(program)
+            assert rule in builtin.find_program_rules(program, POLICY_VERSION)
 
 
 def test_it_is_loaded_without_a_library() -> None:

@@ -15,8 +15,7 @@ from jackline.domain.states import CallClass, Decision, Replay
 from jackline.named import NamedTuple, stored_as
 from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup, tool_names
 from jackline.policy.builtin import agent_tools
-from jackline.policy.classify_command import ClassifiedCommand, classify_command
-from jackline.policy.hidden_programs import find_copies
+from jackline.policy.classify_command import ClassifiedCommand, classify_command, survey_text
 from jackline.policy.path_zones import PathZone
 from jackline.policy.rules import (
     REWORDED,
@@ -171,9 +170,9 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
         return _build_classification(
             _apply_tool_rule(rules, tool, builtin.UNPARSED, where), whole, (match,), where.folder
         )
-    copies = find_copies(parsed)
+    survey = survey_text(parsed)
     # A command that is repeated is classified once.
-    known = {one: tuple(classify_command(rules, tool, one, parsed, copies, where)) for one in dict.fromkeys(parsed)}
+    known = {one: tuple(classify_command(rules, tool, one, survey, where)) for one in dict.fromkeys(parsed)}
     found = [one for command in parsed for one in known[command]]
     matches = tuple(RuleMatch(words=one.words, rule=one.rule.name, why=one.why) for one in found)
     if not found:

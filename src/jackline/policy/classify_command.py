@@ -16,6 +16,7 @@ from jackline.policy import (
     builtin,
     call_fields,
     command_line,
+    fetched_scripts,
     file_effects,
     hidden_programs,
     local_services,
@@ -29,12 +30,13 @@ from jackline.policy.path_args import PathChange
 from jackline.policy.path_zones import PathZone
 from jackline.policy.risky_variables import find_output_variables, has_risky_variables, needs_whole_key
 from jackline.policy.rules import REWORDED, rank_class, rank_decision
-from jackline.shell.model import ShellCommand
+from jackline.shell.model import ShellCommand, Word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jackline.policy.call_context import CallContext
+    from jackline.policy.fetched_scripts import Fetches
     from jackline.policy.rules import Rule
 
 _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
@@ -56,13 +58,26 @@ class ClassifiedCommand(NamedTuple):
     is_output: bool = False  # a file that the previous command writes to
 
 
+class ShellText(NamedTuple):
+    """All commands of a call, and what they do for each other."""
+
+    commands: tuple[ShellCommand, ...]
+    copies: Mapping[str, str]  # files that the call itself copies, by their new names
+    fetches: Fetches | None  # what it fetches from other machines
+
+
+def survey_text(commands: tuple[ShellCommand, ...]) -> ShellText:
+    """Collect once what each command of a call needs to know about the others."""
+    copies, fetches = hidden_programs.find_copies(commands), fetched_scripts.find_fetches(commands)
+    return ShellText(commands=commands, copies=copies, fetches=fetches)
+
+
 class _Scope(NamedTuple):
     """The rules, tool and folders that apply to a command."""
 
     rules: tuple[Rule, ...]
     tool: str
-    everything: tuple[ShellCommand, ...]
-    copies: Mapping[str, str]  # files that the call itself copies, by their new names
+    text: ShellText
     workspace: str
     folder: str | None
     context: CallContext
@@ -71,15 +86,14 @@ class _Scope(NamedTuple):
         """Return what the command may stand for; an older run classifies it as written."""
         if self.context.version < REWORDED:
             return ()
-        return hidden_programs.list_hidden_lines(command, self.folder, self.copies, self.context.resolve_link)
+        return hidden_programs.list_hidden_lines(command, self.folder, self.text.copies, self.context.resolve_link)
 
 
 def classify_command(
     rules: tuple[Rule, ...],
     tool: str,
     command: ShellCommand,
-    everything: tuple[ShellCommand, ...],
-    copies: Mapping[str, str],
+    text: ShellText,
     where: CallContext,
 ) -> Iterator[ClassifiedCommand]:
     """Classify the command itself, then every file that is opened for it."""
@@ -87,8 +101,7 @@ def classify_command(
     scope = _Scope(
         rules=rules,
         tool=tool,
-        everything=everything,
-        copies=copies,
+        text=text,
         workspace=where.workspace,
         folder=folder,
         context=where,
@@ -115,10 +128,14 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
     if inner is not None and own is None:
         return _classify(command._replace(words=inner), scope, depth - 1)._replace(words=words)
     certain, written = line.is_certain, line
-    base, line, why = own or _find_builtin_rule(line, command, hidden)
-    if own is None and certain and line is written and not has_risky_variables(command, line.program):
-        base, why = local_services.find_laxer_rule(base, line, command, scope.context) or (base, why)
+    base, line, why = own or _find_builtin_rule(line, command, hidden, scope.context.version)
+    if own is None and certain and not has_risky_variables(command, line.program):
+        laxer = local_services.find_laxer_rule(base, line, command, scope.context, is_written=line is written)
+        base, why = laxer or (base, why)
     found = ClassifiedCommand(words=words, rule=base, why=why, folder=scope.folder or "")
+    if own is None and base.call_class is not CallClass.EFFECT and scope.context.version >= builtin.NEWER_VERSION:
+        found = _apply_fetched_script(found, command, scope)
+        base = found.rule
     if own is None and base.call_class in {CallClass.READ, CallClass.LOCAL}:
         found = _apply_changes(found, line, command, scope)
     elif own is None and base.call_class is CallClass.UNKNOWN:
@@ -176,28 +193,29 @@ def _match_line(
 
 
 def _find_builtin_rule(
-    line: CommandLine, command: ShellCommand, hidden: tuple[CommandLine, ...]
+    line: CommandLine, command: ShellCommand, hidden: tuple[CommandLine, ...], version: int
 ) -> tuple[Rule, CommandLine, str]:
-    written = _find_written_rule(line, command)
+    if version >= builtin.NEWER_VERSION:
+        line = command_line.accept_build_wrapper(line)
+    written = _find_written_rule(line, command, version)
     if written[0].call_class is CallClass.EFFECT:
         return written
     for one in hidden:
-        for rule in builtin.find_program_rules(one.program):
+        for rule in builtin.find_program_rules(one.program, version):
             restricts = rule.call_class is CallClass.EFFECT or rule.decision is not Decision.ALLOW
             if restricts and command_line.matches_rule(rule, one):
                 return rule, one, _describe_match(rule)
     return written
 
 
-def _find_written_rule(line: CommandLine, command: ShellCommand) -> tuple[Rule, CommandLine, str]:
+def _find_written_rule(line: CommandLine, command: ShellCommand, version: int) -> tuple[Rule, CommandLine, str]:
     # An unknown program may be a wrapper before the real one.
     if command_line.asks_for_help(line):
         return builtin.NOTHING_RUN, line, "it only prints help"
     lines = (line,) if line.is_certain else tuple(command_line.parse_shifted(command.words))
     for one in lines:
-        for rule in _find_candidates(
-            one.program, one.operands[0].text if one.operands and one.first_uncertain else None
-        ):
+        subcommand = one.operands[0].text if one.operands and one.first_uncertain else None
+        for rule in _find_candidates(one.program, subcommand, version):
             # A harmless name among the arguments does not make an unknown program harmless.
             if command_line.matches_rule(rule, one) and (
                 command_line.is_lenient(rule) or (line.is_certain and not has_risky_variables(command, one.program))
@@ -209,12 +227,21 @@ def _find_written_rule(line: CommandLine, command: ShellCommand) -> tuple[Rule, 
 
 
 @lru_cache(maxsize=1024)
-def _find_candidates(program: str, subcommand: str | None) -> tuple[Rule, ...]:
+def _find_candidates(program: str, subcommand: str | None, version: int) -> tuple[Rule, ...]:
     """Return the built-in rules that may match; `subcommand` is None if it cannot be determined."""
-    rules = builtin.find_program_rules(program)
+    rules = builtin.find_program_rules(program, version)
     if subcommand is None:
         return rules
     return tuple(r for r in rules if len(r.command) == 1 or command_line.matches_word(r.command[1], subcommand))
+
+
+def _apply_fetched_script(found: ClassifiedCommand, command: ShellCommand, scope: _Scope) -> ClassifiedCommand:
+    """Apply the rule for text from another machine that the command runs."""
+    fetches = scope.text.fetches
+    if fetches is None or not fetched_scripts.runs_fetched_text(command, fetches):
+        return found
+    why = "it runs text that the same call fetches from another machine"
+    return found._replace(rule=builtin.FETCHED_SCRIPT, why=why, fields={"url": fetches.url})
 
 
 def _apply_unmatched(found: ClassifiedCommand, command: ShellCommand, scope: _Scope) -> ClassifiedCommand:
@@ -287,8 +314,10 @@ def _classify_change(
 ) -> ClassifiedCommand:
     """Classify one change; `stdin` has the fields of the command's standard input, which all its changes share."""
     word = change.word
-    listed = "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(scope)
+    listed = "{}" in word.text and not word.exact and _is_fed(command) and _is_listed_inside(command, scope)
     zone = PathZone.INSIDE if listed else path_zones.find_zone(word, scope.folder, scope.workspace)
+    if change.is_worktree and zone is PathZone.OUTSIDE and scope.context.version >= builtin.NEWER_VERSION:
+        zone = PathZone.INSIDE if path_zones.is_beside(word, scope.folder, scope.workspace) else zone
     kept = otherwise.rule if otherwise and otherwise.rule.call_class is CallClass.LOCAL else builtin.INSIDE_WRITE
     rule = rule_lookup.apply_unmatched(_find_zone_rule(zone, change) or kept, scope.context.unmatched)
     if otherwise is not None and rule is otherwise.rule:
@@ -324,12 +353,15 @@ def _is_fed(command: ShellCommand) -> bool:
     return any(wrapper.startswith(("xargs", "find")) for wrapper in command.through)
 
 
-def _is_listed_inside(scope: _Scope) -> bool:
+def _is_listed_inside(fed: ShellCommand, scope: _Scope) -> bool:
     """Check whether every name passed on comes from a search inside the workspace."""
-    if len(scope.everything) > _MOST_SEARCHED:
+    commands: Sequence[ShellCommand] = scope.text.commands
+    if len(commands) > _MOST_SEARCHED:
         return False
+    if scope.context.version >= builtin.NEWER_VERSION:
+        commands = _find_feeding_commands(fed, commands)
     searched = False
-    for command in scope.everything:
+    for command in commands:
         if _is_fed(command) or not command.words:
             continue
         line = command_line.parse_line(command.words)
@@ -344,6 +376,15 @@ def _is_listed_inside(scope: _Scope) -> bool:
             if not all(zone in {PathZone.INSIDE, PathZone.ROOT, PathZone.TEMPORARY} for zone in starts):
                 return False
     return searched
+
+
+def _find_feeding_commands(fed: ShellCommand, commands: Sequence[ShellCommand]) -> Sequence[ShellCommand]:
+    """Return the commands that may pass names on to this one: back to the search that begins its pipeline."""
+    feeding: list[ShellCommand] = []
+    for end in (index for index, command in enumerate(commands) if command == fed):
+        starts = (start for start in range(end - 1, -1, -1) if commands[start].words[:1] == (Word("find"),))
+        feeding.extend(commands[next(starts, 0) : end])
+    return feeding
 
 
 def _set_git_folder(found: ClassifiedCommand, line: CommandLine) -> ClassifiedCommand:

@@ -175,6 +175,13 @@ def _runs_other_code(line: CommandLine, rule: Rule) -> bool:
     return any(_has_token(line, token) for token in (*flags, *own))
 
 
+def accept_build_wrapper(line: CommandLine) -> CommandLine:
+    """Treat `./gradlew` like gradle: by convention the wrapper in a project only starts that program."""
+    name = posixpath.basename(line.path)
+    is_wrapper = name in {"gradlew", "mvnw"} and not line.path.startswith(("/", "~", "../"))
+    return line._replace(path=name) if is_wrapper else line
+
+
 def matches_word(pattern: str, text: str) -> bool:
     """Check whether a word of a rule's command matches this word."""
     exact, beginnings = _split_pattern(pattern)
@@ -289,8 +296,38 @@ def _only_shows_date(line: CommandLine, _: str) -> bool:
     return True
 
 
+_KNOWN_GOALS = frozenset(
+    {"all", "build", "test", "tests", "check", "lint", "format", "fmt", "clean", "compile", "typecheck", "types"}
+    | {"coverage", "cov", "unit", "integration", "e2e", "docs", "doc", "help", "deps", "setup", "bootstrap", "dev"}
+    | {"generate", "gen", "proto", "distclean", "defconfig", "run", "serve", "ci", "mypy", "ruff", "default", "vet"}
+    | {"style", "validate", "verify", "bench", "debug", "watch", "precommit", "pre-commit", "fix", "venv", "tidy"}
+)
+_GOAL_PREFIX = re.compile(
+    r"(?:build|test|check|lint|format|fmt|clean|compile|docs|unit|gen|generate)[-_:./]\w[\w.:/-]*"
+)
+_MAKE_SETTING = re.compile(r"(?:V|VERBOSE|DEBUG|Q|CI|NDEBUG)=\w*")
+_ENDS_ELSEWHERE = re.compile(r"deploy|publish|release|upload|push|install|prod|send|ship")
+
+
+def _has_known_goals(line: CommandLine, _: str) -> bool:
+    """Check that every goal is one that builds, tests or cleans, by the names that are usual for it."""
+    return all(
+        word.exact
+        and not _ENDS_ELSEWHERE.search(word.text)
+        and (word.text in _KNOWN_GOALS or _GOAL_PREFIX.fullmatch(word.text) or _MAKE_SETTING.fullmatch(word.text))
+        for word in line.operands
+    )
+
+
+def _activates_environment(line: CommandLine, _: str) -> bool:
+    """Check for `source .venv/bin/activate`."""
+    return len(line.words) == 1 and line.words[0].exact and line.words[0].text.endswith(("/activate", "\\activate"))
+
+
 # Checks for `having` and `lacking` beyond plain flags, by the word before the colon.
 _CHECKS: Mapping[str, Callable[[CommandLine, str], bool]] = {
+    "goals": _has_known_goals,
+    "activates": _activates_environment,
     "alone": _is_alone,
     "word": lambda line, value: any(
         w.text == value for w in (line.words if line.flag_words is None else line.flag_words)

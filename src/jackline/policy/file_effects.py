@@ -225,7 +225,8 @@ def _find_worktree_changes(after: tuple[Word, ...]) -> Iterator[PathChange]:
     done = after[0].text if after else ""
     if done in {"move", "remove"}:
         yield from (PathChange(word, deletes=True) for word in after[1:2])
-    yield from (PathChange(word, is_container=True) for word in (after[2:3] if done == "move" else after[1:2]))
+    new = after[2:3] if done == "move" else after[1:2]
+    yield from (PathChange(word, is_container=True, is_worktree=done == "add") for word in new)
 
 
 def _find_docker_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:

@@ -24,6 +24,7 @@ class PathChange(NamedTuple):
     word: Word
     deletes: bool = False
     is_container: bool = False
+    is_worktree: bool = False  # a new worktree of the repository
 
 
 def find_operands(line: CommandLine) -> tuple[Word, ...]:

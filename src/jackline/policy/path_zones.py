@@ -57,6 +57,16 @@ def resolve_path(text: str, folder: str) -> str:
     return posixpath.normpath("/" + posixpath.join(folder, text).lstrip("/"))
 
 
+def is_beside(word: Word, folder: str | None, workspace: str) -> bool:
+    """Check for a path next to the workspace or below such a folder; hidden ones hold settings of other programs."""
+    if not word.exact or (folder is None and not word.text.startswith("/")):
+        return False
+    root = resolve_path(workspace, "/")
+    around = posixpath.dirname(root).rstrip("/") + "/"
+    path = resolve_path(word.text, folder or "/")
+    return path.startswith(around) and not any(name.startswith(".") for name in path[len(around) :].split("/"))
+
+
 def opens_connection(word: Word) -> bool:
     """Check whether bash would open a network connection, which works in both directions."""
     return word.text.startswith(("/dev/tcp/", "/dev/udp/"))

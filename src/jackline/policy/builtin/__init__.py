@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.policy.builtin import effect_commands
 from jackline.policy.builtin.agent_tools import TOOL_RULES
+from jackline.policy.builtin.newer_commands import NEWER_EFFECTS, NEWER_LOCALS, NEWER_RULES
 from jackline.policy.builtin.workspace_commands import FIRST_LOCALS, LOCALS, READS
 from jackline.policy.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _ALLOWED_PATHS = "use a path in the workspace or in a temporary folder, without variables"
 UNPARSED = Rule(name="unparsed", tool="", call_class=CallClass.UNKNOWN)
@@ -47,32 +48,43 @@ ROOT_DELETE = Rule(
 HOOKS_WRITE = Rule(
     name="workspace.hooks", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
 )
+# Text from another machine that is run unseen, as in `curl … | sh`.
+FETCHED_SCRIPT = Rule(
+    name="script.fetched", tool="", call_class=CallClass.EFFECT, decision=Decision.ASK, key=("command", "folder"),
+    target="script:{url|}",
+)  # fmt: skip
+LOCAL_VIEW = Rule(name="local.view", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
 # Instead of an effect's rule, if the command provably stays on this machine or only reads.
 LOOPBACK_REQUEST = Rule(name="loopback.request", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
 LOCAL_DATABASE = Rule(name="local.database", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
 DATABASE_READ = Rule(name="read.database", tool="", call_class=CallClass.READ, replay=Replay.REPORT)
 _ZONE_RULES = (
     UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, ROOT_DELETE,
-    HOOKS_WRITE, LOOPBACK_REQUEST, LOCAL_DATABASE, DATABASE_READ,
+    HOOKS_WRITE, LOOPBACK_REQUEST, LOCAL_DATABASE, DATABASE_READ, FETCHED_SCRIPT, LOCAL_VIEW,
 )  # fmt: skip
-COMMAND_RULES = (*effect_commands.FIRST, *FIRST_LOCALS, *READS, *effect_commands.SECOND, *LOCALS, *effect_commands.LAST)
+COMMAND_RULES = (
+    *effect_commands.FIRST, *FIRST_LOCALS, *READS, *effect_commands.SECOND, *NEWER_EFFECTS, *LOCALS, *NEWER_LOCALS,
+    *effect_commands.LAST,
+)  # fmt: skip
 RULES: tuple[Rule, ...] = (*TOOL_RULES, *_ZONE_RULES, *COMMAND_RULES)
 
 
-def find_program_rules(program: str) -> tuple[Rule, ...]:
-    """Return the rules for a program, in matching order."""
-    return _BY_PROGRAM.get(program, ())
+def find_program_rules(program: str, version: int) -> tuple[Rule, ...]:
+    """Return the rules for a program in a version of the policy, in matching order."""
+    return (_BY_PROGRAM if version >= NEWER_VERSION else _OLDER_BY_PROGRAM).get(program, ())
 
 
-def _index_by_program() -> Mapping[str, tuple[Rule, ...]]:
+def _index_by_program(rules: Iterable[Rule]) -> Mapping[str, tuple[Rule, ...]]:
     known: dict[str, list[Rule]] = {}
-    for rule in COMMAND_RULES:
+    for rule in rules:
         for program in rule.command[0].split("|"):
             known.setdefault(program, []).append(rule)
-    return {name: tuple(rules) for name, rules in known.items()}
+    return {name: tuple(found) for name, found in known.items()}
 
 
-_BY_PROGRAM = _index_by_program()
+NEWER_VERSION = 2  # since which the rules of `newer_commands` apply
+_BY_PROGRAM = _index_by_program(COMMAND_RULES)
+_OLDER_BY_PROGRAM = _index_by_program(rule for rule in COMMAND_RULES if rule not in NEWER_RULES)
 BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in reversed(RULES)}
 BY_TOOL: Mapping[str, Rule] = {rule.tool: rule for rule in TOOL_RULES if not rule.tool.endswith("*")}
 BY_PREFIX = tuple(rule for rule in TOOL_RULES if rule.tool.endswith("*"))
