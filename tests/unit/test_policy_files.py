@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from jackline.app import policy_files, trust
 from jackline.app.policy_files import FILE, PolicyLayers
-from jackline.domain.call_gate import apply_permissions
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError, UsageError
+from jackline.policy.agreements import AskedPart, apply_agreements
 from jackline.policy.rules import Rule
 from jackline.policy.toml_rules import ParsedPolicy, find_lines, parse_policy, render_toml
 
@@ -231,6 +231,12 @@ def test_only_rules_that_ask_can_be_agreed_to() -> None:
     assert policy_files.check_allowed_rules(("mail", "effects", "mail"), RULES) == ("mail", "effects")
     with pytest.raises(UsageError, match=r"there is no rule 'mial'.*did you mean mail"):
         policy_files.check_allowed_rules(("mial",), RULES)
+    assert policy_files.check_allowed_rules(("mail=mail:*",), RULES) == ("mail=mail:*",)
+    with pytest.raises(UsageError, match=r"there is no rule 'mial'.*did you mean mail"):
+        policy_files.check_allowed_rules(("mial=x",), RULES)
+    for empty in ("mail=", "mail= ", "effects="):
+        with pytest.raises(UsageError, match="has no pattern: use"):
+            policy_files.check_allowed_rules((empty,), RULES)
     with pytest.raises(UsageError, match="rule 'push' denies"):
         policy_files.check_allowed_rules(("push",), RULES)
 
@@ -254,7 +260,9 @@ def test_a_permission_answers_what_asks_and_never_what_denies(
     name: str, decision: Decision, allowed: tuple[str, ...], expected: Decision
 ) -> None:
     rule = Rule(name, "t", CallClass.EFFECT, decision=decision)
-    assert apply_permissions(rule, allowed) == rule._replace(decision=expected)
+    assert apply_agreements(rule, (), allowed, 1) == rule._replace(decision=expected)
+    parts = (AskedPart(rule=name, targets=(), is_plain=True),)
+    assert apply_agreements(rule, parts, allowed, 2) == rule._replace(decision=expected)
 
 
 def test_a_file_without_rules_is_no_mistake() -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from jackline.app import paths, trust
 from jackline.app.setting_keys import suggest_nearest
 from jackline.app.text_files import read_regular_text
-from jackline.domain.call_gate import ALL_EFFECTS
 from jackline.domain.states import Decision, Replay
 from jackline.errors import PolicyError, UsageError
 from jackline.named import NamedTuple
+from jackline.policy.agreements import ALL_EFFECTS, split_agreement
 from jackline.policy.toml_rules import parse_policy, parse_policy_tables, require_valid
 
 if TYPE_CHECKING:
@@ -84,14 +84,17 @@ def merge_layers(own: tuple[Rule, ...], found: PolicyLayers) -> tuple[Rule, ...]
 
 
 def check_allowed_rules(names: Sequence[str], rules: tuple[Rule, ...]) -> tuple[str, ...]:
-    """Check the rule names of --allow; an unknown name is an error."""
+    """Check the texts of --allow: RULE, RULE=PATTERN or RULE=any; an unknown rule is an error."""
     from jackline.policy.rule_lookup import UNMATCHED  # imported here: it builds a thousand rules
 
     known = {rule.name: rule for rule in (UNMATCHED, *load_built_in(), *rules)} if names else {}
-    for name in names:
+    for text in names:
+        name, pattern = split_agreement(text, (*known, ALL_EFFECTS))
         if name != ALL_EFFECTS and name not in known:
             near = suggest_nearest(name, (*known, ALL_EFFECTS))
             raise UsageError(f"allow: there is no rule '{name}':{near} `jackline policy show` lists all rules")
+        if text != name and not pattern.strip():
+            raise UsageError(f"allow: '{text}' has no pattern: use {name}=PATTERN, {name}=any, or {name} alone")
         if name in known and known[name].decision is Decision.DENY:
             raise UsageError(f"allow: rule '{name}' denies; only rules with the decision 'ask' can be allowed")
     return tuple(dict.fromkeys(names))

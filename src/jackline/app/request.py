@@ -19,6 +19,8 @@ from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.records import AgentOptions, Spec
 from jackline.domain.states import Replay
 from jackline.domain.task import MODES
+from jackline.engine.git import Git, unbind_git_env
+from jackline.engine.remotes import read_own_remotes
 from jackline.engine.settings import new_id
 from jackline.errors import UsageError
 from jackline.formatting import format_usd
@@ -73,7 +75,8 @@ def build_new_run(request: Request, home: Home) -> tuple[NewRun, int]:
     run_id = request.run_id or new_id()
     if not ids.is_chosen(run_id):
         raise UsageError(f"'{shorten_name(run_id)}' cannot be a run's id: {_NAMES}")
-    asked = spec._replace(policy_version=1)  # a newer policy does not make it another request
+    # Neither a newer policy nor another remote makes it another request.
+    asked = spec._replace(policy_version=1, own_remotes={})
     if (request.agent or home.config.get_text("agent")) == AUTO:  # which agents are ready may differ the next time
         asked = asked._replace(agent=AUTO, fallback=_choose_fallback(request, home.config), agent_options={})
     new = NewRun(
@@ -154,6 +157,7 @@ def build_spec(request: Request, home: Home) -> Spec:
         replay=config.get_text("replay"),
         policy_version=POLICY_VERSION,
         unmatched=config.get_text("unmatched"),
+        own_remotes=read_own_remotes(Git(workspace=workspace, env=unbind_git_env(os.environ))),
     )
 
 

@@ -26,7 +26,11 @@ def add_amendment_arguments(parser: CommandParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="the model of the run's agent from now on")
     parser.add_argument("--effort", metavar="WORD", help="the reasoning effort, in the agent's own words")
     parser.add_argument(
-        "--allow", metavar="NAMES", action="append", default=[], help="approve the calls of these rules from now on"
+        "--allow",
+        metavar="TEXTS",
+        action="append",
+        default=[],
+        help="approve calls from now on: RULE, RULE=PATTERN or RULE=any, separated by commas",
     )
 
 
@@ -95,4 +99,8 @@ def _check_rules(given: list[str], run: Run) -> tuple[str, ...]:
 
     if not all(names.strip() for names in given):
         raise UsageError("--allow is empty: give it a value, or leave it out")
-    return check_allowed_rules([name for names in given for name in split_names(names)], run.spec.rules)
+    allowed = check_allowed_rules([name for names in given for name in split_names(names)], run.spec.rules)
+    patterns = [text for text in allowed if "=" in text]
+    if patterns and run.spec.policy_version == 1:
+        raise UsageError(f"--allow {patterns[0]}: run {run.id} is older than patterns: name the rule alone")
+    return allowed

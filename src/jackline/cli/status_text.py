@@ -9,7 +9,6 @@ from jackline.app import inbox
 from jackline.app.inbox import ASK_ANSWERS, DOUBT_ANSWERS, INTERRUPTED_ANSWERS
 from jackline.cli.run_json import run_to_json
 from jackline.domain.amendment import build_resume_words
-from jackline.domain.call_gate import apply_permissions, list_rule_names
 from jackline.domain.call_text import describe_effect
 from jackline.domain.run_totals import completion, compute_run_cost, describe_lost_sessions, find_last_message
 from jackline.domain.states import Decision, Failure, RunState, WaitReason
@@ -132,7 +131,7 @@ def _list_failed_steps(home: Home, run: Run, out: Output, resume: str) -> list[s
             seconds = 2 * (run.spec.idle_timeout_ms if is_idle else run.spec.turn_timeout_ms) // 1000
             words = ("resume", run.id, "--idle-seconds" if is_idle else "--timeout-seconds", str(max(1, seconds)))
             return [f"try again: {resume}", f"with more time: {out.format_command(*words)}"]
-        case Failure.UNGATED if names := _find_ungated_rules(home, run):
+        case Failure.UNGATED if names := _suggest_ungated_rules(home, run):
             allowed = out.format_command("resume", run.id, "--allow", ",".join(names))
             return [f"allow such calls and continue: {allowed}", f"continue without: {resume}"]
         case _:
@@ -150,20 +149,18 @@ def _describe_login(home: Home, agent: str) -> str:
     return login.command if login else f"with {agent} itself, or set its key in the environment of jackline"
 
 
-def _find_ungated_rules(home: Home, run: Run) -> list[str]:
-    """Return the rules whose approval the last attempt's calls needed and did not wait for."""
+def _suggest_ungated_rules(home: Home, run: Run) -> list[str]:
+    """Return what to allow: the approvals that calls of the last attempt needed and did not wait for."""
     from jackline.engine.observed_calls import DOOR
+    from jackline.policy.agreements import apply_agreements, list_rule_names, load_parts, suggest_agreements
     from jackline.policy.rule_lookup import find_rule
 
-    unmatched = Decision(run.spec.unmatched)
     calls = [call for call in home.store().calls.list_all(run.id) if call.attempt == run.status.attempt]
-    asked = [
-        call.rule
-        for call in calls
-        if call.door == DOOR
-        and apply_permissions(find_rule(run.spec.rules, call.rule, unmatched), run.spec.allowed).decision
-        is Decision.ASK
-    ]
+    observed = [call for call in calls if call.door == DOOR]
+    if run.spec.policy_version > 1:
+        return suggest_agreements(part for call in observed for part in load_parts(call.external))
+    rules = [find_rule(run.spec.rules, call.rule) for call in observed]
+    asked = [rule.name for rule in rules if apply_agreements(rule, (), run.spec.allowed, 1).decision is Decision.ASK]
     return list(dict.fromkeys(name for rule in asked for name in list_rule_names(rule)))
 
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
 from jackline.named import NamedTuple
-from jackline.policy.rules import NAME_SEPARATOR, OTHER_COMMANDS
+from jackline.policy.rules import NAME_SEPARATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from jackline.domain.records import Call, Receipt
+    from jackline.policy.agreements import AskedPart
     from jackline.policy.rules import Rule
 
 
@@ -50,6 +49,7 @@ class Intent(NamedTuple):
     run_id: str = ""  # the asking run: the run that it was forked from may have touched the target
     impossible: frozenset[int] = frozenset()  # exit codes with which it did not happen, because it could not
     limits: tuple[RuleLimit, ...] = ()  # one for each rule that matches the call; empty: those of its rule
+    parts: tuple[AskedPart, ...] = ()  # what needs approval, for the question
 
 
 class History(NamedTuple):
@@ -286,27 +286,3 @@ def _decide_repeatable(intent: Intent, history: History) -> Admission:
         if call.answer in APPROVALS or call.decision is Decision.ALLOW:
             return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", original=call.id)
     return _decide_by_rule(intent, history)
-
-
-# --- permissions
-
-ALL_EFFECTS = "effects"  # every rule that asks
-_NO_RULES = frozenset({OTHER_COMMANDS, *map(str, CallClass)})  # parts of a joined name that are not rules
-
-
-def apply_permissions(rule: Rule, allowed: Collection[str]) -> Rule:
-    """Turn the rule's `ask` into `allow` if every part of it was approved before the run; never change a `deny`."""
-    if rule.decision is not Decision.ASK or not is_rule_allowed(rule.name, allowed):
-        return rule
-    return rule._replace(decision=Decision.ALLOW)
-
-
-def is_rule_allowed(name: str, allowed: Collection[str]) -> bool:
-    """Whether every part of a rule's name was approved in advance."""
-    names = list_rule_names(name)
-    return ALL_EFFECTS in allowed or (bool(names) and set(names) <= set(allowed))
-
-
-def list_rule_names(name: str) -> list[str]:
-    """The names of the rules that a rule's name joins, as a person approves them in advance."""
-    return [part for part in dict.fromkeys(name.split(NAME_SEPARATOR)) if part not in _NO_RULES]

@@ -44,7 +44,7 @@ REPORT, INSIST = "report", "insist"  # what a run does with a read or a local ca
 @stored_as(
     "prompt workspace agent task mode proof turn_timeout_ms idle_timeout_ms grace_ms limits retry rules options "
     "fallback manners session requires_commit job strict approval_timeout_ms approval_answer ungated preface "
-    "fork_of allowed replay share_workspace policy_version unmatched"
+    "fork_of allowed replay share_workspace policy_version unmatched own_remotes profile"
 )
 class Spec(NamedTuple):
     """The request, frozen when the run starts: later changes of the settings must not affect a resume.
@@ -76,11 +76,13 @@ class Spec(NamedTuple):
     ungated: bool = False  # a person accepts that an agent without an enforced gate is not held back
     preface: str = ""  # what the agent of a fork reads about the parent run
     fork_of: str = ""  # the session of the parent's agent, if this run's session starts as a copy of it
-    allowed: tuple[str, ...] = ()  # names of rules that were approved in advance
+    allowed: tuple[str, ...] = ()  # what was approved in advance: RULE, RULE=PATTERN or RULE=any
     replay: str = REPORT  # `insist`: an interrupted read or local call has to be made again
     share_workspace: bool = False  # it may work while another run works in the same worktree
     policy_version: int = 1  # under which the run began; its keys, classes and agreements stay the same
     unmatched: str = "allow"  # the decision for calls that no rule matches
+    own_remotes: Mapping[str, str] = NOTHING  # addresses of the repository's remotes → default branch, if known
+    profile: str = ""  # see `policy.profiles`
     unknown: tuple[str, ...] = ()  # stored names of a newer version; not stored again, because such a run is refused
 
     @property
@@ -102,6 +104,7 @@ class Spec(NamedTuple):
             "rules": [stored_dict(rule) for rule in self.rules],
             "options": dict(self.options),
             "manners": {agent: stored_dict(options) for agent, options in self.agent_options.items()},
+            "own_remotes": dict(self.own_remotes),
         }
 
     def changes(self) -> dict[str, Any]:
@@ -112,6 +115,7 @@ class Spec(NamedTuple):
             "rules": [stored_changes(rule) for rule in self.rules],
             "options": dict(self.options),
             "manners": {agent: stored_changes(options) for agent, options in self.agent_options.items()},
+            "own_remotes": dict(self.own_remotes),
         }
         plain = {name: value for name, value in stored_changes(self).items() if name not in nested}
         return plain | {name: value for name, value in nested.items() if value}

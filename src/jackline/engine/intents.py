@@ -9,15 +9,16 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from jackline.domain import call_gate, external
+from jackline.domain import external
 from jackline.domain.call_gate import Intent, RuleLimit
 from jackline.domain.call_text import FOLDER
 from jackline.domain.events import canonical
 from jackline.domain.records import INSIST
-from jackline.domain.states import CallClass, Replay
+from jackline.domain.states import CallClass, Decision, Replay
+from jackline.engine.asked_parts import build_asked_parts
 from jackline.engine.exit_evidence import find_impossible_codes
 from jackline.engine.program_links import make_resolver
-from jackline.policy import classify, keys, rule_lookup
+from jackline.policy import agreements, classify, keys, rule_lookup
 from jackline.policy.call_context import build_context
 from jackline.store.models import Settlement
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import Call, Run, Spec
     from jackline.engine.call_ledger import CallRequest, CallResult
+    from jackline.policy.agreements import AskedPart
     from jackline.policy.classify import Classification
     from jackline.policy.rules import Rule
 
@@ -44,7 +46,14 @@ def build_intent(
     classified = classify.classify_call(spec.rules, request.tool, request.input, where)
     known = read_inputs(classified, request.input)
     fields = {**classified.fields, **known}
-    rule = call_gate.apply_permissions(classified.rule, spec.allowed)
+    rule = classified.rule
+    parts: tuple[AskedPart, ...] = ()
+    if rule.decision is Decision.ASK and spec.policy_version > 1:
+        parts = build_asked_parts(classified, request.input, spec, read_inputs)
+    rule = agreements.apply_agreements(rule, parts, spec.allowed, spec.policy_version)
+    asks: dict[str, object] = {}
+    if rule.decision is Decision.ASK and parts:
+        asks[agreements.ASKS] = agreements.dump_parts(parts)
     if spec.replay == INSIST and rule.replay is Replay.REPORT:
         rule = rule._replace(replay=Replay.EXACT)
     impossible: frozenset[int] = frozenset()
@@ -62,10 +71,11 @@ def build_intent(
         door=request.door,
         agent_call=request.agent_call,
         mistake=classified.mistake,
-        external=canonical({**known, **started_in}) if known or started_in else "",
+        external=canonical({**known, **started_in, **asks}) if known or started_in or asks else "",
         run_id=run.id,
         impossible=impossible,
         limits=_build_limits(spec, rule, classified) if rule.most is not None else (),
+        parts=parts,
     )
 
 

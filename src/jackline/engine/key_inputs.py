@@ -11,7 +11,7 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from jackline.digests import sha256
-from jackline.engine import probes
+from jackline.engine import probes, remotes
 from jackline.engine.git import Git
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.named import NamedTuple
@@ -32,7 +32,12 @@ _FILE = "file:"
 _MOST_BYTES = 1 << 30
 _MOST_FILES = 10_000
 _MOST_NAMES = 100
-_OF_HEAD = frozenset({"git.commit", "git.branch", "git.remote", "git.upstream", "git.refs", "git.url", "git.tree"})
+_OF_HEAD = frozenset(
+    {
+        "git.commit", "git.branch", "git.remote", "git.upstream", "git.refs", "git.url", "git.tree", "git.urls",
+        "git.several", "git.remotes", "git.gh",
+    }
+)  # fmt: skip
 _OF_SETTINGS = _OF_HEAD - {"git.commit", "git.branch", "git.tree"}
 
 
@@ -115,6 +120,12 @@ def _read_git(git: Git, wanted: frozenset[str], push: Push | None) -> dict[str, 
         values["git.url"] = git_push_args.remove_credentials(read_push_address(git, remote))
     if push is not None:
         values |= _read_push(git, push, settings, values)
+        values["git.several"] = "yes" if settings.several and not push.refspecs else ""
+    if "git.urls" in wanted:
+        values["git.urls"] = " ".join(remotes.read_push_addresses(git, remote, listed or ""))
+    if "git.remotes" in wanted:
+        values["git.remotes"] = " ".join(address for _, address in remotes.read_remotes(git))
+        values["git.gh"] = " ".join(git_push_args.find_default_repositories(listed or ""))
     return values
 
 

@@ -27,7 +27,7 @@ from jackline.policy.rules import (
     rank_decision,
 )
 from jackline.shell import list_commands
-from jackline.shell.model import NotParsed
+from jackline.shell.model import NotParsed, ShellCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from jackline.policy.call_context import CallContext
     from jackline.policy.rules import Rule
 
+# Subcommands of git after which a remote or the current branch may be another one.
+_REMOTE_CHANGES = frozenset({"remote", "config", "submodule", "clone", "init"})
+_BRANCH_CHANGES = frozenset({"checkout", "switch", "branch", "symbolic-ref", "worktree"})
 _CALLER = "tool_call"  # a tool that calls another tool by name
 # The rules for files outside that a tool deletes or writes.
 _DELETE_RULES = {
@@ -67,6 +70,7 @@ class Classification(NamedTuple):
     host_inputs: frozenset[str] = frozenset()  # key inputs that only the host knows, such as git.commit
     folder: str = ""  # where the host looks them up; empty if unknown
     mistake: str = ""  # why the input violates the tool's schema; such a call is denied with a hint
+    asking: tuple[ClassifiedCommand, ...] = ()  # the commands of a shell call that need approval
 
 
 def classify_call(rules: tuple[Rule, ...], tool: str, given: Any, where: CallContext) -> Classification:  # noqa: ANN401 - any JSON
@@ -180,10 +184,26 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
             _apply_tool_rule(rules, tool, builtin.NOTHING_RUN, where), whole, matches, where.folder
         )
     rule, leading = _merge_commands(found, where)
+    asking = _list_asking(found, parsed)
     if leading is None:
-        return _build_classification(rule, whole, matches, where.folder)
+        return _build_classification(rule, whole, matches, where.folder)._replace(asking=asking)
     fields = {**leading.fields, **whole, "folder": _make_relative(leading.folder or where.folder, where)}
-    return _build_classification(rule, fields, matches, leading.folder)
+    return _build_classification(rule, fields, matches, leading.folder)._replace(asking=asking)
+
+
+def _list_asking(found: list[ClassifiedCommand], parsed: tuple[ShellCommand, ...]) -> tuple[ClassifiedCommand, ...]:
+    """The commands that need approval, and whether others of the call change where they go."""
+    asking = [one for one in found if one.rule.decision is Decision.ASK]
+    if not asking or len(parsed) == 1:
+        return tuple(asking)
+    words = {
+        word.text
+        for command in parsed
+        if command.words and command.words[0].text.rpartition("/")[2] == "git"
+        for word in command.words[1:]
+    }
+    redirects, moves = bool(words & _REMOTE_CHANGES), bool(words & _BRANCH_CHANGES)
+    return tuple(one._replace(is_redirected=one.is_redirected or redirects, moves_head=moves) for one in asking)
 
 
 def _make_relative(folder: str, where: CallContext) -> str:

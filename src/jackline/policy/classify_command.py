@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
 _UNMATCHED_TARGET = "command:{called}"
 _MOST_DEPTH = 4
+# Variables that name the repository, the host, the proxy or the settings of a command.
+_LEADING = (
+    "GH_", "GITLAB_", "GLAB_", "GIT_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy",
+    "all_proxy", "HOME=", "XDG_CONFIG_HOME=", "CURL_HOME=", "WGETRC=",
+)  # fmt: skip
 _MOST_SHOWN = 4  # required flags that an explanation lists
 _MOST_SEARCHED = 50  # most commands that are checked for each command fed by another one
 
@@ -56,6 +61,8 @@ class ClassifiedCommand(NamedTuple):
     is_exact: bool = True  # its words are known before it runs
     folder: str = ""  # where it runs; empty if unknown
     is_output: bool = False  # a file that the previous command writes to
+    is_redirected: bool = False  # a variable, or another command of the call, may lead it elsewhere
+    moves_head: bool = False  # another command of the call may check out another branch before it
 
 
 class ShellText(NamedTuple):
@@ -148,7 +155,8 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
         certain and line.first_uncertain >= len(found.rule.command) - 1 and not needs_whole_key(command, line.program)
     )
     exact = sure and all(word.exact for word in line.words) and not _is_fed(command)
-    return _set_git_folder(found._replace(fields=named, is_exact=exact), line)
+    redirected = any(text.startswith(_LEADING) for text, _ in command.assignments)
+    return _set_git_folder(found._replace(fields=named, is_exact=exact, is_redirected=redirected), line)
 
 
 # --- which rule

@@ -122,6 +122,30 @@ def parse_push_settings(listed: str, branch: str) -> PushSettings:
     )
 
 
+def rewrite_push_url(listed: str, url: str) -> str:
+    """Rewrite a URL as git does before it pushes: `pushInsteadOf`, else `insteadOf`; the longest prefix wins."""
+    values = _parse_config(listed)
+    for setting in (".pushinsteadof", ".insteadof"):
+        rewrites = [
+            (prefix, name.removeprefix("url.").removesuffix(setting))
+            for name, prefixes in values.items()
+            if name.startswith("url.") and name.endswith(setting)
+            for prefix in prefixes
+            if url.startswith(prefix)
+        ]
+        if rewrites:
+            prefix, base = max(rewrites, key=lambda one: len(one[0]))
+            return base + url.removeprefix(prefix)
+    return url
+
+
+def find_default_repositories(listed: str) -> list[str]:
+    """The repositories that `gh` takes if a command names none, from the output of `git config -z --list`."""
+    return [
+        value for name, values in _parse_config(listed).items() if name.endswith(".gh-resolved") for value in values
+    ]
+
+
 def remove_credentials(address: str) -> str:
     """Remove credentials from a URL. The user may be a token, so only ssh keeps it."""
     match = _USER.match(address)

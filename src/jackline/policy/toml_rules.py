@@ -7,10 +7,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.call_gate import ALL_EFFECTS
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError
 from jackline.named import NamedTuple, stored_as, stored_dict
+from jackline.policy.agreements import ALL_EFFECTS
 from jackline.policy.rules import NAME_SEPARATOR, Rule
 
 if TYPE_CHECKING:

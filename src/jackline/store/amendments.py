@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.amendment import amend_spec, list_spec_changes
-from jackline.domain.call_gate import is_rule_allowed
 from jackline.domain.events import Fact
-from jackline.domain.records import Message, Run
+from jackline.domain.records import Call, Message, Run
 from jackline.domain.states import Phase, RunState
 from jackline.errors import Refused
 from jackline.named import stored_dict
+from jackline.policy.agreements import is_agreed, is_rule_allowed, load_parts
 from jackline.store import rows
 from jackline.store.approvals import PERSON, answer_asked, read_asked
 from jackline.store.driver import clean
@@ -56,13 +56,21 @@ class Amendments(StorePart):
         facts += _write_spec(statements, run, amendment)
         if amendment.allow:  # what waits for approval by these rules need not wait any more
             asked = {call.key: call for call in read_asked(statements, run_id)}
-            calls = [call for call in asked.values() if is_rule_allowed(call.rule, amendment.allow)]
+            calls = [call for call in asked.values() if _is_agreed(run, call, amendment.allow)]
             facts = [*(answer_asked(statements, call, "allow", at, PERSON)[1] for call in calls), *facts]
         if facts:
             covered = cover(tuple(facts), {**digest_run(run), **records})
             chain = append_events(statements, run_id, get_chain_end(run), covered, at, PERSON)
             statements.run("move_chain", {"id": run_id, "after": run.event_seq, "at": at, **chain._asdict()})
         return self._found(statements, run_id)
+
+
+def _is_agreed(run: Run, call: Call, allow: tuple[str, ...]) -> bool:
+    """Whether a call that waits need not wait any more."""
+    if run.spec.policy_version == 1:
+        return is_rule_allowed(call.rule, allow)
+    parts = load_parts(call.external)
+    return bool(parts) and all(is_agreed(part, (*run.spec.allowed, *allow)) for part in parts)
 
 
 def _write_message(statements: Statements, run_id: str, text: str, at: int) -> tuple[list[Fact], dict[str, str]]:

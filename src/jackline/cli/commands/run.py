@@ -44,7 +44,11 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--proof", metavar="CMD", help="a command that must succeed on the final tree")
     parser.add_argument("--policy", metavar="FILE", help="a TOML file with [[rule]] tables: which calls are effects")
     parser.add_argument(
-        "--allow", metavar="NAMES", action="append", default=[], help="approve in advance the calls of these rules"
+        "--allow",
+        metavar="TEXTS",
+        action="append",
+        default=[],
+        help="approve calls in advance: RULE, RULE=PATTERN or RULE=any, separated by commas",
     )
     parser.add_argument(
         "--strict", action="store_const", const="true", help="after a crash, treat unknown calls in doubt like effects"

@@ -193,16 +193,18 @@ def refuse_effects(home: Home, at: CaseLocation, commands: Sequence[str], folder
     run = _find_run(home, at)
     if run is None:
         return
-    from jackline.domain import call_gate
     from jackline.domain.states import CallClass, Decision
     from jackline.engine.program_links import make_resolver
     from jackline.policy import classify
+    from jackline.policy.agreements import AskedPart, apply_agreements
     from jackline.policy.call_context import build_context
 
     where = build_context(run.spec, folder, make_resolver(run.spec.workspace))
     for command in commands:
         judged = classify.classify_call(run.spec.rules, _SHELL, {"command": command}, where)
-        rule = call_gate.apply_permissions(judged.rule, run.spec.allowed)
+        names = [one.rule.name for one in judged.asking] or [judged.rule.name]
+        parts = [AskedPart(rule=name, targets=(), is_plain=True) for name in names]
+        rule = apply_agreements(judged.rule, parts, run.spec.allowed, run.spec.policy_version)
         if rule.call_class is CallClass.EFFECT or rule.decision is not Decision.ALLOW:
             why = f"{rule.call_class}, rule {rule.name}"
             raise CaseRefused(f"inside run {run.id} `{command[:_SHOWN]}` cannot be run from here ({why}): {_HINT}")
