@@ -145,6 +145,7 @@ class Spec(NamedTuple):
             fallback=tuple(spec.fallback),
             allowed=tuple(spec.allowed),
             agent_options=agent_options,
+            own_remotes=dict(spec.own_remotes),
         )
         return spec._replace(unknown=tuple(unknown))
 
