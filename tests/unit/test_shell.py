@@ -356,6 +356,9 @@ REFUSED = [
     "shopt -s expand_aliases; alias ls=x",
     "enable -f ./x y",
     "bind -x '\"a\": git push'",
+    "x=$(cat <<E\nE\ngit; push)",
+    "x=<(cat <<E; git; push\nE\n)",
+    "command test -v 'a[`b`]'",
     "eval " * 60 + "a",
     "sudo " * 60 + "a",
 ]

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import shlex
 import shutil
-import signal
 import subprocess
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jackline.shell import list_commands
-from jackline.shell.model import NotParsed, ShellCommand
-from tests.shell_texts import FRAGMENTS, text_of
+from jackline.shell.model import NotParsed
+from tests.shell_texts import FRAGMENTS
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BASH = shutil.which("bash") or ""
@@ -150,83 +146,3 @@ def _exact_words(text: str) -> list[str] | None:
     if len(found) != 1 or not all(word.exact for word in found[0].words):
         return None
     return [word.text for word in found[0].words]
-
-
-# Every program that bash cannot find is written down with its words instead: none can be found.
-WATCHED = """
-command_not_found_handle() { builtin printf '%s\\0' "$#" "$@" >>"$LOG/$BASHPID"; return $((RANDOM % 2)); }
-ulimit -t 2 -f 200; PATH=/nonexistent; FUNCNEST=6; RANDOM=$SEED
-eval "$TEXT"
-"""
-
-
-def _ran(text: str, seed: int, folder: Path) -> list[list[str]]:
-    log, work = folder / "log", folder / "work"
-    shutil.rmtree(log, ignore_errors=True)
-    log.mkdir()
-    work.mkdir(exist_ok=True)
-    environment = {"LOG": str(log), "TEXT": text, "SEED": str(seed), "LC_ALL": "C.UTF-8"}
-    bash = subprocess.Popen(
-        [BASH, "--norc", "-c", WATCHED],
-        env=environment,
-        cwd=work,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        bash.wait(10)
-    except subprocess.TimeoutExpired:
-        pass  # it waits for something that never comes; what it ran until now counts
-    finally:
-        _end(bash)
-    written = [file.read_bytes().decode(errors="surrogateescape") for file in sorted(log.iterdir())]
-    return [record for text in written for record in _records(text.split("\0")[:-1])]
-
-
-def _end(bash: subprocess.Popen[bytes]) -> None:
-    """End everything that the text left running in its session."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(bash.pid, signal.SIGKILL)
-    bash.wait()
-
-
-def _records(fields: list[str]) -> list[list[str]]:
-    """The calls that one process wrote: each is the number of its words, and the words."""
-    found: list[list[str]] = []
-    while fields:
-        count = int(fields[0])
-        found.append(fields[1 : count + 1])
-        fields = fields[count + 1 :]
-    return found
-
-
-def _fits(ran: list[str], command: ShellCommand) -> bool:
-    """True when the command may have become what ran: from its first word that is not exact, anything."""
-    if command.words and command.words[0].text in ("eval", "trap"):
-        return True
-    for place, word in enumerate(command.words):
-        if not word.exact:
-            return True
-        if ran[place : place + 1] != [word.text]:
-            return False
-    return len(ran) == len(command.words)
-
-
-@NEEDS_BASH
-@pytest.mark.parametrize("seed", range(6))
-def test_bash_runs_no_command_that_was_not_given(seed: int, tmp_path: Path) -> None:
-    """Random programs, many of them broken a little: what bash really runs must be among what was read."""
-    chance = random.Random(seed)
-    ran = 0
-    for _ in range(150):
-        text = text_of(chance)
-        try:
-            found = list_commands(text)
-        except NotParsed:
-            continue
-        for words in _ran(text, chance.randrange(1000), tmp_path):
-            ran += 1
-            assert any(_fits(words, command) for command in found), (text, words)
-    assert ran > 30, "the texts ran too little to prove anything"

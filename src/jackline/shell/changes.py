@@ -153,6 +153,8 @@ def _find_named_changes(words: Sequence[Word], program: str) -> Iterator[str]:
         found = _NAME.match(word.text)
         if found is not None:
             yield found.group()
+            if program == "unset":
+                yield f"{word.text}()"
         elif word.text[:2] in {"-v", "-p", "-a", "-u"} and len(word.text) > len("-v"):
             yield EVERYTHING
 

@@ -145,6 +145,7 @@ class ExpansionParser(Scanner):
         self.substituted += 1
         node = self.parse_program(")")
         self.substituted -= 1
+        self.is_document_substituted = self.is_document_substituted and self.substituted > 0
         self.inner, self.braces = outside, braces
         self.inner.append(Subshells((node,)))
 

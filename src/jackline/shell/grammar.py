@@ -86,6 +86,7 @@ class RedirectParser(WordParser):
             return
         if read.has_expansion or "\n" in read.word.text:
             self.fail("here-document delimiter is not plain")
+        self.is_document_substituted = self.substituted > 0
         self.pending_documents.append(
             HereDocument(
                 simple=simple,
@@ -226,6 +227,8 @@ class ListParser(RedirectParser):
             self.parse_newline()
             return "\n"
         if following[:1] in (";", "&") and following not in (";;", ";&"):
+            if following[0] == ";" and self.is_document_substituted:
+                self.fail("bash may drop a ; after a here-document inside a substitution")
             self.at += 1
             return following[0]
         return ""

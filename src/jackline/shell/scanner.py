@@ -24,6 +24,7 @@ class Scanner:
         self.depth = depth
         self.posix = posix
         self.substituted = 0  # number of open `$(`
+        self.is_document_substituted = False  # an open `$(` contains a here-document
         self.braces = 0  # number of open `${`
         self.inner: list[ShellNode] = []  # substitutions found in the current word
         if self.end > MAX_LENGTH:

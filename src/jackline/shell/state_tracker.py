@@ -48,6 +48,7 @@ class StateTracker:
         self.aliases: dict[str, list[tuple[Word, ...]]] = {}
         self.active: list[str] = []  # functions and aliases that are being walked
         self.called: set[str] = set()  # functions whose calls were walked with their arguments
+        self.calls = 0  # number of function calls around
         self.is_any_callable = False  # code that is not known may call any function
         self.finder = ChangeFinder(self.bodies)
         self.nesting = 0  # number of loops, functions and traps around
@@ -123,7 +124,7 @@ class StateTracker:
             self.state.positional = None if self.state.frozen else given[1:]
         elif program == "shift" and positional and not given and positional[0].exact:
             self.state.positional = positional[1:]
-        elif program in DECLARING and not has_odd_flags(given):
+        elif program in DECLARING and not has_odd_flags(given) and (program != "local" or self.calls):
             self.track_declaration(program, given)
 
     def track_declaration(self, program: str, given: tuple[Word, ...]) -> None:

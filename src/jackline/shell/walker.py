@@ -282,12 +282,14 @@ class Walker(StateTracker):
         if around.redirects:
             self.emit_command((), around)
         self.called.add(name)
+        self.calls += 1
         self.active.append(name)
         self.nesting += 1
         given, self.state.positional = self.state.positional, words[1:]
         self.walk_repeated((body,), around._replace(redirects=()), again=True)
         self.state.positional = given
         self.nesting -= 1
+        self.calls -= 1
         self.active.pop()
         self.state.forget(changed - {POSITIONAL})
         return True
