@@ -71,9 +71,9 @@ def test_a_project_is_not_trusted_below_a_run(project: Place, way: str) -> None:
     code, said = try_below_a_run(project, way, "trust")
     assert (code, len(said.splitlines())) == (2, 1), said
     assert "`jackline trust` is refused inside a run" in said
-    assert not trust.is_trusted(str(project.home), str(project.repository))
+    assert not trust.is_trusted(str(project.home), "", str(project.repository))
     assert project.trust().code == 0
-    assert trust.is_trusted(str(project.home), str(project.repository))
+    assert trust.is_trusted(str(project.home), "", str(project.repository))
 
 
 @linux
@@ -111,7 +111,7 @@ def test_trust_is_not_revoked_below_a_run(project: Place) -> None:
     assert project.trust().code == 0
     code, _ = try_below_a_run(project, "plain", "trust", "--revoke")
     assert code == 2
-    assert trust.is_trusted(str(project.home), str(project.repository))
+    assert trust.is_trusted(str(project.home), "", str(project.repository))
 
 
 @pytest.mark.parametrize("name", ["JACKLINE_MARK", "JACKLINE_RUN"])

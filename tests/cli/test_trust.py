@@ -23,7 +23,7 @@ def project(place: Place) -> Place:
 
 
 def trusted(place: Place) -> bool:
-    return trust.is_trusted(str(place.home), str(place.repository))
+    return trust.is_trusted(str(place.home), "", str(place.repository))
 
 
 def test_untrusted_it_is_refused_and_trusted_it_counts(project: Place) -> None:
@@ -90,7 +90,7 @@ def test_one_project_is_not_another(project: Place) -> None:
     (other / ".git").mkdir()
     (other / "jackline.toml").write_text(TABLE)
     assert project.play(SAY, cwd=other).code == 2
-    assert not trust.is_trusted(str(project.folder / "another home"), str(project.repository))
+    assert not trust.is_trusted(str(project.folder / "another home"), "", str(project.repository))
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{", '{"PROJECT": 3}', '{"PROJECT": {"digest": null}}'])

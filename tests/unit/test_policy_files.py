@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jackline import open_home
 from jackline.app import policy_files, trust
 from jackline.app.policy_files import FILE, PolicyLayers
 from jackline.domain.states import CallClass, Decision, Replay
@@ -42,7 +43,7 @@ def place(tmp_path: Path) -> Path:
 
 def found(place: Path) -> PolicyLayers:
     environ = {"XDG_CONFIG_HOME": str(place / "config"), "HOME": str(place)}
-    return policy_files.load_layers(environ, str(place / "home"), str(place / "project"))
+    return policy_files.load_layers(environ, str(place / "home"), "", str(place / "project"))
 
 
 def write(place: Path, layer: str, text: str) -> Path:
@@ -88,7 +89,8 @@ def test_an_untrusted_project_only_tightens_and_runs_no_program(place: Path) -> 
 def test_a_trusted_project_may_do_what_it_says_until_its_file_changes(place: Path) -> None:
     path = write(place, "project", FULL)
     (place / "home").mkdir()
-    trust.trust_project(str(place / "home"), str(place / "project"), trust.hash_project(str(place / "project")))
+    with open_home(str(place / "home"), {"HOME": str(place)}) as home:
+        trust.trust_project(home, str(place / "project"), trust.hash_project(str(place / "project")))
     layers = found(place)
     (rule,) = layers.project
     assert (rule.tightens, rule.probe, rule.replay, layers.notes) == (False, "true", Replay.IDEMPOTENT, ())

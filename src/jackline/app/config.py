@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from jackline import clock
 from jackline.app import paths
 from jackline.app.setting_keys import KEYS, KEYS_BY_NAME, format_setting, is_looser, parse_setting, suggest_nearest
 from jackline.errors import ConfigError, UsageError
@@ -38,6 +39,7 @@ class Config(NamedTuple):
     problem: str = ""  # why the project's file was ignored; no work is started then
     held: tuple[str, ...] = ()  # settings of an untrusted project that were not applied
     prices: Mapping[str, Mapping[str, float]] = {}  # USD per million tokens, by a pattern of model names
+    loaded_at: int = 0  # before the first file was read, in milliseconds
 
     def get_text(self, name: str) -> str:
         """A setting as text."""
@@ -76,7 +78,7 @@ def load_config(
     project: bool = True,
 ) -> Config:
     """Read every layer, the project's only if requested; the later one wins. An invalid value names its source."""
-    layers, problem = _Layers(), ""
+    loaded_at, layers, problem = clock.wall_ms(), _Layers(), ""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     path = find_user_file(environ)
     _apply_tables(read_toml(path), path, layers)
@@ -84,7 +86,8 @@ def load_config(
     named = given.get("home") or environ.get("JACKLINE_HOME") or layers.values["home"]
     home = os.path.abspath(os.path.expanduser(str(named or paths.find_state_folder(environ))))
     if project:
-        layers, problem = _apply_project(paths.find_project_file(folder), layers, home)
+        database = given.get("database") or environ.get("JACKLINE_DATABASE") or layers.values["database"]
+        layers, problem = _apply_project(paths.find_project_file(folder), layers, home, str(database))
     for name in KEYS_BY_NAME:
         variable = f"JACKLINE_{name.upper()}"
         if environ.get(variable):
@@ -101,6 +104,7 @@ def load_config(
         problem=problem,
         held=tuple(layers.held),
         prices=layers.prices,
+        loaded_at=loaded_at,
     )
 
 
@@ -166,25 +170,25 @@ def _read_prices(tables: object, path: str) -> dict[str, dict[str, float]]:
     return tables
 
 
-def _apply_project(path: str, layers: _Layers, home: str) -> tuple[_Layers, str]:
+def _apply_project(path: str, layers: _Layers, home: str, database: str) -> tuple[_Layers, str]:
     """The layers with the whole project file; or without it, and the reason."""
     more = _Layers(layers)
     try:
         tables = read_toml(path)
         if tables:
-            _apply_project_tables(tables, path, more, home)
+            _apply_project_tables(tables, path, more, home, database)
     except ConfigError as error:
         return layers, str(error)
     return more, ""
 
 
-def _apply_project_tables(tables: dict[str, Any], path: str, layers: _Layers, home: str) -> None:
+def _apply_project_tables(tables: dict[str, Any], path: str, layers: _Layers, home: str, database: str) -> None:
     from jackline.app.trust import is_trusted
 
     own = next((name for name in tables if name in KEYS_BY_NAME and not KEYS_BY_NAME[name].project), None)
     if own is not None:
         raise ConfigError(f"{path}: a project may not set '{own}'; put it into your own {USER_FILE}")
-    if not is_trusted(home, os.path.dirname(path)):
+    if not is_trusted(home, database, os.path.dirname(path)):
         tables = _drop_untrusted(tables, path, layers)
     else:
         tables = _drop_loosening(tables, path, layers)

@@ -240,7 +240,7 @@ def _check_policy(home: Home) -> Iterator[DoctorFinding]:
     """Report only problems, as for the project."""
     from jackline.app import policy_files
 
-    found = policy_files.load_layers(os.environ, home.path, os.getcwd())
+    found = policy_files.load_layers(os.environ, home.path, home.config.get_text("database"), os.getcwd())
     for problem in found.problems:
         yield DoctorFinding(part="policy", state=FAIL, found=problem, fix="until then `run` refuses to work here")
     for note in found.notes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.app import agents, preflight
 from jackline.app.identity import refuse_inside_run
+from jackline.app.own_files import refuse_unconfirmed
 from jackline.app.text_files import shorten_name
 from jackline.digests import hash_text
 from jackline.domain import ids
@@ -36,6 +37,7 @@ _STEPS_SHOWN = 20
 def fork_run(home: Home, parent: Run, *, step: int | None = None, prompt: str = "", run_id: str = "") -> Run:
     """Create the new run, ready to be worked on."""
     refuse_inside_run(home, "fork")
+    refuse_unconfirmed(home)
     if parent.spec.imported:
         raise Refused(f"run {parent.id} was imported from {parent.spec.imported}: it has no frozen policy to fork")
     if parent.spec.unknown:

@@ -244,12 +244,16 @@ class Home:
 
         `at_once`: a new run is refused if another one works in its worktree now; otherwise it is queued all the same.
         """
+        from jackline.app.own_files import refuse_fresh_changes
         from jackline.app.preflight import describe_redactions, refuse_taken_session, refuse_unready_workspace
         from jackline.app.request import build_new_run
+        from jackline.clock import wall_ms
 
-        self._refuse_inside_run("run")
+        started_at = wall_ms()
+        self._refuse_unready("run")
         self.refuse_broken_project()
         new, at = build_new_run(request, self)
+        refuse_fresh_changes(started_at)  # the policy was read meanwhile
         # Only for a new run: one that has started may have changed its workspace.
         if self.is_new or self.store().runs.get(new.id) is None:
             refuse_unready_workspace(request, new.spec.workspace)
@@ -271,7 +275,7 @@ class Home:
         """
         from jackline.app.worker import work_on_run
 
-        self._refuse_inside_run("resume")
+        self._refuse_unready("resume")
         self.refuse_broken_project()
         return work_on_run(self, run, on_start, on_ask)
 
@@ -298,13 +302,20 @@ class Home:
         """Store a person's message to the run's agent and changes of the run; Busy if the run is being worked on."""
         from jackline.app.worker import amend_run
 
-        self._refuse_inside_run("resume")
+        self._refuse_unready("resume")
         return amend_run(self, run, amendment)
 
     def _refuse_inside_run(self, command: str) -> None:
         from jackline.app.identity import refuse_inside_run
 
         refuse_inside_run(self, command)
+
+    def _refuse_unready(self, command: str) -> None:
+        """Refused inside a run, and while a change of the user's own files is not confirmed."""
+        from jackline.app.own_files import refuse_unconfirmed
+
+        self._refuse_inside_run(command)
+        refuse_unconfirmed(self)
 
     # reading
 

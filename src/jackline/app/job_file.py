@@ -223,7 +223,7 @@ def restrict_task(task: Task, typed: Request, job: Job, config: Config) -> Restr
     """Restrict a task; raise Refused if it runs a program that only the project asked for."""
     if task.origin != PROJECT:
         return RestrictedTask(task)
-    if is_file_trusted(config.get_text("home"), task.source):
+    if is_file_trusted(config.get_text("home"), config.get_text("database"), task.source):
         kept, notes = _hold_settings(task, config, [name for name in task.settings if KEYS_BY_NAME[name].only_tightens])
         return RestrictedTask(task._replace(settings=kept), notes)
     if task.proof and not (typed.proof or job.proof):

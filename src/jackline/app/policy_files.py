@@ -48,13 +48,13 @@ def find_project_policy(folder: str) -> str:
     return os.path.join(trust.find_project(folder), trust.AGENTS_FOLDER, FILE)
 
 
-def load_layers(environ: Mapping[str, str], home: str, workspace: str) -> PolicyLayers:
+def load_layers(environ: Mapping[str, str], home: str, database: str, workspace: str) -> PolicyLayers:
     """Load the layers for a run in this workspace; an invalid file is reported and skipped."""
     user, user_problem = _load_layer(find_user_policy(environ), USER)
     path = find_project_policy(workspace)
     project, project_problem = _load_layer(path, PROJECT)
     notes: tuple[str, ...] = ()
-    if project and not trust.is_trusted(home, workspace):
+    if project and not trust.is_trusted(home, database, workspace):
         project = tuple(map(_restrict_rule, project))
         notes = (
             f"{path}: its rules can only tighten until you trust this project: review it, then run `jackline trust`",

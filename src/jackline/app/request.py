@@ -119,7 +119,7 @@ def build_spec(request: Request, home: Home) -> Spec:
     workspace = os.path.realpath(request.workspace or os.getcwd())
     if not os.path.isdir(workspace):
         raise UsageError(f"{workspace} is not a folder: name an existing one with --workspace")
-    layers = policy_files.load_layers(os.environ, home.path, workspace)
+    layers = policy_files.load_layers(os.environ, home.path, home.config.get_text("database"), workspace)
     home.warnings += layers.notes
     rules = policy_files.merge_layers(request.rules, layers)
     return Spec(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline import clock
 from jackline.app import state_files
 from jackline.app.paths import PROJECT_FILE, find_project_file
 from jackline.digests import sha256
@@ -19,6 +18,7 @@ from jackline.worktrees import find_worktree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jackline.app.home import Home
 
 TRUST_FILE = "trust.json"
 AGENTS_FOLDER = ".agents"  # the project's tasks and policy
@@ -36,21 +36,28 @@ class TrustStatus(NamedTuple):
     at: int | None = None  # when it was trusted
 
 
-def is_trusted(home: str, folder: str) -> bool:
-    """Check whether the user trusts the current files of the project around a folder."""
-    known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(find_project(folder))
+def is_trusted(home: str, database: str, folder: str) -> bool:
+    """Check whether the user trusts the current files of the project around a folder: by `jackline trust` itself.
+
+    An entry of trust.json that is not recorded in the database does not count. `database` is the setting of this name.
+    """
+    project = find_project(folder)
+    known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(project)
     if known is None:
         return False
     try:
-        return known.get("digest") == _hash_files(find_project(folder))
+        digest = _hash_files(project)
     except (OSError, Refused):
         return False
+    from jackline.app.own_files import is_trust_recorded
+
+    return known.get("digest") == digest and is_trust_recorded(home, database, project, digest)
 
 
-def is_file_trusted(home: str, path: str) -> bool:
+def is_file_trusted(home: str, database: str, path: str) -> bool:
     """Check whether trust covers this file in .agents; only files of the trusted project itself are covered."""
     folder = find_agents_parent(path)
-    return find_project(folder) == folder and is_trusted(home, folder)
+    return find_project(folder) == folder and is_trusted(home, database, folder)
 
 
 def find_agents_parent(path: str) -> str:
@@ -60,11 +67,11 @@ def find_agents_parent(path: str) -> str:
     return os.path.dirname(path)
 
 
-def read_trust_status(home: str, folder: str) -> TrustStatus:
+def read_trust_status(home: str, database: str, folder: str) -> TrustStatus:
     """Return the trust status of the project around a folder."""
     project = find_project(folder)
     known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(project)
-    trusted = is_trusted(home, project)
+    trusted = is_trusted(home, database, project)
     at = known.get("at") if known else None
     files = tuple(os.path.relpath(path, project) for path in list_files(project))
     return TrustStatus(
@@ -87,21 +94,26 @@ def hash_project(folder: str) -> str:
         raise UsageError(f"cannot read {error.filename}: {error.strerror}") from None
 
 
-def trust_project(home: str, folder: str, digest: str) -> None:
+def trust_project(home: Home, folder: str, digest: str) -> None:
     """Record that the user trusts the files with this digest, which were shown; Refused if they have changed since."""
+    from jackline.app.identity import refuse_inside_run
+    from jackline.app.own_files import record_trust
+
+    refuse_inside_run(home, "trust")
     project = find_project(folder)
     if hash_project(project) != digest:
         raise Refused(f"the files of {project} changed while you read them: run `jackline trust` again")
-    entry: dict[str, object] = {"digest": digest, "at": clock.wall_ms()}
-    state_files.update_entries(os.path.join(home, TRUST_FILE), lambda known: {**known, project: entry})
+    record_trust(home, project, digest)
 
 
-def revoke_trust(home: str, folder: str) -> bool:
+def revoke_trust(home: Home, folder: str) -> bool:
     """Revoke trust; return False if the project was not trusted."""
-    project, path = find_project(folder), os.path.join(home, TRUST_FILE)
-    if project not in state_files.read_entries(path):
+    from jackline.app.own_files import record_trust
+
+    project = find_project(folder)
+    if project not in state_files.read_entries(os.path.join(home.path, TRUST_FILE)):
         return False
-    state_files.update_entries(path, lambda known: {name: entry for name, entry in known.items() if name != project})
+    record_trust(home, project, None)
     return True
 
 

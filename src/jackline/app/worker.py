@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jackline import clock, crash_points
 from jackline.app import agents, diagnostics
 from jackline.app.agent_env import build_mcp_argv, find_agent_database
+from jackline.app.own_files import watch_own_files
 from jackline.app.run_wait import (
     DENY,
     ON_ASK,
@@ -94,7 +95,8 @@ def work_on_run(home: Home, run: Run, on_start: OnStart, on_ask: str = STOP) -> 
 def _make_attempts(home: Home, run: Run, on_start: OnStart, settings: EngineSettings) -> Run:
     store = home.store()
     while True:
-        run = supervise(store, run, partial(agents.load_adapter, home.config), settings, on_start)
+        with watch_own_files(home, run.id):
+            run = supervise(store, run, partial(agents.load_adapter, home.config), settings, on_start)
         home.notify_change()
         _export(home, run)
         crash_points.crash_point("views.written")

@@ -36,7 +36,7 @@ class Journal(StorePart):
         redacted = Fact(clean(fact.kind), self.redactor.redact_value(dict(fact.data)))
         actor = self.redactor.redact(clean(actor))
         if item_id is None:
-            return self._driver.write(lambda one: _append_to_journal(one, redacted, at, actor))
+            return self._driver.write(lambda one: append_to_journal(one, redacted, at, actor))
         return self._driver.write(lambda one: _append_to_item(one, clean(item_id), redacted, at, actor))
 
     def list_timeline(self, query: TimelineQuery) -> list[Event]:
@@ -45,7 +45,8 @@ class Journal(StorePart):
         return [Event(*row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
 
 
-def _append_to_journal(statements: Statements, fact: Fact, at: int, actor: str) -> Event:
+def append_to_journal(statements: Statements, fact: Fact, at: int, actor: str) -> Event:
+    """Append an event to the journal, in the transaction of another part."""
     row = statements.one("lock_stream", {"id": JOURNAL})
     if row is None:
         statements.run("add_stream", {"id": JOURNAL, "at": at})

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jackline.store.ledger import LedgerStore
     from jackline.store.run_records import RunRecords
     from jackline.store.runs import RunStore
+    from jackline.store.settings_records import SettingsRecords
     from jackline.store.spending import SpendingStore
     from jackline.store.verify import Verification
 
@@ -152,6 +153,13 @@ class Store:
         from jackline.store.journal import Journal
 
         return Journal(self)
+
+    @cached_property
+    def settings(self) -> SettingsRecords:
+        """Records of the files that a person owns."""
+        from jackline.store.settings_records import SettingsRecords
+
+        return SettingsRecords(self)
 
     @cached_property
     def verify(self) -> Verification:

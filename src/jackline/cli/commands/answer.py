@@ -8,6 +8,7 @@ from jackline.app.text_files import shorten_name
 from jackline.cli import follow_run, status_text
 from jackline.cli.follow_run import Interrupts
 from jackline.cli.open_call import choose_call, find_question
+from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.parser import QUIET_HELP, RUN_HELP
 from jackline.cli.run_json import run_to_json, to_json_values
 from jackline.domain.states import Decision, RunState
@@ -58,6 +59,8 @@ def configure(parser: CommandParser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     out.quiet = args.quiet
+    if args.resume:
+        confirm_own_files(home, out)
     run = home.find(args.run) if args.run is not None else None
     if run is not None and args.call is None:
         question = find_question(home, run, args.answer, out)

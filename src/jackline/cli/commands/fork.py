@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.cli import follow_run, status_text
 from jackline.cli.follow_run import Interrupts
+from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.parser import RUN_HELP, parse_count
 from jackline.domain.states import TERMINAL
 
@@ -31,6 +32,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     from jackline.app.fork import fork_run
 
     home.refuse_broken_project()
+    confirm_own_files(home, out)
     parent = home.find(args.run)
     with Interrupts() as interrupts:
         run = fork_run(home, parent, step=args.step, prompt=args.prompt or "", run_id=args.run_id or "")

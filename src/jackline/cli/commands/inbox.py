@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from jackline.app import inbox
 from jackline.cli.answer_input import has_terminal
 from jackline.cli.inbox_text import format_body, format_heading
+from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.run_json import to_json_values
 from jackline.clock import wall_ms
 
@@ -40,6 +41,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     if not args.list and out.stdout.is_terminal and has_terminal(out):
         from jackline.cli.inbox_walk import walk_inbox
 
+        confirm_own_files(home, out)  # it resumes runs
         return walk_inbox(home, entries, out)
     now = wall_ms()
     for entry in entries:

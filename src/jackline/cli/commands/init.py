@@ -36,9 +36,9 @@ def configure(parser: CommandParser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     folder = os.getcwd()
-    was_trusted = trust.is_trusted(home.path, folder)
+    was_trusted = trust.is_trusted(home.path, home.config.get_text("database"), folder)
     steps = init.prepare_project(folder, skills=_wants_skills(args, folder, out), pointer=args.pointer)
-    trust_ended = was_trusted and not trust.is_trusted(home.path, folder)
+    trust_ended = was_trusted and not trust.is_trusted(home.path, home.config.get_text("database"), folder)
     if out.json:
         out.print_json({"steps": [stored_dict(step) for step in steps], "trust_ended": trust_ended})
         return 0

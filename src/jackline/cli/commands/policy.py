@@ -65,7 +65,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 def load_rules_here(home: Home) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     """Return the rules of a run in this folder, and the problems of skipped files."""
-    found = policy_files.load_layers(os.environ, home.path, os.getcwd())
+    found = policy_files.load_layers(os.environ, home.path, home.config.get_text("database"), os.getcwd())
     return policy_files.merge_layers((), found._replace(problems=())), (*found.problems, *found.notes)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jackline.cli import follow_run, prompts, status_text
 from jackline.cli.answer_input import has_terminal
 from jackline.cli.follow_run import Interrupts
+from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.parser import QUIET_HELP, RUN_HELP, SHARE_HELP
 from jackline.cli.resume_args import add_amendment_arguments, build_amendment, has_amendment
 from jackline.cli.run_choice import find_resumable_run
@@ -49,6 +50,7 @@ def configure(parser: CommandParser) -> None:
 def execute(args: Namespace, home: Home, out: Output) -> int:
     home.share_workspace = args.share_workspace
     out.quiet = args.quiet
+    confirm_own_files(home, out)
     if args.lost or args.all_repos:
         return _resume_lost(args, home, out)
     run = find_resumable_run(home, args.run, out)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.cli import follow_run, status_text
 from jackline.cli.follow_run import Interrupts
+from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.parser import QUIET_HELP, SHARE_HELP
 from jackline.cli.run_args import build_request
 from jackline.domain.states import TERMINAL
@@ -73,6 +74,8 @@ def configure(parser: CommandParser) -> None:
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
     out.quiet = args.quiet
+    if not args.dry_run:
+        confirm_own_files(home, out)
     request = build_request(args, home)
     _print_warnings(home, out)
     if args.dry_run:

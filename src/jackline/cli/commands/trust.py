@@ -38,11 +38,11 @@ def configure(parser: CommandParser) -> None:
 def execute(args: Namespace, home: Home, out: Output) -> int:
     folder = os.getcwd()
     if args.revoke:
-        trust.revoke_trust(home.path, folder)
+        trust.revoke_trust(home, folder)
     elif not args.show and not _ask_for_trust(home, folder, out):
         out.print_line("not trusted: nothing was changed")
         return _DECLINED
-    status = trust.read_trust_status(home.path, folder)
+    status = trust.read_trust_status(home.path, home.config.get_text("database"), folder)
     if out.json:
         out.print_json(_build_record(status))
         return 0
@@ -54,19 +54,26 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 def _ask_for_trust(home: Home, folder: str, out: Output) -> bool:
     """Show what the files may do, and ask; return whether they are trusted now."""
+    from jackline.app.own_files import find_unconfirmed
     from jackline.cli.answer_input import has_terminal
+    from jackline.cli.own_files_prompt import ask_about_change
     from jackline.cli.prompts import ask_confirmation
 
     if not (out.stdout.is_terminal and has_terminal(out)):
         raise Refused("`jackline trust` asks a person: type it at a terminal, without --json; --show only shows")
+    change = find_unconfirmed(home)
+    if change is not None and not ask_about_change(home, change, out):
+        return False
+    status = trust.read_trust_status(home.path, home.config.get_text("database"), folder)
+    if change is not None and (status.trusted or not status.files):
+        return True
     digest = trust.hash_project(folder)
-    status = trust.read_trust_status(home.path, folder)
     out.print_line(f"{status.folder}: if you trust it, its files may do this until one of them changes:")
     _print_files(_review(status), out)
     if not ask_confirmation("Trust these files?", out, default=False):
         return False
     home.create()
-    trust.trust_project(home.path, folder, digest)
+    trust.trust_project(home, folder, digest)
     return True
 
 

@@ -4,6 +4,12 @@ SELECT value FROM instance WHERE name = :name
 -- name: add_instance_value
 INSERT INTO instance (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING
 
+-- name: lock_instance_value
+SELECT value FROM instance WHERE name = :name
+
+-- name: set_instance_value
+UPDATE instance SET value = :value WHERE name = :name
+
 -- name: applied_migrations
 SELECT version, name, checksum FROM schema_migrations ORDER BY version
 

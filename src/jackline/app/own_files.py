@@ -1,0 +1,273 @@
+"""Watches the files that only the user may change: settings, policy, tasks and trust.json.
+
+An agent runs as the user, so it can write them. Their fingerprints are stored when an attempt begins, and compared when
+it ends and before the next run: a change while a run lived is an event, and a person must confirm it. Trust counts only
+if `jackline trust` recorded it in the store. A change while no run lived is the user's own, and is simply recorded.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from jackline import clock
+from jackline.app import paths, state_files
+from jackline.app.trust import TRUST_FILE
+from jackline.domain.events import Fact
+from jackline.errors import Refused, SchemaMissing, SchemaTooOld, StoreError
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from jackline.app.home import Home
+
+_MOST_FILES = 1000
+_SUFFIXES = (".toml", ".md")  # not the copies that an editor makes while a file is open
+_UNREADABLE = "unreadable"
+_PERSON, _ENGINE = "person", "engine"
+
+
+class UnconfirmedChange(NamedTuple):
+    """What changed while a run lived, and what a person has not confirmed."""
+
+    files: tuple[str, ...] = ()
+    digests: Mapping[str, str] = {}  # of the files as they are now; a file that is gone has none
+    projects: tuple[str, ...] = ()  # named in trust.json without `jackline trust`: they are not trusted
+
+    def __str__(self) -> str:
+        """As the subject of a sentence."""
+        named = [*self.files, *(f"{TRUST_FILE} (for {project})" for project in self.projects)]
+        return ", ".join(named)
+
+
+def refuse_unconfirmed(home: Home) -> None:
+    """Raise Refused if a file of the user changed while a run lived, until a person confirms it."""
+    if change := find_unconfirmed(home):
+        raise Refused(f"changed while a run of this home lived: {change}; review this, then type `jackline trust`")
+
+
+def find_unconfirmed(home: Home) -> UnconfirmedChange | None:
+    """Compare the files with the record; what a person must confirm, or None."""
+    if home.is_new or not home.store().settings.read(_name_record(home.path)):
+        return None
+    return _update(home, _compare)
+
+
+def refuse_fresh_changes(since: int) -> None:
+    """Raise Refused if an own file was written since this time: what was read of it may not be what was compared."""
+    for path in (*list_own_files(os.environ), paths.find_config_folder(os.environ)):
+        with suppress(OSError):
+            if os.stat(path).st_ctime_ns // 1_000_000 >= since:
+                raise Refused(f"{path} was changed while this command started: look at it, and run the command again")
+
+
+def confirm_changes(home: Home, change: UnconfirmedChange) -> None:
+    """Record that a person confirmed this change; what changed after it was shown is still unconfirmed."""
+
+    def confirm(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
+        known = record["folders"].get(found.folder, {})
+        for path in set(change.files) & set(known.get("changed", ())):
+            known["changed"].remove(path)
+            known["files"].pop(path, None)
+            known["files"] |= {path: change.digests[path]} if path in change.digests else {}
+        if change.projects:
+            kept = {project: one for project, one in found.entries.items() if project not in record["voided"]}
+            state_files.update_entries(os.path.join(home.path, TRUST_FILE), lambda _: kept)
+        record["voided"] = [project for project in record["voided"] if project not in change.projects]
+        yield Fact("jackline.settings_confirmed", {"files": list(change.files), "projects": list(change.projects)})
+
+    _update(home, confirm, _PERSON)
+
+
+@contextmanager
+def watch_own_files(home: Home, run_id: str) -> Iterator[None]:
+    """Store the fingerprints while an attempt lives, and compare at its end; after a crash the next look compares."""
+    watch = {"run": run_id, "boot": clock.boot_id(), "pid": os.getpid(), "started": _read_start(os.getpid())}
+
+    def begin(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
+        yield from _compare(record, found)
+        record["living"].append(watch)
+
+    def end(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
+        yield from _compare(record, found)
+        if watch in record["living"]:
+            record["living"].remove(watch)
+
+    _update(home, begin)
+    try:
+        yield
+    finally:
+        change = None
+        with suppress(StoreError):  # then the watch stays in the record, and the next look compares
+            change = _update(home, end)
+        if change:
+            home.warnings.append(f"changed while a run of this home lived: {change}; `jackline trust` confirms it")
+
+
+# trust
+
+
+def is_trust_recorded(home: str, database: str, project: str, digest: str) -> bool:
+    """Whether `jackline trust` recorded this; before the first record of a home, its trust.json counts as it is."""
+    from jackline.store.open import open_store
+
+    address = paths.find_database(home, database)
+    if "://" not in address and not os.path.exists(address):
+        return True
+    try:
+        store = open_store(address, create=False, read_only=True)
+    except (SchemaMissing, SchemaTooOld):  # no record yet
+        return True
+    except StoreError:
+        return False
+    try:
+        record = store.settings.read(_name_record(home))
+        return not record or record["trusted"].get(project) == digest
+    except StoreError:
+        return False
+    finally:
+        store.close()
+
+
+def record_trust(home: Home, project: str, digest: str | None) -> None:
+    """Write what a person decided about a project to trust.json and the record; without a digest trust is revoked."""
+
+    def change(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
+        others = {name: one for name, one in found.entries.items() if name != project}
+        entry = {} if digest is None else {project: {"digest": digest, "at": clock.wall_ms()}}
+        # While the record is locked: who compares the two sees both or none.
+        state_files.update_entries(os.path.join(home.path, TRUST_FILE), lambda _: others | entry)
+        if digest is None:
+            record["trusted"].pop(project, None)
+            yield Fact("jackline.trust_revoked", {"project": project})
+        else:
+            record["trusted"][project] = digest
+            yield Fact("jackline.trusted", {"project": project, "digest": digest})
+
+    _update(home, change, _PERSON)
+
+
+# the record
+
+
+class _OwnFiles(NamedTuple):
+    """The files as they are now."""
+
+    folder: str
+    files: dict[str, str]
+    entries: state_files.Entries  # of trust.json
+
+    @property
+    def trusted(self) -> dict[str, str]:
+        """The digests of trust.json, by project."""
+        return {project: str(entry.get("digest")) for project, entry in self.entries.items()}
+
+
+def _scan(home: Home) -> _OwnFiles:
+    return _OwnFiles(
+        folder=paths.find_config_folder(os.environ),
+        files={path: _hash_file(path) for path in list_own_files(os.environ)},
+        entries=state_files.read_entries(os.path.join(home.path, TRUST_FILE)),
+    )
+
+
+def list_own_files(environ: Mapping[str, str]) -> list[str]:
+    """The user's files: their settings, policy and tasks. A setting that names another file adds it here."""
+    found: list[str] = []
+    seen: set[str] = set()
+    for folder, folders, names in os.walk(paths.find_config_folder(environ), followlinks=True):
+        seen.add(os.path.realpath(folder))
+        folders[:] = sorted(name for name in folders if os.path.realpath(os.path.join(folder, name)) not in seen)
+        found += (os.path.join(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES))
+        if len(found) > _MOST_FILES:
+            break
+    return found[:_MOST_FILES]
+
+
+def _hash_file(path: str) -> str:
+    from hashlib import file_digest
+
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
+            return file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return _UNREADABLE
+
+
+def _compare(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
+    """Compare the files with the record, and bring it up to date."""
+    runs = sorted({watch["run"] for watch in record["living"]})
+    known = record["folders"].setdefault(found.folder, {"files": found.files, "changed": []})
+    differs = [path for path in {**known["files"], **found.files} if known["files"].get(path) != found.files.get(path)]
+    new = [path for path in differs if path not in known["changed"]]
+    known["changed"] = [path for path in known["changed"] if path in differs]
+    if new and runs:
+        known["changed"] += new
+        yield Fact("jackline.settings_changed", {"files": new, "runs": runs})
+    elif new:
+        kept = {path: known["files"][path] for path in known["changed"] if path in known["files"]}
+        known["files"] = {path: one for path, one in found.files.items() if path not in known["changed"]} | kept
+    recorded = record["trusted"]
+    forged = [project for project, digest in found.trusted.items() if recorded.get(project) != digest]
+    if unseen := [project for project in forged if project not in record["voided"]]:
+        yield Fact("jackline.settings_changed", {"files": [TRUST_FILE], "projects": unseen, "runs": runs})
+    record["voided"] = forged
+    if lost := [project for project in recorded if project not in found.trusted]:
+        record["trusted"] = {project: one for project, one in recorded.items() if project not in lost}
+        yield Fact("jackline.settings_changed", {"files": [TRUST_FILE], "projects": lost, "runs": runs})
+    record["living"] = [watch for watch in record["living"] if _is_alive(watch)]
+
+
+def _build_unconfirmed(record: Mapping[str, Any], found: _OwnFiles) -> UnconfirmedChange | None:
+    files = tuple(record["folders"].get(found.folder, {}).get("changed", ()))
+    projects = tuple(record["voided"])
+    if not files and not projects:
+        return None
+    digests = {path: found.files[path] for path in files if path in found.files}
+    return UnconfirmedChange(files=files, digests=digests, projects=projects)
+
+
+def _update(
+    home: Home, change: Callable[[dict[str, Any], _OwnFiles], Iterator[Fact]], actor: str = _ENGINE
+) -> UnconfirmedChange | None:
+    """Change the record while it is locked; returns what is unconfirmed then."""
+    unconfirmed: UnconfirmedChange | None = None
+
+    def change_filled(record: dict[str, Any]) -> Iterator[Fact]:
+        nonlocal unconfirmed
+        found = _scan(home)
+        if not record:  # the first record adopts what is there
+            record |= {"folders": {}, "living": [], "voided": [], "trusted": found.trusted}
+        yield from change(record, found)
+        unconfirmed = _build_unconfirmed(record, found)
+
+    home.store(create=True).settings.update(_name_record(home.path), change_filled, clock.wall_ms(), actor)
+    return unconfirmed
+
+
+def _name_record(home: str) -> str:
+    return f"{clock.host_name()}:{os.path.realpath(home)}"
+
+
+def _read_start(pid: int) -> int | None:
+    from jackline.engine.orphans import read_start_ticks
+
+    return read_start_ticks(pid)
+
+
+def _is_alive(watch: Mapping[str, Any]) -> bool:
+    return bool(
+        watch["boot"] == clock.boot_id() and watch["started"] == _read_start(watch["pid"]) and _exists(watch["pid"])
+    )
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
