@@ -2,26 +2,72 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import signal
+import sys
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from jackline.diagnostic_log import LOG
 from jackline.store.open import migrate, open_store
 from jackline.store.store import Store
 from tests.support.postgres import database_of_its_own, running_server, schema_of_its_own
+from tests.support.skips import refuse_skip
 from tests.support.stores import FakeClock
 
+_PR_SET_PDEATHSIG = 1
+_TIMEOUT_S = 180  # after which a test fails with the stacks of its threads, and the next one runs
+_LONG_TIMEOUTS_S = {"full": 3600, "agents": 900}  # by marker or folder
 BACKENDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
 Open = Callable[..., Store]
 
 # A busy machine is no reason to fail: no property is about time.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let SIGTERM end the session as Ctrl-C does, with every fixture; a worker gets it when pytest itself dies."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if hasattr(config, "workerinput") and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.pluginmanager.hasplugin("timeout"):  # an environment from before it was required
+        return
+    for item in items:
+        seconds = next((seconds for name, seconds in _LONG_TIMEOUTS_S.items() if name in item.keywords), _TIMEOUT_S)
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(seconds))
+
+
+@pytest.fixture(autouse=True)
+def quiet_log() -> Iterator[None]:
+    """A test that starts jackline's log in this process does not start it for the tests after it."""
+    yield
+    LOG.path = ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    refuse_skip(report)
+    return report
+
 
 SAID = "said"  # what a test wants to be read at the end of a run, also of one that many processes share
 

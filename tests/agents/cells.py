@@ -42,7 +42,6 @@ IMPOSSIBLE = {
     ("kilo", "test_cut_off_call_is_named"): _FINISHED_ONLY,
     ("opencode", "test_cut_off_call_is_named"): _FINISHED_ONLY,
 }
-NOT_POSSIBLE = "not possible: "
 
 # How long a turn may take before it is ended, so that the CLI has begun its shell call by then on a busy machine.
 TURN_SECONDS = {"claude": 12, "codex": 12, "gemini": 20, "kilo": 60, "opencode": 30, "qwen": 30}

@@ -14,6 +14,7 @@ from jackline.fake_model.server import FakeModel
 from tests.agents import cells
 from tests.agents.stage import Stage
 from tests.real_agents import binary
+from tests.support.skips import NOT_POSSIBLE
 from tools.agents.pins import read as pins
 
 Play = Callable[..., Stage]
@@ -38,7 +39,7 @@ def play(agent: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
     """Set the stage for these replies of the model; `otherwise` answers when they are used up."""
     reason = cells.IMPOSSIBLE.get((agent, request.function.__name__))
     if reason:
-        pytest.skip(cells.NOT_POSSIBLE + reason)
+        pytest.skip(NOT_POSSIBLE + reason)
     program = binary(agent)
     with ExitStack() as stack:
 

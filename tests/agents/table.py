@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.agents import cells
+from tests.support.skips import NOT_POSSIBLE
 from tools.agents.pins import read as pins
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "conformance.md"
@@ -57,9 +58,9 @@ def _cell(cell: cells.Cell | None, agent: str, notes: list[str]) -> str:
     """A result of another version than the pinned one proves nothing about it."""
     if cell is None or cell.version != pins()[agent].version:
         return _NOT_RUN
-    if not cell.verdict.startswith(cells.NOT_POSSIBLE):
+    if not cell.verdict.startswith(NOT_POSSIBLE):
         return cell.verdict if cell.verdict in {"pass", "fail"} else _NOT_RUN
-    reason = cell.verdict.removeprefix(cells.NOT_POSSIBLE)
+    reason = cell.verdict.removeprefix(NOT_POSSIBLE)
     if reason not in notes:
         notes.append(reason)
     return f"not possible ({notes.index(reason) + 1})"

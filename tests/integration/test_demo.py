@@ -15,6 +15,7 @@ import pytest
 from jackline.engine import orphans, run_env
 from jackline.store.open import open_store
 from tests.cli.place import Ended, Place, is_one_line
+from tests.support.skips import obey_permissions
 
 ROOT = Path(__file__).parents[2]
 ACTS = ("act-one", "act-two")
@@ -169,11 +170,10 @@ def test_a_folder_that_cannot_be_made_is_one_line(place: Place, where: str) -> N
     assert not place.home.exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_one_line(place: Place) -> None:
     closed = place.folder / "closed"
     closed.mkdir(mode=0o500)
-    ended = demo(place, "--keep", str(closed))
+    ended = place.type("demo", "--keep", str(closed), preexec_fn=obey_permissions)
     assert (ended.code, is_one_line(ended)) == (2, True), ended
 
 

@@ -25,8 +25,6 @@ STEPS = [
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MB."""
     if os.geteuid() != 0:
-        if os.environ.get("CI") == "true":
-            pytest.fail("only root may mount a small file system")
         pytest.skip("only root may mount a small file system")
     folder = tmp_path / "home"
     folder.mkdir()

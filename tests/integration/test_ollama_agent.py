@@ -310,8 +310,12 @@ def test_endless_loops_end(stage: Stage) -> None:
 
 
 def jackline(stage: Stage, *words: str) -> subprocess.CompletedProcess[str]:
+    return execute(stage, "-m", "jackline", *words)
+
+
+def execute(stage: Stage, *words: str) -> subprocess.CompletedProcess[str]:
     env = {**stage.env, "JACKLINE_HOME": str(stage.home / "jackline")}
-    argv = (sys.executable, "-m", "jackline", *words)
+    argv = (sys.executable, *words)
     return subprocess.run(
         argv, cwd=stage.workspace, env=env, capture_output=True, text=True, check=False, timeout=SECONDS
     )
@@ -336,12 +340,23 @@ def test_a_run_with_its_calls_in_the_ledger(stage: Stage) -> None:
     assert {one.model for one in fake.asked} == {"m"}
 
 
+# The turn times out as soon as the file is there.
+TIMED_OUT = """
+import os, sys
+from jackline.cli.main import main
+from jackline.domain.run_inputs import StopReason
+from jackline.engine import runtime
+runtime.Timeouts.find_next = lambda self: self._started and (0 if os.path.exists("pid") else 0.02, StopReason.WALL)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_at_the_timeout_the_shell_dies_too_and_a_resume_is_warned(stage: Stage) -> None:
     # With a program that no rule knows: what stays in the workspace is simply made again, and would hang again.
     detached = "python3 -c pass; setsid sh -c 'echo $$ > new; mv new pid; sleep 600'"
     with model(stage, Reply(shell=detached), Reply(say="looked")) as fake:
-        words = ("--agent", "ollama", "--run-id", "r1", "--timeout-seconds", "8")
-        assert jackline(stage, "run", "do it", *words).returncode == 11
+        words = ("run", "do it", "--agent", "ollama", "--run-id", "r1")
+        assert execute(stage, "-c", TIMED_OUT, *words).returncode == 11
         assert not is_alive(int((stage.workspace / "pid").read_text()))
         assert jackline(stage, "resume", "r1").returncode == 0
     assert "denied: a crash interrupted shell, outcome unknown" in fake.asked[1].text

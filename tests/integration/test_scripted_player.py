@@ -22,6 +22,7 @@ from jackline.domain.adapter import TurnRequest
 from jackline.domain.outcome import Exit, Outcome
 from jackline.domain.states import Failure, WaitReason
 from tests.support.gate import SECONDS, Answer, FakeGate, Json, allow, deny
+from tests.support.skips import NOT_POSSIBLE
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -579,7 +580,7 @@ def test_a_file_that_cannot_be_made_names_the_step(stage: Stage) -> None:
 # --- leftovers and garbage -------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason=f"{NOT_POSSIBLE}looks into /proc")
 def test_daemon_leaves_session_environment_and_output_behind(stage: Stage) -> None:
     played = stage.play({"daemon": {"seconds": 600, "touch": "late"}}, {"say": "on"})
     pid = int((stage.agent / "daemon-1.pid").read_text())

@@ -23,7 +23,7 @@ from jackline.store.postgres import _BEGIN, PostgresDriver
 from jackline.store.store import Store
 from tests.cli.place import Place
 from tests.support.helpers import is_alive, wait_until
-from tests.support.postgres import started
+from tests.support.postgres import leave_users, started
 from tests.support.stores import AT, MAIL, READ, begun, intent, made
 
 pytestmark = pytest.mark.postgres
@@ -157,6 +157,7 @@ def _own_server() -> Iterator[Any]:
     finally:
         server._postmaster_info = type(server._postmaster_info).read_from_pgdata(server.pgdata)
         server.cleanup()
+        leave_users(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 

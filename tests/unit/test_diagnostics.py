@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from jackline.app import diagnostics
 from jackline.app.paths import LOG_FILE
 from jackline.diagnostic_log import LOG
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    before, LOG.path = LOG.path, ""
-    yield
-    LOG.path = before
 
 
 def test_a_mistake_of_ours_is_written_down_for_its_owner_only(tmp_path: Path) -> None:

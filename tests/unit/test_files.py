@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from jackline.files import (
     write_pieces,
     write_symlink,
 )
+from tests.support.skips import obey_permissions
 
 
 def mode(path: Path) -> int:
@@ -87,11 +91,13 @@ def test_what_cannot_be_written_is_told_in_one_line_with_the_file_s_name(tmp_pat
     assert os.listdir(tmp_path) == ["manifest.json"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_folder_without_permission_is_told_in_one_line(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(NotWritten, match="Permission denied"):
-        write_file(str(tmp_path / "manifest.json"), b"x")
+    program = "import sys; from jackline.files import write_file; write_file(sys.argv[1], b'x')"
+    command = [sys.executable, "-c", program, str(tmp_path / "manifest.json")]
+    ended = subprocess.run(command, preexec_fn=obey_permissions, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert re.search(r"NotWritten: .*manifest\.json cannot be written \(Permission denied\)", ended.stderr), ended
 
 
 def test_folders_are_private_all_the_way_down(tmp_path: Path) -> None:

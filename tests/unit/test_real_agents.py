@@ -110,10 +110,6 @@ def test_the_lock_is_that_of_the_pin_and_names_no_registry(pin: pins.Pin) -> Non
     assert [name for name, one in packages.items() if "resolved" in one] == []
 
 
-@pytest.mark.parametrize(("ci", "ends"), [("true", pytest.fail.Exception), ("", pytest.skip.Exception)])
-def test_a_missing_one_is_skipped_but_never_on_ci(
-    cache: Path, ci: str, ends: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CI", ci)
-    with pytest.raises(ends, match=r"qwen .* is not installed: run `make agents`"):
+def test_a_missing_one_is_skipped(cache: Path) -> None:
+    with pytest.raises(pytest.skip.Exception, match=r"qwen .* is not installed: run `make agents`"):
         real_agents.binary("qwen")

@@ -18,7 +18,7 @@ from tests.shell_texts import FRAGMENTS
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BASH = shutil.which("bash") or ""
-NEEDS_BASH = pytest.mark.skipif(not BASH and os.environ.get("CI") != "true", reason="bash is not installed")
+NEEDS_BASH = pytest.mark.skipif(not BASH, reason="bash is not installed")
 
 LETTERS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 # No program of these names is a wrapper or a word of the grammar.
