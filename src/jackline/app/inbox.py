@@ -45,7 +45,7 @@ _PERSON_NEEDED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason
 _MOST_FAILED = 500  # newest failed runs, among which those that wait for a log-in are looked for
 
 
-@stored_as("kind since_at text commands run number repository agent task detail call item answers")
+@stored_as("kind since_at text commands run number repository agent task detail call item answers agree")
 class InboxEntry(NamedTuple):
     """One thing that needs a person."""
 
@@ -62,6 +62,7 @@ class InboxEntry(NamedTuple):
     call_id: str = ""
     item_id: str = ""  # of the work item that asks
     answers: tuple[str, ...] = ()
+    agree: str = ""  # the flags that approve such calls in advance
 
 
 def list_entries(home: Home) -> list[InboxEntry]:
@@ -104,6 +105,7 @@ def find_open_questions(store: Store, run: Run, newest: int | None = None) -> li
 def list_run_entries(home: Home, run: Run, repository: str = "") -> list[InboxEntry]:
     """What a run that waits needs from a person."""
     from jackline.domain.call_text import find_call_folder, format_call
+    from jackline.policy.agreements import format_agreements, load_parts
 
     base = InboxEntry(
         kind=STOPPED,
@@ -132,6 +134,7 @@ def list_run_entries(home: Home, run: Run, repository: str = "") -> list[InboxEn
                 detail=call.reason,
                 call_id=call.id,
                 answers=answers,
+                agree=format_agreements(load_parts(call.external)) if answers == ASK_ANSWERS else "",
                 commands=tuple(("answer", run.id, call.id, answer) for answer in answers),
             )
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TERMINAL_COLUMNS = parse_columns("CALL STATE* CLASS EXIT> TOOK> WHAT~")
 _MIN_SUFFIX = 6
+_INTERNAL = frozenset({FOLDER, "asks"})
 
 
 def build_call_table(
@@ -115,4 +116,4 @@ def _list_facts(call: Call) -> list[tuple[str, str]]:
 def load_external(call: Call) -> dict[str, Any]:
     """Return the ids and values that were found for a call, by name."""
     found = json.loads(call.external) if call.external else {}
-    return {name: value for name, value in found.items() if name != FOLDER} if isinstance(found, dict) else {}
+    return {name: value for name, value in found.items() if name not in _INTERNAL} if isinstance(found, dict) else {}

@@ -20,9 +20,9 @@ def format_heading(entry: InboxEntry, now: int) -> str:
 
 
 def format_body(entry: InboxEntry) -> list[str]:
-    """The whole command or question, and the reason, without control characters."""
+    """The whole command or question, the reason, and how to agree for good, without control characters."""
     detail = entry.detail if entry.detail != entry.text else ""
-    texts = (entry.text, describe_length(entry.text), detail)
+    texts = (entry.text, describe_length(entry.text), detail, entry.agree and f"to agree for good: {entry.agree}")
     return [make_printable(line) for text in texts for line in text.splitlines()]
 
 

@@ -208,7 +208,16 @@ def _format_call(run: Run, call: Call, answers: tuple[str, ...], out: Output) ->
     what = shorten_text(describe_effect(call, run.spec.workspace), room)
     commands = [f"  {out.format_command('answer', run.id, call.id, answer)}" for answer in answers]
     whole = [f"  whole call: {out.format_command('show', run.id, '--call', call.id)}"] if what.endswith("…") else []
-    return [what, *whole, f"  call {call.id} {_QUESTIONS[answers]}", *commands]
+    agree = _describe_agreement(call) if answers == ASK_ANSWERS else ""
+    return [what, *whole, f"  call {call.id} {_QUESTIONS[answers]}", *commands, *([f"  {agree}"] if agree else [])]
+
+
+def _describe_agreement(call: Call) -> str:
+    """Return how a person approves such calls for good."""
+    from jackline.policy.agreements import format_agreements, load_parts
+
+    flags = format_agreements(load_parts(call.external))
+    return make_printable(f"rule {call.rule}; to agree for good: {flags}") if flags else ""
 
 
 def _format_spending(run: Run, turns: Sequence[Turn]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
 from jackline.named import NamedTuple
+from jackline.policy.agreements import format_agreements
 from jackline.policy.rules import NAME_SEPARATOR
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 NOT_NOW = "not-now"  # sets a question aside without an answer: a later call may ask again
 ALWAYS = "always"  # approves the call, and later calls of its rule with its target in this run
 APPROVALS = frozenset({"allow", ALWAYS})
-_UNKNOWN_PART = re.compile(r"\[redacted\]|(?:^|[:/])null(?:$|[:/])")
+_UNKNOWN_PART = re.compile(r"\[redacted\]|(?:^|[:/])null(?:$|[:/])|[$`]")
 
 
 class RuleLimit(NamedTuple):
@@ -160,7 +161,9 @@ def decide_without_asking(intent: Intent, history: History) -> Admission:
     admission = decide_call(intent, history)
     if admission.decision is not Decision.ASK:
         return admission
-    advice = "continue with the rest of the task, and report at the end what is missing"
+    flags = format_agreements(intent.parts)
+    missing = f"what is missing, and that a person allows it with {flags}" if flags else "what is missing"
+    advice = f"continue with the rest of the task, and report at the end {missing}"
     reason = f"{admission.reason}. It is not allowed now, because nobody can approve it: {advice}"
     return Admission(Decision.DENY, reason, reason_code=ReasonCode.NOT_NOW)
 

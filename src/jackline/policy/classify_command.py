@@ -5,6 +5,7 @@ Files that it writes or deletes are classified separately: a read whose output g
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from jackline.policy import (
     command_line,
     fetched_scripts,
     file_effects,
+    git_push_args,
     hidden_programs,
     local_services,
     output_flags,
@@ -25,6 +27,7 @@ from jackline.policy import (
     path_zones,
     rule_lookup,
 )
+from jackline.policy.builtin import effect_commands
 from jackline.policy.command_line import CommandLine
 from jackline.policy.path_args import PathChange
 from jackline.policy.path_zones import PathZone
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 
 _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"})
 _UNMATCHED_TARGET = "command:{called}"
+# A path that begins with a variable, unless it is known to be outside or leads up again.
+_VARIABLE = re.compile(r"\$(?!\{?(?:HOME|OLDPWD|PATH|SHELL|XDG_)|\(|\W*\.\.)(?!.*/\.\.(?:/|$))", re.DOTALL)
+_FORCED_PUSH = "git.push.force"
 _MOST_DEPTH = 4
 # Variables that name the repository, the host, the proxy or the settings of a command.
 _LEADING = (
@@ -136,6 +142,8 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
         return _classify(command._replace(words=inner), scope, depth - 1)._replace(words=words)
     certain, written = line.is_certain, line
     base, line, why = own or _find_builtin_rule(line, command, hidden, scope.context.version)
+    if own is None and base.name == _FORCED_PUSH and scope.context.version >= REWORDED:
+        base = _find_milder_push(line) or base
     if own is None and certain and not has_risky_variables(command, line.program):
         laxer = local_services.find_laxer_rule(base, line, command, scope.context, is_written=line is written)
         base, why = laxer or (base, why)
@@ -234,6 +242,22 @@ def _find_written_rule(line: CommandLine, command: ShellCommand, version: int) -
     return rule_lookup.UNMATCHED, line, f"no rule matches '{line.program}' with these arguments"
 
 
+def _find_milder_push(line: CommandLine) -> Rule | None:
+    """The rule of a forced push that overwrites only what the agent has seen, or of the deletion of a remote branch."""
+    if not line.is_certain or not all(word.exact for word in line.words):
+        return None
+    words = git_push_args.skip_git_options([word.text for word in line.words])
+    push = git_push_args.parse_push(words[1:])
+    flags = {word.partition("=")[0] for word in words[1:] if word.startswith("-")}
+    if flags & {"--mirror", "--prune", "--force"} or any(one.force for one in push.refspecs):
+        return None
+    if any("f" in flag for flag in flags if not flag.startswith("--")):
+        return None
+    if any(not one.source for one in push.refspecs):
+        return effect_commands.PUSH_DELETE if not push.several else None
+    return effect_commands.PUSH_LEASE if any(one.startswith("--force-with-lease") for one in flags) else None
+
+
 @lru_cache(maxsize=1024)
 def _find_candidates(program: str, subcommand: str | None, version: int) -> tuple[Rule, ...]:
     """Return the built-in rules that may match; `subcommand` is None if it cannot be determined."""
@@ -327,7 +351,8 @@ def _classify_change(
     if change.is_worktree and zone is PathZone.OUTSIDE and scope.context.version >= builtin.NEWER_VERSION:
         zone = PathZone.INSIDE if path_zones.is_beside(word, scope.folder, scope.workspace) else zone
     kept = otherwise.rule if otherwise and otherwise.rule.call_class is CallClass.LOCAL else builtin.INSIDE_WRITE
-    rule = rule_lookup.apply_unmatched(_find_zone_rule(zone, change) or kept, scope.context.unmatched)
+    zone_rule = _find_zone_rule(zone, change, scope.context.version)
+    rule = rule_lookup.apply_unmatched(zone_rule or kept, scope.context.unmatched)
     if otherwise is not None and rule is otherwise.rule:
         return otherwise
     folder = scope.folder or ""
@@ -343,8 +368,10 @@ def _classify_change(
     )
 
 
-def _find_zone_rule(zone: PathZone, change: PathChange) -> Rule | None:
+def _find_zone_rule(zone: PathZone, change: PathChange, version: int) -> Rule | None:
     match zone:
+        case PathZone.UNKNOWN if change.deletes and version >= REWORDED and _VARIABLE.match(change.word.text):
+            return builtin.VARIABLE_DELETE
         case PathZone.OUTSIDE:
             return builtin.OUTSIDE_DELETE if change.deletes else builtin.OUTSIDE_WRITE
         case PathZone.UNKNOWN:

@@ -41,6 +41,15 @@ OUTSIDE_DELETE = Rule(
     target="file:{path}",
     hint=f"to delete, {_ALLOWED_PATHS}",
 )
+VARIABLE_DELETE = Rule(
+    name="rm.variable",
+    tool="",
+    call_class=CallClass.EFFECT,
+    replay=Replay.ASK,
+    decision=Decision.ASK,
+    target="file:{path}",
+    hint=f"to delete, {_ALLOWED_PATHS}",
+)
 ROOT_DELETE = Rule(
     name="workspace.delete", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
 )
@@ -60,13 +69,15 @@ LOCAL_DATABASE = Rule(name="local.database", tool="", call_class=CallClass.LOCAL
 DATABASE_READ = Rule(name="read.database", tool="", call_class=CallClass.READ, replay=Replay.REPORT)
 _ZONE_RULES = (
     UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, ROOT_DELETE,
-    HOOKS_WRITE, LOOPBACK_REQUEST, LOCAL_DATABASE, DATABASE_READ, FETCHED_SCRIPT, LOCAL_VIEW,
+    VARIABLE_DELETE, HOOKS_WRITE, LOOPBACK_REQUEST, LOCAL_DATABASE, DATABASE_READ, FETCHED_SCRIPT, LOCAL_VIEW,
 )  # fmt: skip
 COMMAND_RULES = (
     *effect_commands.FIRST, *FIRST_LOCALS, *READS, *effect_commands.SECOND, *NEWER_EFFECTS, *LOCALS, *NEWER_LOCALS,
     *effect_commands.LAST,
 )  # fmt: skip
-RULES: tuple[Rule, ...] = (*TOOL_RULES, *_ZONE_RULES, *COMMAND_RULES)
+RULES: tuple[Rule, ...] = (
+    *TOOL_RULES, *_ZONE_RULES, effect_commands.PUSH_LEASE, effect_commands.PUSH_DELETE, *COMMAND_RULES,
+)  # fmt: skip
 
 
 def find_program_rules(program: str, version: int) -> tuple[Rule, ...]:

@@ -36,10 +36,20 @@ _DENIED = (
     *effect("jackline work answer", "jackline.answer", decision=Decision.DENY, target="jackline:work:{1|}",
             hint=_PERSON_ONLY),
 )  # fmt: skip
+_PUSH_KEY = ("1|git.remote", "git.url", "git.refs|2|git.upstream", "git.commit", "--tags", "--all", "-o",
+    "--push-option", "--receive-pack", "--exec")  # fmt: skip
+# Milder than `git.push.force`, which matches them first: `classify_command` chooses between them.
+PUSH_LEASE, PUSH_DELETE = (
+    rule
+    for name in ("git.push.lease", "git.push.delete")
+    for rule in effect(
+        "git push", name, key=_PUSH_KEY, target="git:{1|git.remote}/{git.refs|2|git.upstream}",
+        probe="builtin:git-push", external=_COMMIT,
+    )
+)  # fmt: skip
 _GIT = (
     *effect(
-        "git push ! --dry-run word:-n", "git.push", key=("1|git.remote", "git.url", "git.refs|2|git.upstream",
-            "git.commit", "--tags", "--all", "-o", "--push-option", "--receive-pack", "--exec"),
+        "git push ! --dry-run word:-n", "git.push", key=_PUSH_KEY,
         target="git:{1|git.remote}/{git.refs|2|git.upstream}", probe="builtin:git-push", external=_COMMIT,
     ),
     # A dry run still runs the program that it names for the other side.
