@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple
-from jackline.policy import read_only
+from jackline.policy import path_args, read_only, task_names
 from jackline.policy.builtin import flag_tables, risky_options
 
 if TYPE_CHECKING:
@@ -342,6 +342,13 @@ _CHECKS: Mapping[str, Callable[[CommandLine, str], bool]] = {
     # A remote helper such as `ext::sh -c …`, which git runs.
     "helper": lambda line, _: any(_HELPER.search(word.text) for word in line.words),
     "clock": _only_shows_date,
+    # Every operand is one of these.
+    "only": lambda line, value: all(
+        word.exact and matches_word(value, word.text) for word in path_args.find_operands(line)
+    ),
+    "task": task_names.names_sending_task,
+    "environment": task_names.names_sending_environment,
+    "nouns": task_names.has_cloud_nouns,
     "before": lambda line, value: any(
         w.text == value for w in line.words[: line.operand_indexes[0] if line.operand_indexes else None]
     ),

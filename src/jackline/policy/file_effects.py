@@ -27,7 +27,7 @@ _FORMATS = """
 black isort ruff autopep8 yapf pyupgrade djlint compileall venv virtualenv prettier eslint biome dprint stylelint
 standard xo rustfmt gofmt goimports gofumpt shfmt clang-format swift-format swiftformat swiftlint ktlint scalafmt
 ormolu rubocop standardrb php-cs-fixer phpcbf pint rector taplo codespell typos sqlfluff strip objcopy ranlib
-unix2dos sass sassc tailwindcss postcss esbuild swc babel
+unix2dos sass sassc tailwindcss postcss esbuild swc babel terraform sphinx-build typst javadoc
 """
 _FORMATTERS = frozenset(_FORMATS.split())
 _REWRITE_ON_REQUEST = frozenset(
@@ -40,6 +40,7 @@ _REWRITE_FLAGS = frozenset(
     | {"--apply", "--apply-unsafe", "-a", "-A", "--auto-correct", "--autocorrect", "--autocorrect-all", "-F"}
     | {"--format", "--reformat", "fix", "-iw"}
 )
+_CREATING = frozenset({"new", "init", "create", "vendor", "devenv", "clone", "setup", "mirror"})  # they name a folder
 # Flags of build and test programs that name an output path.
 _RESULTS = (
     *("--output", "--output-file", "--output-dir", "--out-dir", "--outDir", "--outdir", "--outfile", "--out-file"),
@@ -121,6 +122,7 @@ def _find_outputs(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChan
     outputs = list(path_args.find_flag_values(line, _OUTPUT.get(line.program, ())))
     yield from (PathChange(word) for word in outputs if word.text != "-")
     makes = _rewrites_files(line, named) or (line.program == "uv" and [word.text for word in named[:1]] == ["venv"])
+    makes = makes or any(word.text in _CREATING for word in named[:2])
     results = [*path_args.find_flag_values(line, _RESULTS), *(named if makes else ())]
     yield from (PathChange(word, is_container=True) for word in results if word.text.startswith(ELSEWHERE))
     if line.program in _SECOND:
@@ -347,6 +349,7 @@ _SPECIAL: dict[str, Callable[[CommandLine, Sequence[Word]], Iterator[PathChange]
     "yq": lambda _, named: _build_changes(named, deletes=False),
     "dasel": lambda _, named: _build_changes(named, deletes=False),
     "ar": lambda _, named: map(PathChange, named[1:2]),  # `ar r archive file`
+    "jar": lambda _, named: map(PathChange, named[1:2]),
     "pre-commit": _find_pre_commit_changes,
     "install": _find_install_changes,
     "rsync": _find_rsync_changes,

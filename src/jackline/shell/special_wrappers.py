@@ -241,6 +241,23 @@ def _find_rebase_command(words: tuple[Word, ...]) -> Word | None:
     return None
 
 
+def _unwrap_meson(words: tuple[Word, ...]) -> Unwrapped:
+    """Return the command of `meson subprojects foreach`, which runs in other folders."""
+    texts = [word.text for word in words]
+    if "foreach" not in texts[1:]:
+        return Unwrapped(kept=words)
+    folder = Word("", exact=False)
+    inner = words[texts.index("foreach", 1) + 1 :]
+    return Unwrapped(kept=words, calls=(inner,) if inner else (), through="meson subprojects", folder=folder)
+
+
+def _unwrap_tox(words: tuple[Word, ...]) -> Unwrapped:
+    """Return the command of `tox exec -e name -- command`."""
+    texts = [word.text for word in words]
+    inner = words[texts.index("--") + 1 :] if "exec" in texts and "--" in texts else ()
+    return Unwrapped(kept=words, calls=(inner,) if inner else (), through="tox exec")
+
+
 _OWN_VALUED = frozenset(["--case", "--home"])
 _VERIFYING = frozenset(["--verify", "--verification"])
 
@@ -297,5 +314,7 @@ UNWRAPPERS: dict[str, Callable[[tuple[Word, ...]], Unwrapped]] = {
     "flock": _unwrap_flock,
     "find": _unwrap_find,
     "git": _unwrap_git,
+    "meson": _unwrap_meson,
+    "tox": _unwrap_tox,
     "jackline": unwrap_jackline,
 }

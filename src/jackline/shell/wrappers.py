@@ -54,7 +54,19 @@ _XARGS = WrapperOptions(
     long_valued=("--arg-file", "--delimiter", "--max-args", "--max-chars", "--max-procs", "--process-slot-var"),
     idle=("--help", "--version"),
 )  # fmt: skip
+_COMPILER_LAUNCHER = WrapperOptions(idle=(
+    "-c", "-C", "-F", "-h", "-M", "-o", "-p", "-s", "-V", "-x", "-z", "--cleanup", "--clear", "--show-stats",
+    "--zero-stats", "--version", "--help", "--show-config", "--start-server", "--stop-server",
+))  # fmt: skip
 _WRAPPERS = {
+    **dict.fromkeys(("ccache", "sccache", "distcc", "icecc"), _COMPILER_LAUNCHER),
+    "bear": WrapperOptions(
+        alone="av",
+        valued="o",
+        long_alone=("--append", "--verbose"),
+        long_valued=("--output", "--config"),
+        idle=("-h", "--help", "--version"),
+    ),
     "sudo": _SUDO,
     "doas": WrapperOptions(alone="nsL", valued="aCu", assigns=True),
     "env": _ENV,
@@ -136,7 +148,7 @@ def _unwrap(program: str, words: tuple[Word, ...]) -> Unwrapped:
         starts_shell = program == "chroot" or (program in ("sudo", "doas") and bool(flags))
         return Unwrapped(kept=_keep_wrapper(words, sure=reading.sure and not starts_shell))
     kept = None if reading.sure else _keep_wrapper(words, sure=False)
-    output = reading.find_value("-o", "--output") if program == "time" else None
+    output = reading.find_value("-o", "--output") if program in ("time", "bear") else None
     inner = _unwrap_xargs(reading) if program == "xargs" else reading.rest
     return Unwrapped(
         kept=kept,

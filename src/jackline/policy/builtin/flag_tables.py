@@ -27,6 +27,7 @@ ALIASES = {
         "sed": "gsed", "awk": "gawk mawk nawk", "fd": "fdfind", "mysql": "mariadb", "mongosh": "mongo", "bat": "batcat",
         "http": "https xh xhs", "mail": "mailx s-nail", "mutt": "neomutt", "pytest": "py.test", "tar": "gtar bsdtar",
         "git": "hub", "find": "gfind", "make": "gmake", "mvn": "mvnw", "gradle": "gradlew", "redis-cli": "valkey-cli",
+        "bazel": "bazelisk",
     }.items()
     for name in names.split()
 }  # fmt: skip
@@ -128,7 +129,7 @@ kubectl apply, kubectl delete, kubectl create, kubectl replace, kubectl patch: -
 helm install, helm upgrade: -f --values --set --set-string --set-file --version --timeout --description
 psql: -h -p -U -d -c -f -v -o -F -L -P -R -T --host --port --username --dbname --command --file --set
 mysql: -h -u -P -D -e -S --host --user --port --database --execute --socket
-mvn, gradle: -pl -P -f --file -p --project-dir -T --threads
+mvn, gradle: -pl -P -f --file -p --project-dir -T --threads -D -x --exclude-task --tests -rf --resume-from
 redis-cli: -h -p -s -a -n -r -i -u --user --pass
 mongosh: --host --port --eval -u --username -p --password --file -f
 curl: -A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --request --data --data-raw \

@@ -54,12 +54,13 @@ systemctl, journalctl, loginctl: -H --host -M --machine --setup-keys --update-ca
 zip: -TT --unzip-command -T
 rsync: -M --remote-option --config --early-input
 pandoc: -d --defaults --data-dir holds:.lua
-latexmk, pdflatex, xelatex, lualatex: -pdflatex* -latex* -lualatex* -xelatex* -r -usepretex* -e --shell-escape \
--shell-escape --enable-write18 -enable-write18 -bibtex=* -biber* -makeindex*
+latexmk, pdflatex, xelatex, lualatex: -pdflatex* -latex* -lualatex* -xelatex* word:-r -usepretex* word:-e \
+--shell-escape -shell-escape --enable-write18 -enable-write18 -bibtex=* -biber* -makeindex*
 protoc: --plugin @*
 javac, javadoc, jar, kotlinc, scalac: -processorpath --processor-path -processor -Xplugin* -J* @* -doclet -docletpath
 swiftc: -load-plugin-executable -load-plugin-library -Xfrontend -tools-directory -ld-path=* -use-ld=* @*
-ghc: -pgm* -F -e @* -fplugin* -plugin-package
+kotlinc: -script word:-e -expression
+ghc: -pgm* word:-F word:-e @* -fplugin* -plugin-package
 rustc: holds:linker -Zcodegen-backend* codegen-backend=* @*
 cargo: --config
 go: -toolexec -exec -vettool holds:-extld holds:toolexec -overlay
@@ -71,10 +72,11 @@ actionlint: -shellcheck* -pyflakes*
 cypress: --record
 semgrep: --upload
 pre-commit: try-repo
-gradle: -I --init-script --include-build
-mvn: -Dexec* -Dmaven.ext.class.path* -gs --global-settings -s --settings -gt --global-toolchains -t --toolchains
+gradle: word:-I --init-script --include-build
+mvn: -Dexec* -Dmaven.ext.class.path* -gs --global-settings word:-s --settings -gt --global-toolchains word:-t \
+--toolchains
 dotnet: -t:* /t:* -target:* /target:* --target @*
-dot: -l
+dot: word:-l
 nbconvert, jupyter: --config --post
 trivy: --server
 terraform: -plugin-dir

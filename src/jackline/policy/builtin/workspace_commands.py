@@ -8,11 +8,11 @@ from jackline.policy.builtin.rule_rows import parse_rows
 _PLAIN_READS = """
 ls|dir|vdir|cat|tac|head|tail|nl|wc|cut|paste|tr|rev|fold|fmt|expand|unexpand|comm|join|cmp|diff|diff3|sdiff|od|hexdump
 strings|stat|readlink|realpath|basename|dirname|pwd|du|df|id|whoami|groups|users|who|w|uname|arch|nproc|uptime|free
-grep|egrep|fgrep|zgrep|zcat|bzcat|xzcat|look|jq|gron|column|seq|factor|bc|dc|expr|numfmt|tsort|ptx
+grep|egrep|fgrep|zgrep|zcat|bzcat|xzcat|look|jq|gron|column|seq|factor|bc|expr|numfmt|tsort|ptx
 md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum|shasum|md5|base32|basenc|getconf|locale|tty|cal
 echo|printf|true|false|:|test|[|[[|sleep|which|whereis|type|printenv|ps|pgrep|pidof|pstree|lsof|vmstat|iostat|mpstat
 lscpu|lsblk|lsusb|lspci|lsmod|lsb_release|getent|host|dig|nslookup|ping|ping6|traceroute|netstat|readelf|size
-ldd|cd|pushd|popd|dirs|unset|set|shopt|read|shift|return|exit|break|continue|\
+cd|pushd|popd|dirs|unset|set|shopt|read|shift|return|exit|break|continue|\
 wait|jobs
 let|umask|ulimit|getopts|times|tokei|apropos|whatis|tldr|exa|eza|lsd
 uniq|xxd|json.tool|getfacl|getfattr|namei|pathchk|logname|hostid|ffprobe|pdfinfo|zipinfo
@@ -38,7 +38,8 @@ man ! -P --pager -H --html
 bat ! --pager
 xmllint ! --output
 file ! -C --compile
-hostname|domainname ? alone:hostname alone:domainname -f -i -I -s -d --fqdn --ip-address --short
+hostname|domainname ? alone:hostname alone:domainname alone:-f alone:-i alone:-I alone:-s alone:-d alone:--fqdn \
+alone:--ip-address alone:--short
 env
 base64 ! -o --output
 yq|dasel ! -i --inplace -s --split-exp
@@ -93,14 +94,17 @@ _OTHER_READS = """
 gh pr|issue|release|repo|run|workflow|gist|label|secret|variable|cache|ruleset|project|codespace|extension|alias|\
 config|ssh-key|gpg-key|org list ! -w --web
 gh pr|issue|release|repo|run|workflow|gist|ruleset|project view ! -w --web
-gh pr diff|checks|status
+gh pr diff|checks|status ! -w --web
 gh issue|auth status
 gh run watch
 gh search|status|version|help|completion ! -w --web
 gh api ? method:reads
 glab mr|issue|release|repo|ci|pipeline|label|variable list|view|show|diff|status ! -w --web
 glab api ? method:reads
-npm|pnpm|yarn|bun ls|list|view|info|outdated|why|explain|search|root|prefix|bin|audit|licenses|show|v|ll ! --fix fix
+npm ls|list|view|info|outdated|why|explain|search|root|prefix|bin|audit|show|v|ll|query ! --fix fix
+pnpm ls|list|view|info|outdated|why|audit|licenses|root|bin ! --fix
+yarn list|info|why|outdated|audit|licenses
+bun outdated|why|info|audit
 npm config|pkg get|list|ls
 npm whoami|ping|help|fund
 npm audit signatures
@@ -139,10 +143,9 @@ aws s3 ls|presign
 aws sts *
 aws configure list|get|list-profiles
 aws help
-gcloud * list|describe|get-iam-policy|get-value|read
-gcloud * * list|describe|get-iam-policy|get-value|read|get-server-config
-gcloud * * * list|describe|get-iam-policy ! create delete update set add remove patch deploy import export reset \
-start stop restart
+gcloud * list|describe|get-iam-policy|get-value|read ? nouns:1
+gcloud * * list|describe|get-iam-policy|get-value|read|get-server-config ? nouns:2
+gcloud * * * list|describe|get-iam-policy ? nouns:3
 gcloud info|version|help
 gsutil ls|cat|stat|du|version|hash
 bq ls|show|head
@@ -164,17 +167,18 @@ journalctl ! --rotate --vacuum-size --vacuum-time --vacuum-files --flush --sync 
 crontab ? alone:-l
 atq
 launchctl list|print
-brew list|info|search|outdated|deps|doctor|config|leaves|home|desc|uses
+brew list|info|search|outdated|deps|doctor|config|leaves|desc|uses
 apt|apt-cache list|search|show|policy|depends|rdepends|showpkg|madison
 dpkg ? -l -L -s -S -p --list --listfiles --status --search --get-selections ! -i -r -P --install --remove --purge \
 --configure --unpack
 rpm ? -q* --query ! word:-i -i* -U* -e* -F* --install --upgrade --erase --import
-dnf|yum list|search|info|repoquery|history|provides
+dnf|yum list|search|info|repoquery|provides
+dnf|yum history list|info
 snap list|info|find
 pacman ? -Q -Qi -Ql -Qs -Ss -Si
 ip ? alone:addr alone:a alone:address alone:route alone:r alone:link alone:l alone:neigh
 ip addr|address|a|route|link|neigh|rule|l|r show|list|ls|get
-ifconfig ? alone:ifconfig -a
+ifconfig ? alone:ifconfig alone:-a
 sysctl ? alone:-a
 psql ? -l -lqt -lt -Atl --list -V
 redis-cli ping|info|get|mget|keys|scan|exists|ttl|type|hget|hgetall|lrange|smembers|zrange|dbsize|strlen|llen|scard
@@ -240,9 +244,11 @@ gh run|release download
 glab mr checkout
 """
 _BUILD = """
-pytest|py.test|tox|nox|unittest|coverage|ruff|black|isort|autopep8|yapf|flake8|pylint|mypy|pyright|basedpyright|\
+pytest|py.test|nox|unittest|coverage|ruff|black|isort|autopep8|yapf|flake8|pylint|mypy|pyright|basedpyright|\
 bandit|pyflakes|pycodestyle|pydocstyle|vulture|radon|import-linter|lint-imports|pre-commit|compileall|py_compile|\
-venv|virtualenv|sphinx-build|mkdocs|pip-compile|pip-audit|codespell|djlint|doctest|pyupgrade|build
+venv|virtualenv|sphinx-build|pip-compile|pip-audit|codespell|djlint|doctest|pyupgrade|build
+tox ! exec
+mkdocs build|serve|new|get-deps
 pip install|download|wheel|uninstall|cache ! --user --break-system-packages -t --target --prefix --root
 uv sync|lock|add|remove|venv|init|build|export|cache|python
 uv pip install|uninstall|sync|compile ! --system --break-system-packages --target --prefix
@@ -250,34 +256,52 @@ poetry install|add|remove|lock|update|build|init|new|export|env
 pipenv install|uninstall|lock|sync|update|clean
 pdm|rye|hatch install|add|remove|lock|sync|update|build|init|test|fmt|lint|env
 conda|mamba install|create|update|remove ! -n --name -p --prefix
-npm|pnpm|yarn|bun install|i|ci|add|remove|rm|uninstall|un|test|t|tst|update|up|upgrade|dedupe|prune|rebuild|init|\
+npm|pnpm|yarn|bun install|i|ci|add|remove|rm|uninstall|un|test|t|tst|update|up|upgrade|dedupe|prune|rebuild|\
 pack|cache|import|build|audit|lint ! -g --global --location
+npm|pnpm|yarn|bun init ? alone:init
 yarn ? alone:yarn
-npm|pnpm|yarn|bun run ? test build lint typecheck type-check format fmt check compile clean coverage unit e2e test:* \
-build:* lint:* format:* check:* ! holds:deploy holds:publish holds:release
+npm|pnpm|yarn|bun run test|build|lint|typecheck|type-check|format|fmt|check|compile|clean|coverage|unit|e2e|test:*|\
+build:*|lint:*|format:*|check:* ! holds:deploy holds:publish holds:release
 tsc|eslint|prettier|jest|vitest|mocha|ava|nyc|c8|webpack|vite|rollup|esbuild|swc|babel|parcel|biome|stylelint|tslint|\
-standard|xo|knip|depcheck|playwright|cypress|karma|tap|tsd|typedoc|postcss|tailwindcss|sass|oxlint|dprint|tsup|\
-rimraf|mkdirp|ncu|swc|svelte-check|vue-tsc|astro|sassc|next ! deploy publish login
+standard|xo|knip|depcheck|playwright|karma|tap|tsd|typedoc|postcss|tailwindcss|sass|oxlint|dprint|tsup|\
+rimraf|mkdirp|ncu|swc|svelte-check|vue-tsc|astro|sassc|next ! deploy publish login push upload
+cypress run|open|verify|info|install|cache
 cargo build|check|test|clippy|fmt|doc|clean|bench|fix|update|add|remove|rm|new|init|fetch|vendor|generate-lockfile|\
-nextest|expand|package|b|c|t|llvm-cov|deny|machete|udeps|hack|miri|rustc|rustdoc ! --config
+nextest|expand|package|b|c|t|deny|machete|udeps|rustc|rustdoc ! --config
+cargo llvm-cov|hack|miri ! --config publish run
 go build|test|vet|fmt|generate|get|clean|work ! -toolexec -exec -vettool
 go mod tidy|download|init|edit|vendor
 rustc ! linker=* -Clinker*
 rustfmt|gofmt|goimports|golangci-lint|staticcheck|gofumpt|govulncheck|gotestsum
 gcc|g++|cc|c++|clang|clang++ ! -wrapper -fplugin* -fpass-plugin* -specs* --specs -Xclang -B* @*
-ld|as|clang-format|clang-tidy|cppcheck|cpplint|ccache|flex|bison|yacc|nasm|swiftc|\
+ld|as|clang-format|clang-tidy|cppcheck|cpplint|flex|bison|yacc|nasm|swiftc|\
 swiftlint|swift-format|swiftformat|kotlinc|ktlint|detekt|javac|javadoc|jar|scalac|scalafmt|ghc|hlint|ormolu|ocamlc|\
-dune|elm|nim|zig|valac|fpc|dmd|ldc2|crystal|protoc|buf|thrift|flatc|lcov|gcov|gprof|strip
+valac|fpc|dmd|ldc2|protoc|thrift|flatc|lcov|gcov|gprof|strip
+ccache ? alone:-s alone:--show-stats alone:-z alone:--zero-stats alone:-c alone:--cleanup alone:-C alone:--clear \
+alone:-p alone:--show-config
+buf build|lint|format|generate|breaking|dep|mod|export|convert|ls-files|config
+dune build|test|runtest|clean|fmt|promote|init|describe
+elm make|init|install|diff
+nim c|compile|cpp|js|check|doc
+zig build|test|fmt|cc|c++|ast-check|build-exe|build-lib|build-obj|translate-c|init
+crystal build|spec|tool|init|docs
 cmake ! word:-P word:-E --build --install
-cmake ? --build ! --target word:-t install
+cmake ? --build ! --target word:-t install deploy publish upload
 ctest ! -S -SP --script --script-new-process -T -M --test-action --test-model
-ninja|meson|autoconf|automake|autoreconf|aclocal|libtoolize|bear|bazelisk ! install
+ninja|autoconf|automake|autoreconf|aclocal|libtoolize ! install
+meson setup|compile|test|configure|introspect|init|wrap|rewrite|format|dist ! install deploy publish upload
+meson subprojects download|update|purge
+meson ? alone:build alone:builddir
 bazel build|test|query|clean|fetch|coverage|info ! --run_under
-swift build|test|package
+swift build|test|package ! plugin
 dotnet build|test|restore|clean|format|new|add|remove|pack
-mvn compile|test|package|verify|clean|validate|test-compile|install ! deploy release:perform -Dexec
-gradle build|test|check|assemble|clean|compileJava|compileKotlin|jar|classes ! publish deploy
-sbt compile|test|clean|package
+mvn compile|test|package|verify|clean|validate|test-compile|install|dependency:* ? only:compile|test|package|verify|\
+clean|validate|test-compile|install|integration-test|site|dependency:*|surefire:test|failsafe:*|spotless:*|\
+checkstyle:*|spotbugs:*|pmd:*|jacoco:*|fmt:*|formatter:*|versions:display-* ! deploy release:perform
+gradle build|test|check|assemble*|clean|compile*|jar|classes|testClasses|tasks|dependencies|projects|lint* ? \
+only:build|test*|check|assemble*|clean|compile*|jar|classes|tasks|dependencies|projects|lint*|spotless*|ktlint*|\
+detekt*|jacoco*|javadoc|integrationTest|connected* ! publish deploy
+sbt compile|test|clean|package ? only:compile|test|clean|package|test:compile|Test/compile|update|scalafmt*
 mix compile|test|format|deps.get|credo|dialyzer
 rebar3 compile|eunit|ct|dialyzer
 rubocop|rspec|minitest|standardrb|brakeman|sorbet|srb|yard|reek|erb_lint|haml-lint
@@ -286,18 +310,27 @@ gem build
 composer install|update|require|remove|dump-autoload|dumpautoload|init
 phpunit|phpstan|psalm|php-cs-fixer|phpcs|phpcbf|pest|pint|rector
 shellcheck|shfmt|hadolint|yamllint|markdownlint|markdownlint-cli2|actionlint|tflint|checkov|ansible-lint|sqlfluff|\
-vale|typos|taplo|jsonlint|ajv|editorconfig-checker|commitlint|semgrep|gitleaks|trivy|grype|syft|proselint|write-good|\
+vale|typos|taplo|jsonlint|ajv|editorconfig-checker|commitlint|gitleaks|grype|proselint|write-good|\
 lychee|dprint
+semgrep ! ci login publish install-semgrep-pro
+trivy fs|filesystem|image|config|repo|repository|rootfs|sbom
+syft ! attest login cataloger
 deno test|fmt|lint|check|cache|doc|info
-docker build|pull|tag|rmi|rm|stop|start|restart|kill|create|save|load|import|cp|pause|unpause|wait|rename|commit|export
-docker image|container|volume|network|builder|buildx|system rm|create|build|pull|tag|bake|stop|start ! --push
+docker build|pull|tag|rmi|start|save|load|import|cp|unpause|wait|commit|export
+docker image|builder|buildx|network rm|create|build|pull|tag|bake ! --push
+docker volume create
+docker container start|unpause|wait|cp|commit|export
 docker compose up|down|build|pull|stop|start|restart|rm|create|kill|pause|unpause
 docker-compose up|down|build|pull|stop|start|restart|rm|create|kill|pause|unpause
-terraform plan|fmt|init|get|providers|test
+terraform plan|fmt|init|get|providers
 helm dependency|package|create|pull|repo|lint
 kubectl kustomize
 kustomize build|edit
-aws s3api get-object
+aws s3api|glacier|apigateway|iot-data|mediastore-data|codeartifact|ebs|workmailmessageflow|appconfig|appconfigdata|\
+kinesis-video-media|kinesis-video-archived-media|medialive|lex-runtime|polly \
+get-object|get-object-torrent|get-job-output|get-export|get-sdk|get-thing-shadow|get-package-version-asset|\
+get-snapshot-block|get-raw-message-content|get-configuration|get-latest-configuration|get-media|get-clip|\
+describe-input-device-thumbnail
 pulumi config|new|logs
 ansible-lint
 jupyter nbconvert ! --execute --to-command
@@ -313,4 +346,4 @@ typst|latexmk|pdflatex|xelatex|lualatex|bibtex|biber|makeindex ! -shell-escape -
 
 LOCALS = tuple(rule for text in (_FILES, _GIT_LOCALS, _BUILD) for rule in parse_rows(text, CallClass.LOCAL))
 # Before the reads, whose pattern `get-*` would match it.
-FIRST_LOCALS = tuple(rule for rule in LOCALS if rule.command[:3] == ("aws", "s3api", "get-object"))
+FIRST_LOCALS = tuple(rule for rule in LOCALS if rule.command[0] == "aws")
