@@ -76,6 +76,9 @@ def test_a_change_while_a_run_lives_is_confirmed_before_the_next_one(place: Plac
     refused = place.play(SAY, words=("--run-id", "second"))
     assert is_refused(refused, str(path))
     assert is_refused(place.type("fork", "first"), str(path))
+    assert f"not confirmed: {path}" in place.type("trust", "--show").out
+    findings = place.type("doctor", "--json").json["findings"]
+    assert [one["state"] for one in findings if str(path) in one["found"] and one["part"] == "settings"] == ["fail"]
     assert [row["id"] for row in place.type("list", "--json").rows] == ["first"]
     code, seen = run_at_terminal(place, "n")
     assert (code, "review this" in seen) == (2, True)
@@ -229,4 +232,34 @@ def test_trust_that_an_agent_removes_ends(place: Place) -> None:
     assert place.trust().code == 0
     assert play_shell(place, f"rm {place.home}/trust.json").code == 0
     assert (is_trusted(place), len(events(place, "settings_changed"))) == (False, 1)
+    assert place.play(SAY).code == 0
+
+
+# --- settings that lead elsewhere
+
+
+MOVES = {
+    "a home": ("", 'home = "{folder}/elsewhere"'),
+    "another home": ('home = "{folder}/custom"', 'home = "{folder}/elsewhere"'),
+    "the default home": ('home = "{folder}/custom"', ""),
+    "a database": ("", 'database = "{folder}/elsewhere.sqlite"'),
+    "another database": ('database = "{folder}/custom.sqlite"', 'database = "{folder}/elsewhere.sqlite"'),
+}
+
+
+# JACKLINE_HOME wins over the settings, JACKLINE_DATABASE is not set.
+CASES = [(move, {"JACKLINE_HOME": ""}) for move in MOVES] + [(move, {}) for move in MOVES if "home" not in move]
+
+
+@pytest.mark.parametrize(("move", "environ"), CASES)
+def test_settings_that_name_another_home_hide_no_change(place: Place, move: str, environ: dict[str, str]) -> None:
+    before, after = (text.format(folder=place.folder) for text in MOVES[move])
+    own(place).write_text(before)
+    assert place.play(SAY, environ=environ).code == 0
+    (place.folder / "after").write_text(after)
+    assert play_shell(place, f"cp {place.folder}/after {own(place)}", environ=environ).code == 0
+    assert is_refused(place.play(SAY, environ=environ))
+    place.environ |= environ
+    assert place.trust().code == 0
+    assert place.play(SAY).code == 0
     assert place.play(SAY).code == 0

@@ -49,6 +49,7 @@ def check_installation(home: Home) -> Iterator[DoctorFinding]:
     yield from _check_variables()
     yield from _check_project(home)
     yield from _check_policy(home)
+    yield from _check_own_files(home)
     yield from _check_agents(home)
 
 
@@ -245,6 +246,19 @@ def _check_policy(home: Home) -> Iterator[DoctorFinding]:
         yield DoctorFinding(part="policy", state=FAIL, found=problem, fix="until then `run` refuses to work here")
     for note in found.notes:
         yield DoctorFinding(part="policy", state=WARN, found=note, fix="read it, then `jackline trust`")
+
+
+def _check_own_files(home: Home) -> Iterator[DoctorFinding]:
+    """Report only a change that a person has not confirmed."""
+    from jackline.app.own_files import find_unconfirmed
+
+    try:
+        change = find_unconfirmed(home)
+    except StoreError:  # reported with the database
+        return
+    if change is not None:
+        fix = "review this, then type `jackline trust`; until then no run starts"
+        yield DoctorFinding(part="settings", state=FAIL, found=f"changed since you started a run: {change}", fix=fix)
 
 
 def _check_agents(home: Home) -> Iterator[DoctorFinding]:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jackline import clock
 from jackline.app import paths, state_files
+from jackline.app.config import find_user_file
 from jackline.app.trust import TRUST_FILE
+from jackline.digests import hash_text
 from jackline.domain.events import Fact
 from jackline.errors import Refused, SchemaMissing, SchemaTooOld, StoreError
 from jackline.named import NamedTuple
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
 
+PLACES_FILE = "places.json"  # where the user's settings led, by the folder of the settings
+_GIVEN_DATABASES = ("JACKLINE_DATABASE", "--database")
 _MOST_FILES = 1000
 _SUFFIXES = (".toml", ".md")  # not the copies that an editor makes while a file is open
 _UNREADABLE = "unreadable"
@@ -35,24 +40,70 @@ class UnconfirmedChange(NamedTuple):
     files: tuple[str, ...] = ()
     digests: Mapping[str, str] = {}  # of the files as they are now; a file that is gone has none
     projects: tuple[str, ...] = ()  # named in trust.json without `jackline trust`: they are not trusted
+    moved_to: str = ""  # the home, if the settings name another home or database than before
 
     def __str__(self) -> str:
         """As the subject of a sentence."""
         named = [*self.files, *(f"{TRUST_FILE} (for {project})" for project in self.projects)]
-        return ", ".join(named)
+        return ", ".join([*named, f"the home or the database ({self.moved_to})"] if self.moved_to else named)
 
 
 def refuse_unconfirmed(home: Home) -> None:
     """Raise Refused if a file of the user changed while a run lived, until a person confirms it."""
     if change := find_unconfirmed(home):
-        raise Refused(f"changed while a run of this home lived: {change}; review this, then type `jackline trust`")
+        raise Refused(f"changed since you started a run: {change}; review this, then type `jackline trust`")
 
 
 def find_unconfirmed(home: Home) -> UnconfirmedChange | None:
-    """Compare the files with the record; what a person must confirm, or None."""
+    """Compare the files with the record; what a person must confirm, or None.
+
+    Changed settings may name another home or database, where nothing is recorded: the one that would be used without
+    them is asked, too, and it remembers where the settings led before.
+    """
+    folder = paths.find_config_folder(os.environ)
+    with _open_base(home) as base:
+        changes = [change for change in (_find_changed(home), _find_changed(base)) if change]
+        known = state_files.read_entries(os.path.join(base.path, PLACES_FILE)).get(folder)
+    is_named = home.config.sources["database"] in _GIVEN_DATABASES
+    moved_to = home.path if known and not is_named and known.get("place") != _hash_place(home) else ""
+    if not changes and not moved_to:
+        return None
+    return UnconfirmedChange(
+        files=tuple(dict.fromkeys(path for change in changes for path in change.files)),
+        digests={path: digest for change in changes for path, digest in change.digests.items()},
+        projects=tuple(dict.fromkeys(project for change in changes for project in change.projects)),
+        moved_to=moved_to,
+    )
+
+
+def _find_changed(home: Home) -> UnconfirmedChange | None:
     if home.is_new or not home.store().settings.read(_name_record(home.path)):
         return None
     return _update(home, _compare)
+
+
+def _open_base(home: Home) -> Home:
+    """The home as it would be without the user's settings."""
+    user_file, config = find_user_file(os.environ), home.config
+    values = dict(config.values)
+    if config.sources["home"] == user_file:
+        values["home"] = os.path.abspath(paths.find_state_folder(os.environ))
+    if config.sources["database"] == user_file:
+        values["database"] = ""
+    return type(home)(config._replace(values=values))
+
+
+def _remember_place(home: Home, *, always: bool = False) -> None:
+    """Remember where the user's settings lead, if they name the home or the database."""
+    if always or find_user_file(os.environ) in {home.config.sources["home"], home.config.sources["database"]}:
+        base, entry = _open_base(home), {"place": _hash_place(home)}
+        base.create()
+        path, folder = os.path.join(base.path, PLACES_FILE), paths.find_config_folder(os.environ)
+        state_files.update_entries(path, lambda known: {**known, folder: dict(entry)})
+
+
+def _hash_place(home: Home) -> str:
+    return hash_text(f"{os.path.realpath(home.path)}\n{home.database}")
 
 
 def refuse_fresh_changes(since: int) -> None:
@@ -66,7 +117,7 @@ def refuse_fresh_changes(since: int) -> None:
 def confirm_changes(home: Home, change: UnconfirmedChange) -> None:
     """Record that a person confirmed this change; what changed after it was shown is still unconfirmed."""
 
-    def confirm(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
+    def confirm(record: dict[str, Any], found: _OwnFiles, home: Home) -> Iterator[Fact]:
         known = record["folders"].get(found.folder, {})
         for path in set(change.files) & set(known.get("changed", ())):
             known["changed"].remove(path)
@@ -78,7 +129,12 @@ def confirm_changes(home: Home, change: UnconfirmedChange) -> None:
         record["voided"] = [project for project in record["voided"] if project not in change.projects]
         yield Fact("jackline.settings_confirmed", {"files": list(change.files), "projects": list(change.projects)})
 
-    _update(home, confirm, _PERSON)
+    with _open_base(home) as base:
+        for one in (home, base) if base.database != home.database else (home,):
+            if _find_changed(one):
+                _update(one, partial(confirm, home=one), _PERSON)
+    if change.moved_to:
+        _remember_place(home, always=True)
 
 
 @contextmanager
@@ -96,6 +152,7 @@ def watch_own_files(home: Home, run_id: str) -> Iterator[None]:
             record["living"].remove(watch)
 
     _update(home, begin)
+    _remember_place(home)
     try:
         yield
     finally:

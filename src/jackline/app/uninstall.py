@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline import extensions
-from jackline.app import agent_versions, paths, state_files, trust
+from jackline.app import agent_versions, own_files, paths, state_files, trust
 from jackline.app.config import find_user_file
 from jackline.app.text_files import TEXT_LIMIT, read_regular_text
 from jackline.domain import ids
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 _RUN_FOLDERS = {"runs": "runs", "logs": "links to runs", "archive": "archive"}
 _LOG_FILES = (paths.LOG_FILE, *(f"{paths.LOG_FILE}.{number}" for number in (1, 2, 3)))
 # State files, each with a field that all its entries have.
-_STATE_FIELDS = {trust.TRUST_FILE: "digest", agent_versions.CACHE: "version", agent_versions.CANARIES: "version"}
+_STATE_FIELDS = {
+    trust.TRUST_FILE: "digest",
+    own_files.PLACES_FILE: "place",
+    agent_versions.CACHE: "version",
+    agent_versions.CANARIES: "version",
+}
 _EMPTY_STATE_BYTES = 4
 _DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".gate")
 

@@ -29,11 +29,13 @@ def ask_about_change(home: Home, change: UnconfirmedChange, out: Output) -> bool
     from jackline.app.own_files import confirm_changes
     from jackline.cli.prompts import ask_confirmation
 
-    out.print_note("changed while a run of this home lived:")
+    out.print_note("changed since you started a run:")
     for path in change.files:
         out.print_note(f"  {make_printable(path)}{'' if path in change.digests else ' (removed)'}")
     for project in change.projects:
         out.print_note(f"  trust.json: trust in {make_printable(project)}, not given by `jackline trust`; it is void")
+    if change.moved_to:
+        out.print_note(f"  your settings name another home or database: {make_printable(change.moved_to)}")
     if not ask_confirmation("Did you change this, and is it right?", out, default=False):
         return False
     confirm_changes(home, change)

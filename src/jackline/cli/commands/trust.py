@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app import trust
 from jackline.app.home import make_redactor
+from jackline.app.own_files import find_unconfirmed
 from jackline.clock import wall_ms
 from jackline.errors import Refused
 from jackline.formatting import format_iso, format_local, make_printable
@@ -49,12 +50,13 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     out.print_line(f"{status.folder} is {_describe_status(status)}")
     if args.show:
         _print_files(_review(status), out)
+        if change := find_unconfirmed(home):
+            out.print_line(f"not confirmed: {make_printable(str(change))}")
     return 0
 
 
 def _ask_for_trust(home: Home, folder: str, out: Output) -> bool:
     """Show what the files may do, and ask; return whether they are trusted now."""
-    from jackline.app.own_files import find_unconfirmed
     from jackline.cli.answer_input import has_terminal
     from jackline.cli.own_files_prompt import ask_about_change
     from jackline.cli.prompts import ask_confirmation
