@@ -23,6 +23,7 @@ _SOURCING = frozenset({"source", ".", "eval"})
 _SUBSTITUTED = re.compile(r"(?:\$\(|<\(|`)[^`]*?\b(?:curl|wget|xh|https?|aria2c|fetch)\s")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _TEXT_FLAGS = frozenset({"-c", "-e", "-r", "-p", "-m", "-E", "--eval", "--print"})
+_ABOUT_ITSELF = frozenset({"--version", "--help"})  # with these an interpreter runs nothing
 _STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _OUTPUTS = ("-o", "--output", "-O", "--output-document")
 
@@ -71,6 +72,8 @@ def _reads_fetched_input(program: str, command: ShellCommand) -> bool:
         return any(_SUBSTITUTED.search(target.text) for target in opened)
     for word in command.words[1:]:
         text = word.text
+        if text in _ABOUT_ITSELF or (text == "-V" and program not in _SHELLS):
+            return False
         if text in _STANDARD_INPUT:
             return True
         if program in _SHELLS and re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", text):
