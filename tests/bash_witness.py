@@ -22,7 +22,7 @@ PROGRAMS = [f"p{number}" for number in range(1, 10)]
 _REAL = ("bash", "env", "xargs", "timeout")  # programs that start others
 _WAIT = 120  # seconds for all texts of one bash; some of them loop until they have used up their second
 _SCRIPT = """
-_log() { builtin printf '%s\\0' "$#" "$@" >>"$_LOG" || builtin kill -9 "$_SELF"; }
+_log() { builtin printf '%s\\0' "$#" "${@//$'\\n'/$'\\1'}" >>"$_LOG" || builtin kill -9 "$_SELF"; }
 command_not_found_handle() { _log "$@"; return 127; }
 for _p in p1 p2 p3 p4 p5 p6 p7 p8 p9; do
   builtin eval "$_p() { _log $_p \\"\\$@\\"; return $(( (${_p#p} * _SEED + ${_p#p} / 3) % 2 )); }"
@@ -44,7 +44,7 @@ for _n in "${!_TEXTS[@]}"; do
 done
 """
 _WITNESS = """#!/bin/sh
-printf '%s\\0' "$(($# + 1))" "${0##*/}" "$@" >>"$_LOG"
+printf '%s\\0' "$(($# + 1))" "${0##*/}" "$@" >>"$_LOG.$$"
 """
 
 
@@ -99,7 +99,10 @@ def run_texts(texts: Sequence[str], seed: int, folder: Path) -> list[list[list[s
         with contextlib.suppress(ProcessLookupError):
             os.killpg(bash.pid, signal.SIGKILL)
         bash.wait()
-    return [_read_calls(output / str(number)) for number in range(len(texts))]
+    calls: list[list[list[str]]] = [[] for _ in texts]
+    for log in output.iterdir():
+        calls[int(log.name.partition(".")[0])] += _read_calls(log)
+    return calls
 
 
 def _wait_for_end(reading: int) -> None:
@@ -112,7 +115,8 @@ def _wait_for_end(reading: int) -> None:
 
 def _read_calls(log: Path) -> list[list[str]]:
     """Return the calls in one log: each is the number of its words, and the words."""
-    fields = log.read_bytes().decode(errors="surrogateescape").split("\0")[:-1] if log.exists() else []
+    # A line break would end a write: the others write to the same file at the same time.
+    fields = log.read_bytes().decode(errors="surrogateescape").replace("\1", "\n").split("\0")[:-1]
     found: list[list[str]] = []
     while fields and fields[0].isdigit():
         count = int(fields[0])

@@ -359,6 +359,7 @@ REFUSED = [
     "x=$(cat <<E\nE\ngit; push)",
     "x=<(cat <<E; git; push\nE\n)",
     "command test -v 'a[`b`]'",
+    "x=$(coproc git push)",
     "eval " * 60 + "a",
     "sudo " * 60 + "a",
 ]

@@ -130,6 +130,8 @@ def test_commands_with_known_words(text: str, expected: list[str]) -> None:
         "a=1; b=a; unset $b$c; send $a",
         "a=1; sudo bash -c 'send $a'",
         "f() { send $1; }; f $x",
+        "bash -c 'send $1' $x E1",
+        "a=1; local a=2; send $a",
         "f() { send $2; }; f $x E1",
         "if c; then f() { a=1; }; fi; a=2; f; send $a",
         "a=1; coproc a { c; }; send $a",

@@ -278,7 +278,10 @@ class ShellParser(ListParser):
         if (named := _COPROC.match(self.text, self.at)) is not None:
             self.at = named.end()
             files.changed.append(named.group().strip())
-        return CommandList((Subshells((self.parse_command(),)), files))
+        node = self.parse_command()
+        if self.substituted and isinstance(node, SimpleCommand):
+            self.fail("bash runs coproc differently inside a substitution")
+        return CommandList((Subshells((node,)), files))
 
 
 def parse_script(text: str, depth: int = 0, *, posix: bool = False) -> ShellNode:

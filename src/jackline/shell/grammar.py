@@ -170,7 +170,9 @@ _KEYWORD = re.compile(
 )
 _CLOSING = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 KEYWORDS = _CLOSING | {"if", "while", "until", "for", "select", "case", "function", "coproc", "{", "!", "[["}
-_TIMED = re.compile(r"time[ \t]+(?:(?:-p|--)[ \t]+)?(?=\(|(?:if|while|until|for|select|case|\{|!|\[\[)[ \t\n])")
+_TIMED = re.compile(
+    r"time[ \t]+(?:(?:-p|--)[ \t]+)?(?=\(|(?:if|while|until|for|select|case|function|coproc|\{|!|\[\[)[ \t\n])"
+)
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
 _PROMPT = re.compile(r"(?:PS[0-4]|PROMPT_COMMAND)\+?=")
 _DECLARING = frozenset(["declare", "typeset", "local", "export", "readonly"])

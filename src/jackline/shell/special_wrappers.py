@@ -66,12 +66,14 @@ def unwrap_shell(words: tuple[Word, ...], stdin: Word | None) -> Unwrapped:
     if "-c" in names:
         # An interactive shell also runs its startup file.
         sure = reading.sure and not ("-i" in names and names & {"--rcfile", "--init-file"})
-        text = NestedText(text="", posix=posix, arguments=reading.rest[2:])
+        known = reading.sure and all(word.exact for word in reading.rest[:2])
+        text = NestedText(text="", posix=posix, arguments=reading.rest[2:] if known else None)
         return _unwrap_text(words, reading.rest[:1], text, f"{program} -c", sure=sure)
     if reading.rest and reading.rest != (Word("-"),) and "-s" not in names:
         return Unwrapped(kept=words)
     given = () if stdin is None else (stdin,)
-    text = NestedText(text="", posix=posix, read=True, arguments=reading.rest if "-s" in names else ())
+    arguments = reading.rest if "-s" in names else ()
+    text = NestedText(text="", posix=posix, read=True, arguments=arguments if reading.sure else None)
     return _unwrap_text(words, given, text, f"{program} <<", sure=reading.sure)
 
 
