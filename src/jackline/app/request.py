@@ -25,6 +25,7 @@ from jackline.engine.settings import new_id
 from jackline.errors import UsageError
 from jackline.formatting import format_usd
 from jackline.named import NamedTuple
+from jackline.policy.profiles import NONE
 from jackline.policy.rules import POLICY_VERSION
 from jackline.store.models import NewRun
 from jackline.worktrees import find_repository
@@ -157,6 +158,7 @@ def build_spec(request: Request, home: Home) -> Spec:
         replay=config.get_text("replay"),
         policy_version=POLICY_VERSION,
         unmatched=config.get_text("unmatched"),
+        profile=config.get_text("profile").removeprefix(NONE),
         own_remotes=read_own_remotes(Git(workspace=workspace, env=unbind_git_env(os.environ))),
     )
 

@@ -148,6 +148,14 @@ KEYS = (
         only_tightens=True,
     ),
     SettingKey(
+        name="profile",
+        default="none",
+        help="who decides about calls that ask: a person; overnight: pushes to side branches and pull requests are "
+        "allowed, the rest is denied; ci: all are denied",
+        bounds=True,
+        choices=("ci", "none", "overnight"),
+    ),
+    SettingKey(
         name="replay",
         default="report",
         help="after a crash, report interrupted reads and local calls to the agent, or insist that it repeats them",

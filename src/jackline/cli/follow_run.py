@@ -24,6 +24,7 @@ from jackline.cli.answer_input import has_terminal
 from jackline.cli.progress import Progress
 from jackline.domain.states import EXIT_INTERRUPTED, RunState, WaitReason, exit_code
 from jackline.errors import Busy, Overtaken
+from jackline.policy.profiles import CI
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts, on_ask
     When a person is needed, this process asks at its own terminal. `on_ask` is the flag, which overrides that; without
     a terminal the setting of this name applies.
     """
-    asks_here = on_ask is None and has_terminal(out)
+    asks_here = on_ask is None and has_terminal(out) and run.spec.profile != CI
     on_ask = STOP if asks_here else on_ask or home.config.get_text("on_ask")
     follower = RunFollower(home, out, interrupts, asks_here=asks_here, denies=on_ask == DENY)
     if asks_here or on_ask == WAIT:

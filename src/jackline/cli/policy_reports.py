@@ -18,6 +18,7 @@ from jackline.named import stored_dict
 from jackline.policy import keys
 from jackline.policy.call_context import CallContext
 from jackline.policy.classify import classify_call
+from jackline.policy.profiles import NONE, describe_rule
 from jackline.policy.rule_lookup import is_unmatched
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ def print_explanation(
     matches = tuple(one._replace(words=redact(one.words), why=redact(one.why)) for one in judged.matches)
     judged = judged._replace(mistake=redact(judged.mistake), matches=matches)
     record = _build_record(redact(tool), given, judged, folder)
+    profile = home.config.get_text("profile")
+    is_asked = judged.rule.decision is Decision.ASK and profile != NONE
+    record["profile"] = f"{profile}: {describe_rule(profile, judged.rule.name)}" if is_asked else ""
     record["unmatched"] = str(unmatched) if is_unmatched(judged.rule) else ""
     record["target_here"] = redact(record["target_here"])
     if out.json:
@@ -144,6 +148,7 @@ def _print_record(record: dict[str, Any], judged: Classification, out: Output) -
         "class": record["class"],
         "decision": record["decision"],
         "unmatched": record["unmatched"] and f"{record['unmatched']}: the setting for calls that no rule matches",
+        "profile": record["profile"],
         "key": ", ".join(record["key"]) or "the whole input",
         "target": record["target"] and f"{record['target_here']}    from {record['target']}",
         "host": record["host"] and f"{', '.join(record['host'])}: looked up at call time",

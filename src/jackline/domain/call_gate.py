@@ -51,6 +51,7 @@ class Intent(NamedTuple):
     impossible: frozenset[int] = frozenset()  # exit codes with which it did not happen, because it could not
     limits: tuple[RuleLimit, ...] = ()  # one for each rule that matches the call; empty: those of its rule
     parts: tuple[AskedPart, ...] = ()  # what needs approval, for the question
+    is_unattended: bool = False  # the run's profile denies what would ask
 
 
 class History(NamedTuple):

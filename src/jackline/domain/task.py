@@ -34,7 +34,7 @@ _LINE = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*$")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 # The values of settings that are not numbers.
-_CHOICES = ("true", "false", "allow", "ask", "deny", "report", "insist", "auto", "off")
+_CHOICES = ("true", "false", "allow", "ask", "deny", "report", "insist", "auto", "off", "none", "ci", "overnight")
 _NOT_PLAIN = tuple("|>&*!%@`{}[]\"'")
 _PLACES = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
 

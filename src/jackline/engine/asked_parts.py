@@ -64,7 +64,8 @@ def _build_part(
         targets = _list_targets(command, normal, fields, names)
         return AskedPart(rule=rule.name, targets=targets, is_plain=True)
     targets, is_own = _find_place(command, normal, fields, known, spec.own_remotes, names)
-    return AskedPart(rule=rule.name, targets=targets, is_plain=is_own)
+    branch = own_remotes.find_branch_kind(known, spec.own_remotes) if is_own and targets else ""
+    return AskedPart(rule=rule.name, targets=targets, is_plain=is_own, branch=branch)
 
 
 def _find_place(

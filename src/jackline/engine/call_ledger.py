@@ -104,7 +104,7 @@ class CallLedger:
     def prepare(self, request: CallRequest) -> GateAnswer:
         """Store the intent with the decision, then return the decision."""
         intent = self._build_intent(request)
-        decide = decide_call if self.asks else decide_without_asking
+        decide = decide_call if self.asks and not intent.is_unattended else decide_without_asking
         with self._admission_lock:
             intent = self.replay.mark_intent(intent)
             call, admission, receipt = self._store.ledger.admit(

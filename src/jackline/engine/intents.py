@@ -18,7 +18,7 @@ from jackline.domain.states import CallClass, Decision, Replay
 from jackline.engine.asked_parts import build_asked_parts
 from jackline.engine.exit_evidence import find_impossible_codes
 from jackline.engine.program_links import make_resolver
-from jackline.policy import agreements, classify, keys, rule_lookup
+from jackline.policy import agreements, classify, keys, profiles, rule_lookup
 from jackline.policy.call_context import build_context
 from jackline.store.models import Settlement
 
@@ -51,6 +51,11 @@ def build_intent(
     if rule.decision is Decision.ASK and spec.policy_version > 1:
         parts = build_asked_parts(classified, request.input, spec, read_inputs)
     rule = agreements.apply_agreements(rule, parts, spec.allowed, spec.policy_version)
+    is_unattended = bool(spec.profile)
+    if spec.profile and rule.decision is Decision.ASK:
+        decision = profiles.decide_parts(spec.profile, parts, spec.allowed)
+        is_unattended = decision is not Decision.ASK
+        rule = rule if decision is Decision.DENY else rule._replace(decision=decision)
     asks: dict[str, object] = {}
     if rule.decision is Decision.ASK and parts:
         asks[agreements.ASKS] = agreements.dump_parts(parts)
@@ -76,6 +81,7 @@ def build_intent(
         impossible=impossible,
         limits=_build_limits(spec, rule, classified) if rule.most is not None else (),
         parts=parts,
+        is_unattended=is_unattended,
     )
 
 

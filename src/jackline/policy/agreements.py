@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ALL_EFFECTS = "effects"  # every rule that asks, except those that need their own name
 ANY = "any"
+SIDE_BRANCH, UNKNOWN_BRANCH = "side", "unknown"  # not the default branch; it is not known which one that is
 ASKS = "asks"  # in `Call.external`: the parts of a call that nobody agreed to
 # These overwrite or delete what nobody can bring back, or could be anything: `effects` does not cover them.
 OWN_NAME_ONLY = frozenset(
@@ -46,6 +47,7 @@ class AskedPart(NamedTuple):
     rule: str
     targets: tuple[str, ...]  # a pattern has to match each of them; empty: they are not known
     is_plain: bool = False  # the plain name of its rule covers them
+    branch: str = ""  # of a push to own remotes: SIDE_BRANCH or UNKNOWN_BRANCH; empty: the default branch, or no branch
 
 
 def list_rule_names(name: str) -> list[str]:

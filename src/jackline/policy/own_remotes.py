@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.policy import git_push_args
+from jackline.policy.agreements import SIDE_BRANCH, UNKNOWN_BRANCH
 from jackline.policy.git_push_args import HEADS
 
 if TYPE_CHECKING:
@@ -97,9 +98,15 @@ def list_push_targets(
     return tuple(f"git:{place}/{ref}" for place in places for ref in refs), is_own
 
 
-def list_pushed_branches(targets: Iterable[str]) -> list[str]:
-    """The branches of these targets; a ref that is not a branch stays whole."""
-    return [target.partition(f"/{HEADS}")[2] or target for target in targets]
+def find_branch_kind(known: Mapping[str, str], own: Mapping[str, str]) -> str:
+    """Whether a push to own remotes only changes branches other than the default one of each."""
+    refs = known.get("git.refs", "").split()
+    if not refs or not all(ref.startswith(HEADS) for ref in refs):
+        return ""
+    defaults = {own.get(address, "") for address in known.get("git.urls", "").split()}
+    if {ref.removeprefix(HEADS) for ref in refs} & defaults:
+        return ""
+    return UNKNOWN_BRANCH if "" in defaults or not defaults else SIDE_BRANCH
 
 
 def is_own_place(fields: Mapping[str, Any], known: Mapping[str, str], own: Collection[str], pattern: str) -> bool:

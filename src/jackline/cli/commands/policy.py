@@ -41,6 +41,8 @@ def configure(parser: CommandParser) -> None:
         metavar="WORD",
         help="a shell command, such as git push; or a tool by the agent's name for it, such as Bash",
     )
+    made["explain"].add_setting("profile")
+    made["explain"].add_setting("unmatched")
     given = made["explain"].add_mutually_exclusive_group()
     given.add_argument("--input", metavar="JSON", help="the input of the call")
     given.add_argument("--command", metavar="TEXT", help="a shell command (default TOOL: Bash)")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SETTINGS = (
     "timeout_seconds", "idle_seconds", "grace_seconds", "retries", "retry_seconds", "max_usd", "max_tokens",
     "max_calls", "max_steps", "max_seconds", "max_iterations", "approval_timeout", "approval_answer", "replay",
-    "on_ask", "unmatched",
+    "on_ask", "unmatched", "profile",
 )  # fmt: skip
 INSIDE_RUN = ("--dry-run",)
 
