@@ -13,7 +13,7 @@ from jackline.domain import schemas
 from jackline.domain.events import NOTHING
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.named import NamedTuple, stored_as
-from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup, tool_names
+from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup, tool_names, tool_requests
 from jackline.policy.builtin import agent_tools
 from jackline.policy.classify_command import ClassifiedCommand, classify_command, survey_text
 from jackline.policy.path_zones import PathZone
@@ -142,19 +142,34 @@ def _apply_folder(where: CallContext, given: Any) -> CallContext:  # noqa: ANN40
 
 def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallContext) -> Classification:  # noqa: ANN401 - any JSON
     rule = rule_lookup.find_tool_rule(rules, tool, where.unmatched)
-    is_inside_tool = builtin.BY_TOOL.get(tool) is rule and rule.call_class is CallClass.LOCAL
-    for change in path_args.find_tool_changes(tool, given) if is_inside_tool else ():
-        zone = path_zones.find_zone(change.word, where.folder, where.workspace)
-        outside = (_DELETE_RULES if change.deletes else _WRITE_RULES).get(zone)
-        if outside is not None:
-            text = change.word.text
-            path = text if text.startswith("~") else path_zones.resolve_path(text, where.folder)
-            why = f"it {'deletes' if change.deletes else 'writes'} {path}, {zone.value}"
-            match = RuleMatch(words=f"{tool} {text}", rule=outside.name, why=why)
-            return _build_classification(outside, {"path": path}, (match,), where.folder)
+    is_built_in = builtin.BY_TOOL.get(tool) is rule
+    if is_built_in and tool in agent_tools.FETCHERS and tool_requests.sends_data(given):
+        match = RuleMatch(words=tool, rule=builtin.FETCH_SEND.name, why="it has a method or a body that sends data")
+        return _build_classification(builtin.FETCH_SEND, NOTHING, (match,), where.folder)
+    if is_built_in and rule.call_class is CallClass.LOCAL:
+        found = [
+            outside
+            for change in path_args.find_tool_changes(tool, given)
+            if (outside := _classify_tool_change(tool, change, where)) is not None
+        ]
+        if found:
+            return max(found, key=lambda one: (rank_class(one.rule), rank_decision(one.rule)))
     matched = f"the tool name matches '{rule.tool}' ({rule.layer})"
     why = "no rule matches this tool" if rule.name == rule_lookup.UNMATCHED.name else matched
     return _build_classification(rule, NOTHING, (RuleMatch(words=tool, rule=rule.name, why=why),), where.folder)
+
+
+def _classify_tool_change(tool: str, change: path_args.PathChange, where: CallContext) -> Classification | None:
+    """Classify a file that a tool changes; None if it is inside the workspace."""
+    zone = path_zones.find_zone(change.word, where.folder, where.workspace)
+    outside = (_DELETE_RULES if change.deletes else _WRITE_RULES).get(zone)
+    if outside is None:
+        return None
+    text = change.word.text
+    path = text if text.startswith("~") else path_zones.resolve_path(text, where.folder)
+    why = f"it {'deletes' if change.deletes else 'writes'} {path}, {zone.value}"
+    match = RuleMatch(words=f"{tool} {text}", rule=outside.name, why=why)
+    return _build_classification(outside, {"path": path}, (match,), where.folder)
 
 
 # --- shells

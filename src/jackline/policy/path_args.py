@@ -91,35 +91,52 @@ def has_letter(line: CommandLine, letter: str) -> bool:
 
 # --- file tools of agents
 
-_PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "target_file", "filename")
+_PATHS = frozenset(
+    {"file_path", "filePath", "filepath", "notebook_path", "notebookPath", "absolute_path", "path", "target_file"}
+    | {"targetFile", "TargetFile", "filename", "fileName", "file", "uri", "new_path", "newPath", "old_path", "oldPath"}
+    | {"destination", "destination_path", "destinationPath", "source_path", "sourcePath", "target_path", "targetPath"}
+    | {"paths", "files", "file_paths", "filePaths"}
+)
 _PATCHES = ("input", "patch", "patchText", "diff")
 _PATCHING = frozenset({"apply_patch", "patch"})
 _DELETING = frozenset({"delete_file"})
-_PATCH_LINE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
+# The patch format of codex, which accepts spaces before a mark; and the header lines of diff.
+_PATCH_LINE = re.compile(r"^[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
+_DIFF_LINE = re.compile(r"^(?:\+\+\+|---|rename to|copy to) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
 _EDITORS = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})  # one tool that also reads
+_MOST_LEVELS = 6  # no tool nests its edits deeper
 
 
 def find_tool_changes(tool: str, given: Any) -> Iterator[PathChange]:  # noqa: ANN401 - any JSON
-    """Yield the changes that a call of a file tool would make."""
-    if not isinstance(given, dict):
-        if tool in _PATCHING and isinstance(given, str):
-            yield from find_patch_changes(given)
-        return
-    if tool in _EDITORS and given.get("command") == "view":
-        return
-    for name in _PATHS:
-        path = given.get(name)
-        if isinstance(path, str) and path:
+    """Yield the changes that a call of a file tool would make; a list of edits may name a path for each."""
+    if tool in _PATCHING:
+        fields = given if isinstance(given, dict) else {"input": given}
+        texts = (fields.get(name) for name in _PATCHES)
+        for text in texts:
+            yield from find_patch_changes(text) if isinstance(text, str) else ()
+    if isinstance(given, dict) and not (tool in _EDITORS and given.get("command") == "view"):
+        for path in _find_paths(given, _MOST_LEVELS):
             yield PathChange(_build_word(path), deletes=tool in _DELETING)
-    for name in _PATCHES:
-        if tool in _PATCHING and isinstance(given.get(name), str):
-            yield from find_patch_changes(given[name])
+
+
+def _find_paths(value: Any, levels: int, name: str = "") -> Iterator[str]:  # noqa: ANN401 - any JSON
+    if isinstance(value, str):
+        if value and name in _PATHS:
+            yield value.removeprefix("file://")
+    elif levels and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _find_paths(item, levels - 1, str(key))
+    elif levels and isinstance(value, list):
+        for item in value:
+            yield from _find_paths(item, levels - 1, name)
 
 
 def find_patch_changes(text: str) -> Iterator[PathChange]:
-    """Yield the files of a patch in the `*** Update File:` format."""
-    for verb, path in _PATCH_LINE.findall(text):
-        yield PathChange(_build_word(path.rstrip()), deletes=verb == "Delete File")
+    """Yield the files of a patch in the `*** Update File:` format, or of a diff."""
+    found = _PATCH_LINE.findall(text)
+    for verb, path in found or (("Update File", path) for path in _DIFF_LINE.findall(text)):
+        if path.rstrip() != "/dev/null":
+            yield PathChange(_build_word(path.rstrip()), deletes=verb == "Delete File")
 
 
 def _build_word(path: str) -> Word:

@@ -15,7 +15,12 @@ def join_folder(folder: str | None, target: Word) -> str | None:
         return None
     if target.text.startswith("/"):
         return _normalize_path(target.text)
-    return None if folder is None else _normalize_path(f"{folder}/{target.text}")
+    if folder is None:
+        return None
+    whole = f"{folder}/{target.text}"
+    # The folder is already normal: a plain name leaves it so, however many of them follow each other.
+    is_plain = folder not in (".", "/") and "/" not in target.text and target.text not in (".", "..")
+    return whole if is_plain and len(whole) <= _LONGEST_PATH else _normalize_path(whole)
 
 
 def _normalize_path(path: str) -> str | None:

@@ -53,6 +53,11 @@ VARIABLE_DELETE = Rule(
 ROOT_DELETE = Rule(
     name="workspace.delete", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
 )
+# A tool that fetches pages, with a method or a body.
+FETCH_SEND = Rule(
+    name="fetch.send", tool="", call_class=CallClass.EFFECT, replay=Replay.ASK, decision=Decision.ASK,
+    target="http:{url|uri|href|}",
+)  # fmt: skip
 # No diff shows these files, and the user runs them later without a gate.
 HOOKS_WRITE = Rule(
     name="workspace.hooks", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
@@ -70,6 +75,7 @@ DATABASE_READ = Rule(name="read.database", tool="", call_class=CallClass.READ, r
 _ZONE_RULES = (
     UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, ROOT_DELETE,
     VARIABLE_DELETE, HOOKS_WRITE, LOOPBACK_REQUEST, LOCAL_DATABASE, DATABASE_READ, FETCHED_SCRIPT, LOCAL_VIEW,
+    FETCH_SEND,
 )  # fmt: skip
 COMMAND_RULES = (
     *effect_commands.FIRST, *FIRST_LOCALS, *READS, *effect_commands.SECOND, *NEWER_EFFECTS, *LOCALS, *NEWER_LOCALS,

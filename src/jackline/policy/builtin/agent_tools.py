@@ -16,6 +16,8 @@ ToolSearch tool_search ListAgents list_agents ListMcpResourcesTool ReadMcpResour
 read_mcp_resource
 get_goal cron_list board_read kilo_local_recall lsp diagnostics read_lints get_internal_docs
 """
+# Of these, the tools that request an address that they are given.
+FETCHERS = frozenset({"WebFetch", "web_fetch", "webfetch", "fetch"})
 _LOCALS = """
 edit Edit MultiEdit write Write write_file replace create_file write_to_file insert_edit_into_file multiedit patch \
 apply_patch

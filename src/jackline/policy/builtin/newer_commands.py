@@ -29,6 +29,11 @@ NEWER_EFFECTS = (
             "database.migrate", key=_TREE, target=_MIGRATED),
     *effect("slack-cli|slackcli|slack-notify|discord-cli|telegram-cli|teams-cli|matrix-commander", "message.send",
             target="message:{1|}", key=CONTENT_KEY),
+    *effect("cargo xtask|make|task|hack ? publish release deploy upload", "package.task", key=_TREE,
+            target="package:{folder}"),
+    *effect("lerna version", key=_TREE, target="package:{folder}"),
+    *effect("npm|pnpm|yarn|bun release|deploy:*|publish:*|release:*", "package.task", key=_TREE,
+            target="package:{folder}"),
 )  # fmt: skip
 _LOCALS = """
 make|just|task ? goals:known ! -f --file --makefile --justfile --taskfile --eval -E --environment-overrides -d -t \
