@@ -380,6 +380,8 @@ def _find_zone_rule(zone: PathZone, change: PathChange, version: int) -> Rule | 
             return builtin.ROOT_DELETE
         case PathZone.HOOKS if not change.deletes:
             return builtin.HOOKS_WRITE
+        case PathZone.HOOKS_FOLDER if change.is_container and not change.deletes:
+            return builtin.HOOKS_WRITE
     return None
 
 

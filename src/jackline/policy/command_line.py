@@ -406,6 +406,14 @@ _RUNNER_SWITCHES = frozenset(
 _PYTHON_SWITCHES = frozenset({"-u", "-B", "-E", "-s", "-S", "-I", "-O", "-OO", "-P", "-q", "-b"})
 
 
+# Packages whose program has another name than the package.
+_AGENT_PACKAGES = {
+    "@anthropic-ai/claude-code": "claude", "@openai/codex": "codex", "@google/gemini-cli": "gemini",
+    "@qwen-code/qwen-code": "qwen", "@kilocode/cli": "kilo", "opencode-ai": "opencode", "aider-chat": "aider",
+    "@sourcegraph/amp": "amp", "@github/copilot": "copilot", "@augmentcode/auggie": "auggie",
+}  # fmt: skip
+
+
 def find_inner_command(line: CommandLine) -> tuple[Word, ...] | None:
     """Return the inner command, or None. Its program is not exact if an unknown flag precedes it."""
     words = [word for word in line.words if word.exact or word.text]
@@ -438,7 +446,9 @@ def _skip_runner_flags(words: tuple[Word, ...], valued: frozenset[str]) -> tuple
             skip = False
         elif not word.text.startswith("-"):
             # `npx cowsay@1` runs cowsay.
-            program = word._replace(text=word.text.partition("@")[0] or word.text, exact=word.exact and sure)
+            package = f"{word.text[:1]}{word.text[1:].partition('@')[0]}"
+            name = _AGENT_PACKAGES.get(package) or word.text.partition("@")[0] or word.text
+            program = word._replace(text=name, exact=word.exact and sure)
             return (program, *words[index + 1 :])
         elif word.text in {"-m", "--module"}:
             return words[index + 1 :] or None

@@ -120,7 +120,7 @@ def find_read_outputs(line: CommandLine) -> Iterator[PathChange]:
 def _find_outputs(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
     """Yield the paths that a build, test or format program writes."""
     outputs = list(path_args.find_flag_values(line, _OUTPUT.get(line.program, ())))
-    yield from (PathChange(word) for word in outputs if word.text != "-")
+    yield from (PathChange(word, is_container=line.program == "unzip") for word in outputs if word.text != "-")
     makes = _rewrites_files(line, named) or (line.program == "uv" and [word.text for word in named[:1]] == ["venv"])
     makes = makes or any(word.text in _CREATING for word in named[:2])
     results = [*path_args.find_flag_values(line, _RESULTS), *(named if makes else ())]

@@ -10,6 +10,8 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from jackline.policy import startup_files
+
 if TYPE_CHECKING:
     from jackline.shell.model import Word
 
@@ -19,7 +21,8 @@ class PathZone(Enum):
 
     INSIDE = "inside the workspace"
     ROOT = "the workspace itself or its history"
-    HOOKS = "git hooks or git configuration"
+    HOOKS = "a file that starts programs later"
+    HOOKS_FOLDER = "a folder with files that start programs later"
     TEMPORARY = "in a temporary folder"
     OUTSIDE = "outside the workspace"
     UNKNOWN = "at a path that is only known at run time"
@@ -78,13 +81,18 @@ def _find_exact_zone(text: str, folder: str | None, workspace: str) -> PathZone:
     whole, root = resolve_path(text, folder or "/"), resolve_path(workspace, "/")
     if whole in {root, posixpath.join(root, ".git")}:
         return PathZone.ROOT
-    if any(whole == top or _is_below(whole, top) for top in (f"{root}/.git/hooks", f"{root}/.git/config")):
-        return PathZone.HOOKS
     if _is_below(whole, root):
-        return PathZone.INSIDE
+        return _find_inside_zone(whole[len(root.rstrip("/")) + 1 :])
     if whole in DEVICES or _is_below(whole, "/dev/fd"):
         return PathZone.TEMPORARY
     return PathZone.TEMPORARY if any(_is_below(whole, top) for top in _TEMPORARY) else PathZone.OUTSIDE
+
+
+def _find_inside_zone(path: str) -> PathZone:
+    """Return the zone of a path relative to the workspace."""
+    if startup_files.starts_programs(path):
+        return PathZone.HOOKS
+    return PathZone.HOOKS_FOLDER if startup_files.holds_startup_files(path) else PathZone.INSIDE
 
 
 def _find_prefix_zone(known: str, rest: str, folder: str | None, workspace: str) -> PathZone:
@@ -95,8 +103,10 @@ def _find_prefix_zone(known: str, rest: str, folder: str | None, workspace: str)
     if ".git" in rest and re.search(r"[{,]\.git[,}/]", rest):
         return PathZone.ROOT
     above = _find_exact_zone(head + slash or ".", folder, workspace)
-    if above is PathZone.ROOT:
-        return PathZone.INSIDE
+    if above is PathZone.HOOKS_FOLDER:
+        return PathZone.HOOKS
+    if above in {PathZone.ROOT, PathZone.INSIDE}:
+        return PathZone.HOOKS if startup_files.names_startup_files(begun + rest) else PathZone.INSIDE
     if above is PathZone.OUTSIDE and resolve_path(head + slash, folder or "/") in _TEMPORARY:
         return _find_temporary_zone(f"/{begun}{rest}")
     return above

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.policy.builtin import effect_commands
 from jackline.policy.builtin.agent_tools import TOOL_RULES
-from jackline.policy.builtin.newer_commands import NEWER_EFFECTS, NEWER_LOCALS, NEWER_RULES
+from jackline.policy.builtin.newer_commands import NEWER_EFFECTS, NEWER_LOCALS, NEWER_READS, NEWER_RULES
 from jackline.policy.builtin.workspace_commands import FIRST_LOCALS, LOCALS, READS
 from jackline.policy.rules import Rule
 
@@ -58,7 +58,7 @@ FETCH_SEND = Rule(
     name="fetch.send", tool="", call_class=CallClass.EFFECT, replay=Replay.ASK, decision=Decision.ASK,
     target="http:{url|uri|href|}",
 )  # fmt: skip
-# No diff shows these files, and the user runs them later without a gate.
+# Programs that the user or a CLI starts later without a gate; see startup_files.py.
 HOOKS_WRITE = Rule(
     name="workspace.hooks", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
 )
@@ -78,8 +78,8 @@ _ZONE_RULES = (
     FETCH_SEND,
 )  # fmt: skip
 COMMAND_RULES = (
-    *effect_commands.FIRST, *FIRST_LOCALS, *READS, *effect_commands.SECOND, *NEWER_EFFECTS, *LOCALS, *NEWER_LOCALS,
-    *effect_commands.LAST,
+    *effect_commands.FIRST, *FIRST_LOCALS, *READS, *NEWER_READS, *effect_commands.SECOND, *NEWER_EFFECTS, *LOCALS,
+    *NEWER_LOCALS, *effect_commands.LAST,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = (
     *TOOL_RULES, *_ZONE_RULES, effect_commands.PUSH_LEASE, effect_commands.PUSH_DELETE, *COMMAND_RULES,

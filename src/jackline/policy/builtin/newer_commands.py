@@ -34,6 +34,14 @@ NEWER_EFFECTS = (
     *effect("lerna version", key=_TREE, target="package:{folder}"),
     *effect("npm|pnpm|yarn|bun release|deploy:*|publish:*|release:*", "package.task", key=_TREE,
             target="package:{folder}"),
+    # Another agent works without this gate.
+    *effect(
+        "claude|codex|gemini|qwen|opencode|kilo|aider|cursor-agent|copilot|amp|crush|droid|auggie|cline|openhands|plandex|"
+        "codebuff|kiro-cli", "subagent.start", target="agent:{program}",
+    ),
+    *effect("goose run|session|web", "subagent.start", target="agent:goose"),
+    *effect("cursor agent", "subagent.start", target="agent:cursor"),
+    *effect("ollama run|launch", "subagent.start", target="agent:ollama/{1|}"),
 )  # fmt: skip
 _LOCALS = """
 make|just|task ? goals:known ! -f --file --makefile --justfile --taskfile --eval -E --environment-overrides -d -t \
@@ -44,5 +52,10 @@ alembic current|history|heads|show|branches|init|revision|check
 prisma generate|format|validate|version
 manage.py makemigrations|check|showmigrations|collectstatic|test|startapp
 """
+_READS = """
+claude|codex|gemini|qwen|opencode|kilo|aider|goose|cursor-agent|copilot|amp|crush|droid|ollama ? alone:--version \
+    alone:--help alone:-V alone:-h
+"""
+NEWER_READS = tuple(parse_rows(_READS, CallClass.READ))
 NEWER_LOCALS = tuple(parse_rows(_LOCALS, CallClass.LOCAL))
-NEWER_RULES = frozenset((*NEWER_EFFECTS, *NEWER_LOCALS))
+NEWER_RULES = frozenset((*NEWER_READS, *NEWER_EFFECTS, *NEWER_LOCALS))
