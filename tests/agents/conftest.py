@@ -24,7 +24,8 @@ _SLOWEST = {"kilo"}  # twenty seconds of processor time for one word, and built 
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "agent" in metafunc.fixturenames:
+    named = any(mark.args[0] == "agent" for mark in metafunc.definition.iter_markers("parametrize"))
+    if "agent" in metafunc.fixturenames and not named:
         metafunc.parametrize("agent", [_marked(agent, metafunc.function.__name__) for agent in cells.AGENTS])
 
 

@@ -14,8 +14,10 @@ import pytest
 
 from jackline.agents.claude.claude_adapter import ADAPTER, ClaudeAdapter
 from jackline.agents.claude.claude_hooks import HOOKS
+from jackline.app import trust
 from jackline.app.canary import build_request
 from jackline.app.canary_trial import find_gate_fault
+from jackline.app.home import open_home
 from jackline.domain.adapter import Launch, TurnRequest
 from jackline.domain.states import DEFERRED
 from jackline.fake_model.script import Reply, Script
@@ -93,6 +95,10 @@ class Door(Stage):
         folder = (self.repository if place == "project" else self.user) / ".claude"
         folder.mkdir(parents=True)
         (folder / "settings.json").write_text(json.dumps(settings))
+        if place == "project":  # an untrusted project orders nothing: tests/agents/test_project_settings.py
+            where = str(self.repository)
+            with open_home(str(self.home)) as home:
+                trust.trust_project(home, where, trust.hash_project(where))
 
 
 SetStage = Callable[..., Door]

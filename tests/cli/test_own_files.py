@@ -180,7 +180,7 @@ def is_trusted(place: Place) -> bool:
 def forge(place: Place) -> str:
     """The command of an agent that writes a valid entry into trust.json."""
     project = str(place.repository)
-    entry = json.dumps({project: {"digest": trust.hash_project(project), "at": 1}})
+    entry = json.dumps({project: {"digest": trust.hash_project(project).project, "at": 1}})
     (place.folder / "forged.json").write_text(entry)
     return f"cp {place.folder}/forged.json {place.home}/trust.json"
 

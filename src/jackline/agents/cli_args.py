@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os.path
 import re
 import sys
@@ -14,7 +15,7 @@ from jackline.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.domain.adapter import McpServer, TurnRequest
+    from jackline.domain.adapter import Declaration, McpServer, TurnRequest
 
 OWN_SESSION = "name the session with jackline's own --session"
 HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "helpers", "start.py")
@@ -22,6 +23,7 @@ HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "helpers", "st
 _SCRIPTS = (".js", ".mjs", ".cjs")
 _ERROR_LINE = re.compile(r"^(?:Error|Unknown argument|Invalid ).*", re.MULTILINE)
 _LONGEST_LINE = 500
+_ASCII = 128
 _NODE_STDIN_BYTES = 8 * 1024 * 1024  # gemini and qwen cut off the rest, one of them silently
 
 # Node queues what a pipe does not accept at once, and `process.exit` discards the queue: the end of a long answer,
@@ -29,11 +31,51 @@ _NODE_STDIN_BYTES = 8 * 1024 * 1024  # gemini and qwen cut off the rest, one of 
 # program of the agent sees it. It is an environment variable because the binary may be a wrapper instead of node.
 _BLOCKING_OUTPUT = (
     "delete process.env.NODE_OPTIONS;"
-    "for(const stream of[process.stdout,process.stderr])stream._handle?.setBlocking?.(true)"
+    "for(const stream of[process.stdout,process.stderr])stream._handle?.setBlocking?.(true);"
 )
-# Escaped by hand: every agent loads this module, and urllib.parse would take half a megabyte.
-_ESCAPED_OUTPUT = "".join(one if one.isalnum() else f"%{ord(one):02X}" for one in _BLOCKING_OUTPUT)
-NODE_ENV = {"NODE_OPTIONS": f"--import=data:text/javascript,{_ESCAPED_OUTPUT}"}
+# Neither gemini nor qwen has a switch that leaves out a project's settings and still runs tools. So the files are not
+# there for the CLI: every way to find or read them reports ENOENT. Other programs, such as its shell, see them.
+_HIDING = """
+import fs from "node:fs";import path from "node:path";import {syncBuiltinESMExports as sync} from "node:module";
+import {fileURLToPath} from "node:url";
+const [hidden,shown,unsafe]=LISTS,below=(one,top)=>one===top||one.startsWith(top+"/");
+const isHidden=file=>{
+if(file instanceof URL)file=fileURLToPath(file);else if(Buffer.isBuffer(file))file=file.toString();
+if(typeof file!=="string")return false;
+const whole=path.resolve(file);
+return unsafe.includes(whole)||hidden.some(top=>below(whole,top))&&!shown.some(top=>below(whole,top))};
+const missing=file=>Object.assign(new Error("ENOENT: no such file or directory, open '"+file+"'"),
+{code:"ENOENT",errno:-2,syscall:"open",path:String(file)});
+const names=["readFile","open","stat","lstat","access","readdir","opendir","realpath"];
+for(const name of names){
+const late=fs[name],now=fs[name+"Sync"],promised=fs.promises[name];
+fs[name]=Object.assign(function(file,...more){
+if(!isHidden(file))return late.call(this,file,...more);
+process.nextTick(more.findLast(one=>typeof one==="function"),missing(file))},late);
+fs[name+"Sync"]=Object.assign(function(file,...more){
+if(!isHidden(file))return now.call(this,file,...more);
+if(more[0]?.throwIfNoEntry===false)return undefined;
+throw missing(file)},now);
+fs.promises[name]=async function(file,...more){
+if(isHidden(file))throw missing(file);
+return promised.call(this,file,...more)}}
+const exists=fs.existsSync;fs.existsSync=file=>!isHidden(file)&&exists(file);sync();
+"""
+
+
+def node_env(request: TurnRequest, declaration: Declaration) -> dict[str, str]:
+    """The variables of a JavaScript CLI: its output blocks, and it finds no settings of an untrusted project."""
+    program = _BLOCKING_OUTPUT
+    if request.untrusted is not None:
+        files = declaration.project_files
+        lists = [
+            [os.path.join(folder, name) for folder in request.untrusted.folders for name in names]
+            for names in (files.settings, files.texts)
+        ]
+        program = _HIDING.replace("LISTS", json.dumps([*lists, list(request.untrusted.left_out)])) + program
+    # Escaped by hand: every agent loads this module, and urllib.parse would take half a megabyte.
+    escaped = "".join(chr(one) if chr(one).isalnum() and one < _ASCII else f"%{one:02X}" for one in program.encode())
+    return {"NODE_OPTIONS": f"--import=data:text/javascript,{escaped}"}
 
 
 def model_flag(request: TurnRequest) -> str:

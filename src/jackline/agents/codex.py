@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jackline import clock
 from jackline.agents.agent_events import call_finished, call_started, error_event, retry_event, session_events
 from jackline.agents.cli_args import OWN_SESSION, encode_prompt, model_flag, reject_arguments
+from jackline.agents.front_matter import has_only_text
 from jackline.agents.json_fields import (
     RAW,
     as_count,
@@ -34,7 +35,7 @@ from jackline.agents.outcomes import (
     outcome_of_event,
     outcome_of_exit,
 )
-from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, TurnRequest
+from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, ProjectFiles, TurnRequest
 from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 from jackline.errors import UsageError
@@ -43,6 +44,8 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+_INSTRUCTIONS = ("AGENTS.override.md", "AGENTS.md")  # the first one in a folder counts
+_LONGEST_INSTRUCTIONS = 32 * 1024  # as the CLI itself
 DECLARATION = Declaration(
     name="codex",
     binary="codex",
@@ -71,6 +74,12 @@ DECLARATION = Declaration(
     ),
     efforts=("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"),
     mcp=True,
+    project_files=ProjectFiles(
+        settings=(".codex",),
+        texts=(*_INSTRUCTIONS, ".codex/skills"),
+        refused=(".codex/rules",),
+        is_text=has_only_text,
+    ),
 )  # fmt: skip
 # Set by -c and not by --disable, which fails for a name that a version does not know. The number of retries can be set
 # only together with the provider's name, and not for the built-in provider; its defaults end within 35 seconds.
@@ -111,7 +120,7 @@ class CodexAdapter:
     def launch(self, request: TurnRequest) -> Launch:
         reject_arguments(DECLARATION.name, request.arguments, _REJECTED)
         effort = [f"model_reasoning_effort={request.effort}"] if request.effort else []
-        settings = [*_SETTINGS, *effort, *_server_settings(request)]
+        settings = [*_SETTINGS, *effort, *_server_settings(request), *_trust_settings(request)]
         # The bypass flag would silently override a sandbox that the user asks for. Neither ever asks for approval.
         has_sandbox = any(_SANDBOX.match(argument) for argument in request.arguments)
         argv = (
@@ -122,7 +131,7 @@ class CodexAdapter:
             *(() if has_sandbox else ("--dangerously-bypass-approvals-and-sandbox",)), "-C", request.workspace,
             *_session_arguments(request), "-",
         )  # fmt: skip
-        return Launch(argv=argv, stdin=encode_prompt(request))
+        return Launch(argv=argv, stdin=_build_project_text(request) + encode_prompt(request))
 
     def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse_line(line, lambda fields: _parse_fields(fields, self._now()))
@@ -175,6 +184,30 @@ def _server_settings(request: TurnRequest) -> tuple[str, ...]:
         f"{table}.env={{{env}}}",
         f"mcp_optional_startup_grace_ms={_SERVER_GRACE_MS}",
     )
+
+
+def _trust_settings(request: TurnRequest) -> tuple[str, ...]:
+    """Say that the project is not trusted: otherwise the CLI trusts it, and writes that into the user's config.toml.
+
+    As one table, because a quoted key after `projects.` has no effect. It names each folder that could be the project.
+    """
+    if request.untrusted is None:
+        return ()
+    folders = dict.fromkeys((request.workspace, *request.untrusted.folders, request.untrusted.repository))
+    tables = ",".join(f'{_to_toml(folder)}={{trust_level="untrusted"}}' for folder in folders)
+    return (f"projects={{{tables}}}",)
+
+
+def _build_project_text(request: TurnRequest) -> bytes:
+    """The project's AGENTS.md, which the CLI does not read in a project that is not trusted; once in a session."""
+    if request.untrusted is None or request.resume or request.fork_of:
+        return b""
+    parts = []
+    for folder in reversed(request.untrusted.folders):
+        found = (request.untrusted.texts.get(os.path.join(folder, name)) for name in _INSTRUCTIONS)
+        if text := next(filter(None, found), ""):
+            parts.append(f"# AGENTS.md instructions for {folder}\n\n<INSTRUCTIONS>\n{text}\n</INSTRUCTIONS>\n\n")
+    return "".join(parts)[:_LONGEST_INSTRUCTIONS].encode("utf-8", "replace")
 
 
 def _to_toml(value: object) -> str:

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.agents.agent_events import call_finished, call_started, error_event, session_events
 from jackline.agents.cli_args import (
-    NODE_ENV,
     OWN_SESSION,
     encode_node_prompt,
     find_error_line,
     mcp_servers,
     model_flag,
     node_argv,
+    node_env,
     reject_arguments,
 )
+from jackline.agents.front_matter import has_only_text
 from jackline.agents.json_fields import RAW, as_count, as_dict, as_str, parse_duration_ms, parse_line, parse_object
 from jackline.agents.outcomes import (
     decode_signal,
@@ -31,7 +32,7 @@ from jackline.agents.outcomes import (
     outcome_of_event,
     outcome_of_exit,
 )
-from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, TurnRequest
+from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, ProjectFiles, TurnRequest
 from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 
@@ -72,6 +73,11 @@ DECLARATION = Declaration(
     passes_if={"GOOGLE_GENAI_USE_GCA": ("GOOGLE_CLOUD_ACCESS_TOKEN",)},
     mcp=os.geteuid() == 0,
     mcp_reason=f"only for root, and not if {_DEFAULTS_PATH} is set: any other file would replace your settings",
+    project_files=ProjectFiles(
+        settings=(".gemini", ".env"),
+        texts=(".gemini/skills", ".gemini/GEMINI.md", ".agents/skills"),
+        is_text=has_only_text,
+    ),
 )  # fmt: skip
 # Defaults, not settings: the choices of the user or an administrator stay.
 _DEFAULTS = {
@@ -113,7 +119,7 @@ class GeminiAdapter:
             *node_argv(request.binary or DECLARATION.binary, {}), "--output-format", "stream-json", "--skip-trust",
             *_build_arguments(request), *request.arguments,
         )  # fmt: skip
-        env = {**NODE_ENV, "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
+        env = {**node_env(request, DECLARATION), "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
         defaults = os.path.join(request.folder, "gemini-defaults.json")
         stdin = encode_node_prompt(DECLARATION.name, request)
         # It reads this file only where root alone can write, and reports an error about any other at every start.

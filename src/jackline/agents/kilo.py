@@ -34,6 +34,7 @@ DECLARATION = Declaration(
     passes_if=opencode.KEYS_IF,
     efforts=opencode.EFFORTS,
     mcp=True,
+    project_files=opencode.build_project_files(("kilo", "opencode"), (".kilo", ".kilocode", ".opencode")),
 )
 ADAPTER: Adapter = opencode.OpencodeAdapter(
     DECLARATION, "KILO", "@kilocode/cli", "@kilocode/cli", _SWITCHES, _DENIED_TOOLS

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.agents.agent_events import call_finished, call_started, error_event, session_events
 from jackline.agents.cli_args import encode_prompt, model_flag, reject_arguments
+from jackline.agents.front_matter import has_only_text
 from jackline.agents.json_fields import (
     RAW,
     as_count,
     as_dict,
+    as_list,
     as_str,
     parse_line,
     parse_object,
@@ -25,13 +27,14 @@ from jackline.agents.json_fields import (
     usd_to_micros,
 )
 from jackline.agents.outcomes import failure_of_status, failure_of_text, last_event, outcome_of_event, outcome_of_exit
-from jackline.domain.adapter import Adapter, Declaration, Launch, TurnRequest
+from jackline.domain.adapter import Adapter, Declaration, Launch, ProjectFiles, TurnRequest, UntrustedSettings
 from jackline.domain.outcome import AgentEvent, Exit, Outcome, Usage
 from jackline.domain.states import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 GATE_REASON = "it runs its tools itself and reports a call only after it finished"
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # each model supports some of them
 KEYS = (
@@ -69,6 +72,15 @@ def list_variables(prefix: str) -> tuple[str, ...]:
     return (*(f"{prefix}_{name}" for name in _VARIABLES), *KEYS)
 
 
+def build_project_files(names: tuple[str, ...], folders: tuple[str, ...]) -> ProjectFiles:
+    """What it takes from a project: files of these names, and folders with more of them, with tools and with skills."""
+    return ProjectFiles(
+        settings=(*(f"{name}.{end}" for name in (*names, "tui") for end in ("json", "jsonc")), *folders),
+        texts=(*INSTRUCTIONS, *(f"{folder}/{name}" for folder in folders for name in ("skill", "skills"))),
+        is_text=has_only_text,
+    )
+
+
 SWITCHES = {"DISABLE_AUTOUPDATE": "1", "DISABLE_MODELS_FETCH": "1", "DISABLE_LSP_DOWNLOAD": "1", "DISABLE_SHARE": "1"}
 SWITCHES_OFF = {"--auto": "its questions before a call"}
 DECLARATION = Declaration(
@@ -90,6 +102,11 @@ DECLARATION = Declaration(
     model_variables=("OPENCODE_MODEL",),
     efforts=EFFORTS,
     mcp=True,
+    project_files=build_project_files(("opencode",), (".opencode",))._replace(
+        # It loads the modules of plugins even if a switch leaves the project's configuration out.
+        refused=(".opencode/plugin", ".opencode/plugins"),
+        refused_words=("plugin", "\\u", "{file:", "{env:"),
+    ),
 )
 
 
@@ -110,6 +127,7 @@ class OpencodeAdapter:
             argv=(request.binary or self.declaration.binary, *_build_arguments(request)),
             env={
                 **{f"{self.prefix}_{name}": value for name, value in self.switches.items()},
+                **({f"{self.prefix}_DISABLE_PROJECT_CONFIG": "1"} if request.untrusted else {}),
                 **self._build_config(request),
             },
             stdin=encode_prompt(request),
@@ -158,17 +176,34 @@ class OpencodeAdapter:
         rules = {"*": permission} if isinstance(permission, str) else as_dict(permission)
         # The last matching rule wins, so ours come last.
         kept = {tool: rule for tool, rule in rules.items() if tool not in self.denied_tools}
-        ours = {
+        ours: dict[str, Any] = {
             "autoupdate": False,
             "share": "disabled",
             "permission": {**kept, **dict.fromkeys(self.denied_tools, "deny")},
         }
+        if request.untrusted is not None:
+            ours |= self._build_texts(request.untrusted, theirs)
         servers = as_dict(theirs.get("mcp"))
         if request.mcp is not None:
             argv, env = list(request.mcp.argv), dict(request.mcp.env)
             server = {"type": "local", "command": argv, "environment": env, "enabled": True}
             servers = {**servers, request.mcp.name: server}
         return {name: json.dumps({**theirs, **ours, **({"mcp": servers} if servers else {})})}
+
+    def _build_texts(self, untrusted: UntrustedSettings, theirs: dict[str, Any]) -> dict[str, Any]:
+        """The project's instructions and skills, which the CLI leaves out together with the project's settings."""
+        found = [
+            [path for folder in untrusted.folders if (path := f"{folder}/{name}") in untrusted.texts]
+            for name in INSTRUCTIONS
+        ]
+        skills = [f"{folder}/{name}" for folder in untrusted.folders for name in self.declaration.project_files.texts]
+        paths = [top for top in skills if any(path.startswith(f"{top}/") for path in untrusted.texts)]
+        known = as_dict(theirs.get("skills"))
+        return {
+            # As the CLI does: all files of the first name that is found.
+            "instructions": [*as_list(theirs.get("instructions")), *next(filter(None, found), [])],
+            **({"skills": {**known, "paths": [*as_list(known.get("paths")), *paths]}} if paths else {}),
+        }
 
 
 ADAPTER: Adapter = OpencodeAdapter(DECLARATION, "OPENCODE", "opencode-ai", "opencode", SWITCHES)

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.agents.agent_events import error_event, retry_event, session_events
 from jackline.agents.cli_args import (
-    NODE_ENV,
     OWN_SESSION,
     encode_node_prompt,
     find_error_line,
     mcp_servers,
     model_flag,
     node_argv,
+    node_env,
     reject_arguments,
 )
+from jackline.agents.front_matter import has_only_text
 from jackline.agents.json_fields import RAW, as_count, as_dict, as_str, parse_line
 from jackline.agents.message_blocks import parse_message, parse_results
 from jackline.agents.outcomes import (
@@ -33,7 +34,7 @@ from jackline.agents.outcomes import (
     outcome_of_event,
     outcome_of_exit,
 )
-from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, TurnRequest
+from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, ProjectFiles, TurnRequest
 from jackline.domain.outcome import AgentEvent, Exit, Outcome, Scope, Usage
 from jackline.domain.states import Failure
 
@@ -85,6 +86,11 @@ DECLARATION = Declaration(
     efforts=("none", "low", "medium", "high", "xhigh", "max"),
     mcp=True,
     mcp_reason=f"not if {_DEFAULTS_PATH} is set, which would name it",
+    project_files=ProjectFiles(
+        settings=(".qwen", ".mcp.json", ".env"),
+        texts=(".qwen/skills", ".qwen/QWEN.md", ".qwen/rules", ".agents/skills"),
+        is_text=has_only_text,
+    ),
 )  # fmt: skip
 _LAUNCHERS = {"cli-entry.js": "cli.js"}
 # Defaults, not settings: the choices of the user or an administrator stay.
@@ -129,7 +135,7 @@ class QwenAdapter:
         return Launch(
             argv=(*start, "--output-format", "stream-json", *_build_arguments(request), *request.arguments),
             env={
-                **NODE_ENV,
+                **node_env(request, DECLARATION),
                 "QWEN_CODE_NO_RELAUNCH": "true",
                 "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1",
                 "QWEN_TELEMETRY_ENABLED": "false",

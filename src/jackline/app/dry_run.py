@@ -16,6 +16,7 @@ from jackline.app.home import make_redactor
 from jackline.app.preflight import refuse_taken_session, refuse_unready_workspace
 from jackline.app.request import build_spec
 from jackline.app.setting_keys import KEYS
+from jackline.app.trust import read_untrusted_settings
 from jackline.domain.changes import VARIABLE
 from jackline.domain.records import Turn
 from jackline.domain.states import Role
@@ -71,6 +72,9 @@ def plan_run(request: Request, home: Home) -> PlannedRun:
         binary=found.binary or adapter.declaration.binary,
         environ=os.environ,
         mcp=build_mcp_server(build_mcp_argv(home.config, os.environ)[0], inside_run),
+        untrusted=read_untrusted_settings(
+            home.path, home.config.get_text("database"), adapter.declaration, spec.workspace, os.environ
+        ),
     )
     resumes = bool(spec.session) and adapter.declaration.resumes
     session = spec.session if resumes else SESSION if adapter.declaration.chooses_session else None

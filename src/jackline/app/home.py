@@ -245,7 +245,12 @@ class Home:
         `at_once`: a new run is refused if another one works in its worktree now; otherwise it is queued all the same.
         """
         from jackline.app.own_files import refuse_fresh_changes
-        from jackline.app.preflight import describe_redactions, refuse_taken_session, refuse_unready_workspace
+        from jackline.app.preflight import (
+            describe_redactions,
+            refuse_taken_session,
+            refuse_unready_workspace,
+            refuse_untrusted_settings,
+        )
         from jackline.app.request import build_new_run
         from jackline.clock import wall_ms
 
@@ -257,6 +262,7 @@ class Home:
         # Only for a new run: one that has started may have changed its workspace.
         if self.is_new or self.store().runs.get(new.id) is None:
             refuse_unready_workspace(request, new.spec.workspace)
+            refuse_untrusted_settings(self, new.spec)
             if at_once and not (self.is_new or new.spec.share_workspace):
                 from jackline.engine.workspace_guard import refuse_busy_workspace
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from jackline import clock
 from jackline.app import paths, state_files
 from jackline.app.config import find_user_file
-from jackline.app.trust import TRUST_FILE
+from jackline.app.trust import TRUST_FILE, fingerprint_entry
 from jackline.digests import hash_text
 from jackline.domain.events import Fact
 from jackline.errors import Refused, SchemaMissing, SchemaTooOld, StoreError
@@ -188,20 +188,20 @@ def is_trust_recorded(home: str, database: str, project: str, digest: str) -> bo
         store.close()
 
 
-def record_trust(home: Home, project: str, digest: str | None) -> None:
-    """Write what a person decided about a project to trust.json and the record; without a digest trust is revoked."""
+def record_trust(home: Home, project: str, digests: state_files.Entry | None) -> None:
+    """Write what a person decided about a project to trust.json and the record; without digests trust is revoked."""
 
     def change(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
         others = {name: one for name, one in found.entries.items() if name != project}
-        entry = {} if digest is None else {project: {"digest": digest, "at": clock.wall_ms()}}
+        entry = {} if digests is None else {project: {**digests, "at": clock.wall_ms()}}
         # While the record is locked: who compares the two sees both or none.
         state_files.update_entries(os.path.join(home.path, TRUST_FILE), lambda _: others | entry)
-        if digest is None:
+        if digests is None:
             record["trusted"].pop(project, None)
             yield Fact("jackline.trust_revoked", {"project": project})
         else:
-            record["trusted"][project] = digest
-            yield Fact("jackline.trusted", {"project": project, "digest": digest})
+            record["trusted"][project] = fingerprint_entry(digests)
+            yield Fact("jackline.trusted", {"project": project, "digest": fingerprint_entry(digests)})
 
     _update(home, change, _PERSON)
 
@@ -219,7 +219,7 @@ class _OwnFiles(NamedTuple):
     @property
     def trusted(self) -> dict[str, str]:
         """The digests of trust.json, by project."""
-        return {project: str(entry.get("digest")) for project, entry in self.entries.items()}
+        return {project: fingerprint_entry(entry) for project, entry in self.entries.items()}
 
 
 def _scan(home: Home) -> _OwnFiles:

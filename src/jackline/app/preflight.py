@@ -61,6 +61,18 @@ def _refuse_dirty(request: Request, workspace: str) -> None:
         )
 
 
+def refuse_untrusted_settings(home: Home, spec: Spec) -> None:
+    """AgentUnavailable if the run's first agent cannot be started without settings of this untrusted project.
+
+    A run with a fallback starts all the same: the other agent takes over.
+    """
+    from jackline.app.trust import read_untrusted_settings
+
+    if not spec.fallback:
+        declaration, _ = agents.load_declaration(home.config, spec.agent)
+        read_untrusted_settings(home.path, home.config.get_text("database"), declaration, spec.workspace, os.environ)
+
+
 def describe_redactions(asked: Spec, kept: Spec) -> list[str]:
     """Return a note for each text of a request that is stored redacted."""
     found = []

@@ -15,7 +15,8 @@ from jackline.files import NotWritten, lock_folder, write_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Entries = dict[str, dict[str, object]]
+Entry = dict[str, object]
+Entries = dict[str, Entry]
 
 
 def read_entries(path: str) -> Entries:

@@ -1,31 +1,43 @@
 """Records which projects the user trusts. Files of a trusted project may do more than tighten, until they change.
 
-Trust prevents a project from choosing programs. It does not protect against a program that already runs as this user.
+It also covers the settings that a project makes for the CLIs of agents, with a digest for each folder and agent: trust
+that was given before these were covered keeps covering the rest. Trust prevents a project from choosing programs. It
+does not protect against a program that already runs as this user.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
-from jackline.app import state_files
+from jackline.app import project_settings, state_files
 from jackline.app.paths import PROJECT_FILE, find_project_file
-from jackline.digests import sha256
-from jackline.errors import Refused, UsageError
+from jackline.digests import hash_text, sha256
+from jackline.errors import AgentUnavailable, Refused, UsageError
 from jackline.named import NamedTuple, stored_as
 from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from jackline.app.home import Home
+    from jackline.app.state_files import Entry
+    from jackline.domain.adapter import Declaration, UntrustedSettings
 
 TRUST_FILE = "trust.json"
 AGENTS_FOLDER = ".agents"  # the project's tasks and policy
 _LEFT_OUT = "runs"  # output of runs, not instructions
 
 
-@stored_as("folder files trusted changed at")
+class ProjectDigests(NamedTuple):
+    """What trust covers at one moment."""
+
+    project: str  # of jackline.toml and .agents
+    settings: Mapping[str, Mapping[str, str]]  # by folder, relative to the project, and agent
+
+
+@stored_as("folder files trusted changed at settings")
 class TrustStatus(NamedTuple):
     """The trust status of a project."""
 
@@ -34,6 +46,7 @@ class TrustStatus(NamedTuple):
     trusted: bool
     changed: bool  # it was trusted, but its files have changed
     at: int | None = None  # when it was trusted
+    settings: tuple[str, ...] = ()  # settings for agents that are not trusted
 
 
 def is_trusted(home: str, database: str, folder: str) -> bool:
@@ -42,16 +55,98 @@ def is_trusted(home: str, database: str, folder: str) -> bool:
     An entry of trust.json that is not recorded in the database does not count. `database` is the setting of this name.
     """
     project = find_project(folder)
-    known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(project)
+    known = _read_entry(home, database, project)
     if known is None:
         return False
     try:
-        digest = _hash_files(project)
+        return known.get("digest") == _hash_files(project)
     except (OSError, Refused):
         return False
+
+
+def _read_entry(home: str, database: str, project: str) -> Entry | None:
+    """Return the entry of a project, if `jackline trust` recorded it."""
+    known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(project)
+    if known is None:
+        return None
     from jackline.app.own_files import is_trust_recorded
 
-    return known.get("digest") == digest and is_trust_recorded(home, database, project, digest)
+    return known if is_trust_recorded(home, database, project, fingerprint_entry(known)) else None
+
+
+def fingerprint_entry(entry: Entry) -> str:
+    """Return what the record of an entry is compared by; an entry of an older version has only one digest."""
+    settings = entry.get("settings")
+    if not settings:
+        return str(entry.get("digest"))
+    return f"{entry.get('digest')}:{hash_text(json.dumps(settings, sort_keys=True))}"
+
+
+def read_untrusted_settings(
+    home: str, database: str, declaration: Declaration, workspace: str, environ: Mapping[str, str]
+) -> UntrustedSettings | None:
+    """Read the settings that the agent is started without; None if there are none, or a person trusts them all.
+
+    AgentUnavailable if the CLI cannot be started without one of them.
+    """
+    files = declaration.project_files
+    if not files.settings:
+        return None
+    folders = project_settings.list_folders(workspace, environ)
+    if not folders:
+        return None
+    found = {folder: project_settings.find_settings(files, folder) for folder in folders}
+    if not any(found.values()):
+        return None
+    project = find_project(workspace)
+    entry = _read_entry(home, database, project)
+    if all(not paths or _covers(entry, project, declaration, folder, paths) for folder, paths in found.items()):
+        return None
+    paths = [path for folder in folders for path in found[folder]]
+    untrusted = project_settings.read_untrusted(files, folders, paths, environ)
+    if refused := project_settings.find_refused(files, folders, untrusted.left_out):
+        name = os.path.relpath(refused, os.path.realpath(workspace))
+        why = f"it cannot be started without {name}, and this project is not trusted: read it, then `jackline trust`"
+        raise AgentUnavailable(declaration.name, why=why)
+    return untrusted
+
+
+def _covers(entry: Entry | None, project: str, declaration: Declaration, folder: str, paths: list[str]) -> bool:
+    """Check whether trust covers the settings of a folder as they are."""
+    try:
+        digest = project_settings.hash_settings(declaration.project_files, paths, folder)
+    except OSError:
+        return False
+    return _find_digest(entry, os.path.relpath(folder, project), declaration.name) == digest
+
+
+def _find_digest(entry: Entry | None, place: str, agent: str) -> object:
+    known = (entry or {}).get("settings")
+    by_agent = known.get(place) if isinstance(known, dict) else None
+    return by_agent.get(agent) if isinstance(by_agent, dict) else None
+
+
+def list_settings(folder: str, environ: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
+    """List the settings for agents in the folders around this one, by folder and agent."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for place in project_settings.list_folders(folder, environ):
+        for agent, declaration in _list_declarations().items():
+            if paths := project_settings.find_settings(declaration.project_files, place):
+                found.setdefault(place, {})[agent] = paths
+    return found
+
+
+def _list_declarations() -> dict[str, Declaration]:
+    """The agents that may take settings from a project; one that cannot be loaded takes none."""
+    from jackline.agents import registry
+
+    found = {}
+    for name in registry.list_agents():
+        try:
+            found[name] = registry.load_adapter(name).declaration
+        except (AgentUnavailable, UsageError):
+            continue
+    return found
 
 
 def is_file_trusted(home: str, database: str, path: str) -> bool:
@@ -73,37 +168,64 @@ def read_trust_status(home: str, database: str, folder: str) -> TrustStatus:
     known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(project)
     trusted = is_trusted(home, database, project)
     at = known.get("at") if known else None
-    files = tuple(os.path.relpath(path, project) for path in list_files(project))
+    files = [os.path.relpath(path, project) for path in list_files(project)]
+    entry, untrusted = _read_entry(home, database, project), list[str]()
+    declarations = _list_declarations()
+    for place, by_agent in list_settings(folder, os.environ).items():
+        for agent, paths in by_agent.items():
+            names = [os.path.relpath(path, project) for path in paths]
+            files += [name for name in names if name not in files]
+            if not _covers(entry, project, declarations[agent], place, paths):
+                untrusted += [name for name in names if name not in untrusted]
     return TrustStatus(
         folder=project,
-        files=files,
+        files=tuple(files),
         trusted=trusted,
         changed=known is not None and not trusted,
         at=at if isinstance(at, int) else None,
+        settings=tuple(untrusted),
     )
 
 
-def hash_project(folder: str) -> str:
-    """Return the digest of the files to be trusted, before a person reads them; UsageError if there are none."""
+def hash_project(folder: str) -> ProjectDigests:
+    """Return the digests of the files to be trusted, before a person reads them; UsageError if there are none."""
     project = find_project(folder)
-    if next(list_files(project), None) is None:
-        raise UsageError(f"nothing to trust: {project} has no jackline.toml and no files in {AGENTS_FOLDER}/")
+    settings = list_settings(folder, os.environ)
+    if next(list_files(project), None) is None and not settings:
+        raise UsageError(
+            f"nothing to trust: {project} has no jackline.toml, no files in {AGENTS_FOLDER}/ and no settings for agents"
+        )
     try:
-        return _hash_files(project)
+        return ProjectDigests(
+            project=_hash_files(project),
+            settings={
+                os.path.relpath(place, project): hash_settings_of(place, by_agent)
+                for place, by_agent in settings.items()
+            },
+        )
     except OSError as error:
         raise UsageError(f"cannot read {error.filename}: {error.strerror}") from None
 
 
-def trust_project(home: Home, folder: str, digest: str) -> None:
-    """Record that the user trusts the files with this digest, which were shown; Refused if they have changed since."""
+def hash_settings_of(place: str, by_agent: Mapping[str, list[str]]) -> dict[str, str]:
+    """Hash the settings in one folder, for each agent."""
+    known = _list_declarations()
+    return {
+        agent: project_settings.hash_settings(known[agent].project_files, paths, place)
+        for agent, paths in by_agent.items()
+    }
+
+
+def trust_project(home: Home, folder: str, digests: ProjectDigests) -> None:
+    """Record that the user trusts the files with these digests, which were shown; Refused if they changed since."""
     from jackline.app.identity import refuse_inside_run
     from jackline.app.own_files import record_trust
 
     refuse_inside_run(home, "trust")
     project = find_project(folder)
-    if hash_project(project) != digest:
+    if hash_project(folder) != digests:
         raise Refused(f"the files of {project} changed while you read them: run `jackline trust` again")
-    record_trust(home, project, digest)
+    record_trust(home, project, {"digest": digests.project, "settings": digests.settings})
 
 
 def revoke_trust(home: Home, folder: str) -> bool:

@@ -5,13 +5,16 @@ A new kind of file that trust covers gets an entry in `_DESCRIBERS`.
 
 from __future__ import annotations
 
+import json
 import os
+import tomllib
 from typing import TYPE_CHECKING
 
 from jackline.app import trust
 from jackline.app.config import AGENTS_NAMED_BY_ARGUMENTS, read_toml
 from jackline.app.paths import PROJECT_FILE
 from jackline.app.policy_files import FILE as POLICY_FILE
+from jackline.app.project_settings import read_text
 from jackline.app.setting_keys import KEYS_BY_NAME, format_setting, is_looser, parse_setting
 from jackline.app.tasks import PROJECT_FOLDER as TASKS_FOLDER
 from jackline.app.text_files import read_regular_text
@@ -34,8 +37,11 @@ class TrustedFile(NamedTuple):
     allows: tuple[str, ...] = ()
 
 
-def review_files(project: str) -> list[TrustedFile]:
-    """Describe every file that trust covers; a file that cannot be parsed is described by its error."""
+def review_files(project: str, folder: str) -> list[TrustedFile]:
+    """Describe every file that trust covers; a file that cannot be parsed is described by its error.
+
+    `folder` is where the person is: settings for agents between it and the root of the repository are covered too.
+    """
     found = []
     for path in trust.list_files(project):
         name = os.path.relpath(path, project)
@@ -45,7 +51,27 @@ def review_files(project: str) -> list[TrustedFile]:
         except UsageError as error:
             allows = (f"cannot be used as it is: {error}",)
         found.append(TrustedFile(path=name, allows=allows))
+    readers: dict[str, list[str]] = {}
+    for by_agent in trust.list_settings(folder, os.environ).values():
+        for agent, paths in by_agent.items():
+            for path in paths:
+                readers.setdefault(path, []).append(agent)
+    for path, agents in readers.items():
+        allows = tuple(f"{agent} takes its settings from it: {_describe_agent_file(path)}" for agent in agents)
+        found.append(TrustedFile(path=os.path.relpath(path, project), allows=allows))
     return found
+
+
+def _describe_agent_file(path: str) -> str:
+    """The settings of a JSON or TOML file by name; anything else may run as a part of the agent."""
+    text = read_text(path)
+    try:
+        fields = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        return "the agent may run it, or start programs that it names"
+    return ", ".join(map(str, fields)) or "nothing yet"
 
 
 def _describe_settings(path: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from jackline.app.run_wait import (
     wait_while_busy,
     work_and_wait,
 )
+from jackline.app.trust import read_untrusted_settings
 from jackline.domain.prices import Price, PriceTable
 from jackline.domain.states import RunState, WaitReason
 from jackline.engine.dead_attempts import find_dead_attempt
@@ -56,6 +57,9 @@ def build_settings(home: Home, on_ask: str = STOP) -> EngineSettings:
         usd_micros_per_day=round(home.config.get_float("max_usd_per_day") * 1_000_000),
         prices=PriceTable({pattern: _build_price(table) for pattern, table in home.config.prices.items()}),
         find_binary=lambda adapter: agents.require_program(home.path, home.config, adapter),
+        read_untrusted=lambda adapter, workspace: read_untrusted_settings(
+            home.path, home.config.get_text("database"), adapter.declaration, workspace, os.environ
+        ),
         share_workspace=home.share_workspace,
     )
 

@@ -31,6 +31,7 @@ _TEXTS = {
     "session.lost": "{agent} has lost its session: a new one starts from the records of the run",
     "gate.advisory": "{agent} has no enforced gate: its calls are recorded, not held",
     "gate.unprotected": "{agent} runs without {protection} ({flags})",
+    "gate.settings": "{agent} starts without this project's settings ({files}): read them, then `jackline trust`",
     "budget.late": "{agent} reports its usage only at the end of a turn: the budget in USD holds between turns",
     "budget.blind": "{agent} reports no usage: no budget in USD applies to it",
     "cost.assumed": "{agent}'s model ({model}) has no known price: assuming ${input} and ${output} per million tokens",
@@ -61,7 +62,8 @@ _TEXTS = {
 _NOTABLE = frozenset(
     {
         "turn.started", "turn.idle", "stop.wanted", "cancel.requested", "agent.error", "agent.limit", "agent.retry",
-        "agent.switched", "agent.compacted", "session.lost", "gate.advisory", "gate.unprotected", "mcp.missing",
+        "agent.switched", "agent.compacted", "session.lost", "gate.advisory", "gate.settings",
+        "gate.unprotected", "mcp.missing",
         "budget.late", "budget.blind", "cost.assumed",
     }
 )  # fmt: skip

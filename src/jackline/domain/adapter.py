@@ -13,7 +13,7 @@ from jackline.domain.events import NOTHING
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from jackline.domain.outcome import AgentEvent, Exit, Outcome
     from jackline.domain.states import Decision
@@ -31,6 +31,23 @@ class LoginFacts(NamedTuple):
     files: tuple[str, ...]
     config: str = ""  # settings that may name a provider which needs no log-in
     status_arguments: tuple[str, ...] = ()  # ask whether it is logged in: exit code 1 means that it is not
+
+
+def is_any_text(_path: str, _text: str) -> bool:
+    """Accept every text: for CLIs that take nothing but text from such files."""
+    return True
+
+
+class ProjectFiles(NamedTuple):
+    """What a CLI takes from a project; names are relative to each folder that it reads, a folder covers its content."""
+
+    settings: tuple[str, ...] = ()  # may start programs: left out until the project is trusted
+    texts: tuple[str, ...] = ()  # for the model; also where they are part of `settings`
+    refused: tuple[str, ...] = ()  # settings that no switch leaves out: the agent does not start
+    refused_words: tuple[str, ...] = ()  # the same for a file of `settings` with one of these words
+    is_text: Callable[[str, str], bool] = is_any_text  # a file of `texts` that is not counts as settings
+    permission_files: tuple[str, ...] = ()  # JSON into which the CLI itself writes its permission lists
+    user_config: tuple[tuple[str, str], ...] = ()  # (variable, file in its folder) of the user's config; first set wins
 
 
 class Declaration(NamedTuple):
@@ -62,6 +79,7 @@ class Declaration(NamedTuple):
     login: LoginFacts | None = None  # None: it needs no log-in, or nobody can tell
     mcp_reason: str = ""  # why it cannot, or when it gets none
     switches_off: Mapping[str, str] = NOTHING  # its own protection that a flag of the launch switches off, by the flag
+    project_files: ProjectFiles = ProjectFiles()
 
     def list_visible(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """The variables of `environ` that it may see; a condition that is 0 or false counts as not set."""
@@ -75,6 +93,16 @@ class McpServer(NamedTuple):
     argv: tuple[str, ...]
     env: Mapping[str, str] = NOTHING  # complete: not every CLI passes its own environment on
     name: str = "jackline"  # its name for the agent
+
+
+class UntrustedSettings(NamedTuple):
+    """Settings of a project that is not trusted: the agent is started without them, and with the project's texts."""
+
+    folders: tuple[str, ...]  # where the CLI looks for them: the workspace, then its parents
+    repository: str  # the root of the main worktree
+    left_out: Mapping[str, str]  # the contents of the files, by path; empty for what is not text
+    texts: Mapping[str, str] = NOTHING  # for the model, by path
+    user_config: str = ""  # the user's own configuration of the CLI; never written anywhere
 
 
 class TurnRequest(NamedTuple):
@@ -101,6 +129,7 @@ class TurnRequest(NamedTuple):
     mcp: McpServer | None = None
     usd_micros_left: int | None = None  # the rest of the run's budget; None: no limit in USD
     reminder: tuple[str, ...] = ()  # the command that restores the run's case, for an agent that compacts
+    untrusted: UntrustedSettings | None = None  # None: the project has none, or is trusted
 
 
 class Launch(NamedTuple):

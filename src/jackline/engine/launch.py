@@ -34,9 +34,9 @@ from jackline.named import NamedTuple
 from jackline.store.models import RunChange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from jackline.domain.adapter import Adapter, Declaration, Launch
+    from jackline.domain.adapter import Adapter, Declaration, Launch, UntrustedSettings
     from jackline.domain.records import Lease, Message, Run, Spec
     from jackline.domain.run_inputs import StartTurn
     from jackline.engine.gate_socket import GateServers
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 _LONGEST_ARGUMENT = 200
+_MOST_NAMED = 4
 _NOTHING_SPENT = Spent()
 _SERVER_SEES = (
     *run_env.NAMES,
@@ -67,6 +68,7 @@ class LaunchContext(NamedTuple):
     environ: Mapping[str, str]  # ours; the agent sees the variables that it declares
     mcp: McpServer | None = None
     mcp_missing: str = ""  # why there is no server, if a person should know
+    untrusted: UntrustedSettings | None = None
 
 
 class TurnPlan(NamedTuple):
@@ -112,7 +114,7 @@ class TurnLauncher:
     def prepare(self, run: Run, order: StartTurn) -> PreparedTurn:
         """Plan the turn and store it. AgentUnavailable if the agent cannot be used."""
         services, adapter = self._services, self._load_adapter(run.agent)
-        at, context = services.now(), self._build_context(adapter)
+        at, context = services.now(), self._build_context(adapter, run.spec.workspace)
         reserved = self._reserve_budget(run, adapter, at)
         planned = plan_turn(services.store, services.lease, run, order, adapter, context, at, reserved)
         turn, launch = planned.turn, build_launch(adapter, planned.request)
@@ -168,7 +170,7 @@ class TurnLauncher:
         except UsageError as error:  # described in settings that are gone, or in a package that was removed
             raise AgentUnavailable(agent, why=error) from None
 
-    def _build_context(self, adapter: Adapter) -> LaunchContext:
+    def _build_context(self, adapter: Adapter, workspace: str) -> LaunchContext:
         env = {**self._env, **run_env.build_actor_env(adapter.declaration.name, os.environ)}
         return LaunchContext(
             folder=os.path.join(self._folder, "agent"),
@@ -178,6 +180,7 @@ class TurnLauncher:
             environ=os.environ,
             mcp=build_mcp_server(self._settings.server, env),
             mcp_missing=self._settings.server_missing,
+            untrusted=self._settings.read_untrusted(adapter, workspace),
         )
 
 
@@ -276,6 +279,7 @@ def build_request(
         usd_micros_left=find_usd_left(spec, spent) if reserved is None else reserved,
         mcp=context.mcp if adapter.declaration.mcp else None,
         reminder=run_env.build_reminder_command(turn.agent) if adapter.declaration.compacts else (),
+        untrusted=context.untrusted,
     )
 
 
@@ -305,10 +309,20 @@ def build_warnings(adapter: Adapter, context: LaunchContext, spec: Spec) -> tupl
         facts.append(Fact("gate.advisory", {"agent": declaration.name, "reason": declaration.gate_reason}))
     if declaration.mcp and context.mcp_missing:
         facts.append(Fact("mcp.missing", {"agent": declaration.name, "reason": context.mcp_missing}))
+    if context.untrusted is not None:
+        files = describe_files(context.untrusted.left_out, spec.workspace)
+        facts.append(Fact("gate.settings", {"agent": declaration.name, "files": files}))
     if spec.limits.usd_micros and not declaration.live_usage:
         reports = declaration.tokens or declaration.cost
         facts.append(Fact("budget.late" if reports else "budget.blind", {"agent": declaration.name}))
     return tuple(facts)
+
+
+def describe_files(paths: Iterable[str], workspace: str) -> str:
+    """Name the first files, relative to the workspace, and count the others."""
+    first, others = list(paths)[:_MOST_NAMED], list(paths)[_MOST_NAMED:]
+    more = f" and {len(others)} more" if others else ""
+    return ", ".join(os.path.relpath(path, os.path.realpath(workspace)) for path in first) + more
 
 
 def build_unprotected(declaration: Declaration, argv: Sequence[str], *, is_first: bool) -> tuple[Fact, ...]:

@@ -13,7 +13,7 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from jackline.domain.adapter import Adapter
+    from jackline.domain.adapter import Adapter, UntrustedSettings
     from jackline.domain.records import Spec
 
 _INHERITED = (
@@ -40,6 +40,8 @@ class EngineSettings(NamedTuple):
     usd_micros_per_day: int = 0  # the budget of all runs of the home; 0: no limit
     asks: bool = True  # a call that needs approval stops the run; otherwise it is denied for now
     find_binary: Callable[[Adapter], str] = lambda adapter: adapter.declaration.binary  # raises AgentUnavailable
+    # The settings of an untrusted workspace that the agent is started without; raises AgentUnavailable.
+    read_untrusted: Callable[[Adapter, str], UntrustedSettings | None] = lambda _adapter, _workspace: None
     share_workspace: bool = False  # a person lets a run work beside another one in the same worktree
 
     def build_folder(self, run_id: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jackline.agents.claude import claude_output
 from jackline.agents.claude.claude_hooks import COMPACTION, HOOKS, build_settings
+from jackline.agents.claude.claude_project import PROJECT_FILES, build_project_launch
 from jackline.agents.cli_args import OWN_SESSION, encode_prompt, mcp_servers, model_flag, reject_arguments
 from jackline.agents.json_fields import parse_line
 from jackline.domain.adapter import Adapter, Declaration, Launch, LoginFacts, TurnRequest
@@ -73,6 +74,7 @@ DECLARATION = Declaration(
     door="http",
     compacts=True,
     mcp=True,
+    project_files=PROJECT_FILES,
 )
 # The first two keep the process alive long after the turn; the third moves the work to a folder outside the run.
 _DISALLOWED = ("CronCreate", "ScheduleWakeup", "EnterWorktree")
@@ -104,21 +106,29 @@ class ClaudeAdapter:
 
     def launch(self, request: TurnRequest) -> Launch:
         reject_arguments(DECLARATION.name, request.arguments, _REJECTED)
+        project = build_project_launch(request, request.untrusted) if request.untrusted else None
         settings = os.path.join(request.folder, "claude-settings.json")
-        files = {settings: json.dumps(build_settings(request.gate, _TOKEN, request.reminder)).encode()}
+        fields = build_settings(request.gate, _TOKEN, request.reminder)
+        if project and project.permissions:
+            fields["permissions"] = project.permissions
+        files = {settings: json.dumps(fields).encode(), **(project.files if project else {})}
+        # Added to the user's own servers, which stay.
+        added = {**(project.servers if project else {}), **mcp_servers(request.mcp)}
         servers: tuple[str, ...] = ()
-        if request.mcp is not None:  # adds jackline's server; the user's own servers stay
+        if added:
             config = os.path.join(request.folder, "claude-mcp.json")
-            files[config] = json.dumps({"mcpServers": mcp_servers(request.mcp)}).encode()
+            files[config] = json.dumps({"mcpServers": added}).encode()
             servers = ("--mcp-config", config)
         # No tool is allowed here: the gate allows each call. Without its hooks, nothing that changes files could run.
         argv = (
             request.binary or DECLARATION.binary, "-p", "--output-format", "stream-json", "--verbose",
-            "--settings", settings, *servers, "--disallowedTools", ",".join(_DISALLOWED),
+            "--settings", settings, *servers, *(project.arguments if project else ()),
+            "--disallowedTools", ",".join(_DISALLOWED),
             *_build_arguments(request), *request.arguments,
         )  # fmt: skip
         # An empty prompt lets a resumed session continue with its deferred call.
-        return Launch(argv=argv, env=_build_env(request), files=files, stdin=encode_prompt(request))
+        env = {**_build_env(request), **(project.env if project else {})}
+        return Launch(argv=argv, env=env, files=files, stdin=encode_prompt(request))
 
     def parse(self, line: bytes) -> tuple[AgentEvent, ...]:
         return parse_line(line, claude_output.parse_fields)

@@ -1,4 +1,4 @@
-"""Starts a helper (`python -IS start.py ollama|acp …`) as a separate program; must not import jackline."""
+"""Starts a helper (`python -IS start.py ollama|acp|… …`) as a separate program; must not import jackline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os.path
 import sys
 from importlib import import_module
 
-PROGRAMS = {"ollama": "ollama_loop", "acp": "acp_client"}
+PROGRAMS = {"ollama": "ollama_loop", "acp": "acp_client", "claude-server": "claude_server"}
 
 if __name__ == "__main__":
     program = sys.argv[1] if len(sys.argv) > 1 else ""

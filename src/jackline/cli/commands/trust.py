@@ -67,7 +67,7 @@ def _ask_for_trust(home: Home, folder: str, out: Output) -> bool:
     if change is not None and not ask_about_change(home, change, out):
         return False
     status = trust.read_trust_status(home.path, home.config.get_text("database"), folder)
-    if change is not None and (status.trusted or not status.files):
+    if change is not None and (not status.files or (status.trusted and not status.settings)):
         return True
     digest = trust.hash_project(folder)
     out.print_line(f"{status.folder}: if you trust it, its files may do this until one of them changes:")
@@ -82,7 +82,7 @@ def _ask_for_trust(home: Home, folder: str, out: Output) -> bool:
 def _review(status: TrustStatus) -> list[TrustedFile]:
     from jackline.app.trust_review import review_files
 
-    return review_files(status.folder)
+    return review_files(status.folder, os.getcwd())
 
 
 def _build_record(status: TrustStatus) -> dict[str, object]:
@@ -101,6 +101,9 @@ def _print_files(files: Iterable[TrustedFile], out: Output) -> None:
 
 
 def _describe_status(status: TrustStatus) -> str:
+    if status.trusted and status.settings:
+        names = ", ".join(map(make_printable, status.settings))
+        return f"trusted, but not its settings for agents ({names}); review them, then run `jackline trust`"
     if status.trusted:
         return f"trusted since {format_local(status.at, wall_ms())}, until one of its files changes"
     if status.changed:
