@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.cli.output import Column, parse_columns
 from jackline.cli.run_json import to_json_values
 from jackline.clock import wall_ms
-from jackline.domain.call_text import FOLDER, describe_ledger_call, find_call_folder, format_call, format_target
+from jackline.domain.call_text import HOST_NOTES, describe_ledger_call, find_call_folder, format_call, format_target
 from jackline.domain.states import CallState, Decision
 from jackline.formatting import format_call_time, format_local, make_printable, make_readable
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _TERMINAL_COLUMNS = parse_columns("CALL STATE* CLASS EXIT> TOOK> WHAT~")
 _MIN_SUFFIX = 6
-_INTERNAL = frozenset({FOLDER, "asks"})
 
 
 def build_call_table(
@@ -116,4 +115,4 @@ def _list_facts(call: Call) -> list[tuple[str, str]]:
 def load_external(call: Call) -> dict[str, Any]:
     """Return the ids and values that were found for a call, by name."""
     found = json.loads(call.external) if call.external else {}
-    return {name: value for name, value in found.items() if name not in _INTERNAL} if isinstance(found, dict) else {}
+    return {name: value for name, value in found.items() if name not in HOST_NOTES} if isinstance(found, dict) else {}

@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
+from jackline.formatting import shorten_text
 from jackline.named import NamedTuple
-from jackline.policy.agreements import format_agreements
-from jackline.policy.rules import NAME_SEPARATOR
+from jackline.policy.agreements import format_agreements, list_rule_names
+from jackline.policy.rules import DEFAULT_TARGET, NAME_SEPARATOR
 
 if TYPE_CHECKING:
     from jackline.domain.records import Call, Receipt
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 NOT_NOW = "not-now"  # sets a question aside without an answer: a later call may ask again
 ALWAYS = "always"  # approves the call, and later calls of its rule with its target in this run
 APPROVALS = frozenset({"allow", ALWAYS})
+_SHOWN = 200  # characters of a command in a reason
 _UNKNOWN_PART = re.compile(r"\[redacted\]|(?:^|[:/])null(?:$|[:/])|[$`]")
 
 
@@ -28,6 +30,16 @@ class RuleLimit(NamedTuple):
     rule: str
     most: int
     times: int = 1
+
+
+class IntentEffect(NamedTuple):
+    """One effect of a shell call."""
+
+    rule: str
+    key: str  # empty if its text does not identify it
+    target: str
+    words: str
+    unclear: str = ""  # what is only known when it runs
 
 
 class Intent(NamedTuple):
@@ -52,6 +64,10 @@ class Intent(NamedTuple):
     limits: tuple[RuleLimit, ...] = ()  # one for each rule that matches the call; empty: those of its rule
     parts: tuple[AskedPart, ...] = ()  # what needs approval, for the question
     is_unattended: bool = False  # the run's profile denies what would ask
+    effects: tuple[IntentEffect, ...] = ()  # of a shell call
+    company: str = ""  # what else the call does besides its effect, except reading
+    question: str = ""  # why it may repeat an earlier effect in other words; a person decides
+    question_about: str | None = None  # the call that may have made it
 
 
 class History(NamedTuple):
@@ -111,7 +127,9 @@ def can_approve_always(rule: str, target: str) -> bool:
     A merged rule may contain any other command, and a redacted target may be another one the next time.
     """
     kind, *parts = target.split(":")
+    # The default target is every effect of the program.
     is_named = bool(parts) and bool(parts[-1]) and not _UNKNOWN_PART.search(target)
+    is_named = is_named and not target.startswith(DEFAULT_TARGET)
     return NAME_SEPARATOR not in rule and bool(kind) and is_named
 
 
@@ -172,7 +190,8 @@ def decide_without_asking(intent: Intent, history: History) -> Admission:
 def _find_stored_result(intent: Intent, history: History) -> Admission | None:
     """A result that is in the ledger already; returning it has no effect, so it is always allowed."""
     if history.receipt is not None:
-        return Admission(Decision.STORED, "done before; this is the stored result", original=history.receipt.call_id)
+        reason = describe_stored(intent.company)
+        return Admission(Decision.STORED, reason, original=history.receipt.call_id)
     if intent.rule.replay is not Replay.RELAUNCH:
         return None
     # An agent that made it in this attempt knows the result; if it asks again, it wants to run it again.
@@ -181,6 +200,14 @@ def _find_stored_result(intent: Intent, history: History) -> Admission | None:
     if finished is None:
         return None
     return Admission(Decision.STORED, "finished before; this is its output", original=finished.id)
+
+
+def describe_stored(company: str) -> str:
+    """Say that a result is stored, and that the other commands of the call were not run either."""
+    if not company:
+        return "done before; this is the stored result"
+    shown = shorten_text(company, _SHOWN)
+    return f"the effect was done before, and this is its stored result; nothing was run: run '{shown}' without it"
 
 
 def _decide_effect(intent: Intent, history: History) -> Admission:
@@ -202,10 +229,15 @@ def _decide_effect(intent: Intent, history: History) -> Admission:
         call = history.unsettled
         reason = f"call {call.id} of run {call.run_id} may have done this already; repeating it needs approval"
         return Admission(Decision.ASK, reason, original=call.id)
+    if intent.question:
+        return Admission(Decision.ASK, intent.question, original=intent.question_about)
     earlier = _find_forgotten(intent, history)
     if earlier is not None:
         touched = "may have been touched" if earlier.state is CallState.IN_DOUBT else "was already touched"
         reason = f"'{intent.target}' {touched} by call {earlier.id} with other content; this needs approval"
+        if intent.target.startswith(DEFAULT_TARGET):
+            rule = list_rule_names(intent.rule.name)[0]
+            reason += f". With a 'key' and a 'target' in rule '{rule}' its effects could be told apart"
         return Admission(Decision.ASK, reason, original=earlier.id)
     return _decide_by_rule(intent, history)
 
@@ -282,11 +314,14 @@ def _find_interrupted(history: History) -> Call | None:
 
 def _decide_repeatable(intent: Intent, history: History) -> Admission:
     """Decide a call that may be repeated; if its rule asks, one answer applies to every repeat."""
-    if intent.rule.decision is not Decision.ASK:
+    if intent.rule.decision is not Decision.ASK and not intent.question:
         return Admission(Decision.ALLOW)
     for call in history.same_key:
         if call.answer == "deny":
             return Admission(Decision.DENY, f"denied by a person (call {call.id})", original=call.id)
-        if call.answer in APPROVALS or call.decision is Decision.ALLOW:
+        # Without the question it needed no approval, so that it was allowed before says nothing.
+        if call.answer in APPROVALS or (call.decision is Decision.ALLOW and not intent.question):
             return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", original=call.id)
+    if intent.question:
+        return Admission(Decision.ASK, intent.question, original=intent.question_about)
     return _decide_by_rule(intent, history)

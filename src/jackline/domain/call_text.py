@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.formatting import make_printable, make_readable, pluralize
+from jackline.policy.agreements import ASKS
 from jackline.policy.tool_names import COMMAND_FIELDS, FOLDER_FIELDS, SHELL_TOOLS
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from jackline.domain.records import Call
 
 FOLDER = "cwd"  # in `Call.external`: the folder that a call started in, if it is not the workspace
+EFFECTS = "effects"  # in `Call.external`: rule, key and target of each effect of a call with several
+HOST_NOTES = frozenset({FOLDER, EFFECTS, ASKS})  # names in `Call.external` that are not shown as external ids
 LINE_END = " ⏎ "  # between two lines of a command that is shown in one
 _MOST = 4_000  # characters of an input that one line can need
 _MOST_LINES = 20  # of a call that fits a screen

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jackline.clock import boot_ms
-from jackline.domain.call_gate import admit_observed, decide_call, decide_without_asking, needs_gate
+from jackline.domain.call_gate import (
+    admit_observed,
+    decide_call,
+    decide_without_asking,
+    describe_stored,
+    needs_gate,
+)
 from jackline.domain.events import Fact
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import NOT_STARTED, CallState, Decision
@@ -20,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from jackline.domain.call_gate import Admission, Intent
-    from jackline.domain.records import Call, Lease, Run
+    from jackline.domain.records import Call, Lease, Receipt, Run
+    from jackline.engine.earlier_effects import EarlierEffects
     from jackline.engine.probes.prober import Prober
     from jackline.policy.classify import Classification
     from jackline.store.store import Store
@@ -103,14 +111,16 @@ class CallLedger:
 
     def prepare(self, request: CallRequest) -> GateAnswer:
         """Store the intent with the decision, then return the decision."""
-        intent = self._build_intent(request)
+        intent, classified = self._build_intent(request)
         decide = decide_call if self.asks and not intent.is_unattended else decide_without_asking
         with self._admission_lock:
-            intent = self.replay.mark_intent(intent)
+            intent = self.replay.mark_intent(self._earlier.add_question(intent, classified, request))
             call, admission, receipt = self._store.ledger.admit(
                 self._lease, intent, decide, self.current_step, self._now()
             )
             self.replay.record_decision(call.id, intent, admission.decision)
+            if admission.decision is Decision.ALLOW:
+                self._earlier.record(intent)
         self._remember(request, intent, call, admission)
         if admission.spent:
             self._stop(StopReason.BUDGET, admission.reason)
@@ -123,12 +133,12 @@ class CallLedger:
             decision=admission.decision,
             call_id=call.id,
             reason=admission.reason,
-            output=receipt.output if receipt else "",
+            output=_build_output(intent, receipt) if receipt else "",
         )
 
     def observe(self, request: CallRequest) -> str:
         """Record a call that is running already, because the agent has no gate; return its id."""
-        intent = self.replay.mark_intent(self._build_intent(request))
+        intent = self.replay.mark_intent(self._build_intent(request)[0])
         # The program may have deleted itself since it was started: that the host does not find it proves nothing.
         intent = intent._replace(impossible=intent.impossible - NOT_STARTED)
         call, admission, _ = self._store.ledger.admit(
@@ -182,13 +192,19 @@ class CallLedger:
             if intent.impossible:
                 self._impossible[call.id] = intent.impossible
 
-    def _build_intent(self, request: CallRequest) -> Intent:
+    def _build_intent(self, request: CallRequest) -> tuple[Intent, Classification]:
         from jackline.engine import intents  # the policy is loaded while the agent starts, not before
 
-        intent = intents.build_intent(
+        intent, classified = intents.build_intent(
             request, self._run, self._store.secret, self._new_id(), self._read_inputs, self.closed_ports
         )
-        return intent._replace(parent_id=self._names.get(request.parent), since_turn=self.since_turn)
+        return intent._replace(parent_id=self._names.get(request.parent), since_turn=self.since_turn), classified
+
+    @cached_property
+    def _earlier(self) -> EarlierEffects:
+        from jackline.engine.earlier_effects import EarlierEffects  # it loads the policy
+
+        return EarlierEffects(self._store, self._run, self._lease.token)
 
     def finish(self, report: CallResult) -> Call:
         """Store the result. A failed effect is in doubt unless its rule or a probe can settle it."""
@@ -251,3 +267,8 @@ class CallLedger:
         # The agent has seen the failure and continues. What is still in doubt at its end is left to a person.
         probed = self._prober.probe_call(settled, self._now()) if settled.state is CallState.IN_DOUBT else None
         return settled if probed is None else self._store.ledger.settle(self._lease, probed)
+
+
+def _build_output(intent: Intent, receipt: Receipt) -> str:
+    """The stored result; the agent is told what was not run with it."""
+    return f"[{describe_stored(intent.company)}]\n{receipt.output}" if intent.company else receipt.output

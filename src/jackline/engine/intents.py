@@ -10,8 +10,8 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.domain import external
-from jackline.domain.call_gate import Intent, RuleLimit
-from jackline.domain.call_text import FOLDER
+from jackline.domain.call_gate import Intent, IntentEffect, RuleLimit
+from jackline.domain.call_text import EFFECTS, FOLDER
 from jackline.domain.events import canonical
 from jackline.domain.records import INSIST
 from jackline.domain.states import CallClass, Decision, Replay
@@ -23,12 +23,13 @@ from jackline.policy.call_context import build_context
 from jackline.store.models import Settlement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from jackline.domain.records import Call, Run, Spec
     from jackline.engine.call_ledger import CallRequest, CallResult
     from jackline.policy.agreements import AskedPart
     from jackline.policy.classify import Classification
+    from jackline.policy.effect_parts import EffectPart
     from jackline.policy.rules import Rule
 
 
@@ -39,7 +40,7 @@ def build_intent(
     call_id: str,
     read_inputs: Callable[[Classification, object], Mapping[str, str]],
     closed_ports: frozenset[int] = frozenset(),
-) -> Intent:
+) -> tuple[Intent, Classification]:
     """Build the intent of a call: its rule, its key, its target."""
     spec, folder = run.spec, request.folder or run.spec.workspace
     where = build_context(spec, folder, make_resolver(spec.workspace), closed_ports)
@@ -66,23 +67,70 @@ def build_intent(
         impossible = find_impossible_codes(request.tool, request.input, classified.folder, os.environ)
     normal = keys.normalize_input(request.input, spec.workspace)
     started_in = {FOLDER: folder} if os.path.normpath(folder) != os.path.normpath(spec.workspace) else {}
-    return Intent(
+    effects = tuple(_build_effect(one, classified, request, run, secret, read_inputs) for one in classified.effects)
+    joined = {EFFECTS: [[one.rule, one.key, one.target] for one in effects if one.key]} if len(effects) > 1 else {}
+    notes = {**known, **started_in, **asks, **joined}
+    intent = Intent(
         call_id=call_id,
         tool=request.tool,
         rule=rule,
-        key=keys.build_key(secret, run.lineage, rule, request.tool, normal, fields),
-        target=keys.build_target(rule, normal, fields),
+        key=_join_keys(secret, effects) or keys.build_key(secret, run.lineage, rule, request.tool, normal, fields),
+        target=_join_targets(effects) or keys.build_target(rule, normal, fields),
         input=canonical(normal),
         door=request.door,
         agent_call=request.agent_call,
         mistake=classified.mistake,
-        external=canonical({**known, **started_in, **asks}) if known or started_in or asks else "",
+        external=canonical(notes) if notes else "",
         run_id=run.id,
         impossible=impossible,
         limits=_build_limits(spec, rule, classified) if rule.most is not None else (),
         parts=parts,
         is_unattended=is_unattended,
+        effects=effects,
+        company="; ".join(classified.company),
     )
+    return intent, classified
+
+
+def _build_effect(
+    part: EffectPart,
+    classified: Classification,
+    request: CallRequest,
+    run: Run,
+    secret: bytes,
+    read_inputs: Callable[[Classification, object], Mapping[str, str]],
+) -> IntentEffect:
+    """One effect of the call, with the inputs that the host knows about it."""
+    own = classified._replace(
+        rule=part.rule._replace(probe=""),
+        fields=part.fields,
+        host_inputs=part.host_inputs,
+        folder=part.folder,
+        effects=(),
+    )
+    fields = {**part.fields, **(read_inputs(own, request.input) if part.host_inputs else {})}
+    normal = keys.normalize_input(request.input, run.spec.workspace)
+    is_known = part.is_identified
+    return IntentEffect(
+        rule=part.rule.name,
+        key=keys.build_effect_key(secret, run.lineage, part.rule, normal, fields) if is_known else "",
+        target="" if part.unclear else keys.build_target(part.rule, normal, fields),
+        words=part.words,
+        unclear=part.unclear,
+    )
+
+
+def _join_keys(secret: bytes, effects: Sequence[IntentEffect]) -> str:
+    """The key of a call whose effects are all identified; empty if its text has to identify it."""
+    if not effects or not all(one.key for one in effects):
+        return ""
+    return effects[0].key if len(effects) == 1 else keys.join_effect_keys(secret, [one.key for one in effects])
+
+
+def _join_targets(effects: Sequence[IntentEffect]) -> str:
+    """The target that several effects have in common."""
+    targets = {one.target for one in effects}
+    return targets.pop() if len(effects) > 1 and len(targets) == 1 else ""
 
 
 def _build_limits(spec: Spec, rule: Rule, classified: Classification) -> tuple[RuleLimit, ...]:

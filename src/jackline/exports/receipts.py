@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jackline.domain.call_text import FOLDER, describe_ledger_call, format_target
+from jackline.domain.call_text import HOST_NOTES, describe_ledger_call, format_target
 from jackline.domain.records import Call, Receipt
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.formatting import format_line, format_rfc3339, to_datetime
@@ -178,7 +178,7 @@ def _find_external_ids(call: Call, receipt: Receipt | None) -> dict[str, str]:
     except ValueError:
         found = {}
     values = found.items() if isinstance(found, dict) else ()
-    named = {str(name): str(value) for name, value in values if name != FOLDER}
+    named = {str(name): str(value) for name, value in values if name not in HOST_NOTES}
     if receipt is not None and receipt.external_id and receipt.external_id not in named.values():
         named["id"] = receipt.external_id
     return named

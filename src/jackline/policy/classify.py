@@ -13,7 +13,7 @@ from jackline.domain import schemas
 from jackline.domain.events import NOTHING
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.named import NamedTuple, stored_as
-from jackline.policy import builtin, keys, path_args, path_zones, rule_lookup, tool_names, tool_requests
+from jackline.policy import builtin, effect_parts, keys, path_args, path_zones, rule_lookup, tool_names, tool_requests
 from jackline.policy.builtin import agent_tools
 from jackline.policy.classify_command import ClassifiedCommand, classify_command, survey_text
 from jackline.policy.path_zones import PathZone
@@ -21,7 +21,6 @@ from jackline.policy.rules import (
     REWORDED,
     WHOLE_COMMAND,
     drop_exit_codes,
-    is_host_input,
     merge_rules,
     rank_class,
     rank_decision,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from jackline.policy.call_context import CallContext
+    from jackline.policy.effect_parts import EffectPart
     from jackline.policy.rules import Rule
 
 # Subcommands of git after which a remote or the current branch may be another one.
@@ -69,6 +69,9 @@ class Classification(NamedTuple):
     matches: tuple[RuleMatch, ...] = ()
     host_inputs: frozenset[str] = frozenset()  # key inputs that only the host knows, such as git.commit
     folder: str = ""  # where the host looks them up; empty if unknown
+    effects: tuple[EffectPart, ...] = ()  # of a shell call, since version 2 of the policy
+    company: tuple[str, ...] = ()  # the other commands of a call with one effect, except those that only read
+    commands: tuple[ClassifiedCommand, ...] = ()  # all commands of a shell call
     mistake: str = ""  # why the input violates the tool's schema; such a call is denied with a hint
     asking: tuple[ClassifiedCommand, ...] = ()  # the commands of a shell call that need approval
 
@@ -201,9 +204,19 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
     rule, leading = _merge_commands(found, where)
     asking = _list_asking(found, parsed)
     if leading is None:
-        return _build_classification(rule, whole, matches, where.folder)._replace(asking=asking)
+        return _build_classification(rule, whole, matches, where.folder)._replace(asking=asking, commands=tuple(found))
     fields = {**leading.fields, **whole, "folder": _make_relative(leading.folder or where.folder, where)}
-    return _build_classification(rule, fields, matches, leading.folder)._replace(asking=asking)
+    if where.version < REWORDED:
+        return _build_classification(rule, fields, matches, leading.folder)._replace(asking=asking)
+    effects = effect_parts.list_effect_parts(found, whole, where.workspace)
+    company: tuple[str, ...] = ()
+    if len(effects) == 1 and effects[0].is_identified:
+        rule = rule._replace(key=effects[0].rule.key, target=effects[0].rule.target)
+        others = _find_other_commands(found, leading)
+        company = tuple(one.words for one in others if one.rule.call_class is not CallClass.READ)
+    return _build_classification(rule, fields, matches, leading.folder)._replace(
+        effects=effects, company=company, commands=tuple(found), asking=asking
+    )
 
 
 def _list_asking(found: list[ClassifiedCommand], parsed: tuple[ShellCommand, ...]) -> tuple[ClassifiedCommand, ...]:
@@ -280,12 +293,5 @@ def _add_stricter(rules: list[Rule], chosen: list[Rule], where: CallContext) -> 
 def _build_classification(
     rule: Rule, fields: Mapping[str, Any], matches: tuple[RuleMatch, ...], folder: str
 ) -> Classification:
-    """Add the host inputs that key and target need; an alternative is skipped if an earlier one is known."""
-    host_inputs: set[str] = set()
-    for text in (*rule.key, *keys.find_field_names(rule.target)) if folder else ():
-        for name in text.split("|"):
-            if is_host_input(name) and (not name.startswith("file:") or fields.get(name.removeprefix("file:"))):
-                host_inputs.add(name)
-            if fields.get(name):
-                break
-    return Classification(rule=rule, fields=fields, matches=matches, host_inputs=frozenset(host_inputs), folder=folder)
+    host_inputs = keys.find_host_inputs(rule, fields) if folder else frozenset()
+    return Classification(rule=rule, fields=fields, matches=matches, host_inputs=host_inputs, folder=folder)

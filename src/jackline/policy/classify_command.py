@@ -17,6 +17,7 @@ from jackline.policy import (
     builtin,
     call_fields,
     command_line,
+    effect_parts,
     fetched_scripts,
     file_effects,
     git_push_args,
@@ -67,6 +68,7 @@ class ClassifiedCommand(NamedTuple):
     is_exact: bool = True  # its words are known before it runs
     folder: str = ""  # where it runs; empty if unknown
     is_output: bool = False  # a file that the previous command writes to
+    unclear: str = ""  # why the text does not identify this effect; empty if it does
     is_redirected: bool = False  # a variable, or another command of the call, may lead it elsewhere
     moves_head: bool = False  # another command of the call may check out another branch before it
 
@@ -158,13 +160,31 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
     found = _apply_tightening(found, scope, line, command, hidden)
     if found.rule.call_class is not CallClass.EFFECT:
         return found
+    if scope.context.version >= REWORDED:
+        found = found._replace(rule=effect_parts.complete_rule(found.rule, line))
     named = {**call_fields.build_fields(found.rule, line, command), **found.fields}
+    if scope.context.version >= REWORDED:
+        named |= effect_parts.build_identity_fields(found.rule, line, scope.folder, scope.workspace)
     sure = (
         certain and line.first_uncertain >= len(found.rule.command) - 1 and not needs_whole_key(command, line.program)
     )
     exact = sure and all(word.exact for word in line.words) and not _is_fed(command)
     redirected = any(text.startswith(_LEADING) for text, _ in command.assignments)
-    return _set_git_folder(found._replace(fields=named, is_exact=exact, is_redirected=redirected), line)
+    unclear = _find_unclear(line, command, is_sure=sure)
+    found = found._replace(fields=named, is_exact=exact, is_redirected=redirected, unclear=unclear)
+    return _set_git_folder(found, line)
+
+
+def _find_unclear(line: CommandLine, command: ShellCommand, *, is_sure: bool) -> str:
+    """Say which part of an effect is only known when it runs."""
+    inexact = next((word.text for word in line.words if not word.exact), None)
+    if inexact is not None:
+        return f"'{inexact}' is only known when it runs"
+    if _is_fed(command):
+        return "its arguments come from another program"
+    if command.is_piped:
+        return "its input comes from another program"
+    return "" if is_sure else "its options or variables may make it another command"
 
 
 # --- which rule

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.digests import sign_text
 from jackline.domain.events import NOTHING, canonical
-from jackline.policy.rules import WHOLE_COMMAND
+from jackline.policy.rules import WHOLE_COMMAND, is_host_input
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jackline.policy.rules import Rule
 
@@ -27,6 +27,7 @@ _PATH_NAMES = frozenset(
 _COMMAND_NAMES = frozenset({"command", "cmd", "script"})
 _MOVES = re.compile(r"(?:^|[\s;|&(])(?:cd|pushd|-C)\b(?!\s*[\"']?\.[\"']?(?:[\s;|&)]|$))")
 _LONGEST = 100_000  # longer commands are not parsed either, and need no normalization
+_EFFECT = "shell"  # instead of a tool's name
 _FIELD = re.compile(r"\{([A-Za-z0-9_.:@<-][A-Za-z0-9_.:@<|-]*)\}")
 
 
@@ -104,6 +105,33 @@ def build_key(
         chosen = {name: fields[name] for name in WHOLE_COMMAND} if is_shell else normal
     text = canonical([lineage, rule.name, tool, sorted(rule.key), chosen])
     return sign_text(secret, text)
+
+
+def build_effect_key(secret: bytes, lineage: str, rule: Rule, normal: Any, fields: Mapping[str, Any]) -> str:  # noqa: ANN401
+    """Build the key of one effect of a shell call: the same in every shell tool, and with any other commands."""
+    names = rule.key
+    chosen = {name: _find_first(normal, fields, name) for name in names}
+    if all(value is None for value in chosen.values()):
+        names = ("program", "arguments", "folder", "stdin")  # no field of the rule's key is present
+        chosen = {name: fields.get(name) for name in names}
+    return sign_text(secret, canonical([lineage, rule.name, _EFFECT, sorted(names), chosen]))
+
+
+def join_effect_keys(secret: bytes, parts: Sequence[str]) -> str:
+    """Build the key of a call with several effects."""
+    return sign_text(secret, canonical([_EFFECT, *parts]))
+
+
+def find_host_inputs(rule: Rule, fields: Mapping[str, Any]) -> frozenset[str]:
+    """Return the host inputs that key and target need; an alternative is skipped if an earlier one is known."""
+    host_inputs: set[str] = set()
+    for text in (*rule.key, *find_field_names(rule.target)):
+        for name in text.split("|"):
+            if is_host_input(name) and (not name.startswith("file:") or fields.get(name.removeprefix("file:"))):
+                host_inputs.add(name)
+            if fields.get(name):
+                break
+    return frozenset(host_inputs)
 
 
 def build_target(rule: Rule, normal: Any, fields: Mapping[str, Any] = NOTHING) -> str:  # noqa: ANN401

@@ -60,6 +60,7 @@ POLICY_VERSION = 2
 REWORDED = 2  # since this version, an effect in other words is recognized
 NAME_SEPARATOR = " + "  # joins the names of merged rules
 OTHER_COMMANDS = "others"  # in a rule name: other commands without a rule; the whole call is the key
+DEFAULT_TARGET = "program:"  # begins the target of a rule for commands that names none
 WHOLE_COMMAND = ("command", "folder")  # fields that identify a shell call
 _CLASSES = (CallClass.READ, CallClass.LOCAL, CallClass.UNKNOWN, CallClass.EFFECT)  # strictest last
 _DECISIONS = (Decision.STORED, Decision.ALLOW, Decision.ASK, Decision.DENY)

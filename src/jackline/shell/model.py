@@ -74,6 +74,7 @@ class ShellCommand(NamedTuple):
     through: tuple[str, ...] = ()  # the removed wrappers, outermost first
     stdin: str = ""  # text of a here-document or here-string
     assignments: tuple[Word, ...] = ()  # NAME=value before the command, or passed to env or sudo
+    is_piped: bool = False  # a pipe feeds it with data that is only known at run time
 
 
 class SimpleCommand:

@@ -28,6 +28,7 @@ class CommandContext(NamedTuple):
     shell: int = 0  # number of wrappers outside the shell that runs the command
     assignments: tuple[Word, ...] = ()
     stdin: Word | None = None
+    is_piped: bool = False  # standard input is a pipe whose data is not known
     posix: bool = False  # the shell may not support bash syntax
 
     def enter_level(self) -> CommandContext:

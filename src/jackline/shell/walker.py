@@ -116,10 +116,11 @@ class Walker(StateTracker):
         folder, moves, inside = self.folder, self.moves, False
         fed: Word | None = None
         outside = self.state
-        for item in node.items:
+        for number, item in enumerate(node.items):
             self.state = outside.copy()
             self.folder, before = folder, self.moves
-            self.walk(item, around if fed is None else around._replace(stdin=fed))
+            is_piped = fed is None and (around.is_piped or (node.pipe and number > 0))
+            self.walk(item, around._replace(stdin=fed or around.stdin, is_piped=is_piped))
             inside, fed = self.moves != before, self.find_output(item) if node.pipe else None
         last, self.state = self.state, outside
         self.folder, self.moves = (None if self.is_folder_lost else folder), moves
@@ -233,6 +234,7 @@ class Walker(StateTracker):
             redirects=around.redirects + redirects,
             assignments=around.assignments + assignments,
             stdin=around.stdin if node.stdin is None and not _opens_input(node) else stdin,
+            is_piped=around.is_piped and node.stdin is None and not _opens_input(node),
         )
         if words:
             # Only the command sees its assignments, but some shells keep them.
@@ -384,6 +386,7 @@ class Walker(StateTracker):
                 through=around.through,
                 stdin=stdin,
                 assignments=assignments,
+                is_piped=around.is_piped,
             )
         )
 

@@ -14,7 +14,6 @@ from jackline.store.driver import clean
 if TYPE_CHECKING:
     from jackline.domain.call_gate import Intent
     from jackline.domain.records import Call, Lease
-    from jackline.policy.rules import Rule
     from jackline.store.driver import Statements
     from jackline.store.parts import RunHead
 
@@ -39,7 +38,7 @@ def read_history(
     """The history of an intent, and the number of its calls by key with this one; 0 if they are not counted."""
     rule = intent.rule
     of_rule = 0 if rule.most is None else _count_of_rule(statements, lease, intent, rule.most)
-    if rule.call_class in _REPEATS_FREELY and not _needs_history(rule):
+    if rule.call_class in _REPEATS_FREELY and not _needs_history(intent):
         return History(
             attempt=lease.token,
             receipt=None,
@@ -50,7 +49,7 @@ def read_history(
             most_calls=most_calls,
         ), 0
     # A build that runs all day is not read back twenty times, with its output.
-    only_newest = rule.call_class is CallClass.UNKNOWN and not (_needs_history(rule) or intent.waits_for)
+    only_newest = rule.call_class is CallClass.UNKNOWN and not (_needs_history(intent) or intent.waits_for)
     most = _NEWEST if only_newest else _MOST
     values = {**_WORDS, "run_id": lease.run_id, "key": intent.key, "most": most}
     row = statements.one("count_of_key", values)
@@ -74,8 +73,9 @@ def read_history(
     return known, seen + 1
 
 
-def _needs_history(rule: Rule) -> bool:
-    return rule.decision is Decision.ASK or rule.replay is Replay.RELAUNCH
+def _needs_history(intent: Intent) -> bool:
+    rule = intent.rule
+    return rule.decision is Decision.ASK or bool(intent.question) or rule.replay is Replay.RELAUNCH
 
 
 def _read_receipt(statements: Statements, values: dict[str, object]) -> Receipt | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jackline.domain.records import Call, Receipt
 from jackline.domain.run_totals import Tally
 from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
+from jackline.named import NamedTuple
 from jackline.store import rows
 from jackline.store.driver import Row, Statements, clean
 from jackline.store.parts import StorePart
@@ -17,6 +20,17 @@ WORDS: dict[str, object] = {
     **{str(one): str(one) for one in ReasonCode},
     "since": "",  # from the first call on
 }
+
+
+class EffectRow(NamedTuple):
+    """An effect that was made, or may have been made."""
+
+    id: str
+    run_id: str
+    rule: str
+    key: str
+    target: str
+    external: str
 
 
 class Calls(StorePart):
@@ -47,6 +61,24 @@ class Calls(StorePart):
         """One call of a run."""
         row = self._one("get_call", {"run_id": clean(run_id), "id": clean(call_id)})
         return None if row is None else rows.parse_call(row)
+
+    def list_effects(self, run_id: str, before: tuple[int, int] | None) -> list[EffectRow]:
+        """Effects that were made or may have been made, oldest first; `before` an attempt or a turn, or all."""
+        attempt, turn = before or (None, None)
+        values = {**WORDS, "run_id": clean(run_id), "attempt": attempt, "turn": turn}
+        return [EffectRow(*row) for row in self._all("effects_before", values)]
+
+    def find_effect(self, run_ids: Sequence[str], key: str) -> Call | None:
+        """The newest effect of this key that was made or may have been made, in the first run that has one."""
+        for run_id in run_ids:
+            row = self._one("effect_of_key", {**WORDS, "run_id": clean(run_id), "key": key})
+            if row is not None:
+                return rows.parse_call(row)
+        return None
+
+    def list_ancestors(self, run_id: str) -> list[str]:
+        """The runs that this one was forked from, nearest first."""
+        return [str(row[0]) for row in self._all("ancestors", {"run_id": clean(run_id)})]
 
     def count_cut_off(self, run_id: str, key: str) -> int:
         """How often a recovery found a call of this key without an outcome."""

@@ -53,6 +53,8 @@ def redact_intent(redactor: Redactor, intent: Intent) -> Intent:
         external=redactor.redact_json(intent.external) if intent.external else "",
         mistake=redactor.redact(intent.mistake),
         waits_for=redactor.redact(intent.waits_for),
+        company=redactor.redact(intent.company),
+        question=redactor.redact(intent.question),
     )
 
 

@@ -26,6 +26,19 @@ WHERE run_id = :run_id AND target = :target AND target <> '' AND key <> :key
     AND call_class = :call_class
 ORDER BY number LIMIT :most
 
+-- name: effect_of_key
+SELECT {call} FROM calls WHERE run_id = :run_id AND key = :key AND occurrence > 0
+    AND call_class = :effect AND decision = :allow AND (state = :done OR state = :in_doubt OR state = :prepared)
+ORDER BY number DESC LIMIT 1
+
+-- name: effects_before
+-- Once for each session, not for each call.
+SELECT id, run_id, rule, key, target, external FROM calls
+WHERE run_id = :run_id AND call_class = :effect AND decision = :allow
+    AND (state = :done OR state = :in_doubt OR state = :prepared)
+    AND (:attempt IS NULL OR attempt < :attempt OR turn < :turn)
+ORDER BY number
+
 -- name: always_approved
 SELECT {call} FROM calls
 WHERE run_id = :run_id AND target = :target AND target <> '' AND rule = :rule AND answer = :answer AND state = :denied
