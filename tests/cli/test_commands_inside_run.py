@@ -6,13 +6,13 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 
 import pytest
 
 from jackline.cli.inside_run import WHOLE_COMMAND, works_inside_run
-from jackline.cli.main import COMMANDS
+from jackline.cli.main import COMMAND_GROUPS, COMMANDS
 from jackline.cli.output import open_output
 from jackline.cli.parser import CommandParser, iterate_actions
 from tests.cli.place import EFFECT_RULE, SAY, Ended, Place, is_one_line
@@ -50,8 +50,8 @@ def list_actions(parser: argparse.ArgumentParser) -> list[str]:
     return [name for choices in found for name in choices]
 
 
-def list_forms() -> Iterator[tuple[str, ...]]:
-    for name in COMMANDS:
+def list_forms(names: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    for name in names:
         actions = list_actions(build_parser(name))
         yield from ((name, action) for action in actions)
         if not actions:
@@ -101,9 +101,15 @@ def is_allowed(form: str) -> bool:
     return works_inside_run(import_module(COMMANDS[name][0]), build_parser(name).parse_words(words))
 
 
+# Commands that are tried below one run, in this order; each of those that agents use has one of its own.
+GROUPS = [list(names) for title, names in COMMAND_GROUPS.items() if title != "Use from inside an agent"]
+GROUPS += [[name] for name in COMMAND_GROUPS["Use from inside an agent"]]
+
+
 @linux
-def test_below_a_run_every_command_does_what_it_declares(any_place: Place) -> None:
-    forms = [" ".join(form) for form in list_forms()]
+@pytest.mark.parametrize("names", GROUPS, ids=" ".join)
+def test_below_a_run_every_command_does_what_it_declares(any_place: Place, names: list[str]) -> None:
+    forms = [" ".join(form) for form in list_forms(names)]
     tried = try_below_run(any_place, *(f"{{jackline}} {form} {WORDS.get(form, '')}" for form in forms))
     for form, ended in zip(forms, tried, strict=True):
         if is_allowed(form):
@@ -179,6 +185,16 @@ def test_the_home_of_the_run_under_another_name_is_the_same(any_place: Place) ->
         *(["JACKLINE_HOME={folder}/other {jackline} " + RUN] if is_sqlite else []),
     )
     assert [(ended.code, REFUSED in ended.err) for ended in tried] == [(2, True)] * len(tried), tried
+
+
+@linux
+def test_a_home_that_was_moved_away_is_still_the_home_of_the_run(place: Place) -> None:
+    tried = try_below_run(
+        place,
+        "mv {home} {folder}/moved && JACKLINE_DATABASE={folder}/fresh.sqlite {jackline} --home {folder}/moved trust",
+        "mv {folder}/moved {home}",
+    )
+    assert [(ended.code, REFUSED in ended.err) for ended in tried] == [(2, True), (0, False)], tried
 
 
 @linux

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 
@@ -16,6 +17,13 @@ WAITS = 14
 ASK_RULE = EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"')
 UNSET = "env -u JACKLINE_MARK -u JACKLINE_RUN -u JACKLINE_RUN_ID -u JACKLINE_ATTEMPT"
 linux = pytest.mark.skipif(sys.platform != "linux", reason=f"{NOT_POSSIBLE}needs /proc")
+
+UNSHARE = ("unshare", "--map-root-user", "--pid", "--fork")
+
+
+def can_unshare() -> bool:
+    return bool(shutil.which("unshare")) and subprocess.run([*UNSHARE, "true"], check=False).returncode == 0
+
 
 # Each writes what jackline said to the file `said`, then its exit code to the file `code`.
 WAYS = {
@@ -101,6 +109,17 @@ def test_a_process_that_left_its_parents_and_cleared_its_environment_is_still_be
     place.play({"call": {"tool": "try", "input": {}, "run": f"{detach}; {wait}"}}, SAY, words=("--run-id", "agent"))
     assert ((place.folder / "code").read_text(), answers(place)) == ("2\n", [""])
     assert "is refused inside a run" in (place.folder / "said").read_text()
+
+
+@linux
+@pytest.mark.skipif(not can_unshare(), reason="needs unshare(1) and the right to make a process namespace")
+def test_a_process_namespace_does_not_hide_the_run_in_the_same_proc(
+    project: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way = f"{' '.join(UNSHARE)} env -i HOME={{folder}} JACKLINE_HOME={{home}} {{jackline}}"
+    monkeypatch.setitem(WAYS, "namespace", way)
+    code, said = try_below_a_run(project, "namespace", "trust")
+    assert (code, "`jackline trust` is refused inside a run" in said) == (2, True), said
 
 
 def test_what_only_shows_the_trust_works_below_a_run(project: Place) -> None:

@@ -103,7 +103,8 @@ def is_inside_run(home: Home) -> bool:
 
 
 def _is_run_of(home: Home, run: RunAbove) -> bool:
-    if not run.home or _is_same_file(run.home, home.path):
+    # A home that is gone was moved away: any other could be it.
+    if not os.path.isdir(run.home) or _is_same_file(run.home, home.path):
         return True
     if home.is_new:
         return False
@@ -117,7 +118,7 @@ def _is_same_file(one: str, other: str) -> bool:
     try:
         return os.path.samefile(one, other)
     except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)
+        return False  # the other one does not exist yet
 
 
 def refuse_inside_run(home: Home, command: str) -> None:

@@ -32,9 +32,9 @@ class Process:
         self.dead = fields[0] in b"ZX" and int(fields[17]) <= 1
 
 
-def read_process(pid: int) -> Process | None:
+def read_process(pid: int, name: str = "") -> Process | None:
     try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+        fd = os.open(f"/proc/{name or pid}/stat", os.O_RDONLY)
     except GONE:
         return None
     try:
@@ -56,7 +56,9 @@ def list_processes() -> dict[int, Process]:
 def find_ancestors() -> list[int]:
     """The ancestors of this process, the parent first, without pid 1."""
     found: list[int] = []
-    parent = os.getppid()
+    # In a new process namespace getppid() is 0, and an old /proc still has the numbers outside.
+    own = read_process(os.getpid(), "self")
+    parent = own.parent if own else os.getppid()
     while parent > 1 and parent not in found:
         found.append(parent)
         process = read_process(parent)
