@@ -184,3 +184,14 @@ def test_an_agent_that_nobody_answers_reads_how_a_person_agrees(repo: Place) -> 
     assert repo.play(bash(repo, "git push origin fix"), SAY, words=("--run-id", "r", "--on-ask", "deny")).code == 0
     (call,) = show(repo)["calls"]
     assert "a person allows it with --allow git.push=git:origin/refs/heads/fix" in call["reason"]
+
+
+def test_the_tools_of_a_forge_are_own_in_own_repositories(repo: Place) -> None:
+    def play(owner: str, *allow: str) -> int:
+        call = {"tool": "mcp__github__create_issue", "input": {"owner": owner, "repo": "tool"}, "run": "true"}
+        return repo.play({"call": call}, SAY, words=allow).code
+
+    assert play("me") == WAITS
+    assert play("me", "--allow", "mcp.github") == 0
+    assert play("evil", "--allow", "mcp.github") == WAITS
+    assert play("evil", "--allow", "mcp.github=github:evil/*") == 0

@@ -24,6 +24,7 @@ _MOST_PARTS = 20
 _MOST_TARGETS = 50
 _PUSH_INPUTS = frozenset({"git.urls", "git.refs", "git.remote", "git.several"})
 _FORGE_INPUTS = frozenset({"git.remotes", "git.gh"})
+_FORGE_SERVERS = frozenset({"github", "gitlab"})  # kinds of targets of their MCP servers
 _GIT, _FORGES = "git", frozenset({"gh", "glab"})
 
 
@@ -85,6 +86,8 @@ def _find_place(
             return (), False
         return own_remotes.list_push_targets(keys.build_target(command.rule, normal, fields), fields, known, own)
     targets = _list_targets(command, normal, fields, names)
+    if command.rule.target.partition(":")[0] in _FORGE_SERVERS:
+        return targets, own_remotes.is_own_project(targets[0] if targets else "", own)
     return targets, own_remotes.is_own_place(fields, known, own, command.rule.target)
 
 

@@ -14,10 +14,11 @@ from jackline.domain.events import NOTHING
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.named import NamedTuple, stored_as
 from jackline.policy import builtin, effect_parts, keys, path_args, path_zones, rule_lookup, tool_names, tool_requests
-from jackline.policy.builtin import agent_tools
+from jackline.policy.builtin import agent_tools, mcp_tools
 from jackline.policy.classify_command import ClassifiedCommand, classify_command, survey_text
 from jackline.policy.path_zones import PathZone
 from jackline.policy.rules import (
+    NAME_SEPARATOR,
     REWORDED,
     WHOLE_COMMAND,
     drop_exit_codes,
@@ -144,7 +145,9 @@ def _apply_folder(where: CallContext, given: Any) -> CallContext:  # noqa: ANN40
 
 
 def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallContext) -> Classification:  # noqa: ANN401 - any JSON
-    rule = rule_lookup.find_tool_rule(rules, tool, where.unmatched)
+    rule = rule_lookup.find_tool_rule(rules, tool, where.unmatched, where.version)
+    if any(name.startswith("mcp.") for name in rule.name.split(NAME_SEPARATOR)) and rule.layer == rule_lookup.BUILT_IN:
+        return _classify_mcp(rule, tool, given, where)
     is_built_in = builtin.BY_TOOL.get(tool) is rule
     if is_built_in and tool in agent_tools.FETCHERS and tool_requests.sends_data(given):
         match = RuleMatch(words=tool, rule=builtin.FETCH_SEND.name, why="it has a method or a body that sends data")
@@ -173,6 +176,15 @@ def _classify_tool_change(tool: str, change: path_args.PathChange, where: CallCo
     why = f"it {'deletes' if change.deletes else 'writes'} {path}, {zone.value}"
     match = RuleMatch(words=f"{tool} {text}", rule=outside.name, why=why)
     return _build_classification(outside, {"path": path}, (match,), where.folder)
+
+
+def _classify_mcp(rule: Rule, tool: str, given: Any, where: CallContext) -> Classification:  # noqa: ANN401 - any JSON
+    called = mcp_tools.split_tool_name(tool)
+    fields = {"mcp.server": called.server, "mcp.tool": called.tool} if called else {}
+    reading = mcp_tools.find_statement_rule(tool, given) if rule in mcp_tools.MCP_RULES else None
+    why = "it sends one reading statement" if reading else "the server and the verbs in the tool's name"
+    rule = reading or rule
+    return _build_classification(rule, fields, (RuleMatch(words=tool, rule=rule.name, why=why),), where.folder)
 
 
 # --- shells

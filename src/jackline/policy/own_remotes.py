@@ -127,6 +127,13 @@ def is_own_place(fields: Mapping[str, Any], known: Mapping[str, str], own: Colle
     )
 
 
+def is_own_project(target: str, own: Iterable[str]) -> bool:
+    """Whether a target such as `github:me/tool` is one of these repositories, on a host of this name."""
+    kind, _, path = target.partition(":")
+    repositories = [find_repository(address).partition("/") for address in own]
+    return bool(path) and any(host.startswith(f"{kind}.") and path == one for host, _, one in repositories)
+
+
 def _leads_elsewhere(word: str) -> bool:
     is_joined = word.startswith("-") and not word.startswith("--") and bool({"x", "K", ":"} & set(word))
     return is_joined or word.startswith(_ELSEWHERE)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError
 from jackline.policy import builtin
+from jackline.policy.builtin import mcp_tools
 from jackline.policy.rules import (
     NAME_SEPARATOR,
     OTHER_COMMANDS,
     PROBE_PREFIX,
+    REWORDED,
     Rule,
     drop_exit_codes,
     merge_rules,
@@ -57,10 +59,12 @@ def matches_tool(rule: Rule, tool: str) -> bool:
     return rule.tool == tool or (rule.tool.endswith("*") and tool.startswith(rule.tool[:-1]))
 
 
-def find_tool_rule(rules: tuple[Rule, ...], tool: str, unmatched: Decision = Decision.ALLOW) -> Rule:
+def find_tool_rule(rules: tuple[Rule, ...], tool: str, unmatched: Decision = Decision.ALLOW, version: int = 1) -> Rule:
     """Return the rule of a tool that is not a shell. Configured rules come first; without a match it is `UNMATCHED`."""
     fitting = [rule for rule in sort_by_layer(rules) if not rule.command and matches_tool(rule, tool)]
     firm = next((rule for rule in fitting if not rule.tightens), None) or builtin.BY_TOOL.get(tool)
+    if firm is None and version >= REWORDED:
+        firm = mcp_tools.find_mcp_rule(tool)
     if firm is None:
         firm = next((rule for rule in builtin.BY_PREFIX if matches_tool(rule, tool)), UNMATCHED)
     return tighten_rule(apply_unmatched(firm, unmatched), next((rule for rule in fitting if rule.tightens), None))

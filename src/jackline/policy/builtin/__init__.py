@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import CallClass, Decision, Replay
-from jackline.policy.builtin import effect_commands
+from jackline.policy.builtin import effect_commands, mcp_tools
 from jackline.policy.builtin.agent_tools import TOOL_RULES
 from jackline.policy.builtin.newer_commands import NEWER_EFFECTS, NEWER_LOCALS, NEWER_READS, NEWER_RULES
 from jackline.policy.builtin.workspace_commands import FIRST_LOCALS, LOCALS, READS
@@ -82,7 +82,8 @@ COMMAND_RULES = (
     *NEWER_LOCALS, *effect_commands.LAST,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = (
-    *TOOL_RULES, *_ZONE_RULES, effect_commands.PUSH_LEASE, effect_commands.PUSH_DELETE, *COMMAND_RULES,
+    *TOOL_RULES, *mcp_tools.MCP_RULES, *_ZONE_RULES, effect_commands.PUSH_LEASE, effect_commands.PUSH_DELETE,
+    *COMMAND_RULES,
 )  # fmt: skip
 
 
