@@ -27,7 +27,8 @@ _IDENTIFIER = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]*")
 _SIMPLE_ARITHMETIC = re.compile(r"[A-Za-z0-9_+*/%<>=!&|^~?:;,. \t\n()$-]*")
 _BRACES = re.compile(r"([^{}]*)\{([^{},]*(?:,[^{},]*)+)\}([^{}]*)")
 _LONGEST_VALUE = 4096
-_MOST_WORDS = 64  # of one brace list
+_MOST_EXPANDED = 200_000
+_MOST_WORDS = 64  # of one brace list, or pieces of one word
 # The shell changes these itself, or they mean something else in zsh.
 _SPECIAL_NAMES = """
 _ RANDOM SRANDOM SECONDS LINENO BASHPID PPID UID EUID OPTARG OPTIND OPTERR REPLY MAPFILE PWD OLDPWD EPOCHSECONDS
@@ -41,7 +42,7 @@ _SPECIAL = frozenset(_SPECIAL_NAMES.split())
 class ShellState:
     """The variables, parameters and functions of one shell whose values are known at this point of the text."""
 
-    __slots__ = ("braces", "exported", "fixed", "frozen", "functions", "positional", "splits", "values")
+    __slots__ = ("braces", "exported", "fixed", "frozen", "functions", "positional", "spent", "splits", "values")
 
     def __init__(self, *, frozen: bool = False, braces: bool = True) -> None:
         self.values: dict[str, str] = {}
@@ -50,12 +51,13 @@ class ShellState:
         self.functions: dict[str, ShellNode] = {}  # defined for certain
         self.frozen = frozen  # nothing is known any more
         self.fixed: set[str] = set()  # read-only variables; copies share it
+        self.spent = [0]  # characters of all expanded words; copies share it
         self.splits = True  # IFS is the default
         self.braces = braces  # brace lists are expanded
 
     def copy(self) -> ShellState:
         made = ShellState(frozen=self.frozen, braces=self.braces)
-        made.fixed = self.fixed
+        made.fixed, made.spent = self.fixed, self.spent
         if not self.frozen:
             made.values, made.functions = dict(self.values), dict(self.functions)
             made.exported, made.positional, made.splits = self.exported, self.positional, self.splits
@@ -142,13 +144,19 @@ class ShellState:
         if word.exact:
             return word.text
         pieces = word.pieces if isinstance(word, Template) else ()
-        if not pieces or self.frozen:
+        if not pieces or self.frozen or self.spent[0] > _MOST_EXPANDED:
             return None
         values = [piece.text if piece.name is None else self.find_piece(piece) for piece in pieces]
         bare = "".join("\0" if piece.quoted or piece.name is not None else piece.text for piece in pieces)
-        if "~" in bare or any(value is None for value in values):
+        whole = "".join(value for value in values if value is not None)
+        if "~" in bare or any(value is None for value in values) or not self.can_spend(len(whole)):
             return None
-        return "".join(value for value in values if value is not None)
+        return whole
+
+    def can_spend(self, length: int) -> bool:
+        """Check that all expansions together stay small: `$a$a` in a loop would double without end."""
+        self.spent[0] += length
+        return self.spent[0] <= _MOST_EXPANDED
 
     def find_piece(self, piece: Piece) -> str | None:
         """Return the value of an expansion, or None."""
@@ -166,6 +174,10 @@ class ShellState:
         """Return the words that a shell makes of this word; the word itself if they are not known."""
         if word.exact or not isinstance(word, Template) or self.frozen:
             return (word,)
+        made = self.expand_pieces(word)
+        return made if self.can_spend(sum(len(one.text) + 1 for one in made)) else (word,)
+
+    def expand_pieces(self, word: Template) -> tuple[Word, ...]:
         pieces = word.pieces
         if len(pieces) == 1 and pieces[0].name in {"@", "*"}:
             return self.expand_parameters(word, pieces[0])
@@ -182,6 +194,8 @@ class ShellState:
             text.append(value)
             bare.append("\0" if value or piece.quoted else "")
             unsplit = unsplit and (piece.quoted or (self.splits and _PLAIN_VALUE.fullmatch(value) is not None))
+        if len(text) > _MOST_WORDS:
+            return (word,)
         whole = "".join(text)
         if not unsplit:
             split = self.splits and len(pieces) == 1 and _SPLIT_VALUE.fullmatch(whole) is not None
@@ -193,7 +207,7 @@ class ShellState:
     def expand_parameters(self, word: Word, piece: Piece) -> tuple[Word, ...]:
         """Expand a lone `$@`, `$*`, `"$@"` or `"$*"`."""
         given = self.positional
-        if given is None:
+        if given is None or self.spent[0] > _MOST_EXPANDED:
             return (word,)
         if piece.quoted and piece.name == "*":
             joined = self.splits and all(one.exact for one in given)

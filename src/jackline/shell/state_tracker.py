@@ -99,7 +99,9 @@ class StateTracker:
             found = _ALIAS.fullmatch(word.text)
             if not word.exact or found is None or self.nesting or {found[1], found[2].split()[0]} & KEYWORDS:
                 raise NotParsed("alias may change the meaning of other commands")
-            self.aliases.setdefault(found[1], []).append(tuple(Word(text) for text in found[2].split()))
+            value = tuple(Word(text) for text in found[2].split())
+            values = self.aliases.setdefault(found[1], [])
+            values.extend([value] if value not in values else ())
         if len(self.aliases) > MOST_FUNCTIONS:
             raise NotParsed("too many aliases")
 
@@ -143,7 +145,7 @@ class StateTracker:
         made = ShellState(frozen=self.state.frozen or text.guess, braces=not posix)
         if made.frozen:
             return made
-        made.positional = text.arguments
+        made.spent, made.positional = self.state.spent, text.arguments
         if _PASSING.issuperset(around.through[around.shell : -1]):
             made.values = {name: self.state.values[name] for name in self.state.exported & self.state.values.keys()}
             made.exported = frozenset(made.values)

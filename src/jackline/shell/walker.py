@@ -264,6 +264,9 @@ class Walker(StateTracker):
             self.add_aliases(words[1:])
         for value in self.aliases.get(name, ()) if name not in self.active else ():
             before = self.state.copy()
+            self.repeated += 1
+            if self.repeated > _MOST_REPEATED:
+                raise NotParsed("too many aliases")
             self.active.append(name)
             self.walk_call((*value, *words[1:]), around)
             self.active.pop()

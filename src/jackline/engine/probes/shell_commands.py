@@ -26,7 +26,7 @@ def parse_commands(scene: ProbeContext) -> tuple[ShellCommand, ...] | None:
     if text is None:
         return None
     try:
-        return shell.list_commands(text)
+        return shell.list_commands(text, constants=True)
     except shell.NotParsed:
         return None
 
