@@ -24,6 +24,7 @@ def tree(tmp_path: Path) -> Path:
         "src/jackline/__init__.py": "",
         "src/jackline/doors.py": CODE,
         "tests/test_doors.py": TEST,
+        "tests/test_broken.py": "def test_broken():\n    assert 0\n",
         "pytest.ini": "[pytest]\n",
     }
     for name, text in files.items():
@@ -45,10 +46,15 @@ def make_mutant(*edits: Edit, test: str = "tests/test_doors.py::test_doors") -> 
         (make_mutant(SPARE), 1, "SURVIVED  doors: Every door is open."),
         (make_mutant(GONE), 1, "DOES NOT FIT  doors: its old text occurs 0 times"),
         (make_mutant(GUARD._replace(file="src/jackline/none.py")), 1, "src/jackline/none.py does not exist"),
-        (make_mutant(GUARD, test="tests/test_doors.py::test_none"), 1, "TESTS FAIL WITHOUT A MUTANT"),
+        (make_mutant(GUARD, test="tests/test_doors.py::test_none"), 1, "UNCLEAR   doors: pytest ended with 4"),
+        (
+            make_mutant(GUARD, test="tests/test_broken.py::test_broken"),
+            1,
+            "FAILS WITHOUT A MUTANT, TOO: tests/test_broken",
+        ),
         (make_mutant(SPARE._replace(new="    return (\n")), 1, "UNCLEAR   doors: pytest ended with 4"),
     ],
-    ids=["guard", "two edits", "nothing tested", "drifted", "no file", "no test", "no program"],
+    ids=["guard", "two edits", "nothing tested", "drifted", "no file", "no test", "broken test", "no program"],
 )
 def test_only_a_failed_test_kills(
     tree: Path, capsys: pytest.CaptureFixture[str], mutant: Mutant, failures: int, said: str

@@ -1,12 +1,13 @@
 """`make mutants`: applies each listed mutant to a copy of the tree and runs the tests that must fail.
 
-Exit code 1 if a mutant survives, if one no longer fits the source, or if its tests fail without it.
+Exit code 1 if a mutant survives, if one no longer fits the source, or if the test that failed fails without it, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import queue
 import shutil
@@ -16,8 +17,10 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from tools.mutants.patches import Mutant, apply_mutant, find_misfits, load_mutants, restore_files
 
@@ -25,6 +28,19 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300  # for the tests of one mutant; a single test has a shorter timeout
 _FAILED = 1  # the exit code of pytest after a failed test; others mean that the tests did not run
 _TAIL = 25  # lines of output that are shown
+
+
+class PytestEnd(NamedTuple):
+    """How a run of pytest ended."""
+
+    code: int | None  # None: not in time
+    output: str
+    failed: tuple[str, ...]  # node ids
+
+    @property
+    def has_failed_test(self) -> bool:
+        """Whether a test failed, and not the run itself."""
+        return self.code == _FAILED and bool(self.failed)
 
 
 class TreeCopy:
@@ -55,9 +71,11 @@ class TreeCopy:
         if not Path(found).is_relative_to(self.root):
             sys.exit(f"the copy imports {found}, so its tests would not see a mutant")
 
-    def test(self, tests: tuple[str, ...]) -> tuple[int | None, str]:
-        """Run the tests until one fails: the exit code of pytest (None: no end in time) and its output."""
-        command = [self.python, "-m", "pytest", "-x", "-q", "-n0", "--no-header", "-p", "no:cacheprovider", *tests]
+    def test(self, tests: Sequence[str]) -> PytestEnd:
+        """Run the tests until one fails."""
+        cache = self.root.parent / "cache"
+        shutil.rmtree(cache, ignore_errors=True)
+        command = [self.python, "-m", "pytest", "-x", "-q", "-n0", "--no-header", "-o", f"cache_dir={cache}", *tests]
         process = subprocess.Popen(
             command,
             cwd=self.root,
@@ -74,11 +92,13 @@ class TreeCopy:
             os.killpg(process.pid, signal.SIGKILL)
             output, _ = process.communicate()
             if isinstance(error, subprocess.TimeoutExpired):
-                return None, output
+                return PytestEnd(code=None, output=output, failed=())
             raise
-        return process.returncode, output
+        names = cache / "v" / "cache" / "lastfailed"
+        failed = json.loads(names.read_text(encoding="utf-8")) if names.exists() else ()
+        return PytestEnd(code=process.returncode, output=output, failed=tuple(failed))
 
-    def test_mutant(self, mutant: Mutant) -> tuple[int | None, str]:
+    def test_mutant(self, mutant: Mutant) -> PytestEnd:
         """Run the tests of a mutant with its edits, which are taken back afterwards."""
         originals = apply_mutant(mutant, self.root, next(self._moments))
         try:
@@ -108,35 +128,38 @@ def run_mutants(mutants: list[Mutant], jobs: int, root: Path = ROOT) -> int:
             copies.put(TreeCopy(Path(folder) / str(number), root))
         first = copies.get()
         first.require_own_package()
-        print(f"{len(mutants)} mutants; first their tests without them", flush=True)
-        code, output = first.test(tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests)))
         copies.put(first)
-        if code != 0:
-            print(show_tail(output))
-            print("TESTS FAIL WITHOUT A MUTANT: repair them first")
-            return 1
 
-        def judge(mutant: Mutant) -> bool:
+        def judge(mutant: Mutant) -> PytestEnd:
             copy, started = copies.get(), time.monotonic()
             try:
-                code, output = copy.test_mutant(mutant)
+                end = copy.test_mutant(mutant)
             finally:
                 copies.put(copy)
-            print(describe_end(mutant, code, output, time.monotonic() - started), flush=True)
-            return code == _FAILED
+            print(describe_end(mutant, end, time.monotonic() - started), flush=True)
+            return end
 
-        return sum(not killed for killed in pool.map(judge, mutants))
+        ends = list(pool.map(judge, mutants))
+        # What fails without a mutant has killed none.
+        kills = list(dict.fromkeys(test for end in ends if end.has_failed_test for test in end.failed))
+        copy = copies.get()
+        unmutated = copy.test(kills) if kills else None
+    failures = sum(not end.has_failed_test for end in ends)
+    if unmutated is not None and unmutated.code != 0:
+        print(f"FAILS WITHOUT A MUTANT, TOO: {' '.join(unmutated.failed)}\n{show_tail(unmutated.output)}")
+        failures += 1
+    return failures
 
 
-def describe_end(mutant: Mutant, code: int | None, output: str, seconds: float) -> str:
+def describe_end(mutant: Mutant, end: PytestEnd, seconds: float) -> str:
     """One line for a mutant that was killed; for another one what to do about it."""
-    if code == _FAILED:
+    if end.has_failed_test:
         return f"killed    {mutant.name} ({seconds:.0f} s)"
     names = " ".join(mutant.tests)
-    if code == 0:
+    if end.code == 0:
         return f"SURVIVED  {mutant.name}: {mutant.breaks}\n  None of its tests failed; add an assertion: {names}"
-    why = "no end in time" if code is None else f"pytest ended with {code}"
-    return f"UNCLEAR   {mutant.name}: {why}\n{show_tail(output)}"
+    why = "no end in time" if end.code is None else f"pytest ended with {end.code}"
+    return f"UNCLEAR   {mutant.name}: {why}\n{show_tail(end.output)}"
 
 
 def show_tail(output: str) -> str:
