@@ -87,7 +87,7 @@ def test_a_conversation_that_is_gone_is_made_up_for_by_the_facts(set_stage: SetS
     text = stage.model.wait(3)[-1].text
     assert "heliotrope" not in text
     assert "which word was it?" in text
-    assert "Already done; do not repeat:\n- mail → mail:ada" in text
+    assert "Already done; do not repeat, in these or in other words:\n- mail → mail:ada" in text
     assert "session.lost" in [row["kind"] for row in stage.events("child")]
 
 

@@ -74,7 +74,7 @@ def test_the_agent_gets_the_task_and_the_facts_of_the_parent(place: Place) -> No
     assert fork(place, "do it otherwise").code == 0
     prompt = show(place)["turns"][0]["prompt"]
     assert prompt.startswith("do it otherwise\n\nThis run continues from step 2 of run p. The host recorded")
-    assert "Already done; do not repeat:\n- send → mail:ada" in prompt
+    assert "Already done; do not repeat, in these or in other words:\n- send → mail:ada" in prompt
     assert fork(place, child="same").code == 0
     assert show(place, "same")["turns"][0]["prompt"].startswith("do it\n\nThis run continues")
 

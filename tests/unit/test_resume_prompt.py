@@ -95,3 +95,16 @@ def test_the_report_leaves_the_decision_to_the_agent() -> None:
     section = build_interrupted_section((cut_off(input="{}"),))
     told = build_resume_prompt((), (), sections=(section,))
     assert "Interrupted, outcome unknown; repeat a call only if you still need it:\n- " in told
+
+
+def test_what_was_done_or_may_have_been_is_named_by_its_command() -> None:
+    text = '{"command":"send E1\\n\\u001b[2J --now ' + "x" * 500 + '"}'
+    call = cut_off(text)._replace(call_class=CallClass.EFFECT, state=CallState.DONE, target="message:E1", rule="send")
+    proof = Receipt("c1", "run", call.key, call.target, "send", "sent", "id-7", "agent", 2)
+    told = build_resume_prompt((call,), (proof,)).splitlines()
+    done = next(line for line in told if line.startswith("- send"))
+    assert done.startswith("- send → message:E1 (id-7): $ send E1 ⏎ ")
+    assert "\x1b" not in done
+    assert len(done) < 300
+    told = build_resume_prompt((call._replace(state=CallState.IN_DOUBT),), ()).splitlines()
+    assert any(line.startswith("- $ send E1 ⏎ ") and line.endswith(" → message:E1 (rule send)") for line in told)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.call_gate import APPROVALS, NOT_NOW
+from jackline.domain.call_text import describe_ledger_call
 from jackline.domain.states import CallClass, CallState, Decision
+from jackline.formatting import shorten_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +27,9 @@ _NOTE = "Once made, a call is done: do not repeat it."
 _INTERRUPTED = "Interrupted, outcome unknown; repeat a call only if you still need it:"
 _APPROVED = "Approved since you asked; make the call now if it is still needed:"
 _RETRY = "; a person decided: do it again"
+_DONE = "Already done; do not repeat, in these or in other words:"
 _MOST = 50
+_SHOWN = 200  # columns of a command
 _MOST_OUTPUT = 4_000  # characters of a check's output, from its end
 
 
@@ -61,14 +65,10 @@ def build_resume_prompt(
         lines += _section(_AGAIN, [f"{call.tool} {call.input}" for call in forced])  # whole: to be made exactly so
         lines += ["", f"{_REFUSED if held else ''}{_NOTE}"]
     lines += _section("Commits you already made:", list(commits))
-    receipt_lines = [
-        f"{receipt.rule} → {receipt.target or receipt.call_id}"
-        + (f" ({receipt.external_id})" if receipt.external_id else "")
-        for receipt in receipts
-    ]
-    lines += _section("Already done; do not repeat:", receipt_lines)
+    made = {call.id: call for call in calls}
+    lines += _section(_DONE, [_describe_receipt(receipt, made.get(receipt.call_id)) for receipt in receipts])
     unknown = [call for call in calls if call.state is CallState.IN_DOUBT]
-    lines += _section("Interrupted, outcome unknown; check before you repeat:", [_shorten(one) for one in unknown])
+    lines += _section("Interrupted, outcome unknown; check before you repeat:", [_describe(one) for one in unknown])
     settled = {*(receipt.key for receipt in receipts), *(call.key for call in forced)}
     void = [
         call
@@ -165,6 +165,22 @@ def _section(title: str, items: list[str]) -> list[str]:
         return []
     more = [f"- and {len(items) - _MOST} more"] if len(items) > _MOST else []
     return ["", title, *(f"- {item}" for item in items[:_MOST]), *more]
+
+
+def _describe_receipt(receipt: Receipt, call: Call | None) -> str:
+    """What was done, in one line: a model that reads only the target may do it again in other words."""
+    found = f" ({receipt.external_id})" if receipt.external_id else ""
+    command = f": {_describe_words(call)}" if call is not None else ""
+    return f"{receipt.rule} → {receipt.target or receipt.call_id}{found}{command}"
+
+
+def _describe(call: Call) -> str:
+    target = f" → {call.target}" if call.target else ""
+    return f"{_describe_words(call)}{target} (rule {call.rule})"
+
+
+def _describe_words(call: Call) -> str:
+    return shorten_text(describe_ledger_call(call), _SHOWN)
 
 
 def _shorten(call: Call) -> str:
