@@ -11,6 +11,7 @@ import pytest
 from jackline.agents.claude.claude_adapter import DECLARATION as CLAUDE
 from jackline.agents.codex import DECLARATION as CODEX
 from jackline.agents.front_matter import filter_head, has_only_text
+from jackline.agents.kilo import DECLARATION as KILO
 from jackline.agents.opencode import DECLARATION as OPENCODE
 from jackline.agents.qwen import DECLARATION as QWEN
 from jackline.app import project_settings, state_files, trust
@@ -117,6 +118,21 @@ def test_links_pipes_and_long_files_are_settings_that_cannot_be_trusted_or_are_h
     assert left_out(home, project, QWEN) == [".qwen/settings.json"]
 
 
+def test_nothing_hides_behind_many_files_or_a_name_that_a_cli_installs(tmp_path: Path, project: Path) -> None:
+    head = "---\nname: x\nhooks: {}\n---\n"
+    put(project / ".claude/skills/node_modules/SKILL.md", head)
+    assert left_out(tmp_path, project) == [".claude/skills/node_modules/SKILL.md"]
+    for number in range(project_settings._MOST_FILES + 1):
+        put(project / f".opencode/a/{number}", "")
+        put(project / f".claude/skills/a/{number}", "")
+    assert left_out(tmp_path, project) == [".claude/skills"]
+    put(project / ".opencode/plugin/x.js", "")
+    with pytest.raises(AgentUnavailable, match=r"\.opencode/plugin/x\.js"):
+        left_out(tmp_path, project, OPENCODE)
+    put(project / ".kilo/node_modules/x.js", "")
+    assert ".kilo/node_modules/x.js" not in left_out(tmp_path, project, KILO)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -125,6 +141,7 @@ def test_links_pipes_and_long_files_are_settings_that_cannot_be_trusted_or_are_h
         ("opencode.json", '{"plugin": ["x"]}'),
         ("opencode.jsonc", '{"pl\\u0075gin": ["x"]}'),
         (".opencode/opencode.json", '{"{file:name}": ["x"]}'),
+        ("opencode.json", '{"plugin": ["x"]}' + " " * 300_000),
     ],
 )
 def test_a_plugin_of_opencode_is_refused(tmp_path: Path, project: Path, name: str, text: str) -> None:

@@ -34,6 +34,7 @@ from jackline.domain.states import Failure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_INSTALLED = ("node_modules", ".gitignore", "bun.lock", "bun.lockb", "package-lock.json")
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 GATE_REASON = "it runs its tools itself and reports a call only after it finished"
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # each model supports some of them
@@ -78,6 +79,8 @@ def build_project_files(names: tuple[str, ...], folders: tuple[str, ...]) -> Pro
         settings=(*(f"{name}.{end}" for name in (*names, "tui") for end in ("json", "jsonc")), *folders),
         texts=(*INSTRUCTIONS, *(f"{folder}/{name}" for folder in folders for name in ("skill", "skills"))),
         is_text=has_only_text,
+        # Only plugins and tools load it, which are covered.
+        installed=tuple(f"{folder}/{name}" for folder in folders for name in _INSTALLED),
     )
 
 

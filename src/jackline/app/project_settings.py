@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.adapter import ProjectFiles
 
-# What a CLI installs into its own folder: too much to hash, and changed by every update of a plugin.
-_INSTALLED = frozenset({"node_modules", ".gitignore", "bun.lock", "bun.lockb", "package-lock.json"})
-_MOST_FILES = 2_000
+_MOST_FILES = 5_000
 _LONGEST_TEXT = 256 * 1024
 _PERMISSION_LISTS = ("allow", "ask", "deny")
 
@@ -50,8 +48,9 @@ def find_settings(files: ProjectFiles, folder: str) -> list[str]:
         return []
     texts = tuple(os.path.join(folder, name) for name in files.texts)
     found = []
+    installed = frozenset(os.path.join(folder, name) for name in files.installed)
     for name in files.settings:
-        for path in _walk(os.path.join(folder, name)):
+        for path in _walk(os.path.join(folder, name), installed):
             is_text = _is_below(path, texts) and _is_text(files, path)
             if not is_text and not _has_only_permissions(files, path):
                 found.append(path)
@@ -63,9 +62,12 @@ def find_settings(files: ProjectFiles, folder: str) -> list[str]:
 
 def find_refused(files: ProjectFiles, folders: tuple[str, ...], left_out: Mapping[str, str]) -> str:
     """Return a file that no switch of the CLI leaves out; empty if there is none."""
-    tops = tuple(os.path.join(folder, name) for folder in folders for name in files.refused)
+    for top in (os.path.join(folder, name) for folder in folders for name in files.refused):
+        if found := next(_walk(top), ""):
+            return found
     for path, text in left_out.items():
-        if _is_below(path, tops) or any(word in text.lower() for word in files.refused_words):
+        is_unread = not text and not (os.path.isfile(path) and os.path.getsize(path) == 0)
+        if files.refused_words and (is_unread or any(word in text.lower() for word in files.refused_words)):
             return path
     return ""
 
@@ -109,23 +111,28 @@ def read_text(path: str) -> str:
         return ""
 
 
-def _walk(top: str) -> Iterator[str]:
-    """Yield the files at or below a path, sorted; a link to a folder counts as a file, which has no text."""
+def _walk(top: str, installed: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yield the files at or below a path, sorted; a link to a folder counts as a file, which has no text.
+
+    A folder with too many files counts as such a file, too: nothing hides behind the last one that is read.
+    """
     if not os.path.lexists(top):
         return
     if not os.path.isdir(top):
         yield top
         return
-    count = 0
+    found: list[str] = []
     for folder, folders, names in os.walk(top):
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        folders[:] = sorted(name for name in folders if name not in _INSTALLED and name not in links)
-        for name in sorted([*names, *links]):
-            if name not in _INSTALLED:
-                count += 1
-                yield os.path.join(folder, name)
-            if count >= _MOST_FILES:
-                return
+        folders[:] = sorted(
+            name for name in folders if name not in links and os.path.join(folder, name) not in installed
+        )
+        paths = (os.path.join(folder, name) for name in sorted([*names, *links]))
+        found += (path for path in paths if path not in installed)
+        if len(found) > _MOST_FILES:
+            yield top
+            return
+    yield from found
 
 
 def _is_text(files: ProjectFiles, path: str) -> bool:
@@ -166,7 +173,7 @@ def _read_covered(files: ProjectFiles, path: str) -> bytes:
         if fields is not None:
             return json.dumps(fields, sort_keys=True).encode()
     if not os.path.isfile(path):  # a pipe would block; a link to a folder could lead anywhere
-        raise OSError(0, "not a regular file", path)
+        raise OSError(0, "it is not a regular file, or a folder with too many", path)
     with open(path, "rb") as file:
         return file.read()
 

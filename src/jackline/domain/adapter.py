@@ -46,6 +46,7 @@ class ProjectFiles(NamedTuple):
     refused: tuple[str, ...] = ()  # settings that no switch leaves out: the agent does not start
     refused_words: tuple[str, ...] = ()  # the same for a file of `settings` with one of these words
     is_text: Callable[[str, str], bool] = is_any_text  # a file of `texts` that is not counts as settings
+    installed: tuple[str, ...] = ()  # what the CLI itself writes below `settings`
     permission_files: tuple[str, ...] = ()  # JSON into which the CLI itself writes its permission lists
     user_config: tuple[tuple[str, str], ...] = ()  # (variable, file in its folder) of the user's config; first set wins
 
