@@ -253,6 +253,22 @@ def test_a_skill_of_a_hostile_project_brings_no_hook(play: Play, agent: str) -> 
 
 
 @pytest.mark.parametrize("agent", ["claude"])
+def test_a_skill_that_claude_finds_while_it_works_brings_no_hook(play: Play, agent: str) -> None:
+    """It looks for skills beside each file that it reads, even if the project has no settings at all."""
+    look = Reply(call={"tool": "Read", "input": {"file_path": "below/note.txt"}})
+    use = Reply(call={"tool": "Skill", "input": {"skill": "look"}})
+    stage = play(*(look, use, SHOW, Reply(say="done")) * 2, otherwise=Reply(say="done"))
+    witness = Witnesses(stage.folder)
+    HOSTILE[agent](stage.repository / "below", witness)
+    put(stage.repository / "below/note.txt", "nothing\n")
+    assert stage.run("look around").code == 0
+    assert witness.seen == set()
+    give_trust(stage)
+    assert stage.run("look around", run_id="second").code == 0
+    assert witness.seen == {"skill"}
+
+
+@pytest.mark.parametrize("agent", ["claude"])
 def test_permissions_that_claude_writes_keep_trust_and_those_of_a_project_restrict(play: Play, agent: str) -> None:
     stage, witness = hostile(play, agent)
     give_trust(stage)

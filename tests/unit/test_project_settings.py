@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,26 @@ def test_nothing_hides_behind_many_files_or_a_name_that_a_cli_installs(tmp_path:
         left_out(tmp_path, project, OPENCODE)
     put(project / ".kilo/node_modules/x.js", "")
     assert ".kilo/node_modules/x.js" not in left_out(tmp_path, project, KILO)
+
+
+@pytest.mark.parametrize("in_git", [True, False])
+def test_skills_with_hooks_in_any_folder_count(tmp_path: Path, project: Path, in_git: bool) -> None:
+    (project / ".git").rmdir()
+    if in_git:
+        subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+        put(project / ".gitignore", "build\n")
+        put(project / "build/.claude/skills/x/SKILL.md", "---\nhooks: {}\n---\n")
+    put(project / "a/.claude/skills/plain/SKILL.md", "---\nname: plain\n---\n")
+    assert left_out(tmp_path, project) == []
+    put(project / "a/b/.claude/skills/x/SKILL.md", "---\nhooks: {}\n---\n")
+    assert left_out(tmp_path, project) == ["a/b/.claude/skills/x/SKILL.md"]
+    if in_git:
+        (project / "c").mkdir()
+        (project / "c/.claude").symlink_to(project / "a/b/.claude")
+        assert "c/.claude" in left_out(tmp_path, project)
+        (project / "c/.claude").unlink()
+    give_trust(tmp_path / "home", project)
+    assert left_out(tmp_path / "home", project) == []
 
 
 @pytest.mark.parametrize(

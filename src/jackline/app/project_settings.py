@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from jackline.domain.adapter import ProjectFiles
 
 _MOST_FILES = 5_000
+_MOST_FOLDERS = 20_000
+_MOST_MODULES = 3  # levels of submodules in submodules
+_MODULE = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 _LONGEST_TEXT = 256 * 1024
 _PERMISSION_LISTS = ("allow", "ask", "deny")
 
@@ -58,6 +62,42 @@ def find_settings(files: ProjectFiles, folder: str) -> list[str]:
         if path not in found and not _is_text(files, path):
             found.append(path)
     return found
+
+
+def find_nested(files: ProjectFiles, workspace: str, environ: Mapping[str, str]) -> list[str]:
+    """List the files in any folder of the workspace that the CLI takes for texts, and that are more than text."""
+    if not files.nested:
+        return []
+    return [path for path in _list_nested(files.nested, workspace, environ, _MOST_MODULES) if not _is_text(files, path)]
+
+
+def _list_nested(names: tuple[str, ...], top: str, environ: Mapping[str, str], depth: int) -> Iterator[str]:
+    """Yield the files below folders of these names; a folder that cannot be searched counts as such a file."""
+    from jackline.engine.git import Git
+    from jackline.engine.settings import select_inherited_variables
+
+    # A link in the place of the folder, or of the one around it, is listed as a file.
+    ends = [end for name in names for end in (os.path.dirname(name), name, f"{name}/**") if end]
+    listed = Git(workspace=top, env=select_inherited_variables(environ)).run(
+        "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *(f":(glob)**/{end}" for end in ends)
+    )
+    if listed is None:  # not a repository
+        yield from _search_nested(names, top)
+        return
+    yield from (os.path.join(top, name) for name in listed.split("\0") if name)
+    for module in _MODULE.findall(read_text(os.path.join(top, ".gitmodules"))):
+        below = os.path.join(top, module)
+        if depth and os.path.exists(os.path.join(below, ".git")):
+            yield from _list_nested(names, below, environ, depth - 1)
+
+
+def _search_nested(names: tuple[str, ...], top: str) -> Iterator[str]:
+    for count, (folder, _, _) in enumerate(os.walk(top)):
+        if count > _MOST_FOLDERS:
+            yield top
+            return
+        for name in names:
+            yield from _walk(os.path.join(folder, name))
 
 
 def find_refused(files: ProjectFiles, folders: tuple[str, ...], left_out: Mapping[str, str]) -> str:

@@ -96,6 +96,8 @@ def read_untrusted_settings(
     if not folders:
         return None
     found = {folder: project_settings.find_settings(files, folder) for folder in folders}
+    nested = project_settings.find_nested(files, folders[0], environ)
+    found[folders[0]] += [path for path in nested if path not in found[folders[0]]]
     if not any(found.values()):
         return None
     project = find_project(workspace)
@@ -131,7 +133,11 @@ def list_settings(folder: str, environ: Mapping[str, str]) -> dict[str, dict[str
     found: dict[str, dict[str, list[str]]] = {}
     for place in project_settings.list_folders(folder, environ):
         for agent, declaration in _list_declarations().items():
-            if paths := project_settings.find_settings(declaration.project_files, place):
+            paths = project_settings.find_settings(declaration.project_files, place)
+            if place == os.path.realpath(folder):
+                nested = project_settings.find_nested(declaration.project_files, place, environ)
+                paths += [path for path in nested if path not in paths]
+            if paths:
                 found.setdefault(place, {})[agent] = paths
     return found
 

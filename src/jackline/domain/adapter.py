@@ -46,6 +46,9 @@ class ProjectFiles(NamedTuple):
     refused: tuple[str, ...] = ()  # settings that no switch leaves out: the agent does not start
     refused_words: tuple[str, ...] = ()  # the same for a file of `settings` with one of these words
     is_text: Callable[[str, str], bool] = is_any_text  # a file of `texts` that is not counts as settings
+    nested: tuple[
+        str, ...
+    ] = ()  # texts that the CLI also finds in every folder of the workspace that git does not ignore
     installed: tuple[str, ...] = ()  # what the CLI itself writes below `settings`
     permission_files: tuple[str, ...] = ()  # JSON into which the CLI itself writes its permission lists
     user_config: tuple[tuple[str, str], ...] = ()  # (variable, file in its folder) of the user's config; first set wins

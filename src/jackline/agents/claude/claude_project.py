@@ -34,6 +34,7 @@ PROJECT_FILES = ProjectFiles(
     ),
     texts=(*_ALWAYS_READ, _LOCAL_TEXT, *(f".claude/{part}" for part in _PARTS)),
     is_text=has_only_text,
+    nested=(".claude/skills",),
     permission_files=(f"/{_LOCAL_SETTINGS}",),
     user_config=(("CLAUDE_CONFIG_DIR", ".claude.json"), ("HOME", ".claude.json")),
 )  # fmt: skip
