@@ -12,6 +12,7 @@ from jackline.domain.states import CallClass, Decision
 from jackline.named import NamedTuple
 from jackline.policy import path_args, read_only, task_names
 from jackline.policy.builtin import flag_tables, risky_options
+from jackline.policy.curl_requests import sends_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ _RISKY_SETTING = re.compile(
     r"|submodule\..+\.update|uploadpack\.packobjectshook|(trailer|tar)\..+\.(command|cmd)|.+::.+"
 )
 _HELPER = re.compile(r"(?:^|=)[A-Za-z0-9]+::")
+_REMOTE_ARCHIVE = re.compile(r"(?:--file=|-?[A-Za-z]*f)?[A-Za-z0-9_.@-]+:(?!//)")
 _SETS_CLOCK = re.compile(r"-[uR]*s|--s")
 _TOOLCHAINS = frozenset({"cargo", "rustc", "rustfmt", "rustdoc"})  # `cargo +nightly test`
 _MOST_SHIFTS = 6
@@ -347,6 +349,10 @@ _CHECKS: Mapping[str, Callable[[CommandLine, str], bool]] = {
         word.exact and matches_word(value, word.text) for word in path_args.find_operands(line)
     ),
     "task": task_names.names_sending_task,
+    # The name of a host may carry the content of a file.
+    "content": lambda line, _: sends_content(line.words),
+    # An archive on another host, which tar reaches by rsh or ssh.
+    "archive": lambda line, _: any(_REMOTE_ARCHIVE.match(word.text) for word in line.words),
     "environment": task_names.names_sending_environment,
     "nouns": task_names.has_cloud_nouns,
     "before": lambda line, value: any(

@@ -55,7 +55,12 @@ _OUTPUT: Mapping[str, tuple[str, ...]] = {
         "as": "-o --MD -a",
         "gh": "-D --dir -O --output",
         "gcc cc clang g++ clang++ c++ go dot ld nasm swiftc ghc flex bison yacc": "-o",
-        "coverage": "-d -o",
+        "coverage": "-d -o --directory",
+        "mkdocs": "-d --site-dir",
+        "ctest": "-O --output-log --output-junit",
+        "helm": "-d --destination --output-dir",
+        "rollup": "-o --file --dir",
+        "grype": "--file",
         "strip objcopy": "-o --output",
         "csplit": "-f --prefix",
         "rustc": "-o --out-dir",
@@ -234,7 +239,8 @@ def _find_worktree_changes(after: tuple[Word, ...]) -> Iterator[PathChange]:
 def _find_docker_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
     """Yield the target of `docker cp container:/path file`; a path with a colon is in the container."""
     if named and named[0].text == "cp":
-        yield from (PathChange(word) for word in named[2:3] if ":" not in word.text and word.text != "-")
+        into = named[2:3]  # inside a container, nothing is known about the path
+        yield from (PathChange(UNKNOWN_PATH if ":" in word.text else word) for word in into if word.text != "-")
     elif named and named[0].text in {"save", "export"}:
         yield from map(PathChange, path_args.find_flag_values(line, ("-o", "--output")))
     else:

@@ -23,19 +23,19 @@ out output outfile outdir outputfile outputdir log logs logfile logdir trace rep
 destination destdir save write record backup profile coverprofile cpuprofile memprofile blockprofile mutexprofile junit
 junitxml xml html sarif artifact artifacts emit tee redirect redirection snapshot coverage cov basetemp workdir warc
 result results map iidfile cidfile pidfile cursor debug timings events profiling graphviz transcript resultlog
-serialize svg
+serialize svg event metadata reporter logger dist site junitfile jsonfile info
 """
 _STEMS = frozenset(_STEM_WORDS.split())
 # As the last word of its name, the flag takes the next word as its value.
 _END_WORDS = """
 file dir directory folder path output out log logs outfile outdir outputfile outputdir logfile logdir dest destination
 destdir xml junitxml report reportdir coverprofile cpuprofile memprofile blockprofile mutexprofile basetemp workdir
-iidfile cidfile pidfile resultlog redirect
+iidfile cidfile pidfile resultlog redirect trace junit format options section logger junitfile jsonfile
 """
 _ENDS = frozenset(_END_WORDS.split())
 _NAME = re.compile(r"--?[A-Za-z][\w.-]*")
 _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
-_PIECES = re.compile(r"[=:,]")
+_PIECES = re.compile(r"[=:,;]")
 # The values of these programs' flags are names on a server.
 _SERVER_CLIENTS = frozenset({"aws", "gcloud", "az", "gh", "glab", "heroku", "fly"})
 _COMPILERS = frozenset({"gcc", "g++", "cc", "c++", "clang", "clang++"})

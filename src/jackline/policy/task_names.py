@@ -15,9 +15,9 @@ _SENDING_ENVIRONMENTS = frozenset({"deploy", "publish", "upload", "release"})
 _TASK_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _ENVIRONMENT_FLAG = re.compile(r"^(?:-[es]=?|--(?:env|envs|session|sessions)=)")
 _MUTATING_NOUN = re.compile(
-    r"(?:add|remove|set|update|create|delete|reset|enable|disable|patch|import|export|move|attach|detach|publish|deploy)-"
+    r"(?:add|remove|set|update|create|delete|reset|enable|disable|patch|import|export|move|attach|detach|publish|deploy|get)-"
 )
-_CLOUD_GROUPS = frozenset({"config", "auth", "app", "logging", "project-info", "container", "run", "sql", "iam", "dns"})
+_CLOUD_GROUPS = frozenset({"config", "auth", "app", "logging", "container", "run", "sql", "iam", "dns"})
 
 
 def names_sending_task(line: CommandLine, _: str) -> bool:
@@ -43,7 +43,6 @@ def names_sending_environment(line: CommandLine, _: str) -> bool:
 
 def has_cloud_nouns(line: CommandLine, count: str) -> bool:
     """Check that the words before the verb of gcloud are groups: in `gcloud run deploy list`, a verb comes before."""
-    first, *others = (word.text for word in line.operands[: int(count)])
-    before = [first, *others][-1]
-    is_group = before in _CLOUD_GROUPS or before.endswith("s")
-    return is_group and not any(_MUTATING_NOUN.match(text) for text in (first, *others))
+    nouns = [word.text for word in line.operands[: int(count)]]
+    is_group = nouns[-1].endswith("s") or nouns[-1] == "project-info" or (len(nouns) == 1 and nouns[0] in _CLOUD_GROUPS)
+    return is_group and not any(_MUTATING_NOUN.match(text) for text in nouns)

@@ -118,6 +118,7 @@ _WEB = (
     *effect("curl|wget|http ? method:sends", "http.send", target="http:{url}", probe="builtin:http",
             external=(("url", r"(?i)^location:\s*(\S+)"), *_MESSAGE),
             key=(*CONTENT_KEY, "file:-T", "file:--upload-file", "file:--body-file", "file:--post-file", "file:-K")),
+    *effect("host|dig|nslookup|ping|ping6|traceroute ? content:sent", "net.send", target="net:{1|}"),
     *effect("nc|ncat|netcat|socat|telnet|websocat|grpcurl|wscat", "net.send", target="net:{1|}:{2|}"),
     *effect("mail|mutt|swaks|sendmail|msmtp|ssmtp|exim|smtp-cli|mailsend|sendEmail|mpack", "mail.send",
             target="mail:{1|--to|-t|}", key=CONTENT_KEY, external=_MESSAGE),

@@ -18,6 +18,7 @@ FLAGS = parse_table("""
 git: --receive-pack --upload-pack helper:any
 git archive, git push, git ls-remote, git fetch-pack, git send-pack: --exec
 gh: --upload-pack --config-env
+gh repo: -c --config --template
 npm, pnpm, yarn, bun: --script-shell --node-options --viewer --browser --editor --git --shell --init-module \
 --userconfig --globalconfig --node-gyp --config.* --pnpmfile --global-pnpmfile --use-yarnrc --preload --npmrc-auth-file
 bun: -c --config -r --require
@@ -37,7 +38,7 @@ ar, ranlib, nm, objdump, objcopy, strip, size, strings, readelf: --plugin @*
 ar: word:-M -M
 patch: -e --ed
 install: --strip-program
-tar: -T --files-from --volno-file
+tar: -T --files-from --volno-file archive:remote
 psql: -o --output -L --log-file
 mysql: --pager --tee --plugin-dir --defaults-file --defaults-extra-file --init-command --login-path
 rpm: --eval -E --define -D --pipe --rcfile --load --macros --predefine --specfile
@@ -62,7 +63,7 @@ swiftc: -load-plugin-executable -load-plugin-library -Xfrontend -tools-directory
 kotlinc: -script word:-e -expression
 ghc: -pgm* word:-F word:-e @* -fplugin* -plugin-package
 rustc: holds:linker -Zcodegen-backend* codegen-backend=* @*
-cargo: --config
+cargo: --config holds:linker=
 go: -toolexec -exec -vettool holds:-extld holds:toolexec -overlay
 bazel: --run_under --workspace_status_command --shell_executable --script_path --bes_backend --remote_executor \
 --remote_cache --bazelrc

@@ -11,7 +11,7 @@ strings|stat|readlink|realpath|basename|dirname|pwd|du|df|id|whoami|groups|users
 grep|egrep|fgrep|zgrep|zcat|bzcat|xzcat|look|jq|gron|column|seq|factor|bc|expr|numfmt|tsort|ptx
 md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum|shasum|md5|base32|basenc|getconf|locale|tty|cal
 echo|printf|true|false|:|test|[|[[|sleep|which|whereis|type|printenv|ps|pgrep|pidof|pstree|lsof|vmstat|iostat|mpstat
-lscpu|lsblk|lsusb|lspci|lsmod|lsb_release|getent|host|dig|nslookup|ping|ping6|traceroute|netstat|readelf|size
+lscpu|lsblk|lsusb|lspci|lsmod|lsb_release|getent|netstat|readelf|size
 cd|pushd|popd|dirs|unset|set|shopt|read|shift|return|exit|break|continue|\
 wait|jobs
 let|umask|ulimit|getopts|times|tokei|apropos|whatis|tldr|exa|eza|lsd
@@ -19,6 +19,7 @@ uniq|xxd|json.tool|getfacl|getfattr|namei|pathchk|logname|hostid|ffprobe|pdfinfo
 """
 _CONDITIONAL_READS = """
 export|declare|typeset|local|readonly ! PATH=* LD_* DYLD_* GIT_* BASH_ENV=* ENV=* PAGER=* EDITOR=* SHELL=* DOCKER_HOST=*
+host|dig|nslookup|ping|ping6|traceroute ! content:sent
 rg ! --pre --hostname-bin
 tree ! -o --output
 sort ! -o --output --compress-program
