@@ -28,7 +28,7 @@ RULES = {
 }
 # Nothing but quotes, wrappers and harmless company: the stored result.
 SAME = (
-    'send "E1"', "bash -c 'send E1'", "X=1 send E1", "send E1 2>&1", "send E1 | tee log", "echo sending; send E1",
+    'send "E1"', "bash -c 'send E1'", "send E1 2>&1", "send E1 | tee log", "echo sending; send E1",
     "send E1 && echo ok", "(send E1)", "{ send E1; }", "if true; then send E1; fi", "time send E1",
     "timeout 10 send E1", "nohup send E1", "command send E1", "exec send E1", "eval send E1", "sh <<X\nsend E1\nX",
 )  # fmt: skip
@@ -116,6 +116,25 @@ def test_an_effect_in_doubt_is_not_sent_in_other_words(store: Store, folder: Pat
     program = str(folder / "bin" / "send")
     answers = {one: sessions.ask(one.replace("{S}", program)) for one in (*WORDINGS, *VARIANTS)}
     assert {one for one, answer in answers.items() if answer.decision is Decision.ALLOW} == set()
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ("ID=E1 send", "ID=E2 send"), ("export ID=E1; send", "export ID=E2; send"), ("send < a", "send < b"),
+        ("send <<< a", "send <<< b"), ("cd x && send E1", "cd y && send E1"), ("./a/send E1", "./b/send E1"),
+        ("echo a | send", "echo b | send"), ("cat a | send", "cat b | send"), ("sudo -u ada send", "sudo -u bob send"),
+        ("send 'E1 E2'", "send E1 E2"), ("send E1 ''", "send E1"), ("chroot /a send", "chroot /b send"),
+        ("send E1; send E2", "send E1; send E3"), ("echo a > m; send < m", "echo b > m; send < m"),
+    ],
+)  # fmt: skip
+def test_different_effects_of_one_session_never_share_a_result(
+    store: Store, folder: Path, others: tuple[str, str]
+) -> None:
+    """Else the second one would be lost in silence."""
+    sessions = Sessions(store, folder, PLAIN)
+    sessions.make(others[0])
+    assert sessions.ask(others[1]).decision is not Decision.STORED
 
 
 HARMLESS = (

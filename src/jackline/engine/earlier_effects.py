@@ -13,7 +13,7 @@ from jackline.domain.call_gate import Intent
 from jackline.domain.call_text import EFFECTS
 from jackline.domain.states import CallState
 from jackline.engine import named_programs
-from jackline.formatting import shorten_text
+from jackline.formatting import make_printable, shorten_text
 from jackline.named import NamedTuple
 from jackline.policy.agreements import list_rule_names
 from jackline.policy.rules import REWORDED
@@ -63,7 +63,7 @@ class EarlierEffects:
         if found is None:
             return intent
         question, call = found
-        return intent._replace(question=question, question_about=call.id)
+        return intent._replace(question=make_printable(question), question_about=call.id)
 
     def record(self, intent: Intent) -> None:
         """Record an allowed call with several effects: the ledger has its effects only together."""

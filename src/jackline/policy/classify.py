@@ -226,6 +226,8 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
         rule = rule._replace(key=effects[0].rule.key, target=effects[0].rule.target)
         others = _find_other_commands(found, leading)
         company = tuple(one.words for one in others if one.rule.call_class is not CallClass.READ)
+    elif WHOLE_COMMAND[0] not in rule.key:  # its fields alone do not identify it
+        rule = rule._replace(key=(*WHOLE_COMMAND, *rule.key))
     return _build_classification(rule, fields, matches, leading.folder)._replace(
         effects=effects, company=company, commands=tuple(found), asking=asking
     )

@@ -164,18 +164,18 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
         found = found._replace(rule=effect_parts.complete_rule(found.rule, line))
     named = {**call_fields.build_fields(found.rule, line, command), **found.fields}
     if scope.context.version >= REWORDED:
-        named |= effect_parts.build_identity_fields(found.rule, line, scope.folder, scope.workspace)
+        named |= effect_parts.build_identity_fields(found.rule, line, command, scope.folder, scope.workspace)
     sure = (
         certain and line.first_uncertain >= len(found.rule.command) - 1 and not needs_whole_key(command, line.program)
     )
     exact = sure and all(word.exact for word in line.words) and not _is_fed(command)
     redirected = any(text.startswith(_LEADING) for text, _ in command.assignments)
-    unclear = _find_unclear(line, command, is_sure=sure)
+    unclear = _find_unclear(found.rule, line, command, is_sure=sure)
     found = found._replace(fields=named, is_exact=exact, is_redirected=redirected, unclear=unclear)
     return _set_git_folder(found, line)
 
 
-def _find_unclear(line: CommandLine, command: ShellCommand, *, is_sure: bool) -> str:
+def _find_unclear(rule: Rule, line: CommandLine, command: ShellCommand, *, is_sure: bool) -> str:
     """Say which part of an effect is only known when it runs."""
     inexact = next((word.text for word in line.words if not word.exact), None)
     if inexact is not None:
@@ -184,6 +184,8 @@ def _find_unclear(line: CommandLine, command: ShellCommand, *, is_sure: bool) ->
         return "its arguments come from another program"
     if command.is_piped:
         return "its input comes from another program"
+    if effect_parts.runs_elsewhere(rule, command):
+        return "it runs as another user"
     return "" if is_sure else "its options or variables may make it another command"
 
 

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from jackline.policy.classify_command import ClassifiedCommand
     from jackline.policy.command_line import CommandLine
     from jackline.policy.rules import Rule
+    from jackline.shell.model import ShellCommand
 
-WORDS_KEY = ("executable", *CONTENT_KEY)  # of a rule without a key: the command as its program gets it
+WORDS_KEY = ("executable", "variables", *CONTENT_KEY)  # of a rule without a key: the command as its program gets it
+# The same words do something else as another user, or in another root.
+_OTHER_USER = frozenset({"sudo", "doas", "su", "su -c", "runuser", "chroot"})
 _REQUEST_RULE = "http.send"
 _REQUEST_KEY = ("request", "headers", "body|file:@|")
 _OF_FOLDER = frozenset({"folder", "executable"})
@@ -54,11 +57,14 @@ def complete_rule(rule: Rule, line: CommandLine) -> Rule:
     return rule._replace(key=rule.key or WORDS_KEY, target=rule.target or f"{DEFAULT_TARGET}{program}")
 
 
-def build_identity_fields(rule: Rule, line: CommandLine, folder: str | None, workspace: str) -> dict[str, Any]:
+def build_identity_fields(
+    rule: Rule, line: CommandLine, command: ShellCommand, folder: str | None, workspace: str
+) -> dict[str, Any]:
     """Build the fields that make two spellings of one command equal."""
     fields: dict[str, Any] = {}
     if "executable" in rule.key:
         fields["executable"] = _find_executable(line.path, folder, workspace)
+        fields["variables"] = sorted({word.text for word in command.assignments})
     if "url" not in rule.target and rule.key is not _REQUEST_KEY:
         return fields
     from jackline.policy import http_request, read_only  # only requests need it
@@ -70,6 +76,11 @@ def build_identity_fields(rule: Rule, line: CommandLine, folder: str | None, wor
         fields |= {"request": f"{request.method} {request.url}", "headers": request.headers, "body": request.body}
         fields |= {"@": request.body_file} if request.body_file else {}
     return fields
+
+
+def runs_elsewhere(rule: Rule, command: ShellCommand) -> bool:
+    """Check for a wrapper that changes what the words of a rule without a key mean."""
+    return "executable" in rule.key and not _OTHER_USER.isdisjoint(command.through)
 
 
 def _find_executable(path: str, folder: str | None, workspace: str) -> str:
