@@ -154,9 +154,16 @@ def _find_copy_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[Pat
     several = len(named) > 1
     # `ln -s there` creates its link here, under the same name.
     yield from (PathChange(word, is_container=True) for word in folders or (named[-1:] if several else (HERE,)))
+    if line.program == "ln":  # what is written through the link later is written there
+        yield from map(PathChange, _select_inside(named[:-1] if several and not folders else named))
     if line.program == "mv":
         sources = named if folders else named[:-1]
         yield from (PathChange(word, deletes=True) for word in sources)
+
+
+def _select_inside(named: Sequence[Word]) -> Iterator[Word]:
+    """Yield the words that name a path in the workspace, if they name a path; others say nothing about the change."""
+    yield from (word for word in named if word.exact and not word.text.startswith(("/", "~", "..")))
 
 
 def _find_install_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[PathChange]:
@@ -222,6 +229,8 @@ def _find_git_changes(line: CommandLine, named: Sequence[Word]) -> Iterator[Path
         yield from _find_worktree_changes(after)
     else:
         yield PathChange(top, is_container=True)
+    if verb in {"mv", "checkout", "restore"}:
+        yield from map(PathChange, _select_inside(after[-1:] if verb == "mv" else after))
     if verb == "bundle":
         yield from map(PathChange, after[1:2])
     yield from map(PathChange, path_args.find_flag_values(line, (*_GIT_OUTPUTS, *_GIT_OUTPUTS_OF.get(verb, ()))))
