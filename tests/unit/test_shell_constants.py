@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from jackline.domain.states import CallClass, Decision
+from jackline.policy.call_context import CallContext
+from jackline.policy.classify import classify_call
+from jackline.policy.rules import Rule
 from jackline.shell import list_commands
 from jackline.shell.model import NotParsed
 
@@ -192,3 +196,14 @@ def test_texts_that_repeat_themselves_stay_small(text: str) -> None:
     found = list_commands(text, constants=True)
     assert len(found) < 12_000
     assert sum(len(word.text) for command in found for word in command.words) < 400_000
+
+
+@pytest.mark.parametrize(("version", "same"), [(1, False), (2, True)])
+def test_the_gate_sees_the_words_that_the_shell_would_pass_on(version: int, same: bool) -> None:
+    rule = Rule("send", "", CallClass.EFFECT, decision=Decision.ALLOW, command=("send",), key=("arguments",))
+    where = CallContext("/w", "/w", version)
+    plain, constant = (
+        classify_call((rule,), "Bash", {"command": text}, where).fields.get("arguments")
+        for text in ("send E1", "a=E1; send $a")
+    )
+    assert (plain == constant) is same
