@@ -30,6 +30,9 @@ ELSEWHERE = {"--help", "--version"}  # known to the whole program
 # Folders in a home, a run's folder or a user's configuration: no files of this tree.
 NOT_OURS = (
     ".github",
+    ".claude",
+    ".codex",
+    ".gemini",
     "vendor",
     "HOST/",
     "retros/",
@@ -45,7 +48,8 @@ NOT_OURS = (
     ".agents/",
     "tasks/NAME.md",
 )
-NOT_PYTHON = {"jackline.toml", "jackline.log", "jackline.answer", "jackline.change"}  # files, and rules of the policy
+# Files, rules of the policy, and events.
+NOT_PYTHON = {"jackline.toml", "jackline.log", "jackline.answer", "jackline.change", "jackline.settings_changed"}
 
 
 @cache
