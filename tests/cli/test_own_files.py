@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jackline.app import trust
-from tests.cli.place import SAY, Ended, Place, is_one_line
+from tests.cli.place import EFFECT_RULE, SAY, SEND, Ended, Place, is_one_line
 from tests.cli.test_terminal import Terminal
 from tests.conftest import BACKENDS
 
@@ -99,6 +99,20 @@ def test_a_waiting_run_is_not_resumed_before(any_place: Place) -> None:
     assert (confirmed.code, "config.toml" in confirmed.out) == (0, True), confirmed
     assert any_place.type("resume", "waits", "go on").code == 10
     assert any_place.type("db", "check").code == 0
+
+
+def test_a_run_that_waits_in_its_process_continues(place: Place) -> None:
+    rule = place.policy(EFFECT_RULE.replace('decision = "allow"', 'decision = "ask"'))
+    change = f"mkdir -p {own(place).parent}; echo '# x' > {own(place)}"
+    steps = ({"call": {"tool": "try", "input": {}, "run": change}}, SEND, SAY)
+    words = ("--policy", rule, "--run-id", "r", "--on-ask", "wait")
+    playing = place.start_playing(*steps, words=words)
+    while place.type("list", "--json").rows[:1] == [] or place.type("show", "r", "--json").json["state"] != "waiting":
+        assert playing.poll() is None
+    assert place.type("answer", "r", "allow").code == 0
+    ended = place.end_of(playing)
+    assert (ended.code, "config.toml" in ended.err) == (0, True), ended
+    assert is_refused(place.play(SAY), "config.toml")
 
 
 def test_a_change_while_no_run_lives_is_the_user_s_own(place: Place) -> None:

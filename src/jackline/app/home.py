@@ -55,6 +55,7 @@ class Home:
         self.warnings: list[str] = []  # for the person, about things that did not stop the work
         self.on_change: Callable[[], None] | None = None  # a long-lived process is notified of changes through this
         self._store: Store | None = None
+        self._begun: set[str] = set()  # runs that this object has worked on
 
     def __enter__(self) -> Self:
         return self
@@ -281,7 +282,11 @@ class Home:
         """
         from jackline.app.worker import work_on_run
 
-        self._refuse_unready("resume")
+        if run.id in self._begun:  # its settings are those that were read before the change
+            self._refuse_inside_run("resume")
+        else:
+            self._refuse_unready("resume")
+        self._begun.add(run.id)
         self.refuse_broken_project()
         return work_on_run(self, run, on_start, on_ask)
 
