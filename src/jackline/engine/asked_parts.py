@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING
 
 from jackline.policy import git_push_args, keys, own_remotes
@@ -25,6 +25,7 @@ _MOST_TARGETS = 50
 _PUSH_INPUTS = frozenset({"git.urls", "git.refs", "git.remote", "git.several"})
 _FORGE_INPUTS = frozenset({"git.remotes", "git.gh"})
 _FORGE_SERVERS = frozenset({"github", "gitlab"})  # kinds of targets of their MCP servers
+_WEB = frozenset({"curl", "wget", "http"})
 _GIT, _FORGES = "git", frozenset({"gh", "glab"})
 
 
@@ -60,7 +61,8 @@ def _build_part(
         )
         known = read_inputs(part, tool_input)
     normal = keys.normalize_input(tool_input, spec.workspace)
-    fields = {**command.fields, **known}
+    folder = str(keys.normalize_input({"cwd": command.folder}, spec.workspace)["cwd"])
+    fields = {"folder": folder, **command.fields, **known}
     if not is_built_in:
         targets = _list_targets(command, normal, fields, names)
         return AskedPart(rule=rule.name, targets=targets, is_plain=True)
@@ -86,6 +88,12 @@ def _find_place(
             return (), False
         return own_remotes.list_push_targets(keys.build_target(command.rule, normal, fields), fields, known, own)
     targets = _list_targets(command, normal, fields, names)
+    program = fields.get("program")
+    if program in _WEB and not own_remotes.find_single_url(fields):
+        targets = ()
+    if program in _FORGES and fields.get("arguments", [])[:1] == ["api"]:
+        path = own_remotes.find_api_path(fields)
+        targets = (f"{program}:{path}",) if path else ()
     if command.rule.target.partition(":")[0] in _FORGE_SERVERS:
         return targets, own_remotes.is_own_project(targets[0] if targets else "", own)
     return targets, own_remotes.is_own_place(fields, known, own, command.rule.target)
@@ -98,6 +106,14 @@ def _names_branch(push: git_push_args.Push) -> bool:
     )
 
 
+def _has_doubtful_operand(fields: Mapping[str, Any], names: Collection[str]) -> bool:
+    """Whether an argument in the target follows a flag, so that it may be the value of the flag instead."""
+    words = [str(word) for word in fields.get("arguments", ())]
+    values = {fields[name] for name in names if name.isdigit() and name in fields}
+    pairs = pairwise(words)
+    return any(after in values and before.startswith("-") and "=" not in before for before, after in pairs)
+
+
 def _list_targets(
     command: ClassifiedCommand,
     normal: Any,  # noqa: ANN401 - any JSON
@@ -105,7 +121,7 @@ def _list_targets(
     names: Collection[str],
 ) -> tuple[str, ...]:
     """One target for each value of repeated flags. Empty if its words are only known at run time."""
-    if not command.is_exact and command.rule.target:
+    if (not command.is_exact and command.rule.target) or _has_doubtful_operand(fields, names):
         return ()
     repeated = {
         name: value.split("\n") for name in names if isinstance(value := fields.get(name), str) and "\n" in value

@@ -121,7 +121,7 @@ def _read_git(git: Git, wanted: frozenset[str], push: Push | None) -> dict[str, 
     if push is not None:
         values |= _read_push(git, push, settings, values)
         values["git.several"] = "yes" if settings.several and not push.refspecs else ""
-    if "git.urls" in wanted:
+    if "git.urls" in wanted and not git_push_args.has_forcing_settings(listed or ""):
         values["git.urls"] = " ".join(remotes.read_push_addresses(git, remote, listed or ""))
     if "git.remotes" in wanted:
         values["git.remotes"] = " ".join(address for _, address in remotes.read_remotes(git))

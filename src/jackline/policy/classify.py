@@ -244,7 +244,8 @@ def _list_asking(found: list[ClassifiedCommand], parsed: tuple[ShellCommand, ...
         if command.words and command.words[0].text.rpartition("/")[2] == "git"
         for word in command.words[1:]
     }
-    redirects, moves = bool(words & _REMOTE_CHANGES), bool(words & _BRANCH_CHANGES)
+    redirects = bool(words & _REMOTE_CHANGES) or any(one.rule.name == builtin.HOOKS_WRITE.name for one in found)
+    moves = bool(words & _BRANCH_CHANGES)
     return tuple(one._replace(is_redirected=one.is_redirected or redirects, moves_head=moves) for one in asking)
 
 

@@ -139,6 +139,14 @@ def rewrite_push_url(listed: str, url: str) -> str:
     return url
 
 
+def has_forcing_settings(listed: str) -> bool:
+    """Whether a remote is a mirror or has a forced refspec, so that a plain push may overwrite or delete branches."""
+    values = _parse_config(listed)
+    mirrors = [value for name, given in values.items() if re.fullmatch(r"remote\..+\.mirror", name) for value in given]
+    pushes = [value for name, given in values.items() if re.fullmatch(r"remote\..+\.push", name) for value in given]
+    return any(map(_is_true, mirrors)) or any(text.startswith(("+", ":")) for text in pushes)
+
+
 def find_default_repositories(listed: str) -> list[str]:
     """The repositories that `gh` takes if a command names none, from the output of `git config -z --list`."""
     return [

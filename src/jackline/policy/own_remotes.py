@@ -41,6 +41,8 @@ def normalize_address(address: str, folder: str = "") -> str:
     if not text or not text.isprintable():
         return ""
     url = _URL.fullmatch(text)
+    if "::" in text.partition("/")[0]:  # a remote helper: a program
+        return ""
     if url is None and (scp := _SCP.fullmatch(text)) is not None:
         return _join("ssh", scp["authority"], scp["path"])
     if url is None:
@@ -127,6 +129,19 @@ def is_own_place(fields: Mapping[str, Any], known: Mapping[str, str], own: Colle
     )
 
 
+def find_single_url(fields: Mapping[str, Any]) -> str:
+    """The only URL that a web client would ask, as it is written; empty if there may be others."""
+    words = [word for word in str(fields.get("words", "")).split("\n") if word]
+    leads_on = any(_leads_elsewhere(str(one)) for one in fields.get("arguments", ()))
+    return words[0] if len(words) == 1 and not leads_on and not set("{}[]") & set(words[0]) else ""
+
+
+def find_api_path(fields: Mapping[str, Any]) -> str:
+    """The path that `gh api` would ask; empty if another word could be one."""
+    paths = [word for word in str(fields.get("words", "")).split("\n") if "/" in word]
+    return paths[0] if len(paths) == 1 else ""
+
+
 def is_own_project(target: str, own: Iterable[str]) -> bool:
     """Whether a target such as `github:me/tool` is one of these repositories, on a host of this name."""
     kind, _, path = target.partition(":")
@@ -154,10 +169,9 @@ def _is_own_forge_call(
     if any(one.startswith("--hostname") for one in arguments):
         return False
     if arguments[:1] == ["api"]:
-        paths = [word for word in words if "/" in word]
-        path = _API.fullmatch(paths[0]) if len(paths) == 1 else None
+        path = _API.fullmatch(find_api_path(fields))
         return path is not None and (path["repo"] is None or _is_own_repository(path["repo"], repositories))
-    if "{--repo|-R|}" not in pattern or not _FORGE_NOUNS.intersection(arguments[:1]):
+    if "{--repo|-R|}" not in pattern or not _FORGE_NOUNS.intersection(arguments[:1]) or "transfer" in arguments:
         return False
     named = [one for flag in ("--repo", "-R") for one in str(fields.get(flag, "")).split("\n") if one]
     urls = [word for word in words if "://" in word]
