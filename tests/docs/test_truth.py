@@ -49,7 +49,10 @@ NOT_OURS = (
     "tasks/NAME.md",
 )
 # Files, rules of the policy, and events.
-NOT_PYTHON = {"jackline.toml", "jackline.log", "jackline.answer", "jackline.change", "jackline.settings_changed"}
+NOT_PYTHON = {
+    *("jackline.toml", "jackline.log", "jackline.answer", "jackline.change"),
+    *("jackline.settings_changed", "jackline.settings_confirmed", "jackline.trusted", "jackline.trust_revoked"),
+}
 
 
 @cache
