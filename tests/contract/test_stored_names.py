@@ -88,7 +88,10 @@ def test_words_of_closed_sets() -> None:
 
 
 def test_kinds_of_events_and_crash_points() -> None:
-    texts = {text for path in SOURCE.rglob("*.py") for text in _constants(path)}
+    files = [
+        path for path in SOURCE.rglob("*.py") if SOURCE / "policy" not in path.parents
+    ]  # names of rules look alike
+    texts = {text for path in files for text in _constants(path)}
     found = {text for text in texts if KIND.fullmatch(text) and not FILE.fullmatch(text)}
     check("kinds", {"kinds": words(sorted(found))})
 
