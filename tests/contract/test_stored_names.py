@@ -34,7 +34,7 @@ RECORDED = tomllib.loads((Path(__file__).parent / "stored_names.toml").read_text
 SOURCE = Path(__file__).parents[2] / "src" / "jackline"
 # Of event kinds and crash points, which share their first words.
 KIND = re.compile(
-    r"(?:advance|agent|budget|call|cancel|case|check|cost|gate|import|leftovers|mcp|probe|recovery|replay|run|session|step|stop|turn"
+    r"(?:advance|agent|backup|budget|call|cancel|case|check|cost|gate|import|leftovers|mcp|probe|recovery|replay|run|session|step|stop|turn"
     r"|views|work)(?:\.[a-z_]+)+"
 )
 FILE = re.compile(r".*\.(?:json|jsonl|md|py|sh|sock|sqlite|toml|txt|loop|turn)")

@@ -41,7 +41,7 @@ def test_everything_else_is_allowed_but_the_loss_of_the_work_and_what_runs_later
     held = {rule.name for rule in rule_lookup.BUILT_IN_RULES if rule.decision is not Decision.ALLOW} - {
         r.name for r in EFFECTS
     }
-    assert held == {"workspace.delete", "workspace.hooks"}
+    assert held == {"workspace.delete", "workspace.discard", "workspace.hooks"}
 
 
 def test_probes_and_patterns_are_ones_that_exist() -> None:

@@ -108,3 +108,11 @@ def test_what_was_done_or_may_have_been_is_named_by_its_command() -> None:
     assert len(done) < 300
     told = build_resume_prompt((call._replace(state=CallState.IN_DOUBT),), ()).splitlines()
     assert any(line.startswith("- $ send E1 ⏎ ") and line.endswith(" → message:E1 (rule send)") for line in told)
+
+
+def test_kept_work_is_told_with_the_command_that_brings_it_back() -> None:
+    made = cut_off('{"command":"git reset --hard"}')._replace(external='{"kept":"refs/jackline/run/1"}')
+    told = build_resume_prompt((made,), ())
+    assert "git restore --source=REF" in told
+    assert "refs/jackline/run/1 (before " in told
+    assert "refs/jackline" not in build_resume_prompt((cut_off("{}"),), ())

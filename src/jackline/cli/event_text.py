@@ -29,6 +29,7 @@ _TEXTS = {
     "agent.compacted": "compacted the full context from {tokens_before} to {tokens_after} tokens",
     "agent.switched": "{from} cannot continue ({why}): switching to {to}",
     "session.lost": "{agent} has lost its session: a new one starts from the records of the run",
+    "backup.made": "kept the work before {command} at {ref}",
     "gate.advisory": "{agent} has no enforced gate: its calls are recorded, not held",
     "gate.unprotected": "{agent} runs without {protection} ({flags})",
     "gate.settings": "{agent} starts without this project's settings ({files}): read them, then `jackline trust`",
@@ -62,7 +63,7 @@ _TEXTS = {
 _NOTABLE = frozenset(
     {
         "turn.started", "turn.idle", "stop.wanted", "cancel.requested", "agent.error", "agent.limit", "agent.retry",
-        "agent.switched", "agent.compacted", "session.lost", "gate.advisory", "gate.settings",
+        "agent.switched", "agent.compacted", "session.lost", "backup.made", "gate.advisory", "gate.settings",
         "gate.unprotected", "mcp.missing",
         "budget.late", "budget.blind", "cost.assumed",
     }

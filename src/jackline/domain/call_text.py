@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FOLDER = "cwd"  # in `Call.external`: the folder that a call started in, if it is not the workspace
 EFFECTS = "effects"  # in `Call.external`: rule, key and target of each effect of a call with several
 HOST_NOTES = frozenset({FOLDER, EFFECTS, ASKS})  # names in `Call.external` that are not shown as external ids
+KEPT = "kept"  # in `Call.external`: the refs that hold the work which the call discarded
 LINE_END = " ⏎ "  # between two lines of a command that is shown in one
 _MOST = 4_000  # characters of an input that one line can need
 _MOST_LINES = 20  # of a call that fits a screen
@@ -126,6 +127,12 @@ def describe_effect(call: Call, workspace: str = "") -> str:
 def format_target(target: str) -> str:
     """Format a target without its empty parts, such as the repository in `pr::main`."""
     return make_printable(_EMPTY_PART.sub("", target)).strip().rstrip(":")
+
+
+def find_kept_refs(call: Call) -> list[str]:
+    """The refs that hold the work which the call discarded."""
+    found = _parse_input(call.external) if f'"{KEPT}"' in call.external else {}
+    return str(found.get(KEPT, "")).split() if isinstance(found, dict) else []
 
 
 def find_call_folder(call: Call) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.call_gate import APPROVALS, NOT_NOW
-from jackline.domain.call_text import describe_ledger_call
+from jackline.domain.call_text import describe_ledger_call, find_kept_refs
 from jackline.domain.states import CallClass, CallState, Decision
 from jackline.formatting import shorten_text
 
@@ -26,6 +26,7 @@ _REFUSED = "Any other call is denied until they are made. "
 _NOTE = "Once made, a call is done: do not repeat it."
 _INTERRUPTED = "Interrupted, outcome unknown; repeat a call only if you still need it:"
 _APPROVED = "Approved since you asked; make the call now if it is still needed:"
+_KEPT = "Work that you discarded is kept in commits; to get a file back, use `git restore --source=REF -- PATH`:"
 _RETRY = "; a person decided: do it again"
 _DONE = "Already done; do not repeat, in these or in other words:"
 _MOST = 50
@@ -82,6 +83,7 @@ def build_resume_prompt(
         "Known not to have happened:", [f"{_shorten(one)}{_RETRY if one.answer == 'retry' else ''}" for one in void]
     )
     lines += _section(_APPROVED, [_shorten(one) for one in _find_approved(calls)])
+    lines += _section(_KEPT, [f"{ref} (before {_shorten(call)})" for call in calls for ref in find_kept_refs(call)])
     aside = [call for call in calls if call.answer == NOT_NOW]
     lines += _section("Not allowed now; continue with the rest of the task:", [_shorten(one) for one in aside])
     skipped = [call for call in calls if call.answer in {"skip", "deny"}]

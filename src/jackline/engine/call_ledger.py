@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from jackline.domain.records import Call, Lease, Receipt, Run
     from jackline.engine.earlier_effects import EarlierEffects
     from jackline.engine.probes.prober import Prober
+    from jackline.engine.work_backup import Backup
     from jackline.policy.classify import Classification
+    from jackline.policy.discarded_work import Discard
     from jackline.store.store import Store
 
 _SHOWN = 300  # characters of an input
@@ -80,7 +82,7 @@ class CallResult(NamedTuple):
 class CallLedger:
     """The ledger of one attempt. The gate servers call it from their own threads; the store serialises."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only hooks into the host
         self,
         store: Store,
         lease: Lease,
@@ -91,10 +93,15 @@ class CallLedger:
         new_id: Callable[[], str],
         stop: Callable[[StopReason, str], None],
         read_inputs: Callable[[Classification, object], Mapping[str, str]] = lambda _classification, _input: {},
+        keep_work: Callable[[tuple[Discard, ...], str], Backup] | None = None,
     ) -> None:
-        """`stop` requests a stop of the run; `read_inputs` reads the key inputs that only the host knows."""
+        """`stop` requests a stop of the run; `read_inputs` reads the key inputs that only the host knows.
+
+        `keep_work` keeps the work that a call would discard, before the call is answered.
+        """
         self._store, self._lease, self._run, self._prober = store, lease, run, prober
         self._now, self._new_id, self._stop, self._read_inputs = now, new_id, stop, read_inputs
+        self._keep_work = keep_work
         self._allowed: set[str] = set()
         self._ungated: set[str] = set()  # open calls that needed approval and run already
         self._impossible: dict[str, frozenset[int]] = {}  # open call → exit codes with which it did not happen
@@ -138,7 +145,7 @@ class CallLedger:
 
     def observe(self, request: CallRequest) -> str:
         """Record a call that is running already, because the agent has no gate; return its id."""
-        intent = self.replay.mark_intent(self._build_intent(request)[0])
+        intent = self.replay.mark_intent(self._build_intent(request, is_running=True)[0])
         # The program may have deleted itself since it was started: that the host does not find it proves nothing.
         intent = intent._replace(impossible=intent.impossible - NOT_STARTED)
         call, admission, _ = self._store.ledger.admit(
@@ -192,11 +199,17 @@ class CallLedger:
             if intent.impossible:
                 self._impossible[call.id] = intent.impossible
 
-    def _build_intent(self, request: CallRequest) -> tuple[Intent, Classification]:
+    def _build_intent(self, request: CallRequest, *, is_running: bool = False) -> tuple[Intent, Classification]:
         from jackline.engine import intents  # the policy is loaded while the agent starts, not before
 
         intent, classified = intents.build_intent(
-            request, self._run, self._store.secret, self._new_id(), self._read_inputs, self.closed_ports
+            request,
+            self._run,
+            self._store.secret,
+            self._new_id(),
+            self._read_inputs,
+            self.closed_ports,
+            None if is_running else self._keep_work,
         )
         return intent._replace(parent_id=self._names.get(request.parent), since_turn=self.since_turn), classified
 

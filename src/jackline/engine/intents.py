@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 from jackline.domain import external
 from jackline.domain.call_gate import Intent, IntentEffect, RuleLimit
-from jackline.domain.call_text import EFFECTS, FOLDER
+from jackline.domain.call_text import EFFECTS, FOLDER, KEPT
 from jackline.domain.events import canonical
 from jackline.domain.records import INSIST
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.engine.asked_parts import build_asked_parts
 from jackline.engine.exit_evidence import find_impossible_codes
 from jackline.engine.program_links import make_resolver
-from jackline.policy import agreements, classify, keys, profiles, rule_lookup
+from jackline.policy import agreements, builtin, classify, keys, profiles, rule_lookup
+from jackline.policy.agreements import AskedPart
 from jackline.policy.call_context import build_context
+from jackline.policy.rules import merge_rules
 from jackline.store.models import Settlement
 
 if TYPE_CHECKING:
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import Call, Run, Spec
     from jackline.engine.call_ledger import CallRequest, CallResult
-    from jackline.policy.agreements import AskedPart
+    from jackline.engine.work_backup import Backup
     from jackline.policy.classify import Classification
+    from jackline.policy.discarded_work import Discard
     from jackline.policy.effect_parts import EffectPart
     from jackline.policy.rules import Rule
 
@@ -40,8 +43,9 @@ def build_intent(
     call_id: str,
     read_inputs: Callable[[Classification, object], Mapping[str, str]],
     closed_ports: frozenset[int] = frozenset(),
+    keep_work: Callable[[tuple[Discard, ...], str], Backup] | None = None,
 ) -> tuple[Intent, Classification]:
-    """Build the intent of a call: its rule, its key, its target."""
+    """Build the intent of a call: its rule, its key, its target. `keep_work` keeps what the call would discard."""
     spec, folder = run.spec, request.folder or run.spec.workspace
     where = build_context(spec, folder, make_resolver(spec.workspace), closed_ports)
     classified = classify.classify_call(spec.rules, request.tool, request.input, where)
@@ -51,6 +55,14 @@ def build_intent(
     parts: tuple[AskedPart, ...] = ()
     if rule.decision is Decision.ASK and spec.policy_version > 1:
         parts = build_asked_parts(classified, request.input, spec, read_inputs)
+    kept: dict[str, object] = {}
+    if classified.discards and keep_work is not None and rule.decision is not Decision.DENY:
+        backup = keep_work(classified.discards, call_id)
+        kept = {KEPT: " ".join(backup.refs)} if backup.refs else {}
+        if backup.problem:
+            rule, fields = _ask_about_discard(rule), {**fields, "discarded": backup.problem}
+            target = keys.build_target(builtin.WORK_DISCARD, {}, fields)
+            parts = (*parts, AskedPart(rule=builtin.WORK_DISCARD.name, targets=(target,), is_plain=True))
     rule = agreements.apply_agreements(rule, parts, spec.allowed, spec.policy_version)
     is_unattended = bool(spec.profile)
     if spec.profile and rule.decision is Decision.ASK:
@@ -69,7 +81,7 @@ def build_intent(
     started_in = {FOLDER: folder} if os.path.normpath(folder) != os.path.normpath(spec.workspace) else {}
     effects = tuple(_build_effect(one, classified, request, run, secret, read_inputs) for one in classified.effects)
     joined = {EFFECTS: [[one.rule, one.key, one.target] for one in effects if one.key]} if len(effects) > 1 else {}
-    notes = {**known, **started_in, **asks, **joined}
+    notes = {**known, **started_in, **asks, **joined, **kept}
     intent = Intent(
         call_id=call_id,
         tool=request.tool,
@@ -131,6 +143,14 @@ def _join_targets(effects: Sequence[IntentEffect]) -> str:
     """The target that several effects have in common."""
     targets = {one.target for one in effects}
     return targets.pop() if len(effects) > 1 and len(targets) == 1 else ""
+
+
+def _ask_about_discard(rule: Rule) -> Rule:
+    """Add the question about work that cannot be kept to the rule of the call."""
+    if rule.call_class in {CallClass.READ, CallClass.LOCAL} and rule.decision is Decision.ALLOW:
+        return builtin.WORK_DISCARD
+    merged = merge_rules([rule, builtin.WORK_DISCARD])
+    return merged if merged.target else merged._replace(target=builtin.WORK_DISCARD.target)
 
 
 def _build_limits(spec: Spec, rule: Rule, classified: Classification) -> tuple[RuleLimit, ...]:

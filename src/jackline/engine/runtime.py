@@ -33,7 +33,7 @@ from jackline.engine.attempt import RunInput
 from jackline.engine.call_ledger import CallLedger
 from jackline.engine.check import CheckJob, build_check_ended, find_pending_checks, load_check
 from jackline.engine.gate_socket import GateServers
-from jackline.engine.git import read_changes
+from jackline.engine.git import Git, read_changes, unbind_git_env
 from jackline.engine.launch import TurnLauncher
 from jackline.engine.lease_renewer import LeaseRenewer
 from jackline.engine.probes.prober import Prober
@@ -51,9 +51,12 @@ if TYPE_CHECKING:
     from jackline.domain.records import Lease, Run, Spec, Turn
     from jackline.domain.run_inputs import RunCommand
     from jackline.engine.settings import EngineSettings
+    from jackline.engine.work_backup import Backup
     from jackline.policy.classify import Classification
+    from jackline.policy.discarded_work import Discard
     from jackline.store.store import Store
 
+_BACKUP_SECONDS = 30.0  # for one step of a backup, while the agent waits
 TIMEOUT_DETAILS = {
     StopReason.WALL: "it exceeded its timeout",
     StopReason.IDLE: "the agent printed nothing within the idle timeout",
@@ -134,6 +137,7 @@ class LiveRuntime:
             new_id=self.new_id,
             stop=self.stop,
             read_inputs=self._read_key_inputs,
+            keep_work=self._keep_work,
         )
         self._ledger.asks = settings.asks
         self._ledger.closed_ports = run_env.find_docker_ports(self._env)
@@ -191,6 +195,27 @@ class LiveRuntime:
         from jackline.engine.key_inputs import read_call_inputs  # not needed before the first call
 
         return read_call_inputs(self._run.spec.workspace, self._env, self._ready_warden, judged, tool_input)
+
+    def _keep_work(self, discards: tuple[Discard, ...], call_id: str) -> Backup:
+        """Keep the work that a call would discard, and record where."""
+        from jackline.engine.work_backup import keep_work  # hardly any run needs it
+
+        warden: Warden | None = None
+        with contextlib.suppress(SpawnFailed, WardenLost):
+            warden = self._ready_warden()
+        backup = keep_work(
+            discards,
+            self._run.id,
+            lambda folder: Git(
+                workspace=folder, env=unbind_git_env(self._env), warden=warden, timeout_s=_BACKUP_SECONDS
+            ),
+        )
+        facts = tuple(
+            Fact("backup.made", {"call": call_id, "ref": ref, "command": discards[0].command}) for ref in backup.refs
+        )
+        if facts:
+            self._store.leases.write_change(self._lease, RunChange(at=self.now(), facts=facts))
+        return backup
 
     # the Runtime protocol
 

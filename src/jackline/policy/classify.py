@@ -13,7 +13,17 @@ from jackline.domain import schemas
 from jackline.domain.events import NOTHING
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.named import NamedTuple, stored_as
-from jackline.policy import builtin, effect_parts, keys, path_args, path_zones, rule_lookup, tool_names, tool_requests
+from jackline.policy import (
+    builtin,
+    discarded_work,
+    effect_parts,
+    keys,
+    path_args,
+    path_zones,
+    rule_lookup,
+    tool_names,
+    tool_requests,
+)
 from jackline.policy.builtin import agent_tools, mcp_tools
 from jackline.policy.classify_command import ClassifiedCommand, classify_command, survey_text
 from jackline.policy.path_zones import PathZone
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from jackline.policy.call_context import CallContext
+    from jackline.policy.discarded_work import Discard
     from jackline.policy.effect_parts import EffectPart
     from jackline.policy.rules import Rule
 
@@ -75,6 +86,7 @@ class Classification(NamedTuple):
     commands: tuple[ClassifiedCommand, ...] = ()  # all commands of a shell call
     mistake: str = ""  # why the input violates the tool's schema; such a call is denied with a hint
     asking: tuple[ClassifiedCommand, ...] = ()  # the commands of a shell call that need approval
+    discards: tuple[Discard, ...] = ()  # those that discard work which no commit holds
 
 
 def classify_call(rules: tuple[Rule, ...], tool: str, given: Any, where: CallContext) -> Classification:  # noqa: ANN401 - any JSON
@@ -204,6 +216,18 @@ def _classify_shell(rules: tuple[Rule, ...], tool: str, text: str, where: CallCo
         return _build_classification(
             _apply_tool_rule(rules, tool, builtin.UNPARSED, where), whole, (match,), where.folder
         )
+    classified = _classify_commands(rules, tool, parsed, whole, where)
+    discards = discarded_work.find_discards(parsed, where) if "git" in text or "hub" in text else ()
+    return classified._replace(discards=discards) if discards else classified
+
+
+def _classify_commands(
+    rules: tuple[Rule, ...],
+    tool: str,
+    parsed: tuple[ShellCommand, ...],
+    whole: Mapping[str, Any],
+    where: CallContext,
+) -> Classification:
     survey = survey_text(parsed)
     # A command that is repeated is classified once.
     known = {one: tuple(classify_command(rules, tool, one, survey, where)) for one in dict.fromkeys(parsed)}

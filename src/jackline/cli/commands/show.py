@@ -12,7 +12,7 @@ from jackline.cli.parser import NEWEST_HELP
 from jackline.cli.run_choice import find_call, find_run
 from jackline.cli.run_json import run_to_json, to_json_values
 from jackline.clock import wall_ms
-from jackline.domain.call_text import format_target
+from jackline.domain.call_text import find_kept_refs, format_target
 from jackline.domain.run_totals import completion, compute_run_cost, compute_turn_cost, describe_lost_sessions
 from jackline.formatting import (
     format_age,
@@ -138,6 +138,7 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
         ("spent", _format_spending(run, turns)),
         ("calls", completion(home.store().calls.tally(run.id))),
         ("changes", _format_changes(home, run)),
+        ("kept", _format_kept_work(home, run)),
         (
             "sessions",
             ", ".join(f"{agent} {session}" for agent, session in home.store().records.get_sessions(run.id).items()),
@@ -151,6 +152,12 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
             is_plain = out.stdout.is_terminal and "\x1b" not in text  # a colored state is short
             lines = wrap_text(text, out.terminal_width() - _LABEL) if is_plain else [text]
             out.print_line("\n".join(f"{label:<10} {line}" for label, line in zip_longest([name], lines, fillvalue="")))
+
+
+def _format_kept_work(home: Home, run: Run) -> str:
+    """The refs that hold the work which git commands discarded."""
+    refs = [ref for call in home.store().calls.list_all(run.id) for ref in find_kept_refs(call)]
+    return f"{', '.join(dict.fromkeys(refs))} (git restore --source=REF -- PATH)" if refs else ""
 
 
 def _format_spending(run: Run, turns: Sequence[Turn]) -> str:

@@ -62,6 +62,11 @@ FETCH_SEND = Rule(
 HOOKS_WRITE = Rule(
     name="workspace.hooks", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
 )
+# Work that a git command would discard and that cannot be kept.
+WORK_DISCARD = Rule(
+    name="workspace.discard", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK,
+    target="work:{discarded}",
+)  # fmt: skip
 # Text from another machine that is run unseen, as in `curl … | sh`.
 FETCHED_SCRIPT = Rule(
     name="script.fetched", tool="", call_class=CallClass.EFFECT, decision=Decision.ASK, key=("command", "folder"),
@@ -75,7 +80,7 @@ DATABASE_READ = Rule(name="read.database", tool="", call_class=CallClass.READ, r
 _ZONE_RULES = (
     UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, ROOT_DELETE,
     VARIABLE_DELETE, HOOKS_WRITE, LOOPBACK_REQUEST, LOCAL_DATABASE, DATABASE_READ, FETCHED_SCRIPT, LOCAL_VIEW,
-    FETCH_SEND,
+    FETCH_SEND, WORK_DISCARD,
 )  # fmt: skip
 COMMAND_RULES = (
     *effect_commands.FIRST, *FIRST_LOCALS, *READS, *NEWER_READS, *effect_commands.SECOND, *NEWER_EFFECTS, *LOCALS,

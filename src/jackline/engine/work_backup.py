@@ -1,0 +1,215 @@
+"""Keeps work that a git command is about to discard, as a commit at `refs/jackline/RUN/N`.
+
+The commit holds the working tree with untracked files; its second parent holds the index, if that differs. It is made
+through a temporary index: HEAD, the index, the stash and the files of the user stay as they are, and no hook and no
+filter runs. What cannot be kept is reported, so that a person is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from typing import TYPE_CHECKING
+
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jackline.engine.git import Git
+    from jackline.policy.discarded_work import Discard
+
+PREFIX = "refs/jackline/"
+_MOST_FILES = 20_000
+_MOST_BYTES = 256 * 1024 * 1024
+_MOST_OUTPUT = 8 * 1024 * 1024  # characters; `Git` cuts a longer one
+_MOST_STASHES = 50
+_MOST_NAMED = 3  # files in a message
+_MEGABYTE = 1024 * 1024
+_FIXED_DATE = "@0 +0000"
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
+_IDENTITY = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "jackline"), ("EMAIL", "jackline@localhost"))
+}
+# Ignored folders and files that a build, a test or an installation makes again.
+_CACHES = frozenset(
+    {"node_modules", "__pycache__", ".venv", "venv", "build", "dist", "target", "out", "obj", "coverage", "htmlcov"}
+    | {".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".cache", ".next", ".nuxt", ".turbo", ".eggs"}
+    | {".parcel-cache", ".gradle", ".svelte-kit", ".angular", ".hypothesis", ".coverage", ".DS_Store", ".import_linter"}
+    | {"_build", ".dart_tool", ".sass-cache", ".nyc_output", ".vite", ".eslintcache", "bower_components", "CMakeFiles"}
+)
+_CACHED_ENDINGS = (".pyc", ".pyo", ".o", ".a", ".so", ".class", ".egg-info", ".tsbuildinfo", ".log", ".swp")
+
+
+class Backup(NamedTuple):
+    """Where the work is kept, or why it cannot be kept."""
+
+    refs: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class _CannotKeep(Exception):
+    """The work cannot be kept; the message says why."""
+
+
+def keep_work(discards: Sequence[Discard], run_id: str, open_git: Callable[[str], Git]) -> Backup:
+    """Keep the work that these commands would discard; `open_git` runs git in a folder."""
+    refs: dict[str, None] = {}
+    try:
+        for discard in discards:
+            if not discard.folder:
+                return Backup(problem=f"the folder of '{discard.command}' is only known at run time")
+            ref = _keep_repository(discard, run_id, open_git)
+            if ref:
+                refs[ref] = None
+    except (_CannotKeep, OSError) as error:
+        return Backup(problem=f"{error}"[:200])
+    return Backup(refs=tuple(refs))
+
+
+def _keep_repository(discard: Discard, run_id: str, open_git: Callable[[str], Git]) -> str:
+    """Return the ref of the backup; empty if there is nothing to keep."""
+    if not os.path.isdir(discard.folder):
+        return ""  # git fails there
+    here = open_git(discard.folder)
+    top = (here.run("rev-parse", "--show-toplevel") or "").removesuffix("\n")
+    if not top:
+        return ""  # not in a repository
+    if discard.deletes_ignored:
+        _check_ignored(here, discard)
+    root = open_git(top)
+    head = (root.run("rev-parse", "-q", "--verify", "HEAD^{commit}") or "").strip()
+    folder = tempfile.mkdtemp(prefix="jackline-")
+    try:
+        commit = _build_commit(root, head, discard, run_id, os.path.join(folder, "index"))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return _store_ref(root, run_id, commit) if commit else ""
+
+
+def _check_ignored(git: Git, discard: Discard) -> None:
+    listed = git.run(
+        "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--", *discard.paths
+    )
+    if listed is None:
+        raise _CannotKeep("git does not list the ignored files")
+    lost = [path for path in listed.split("\0") if path and not _is_cache(path)]
+    if lost:
+        more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
+        raise _CannotKeep(f"it would delete ignored files: {', '.join(lost[:_MOST_NAMED])}{more}")
+
+
+def _is_cache(path: str) -> bool:
+    parts = path.rstrip("/").split("/")
+    return not _CACHES.isdisjoint(parts) or parts[-1].endswith(_CACHED_ENDINGS)
+
+
+def _build_commit(root: Git, head: str, discard: Discard, run_id: str, index: str) -> str:
+    """Return the commit that holds the work; empty if there is nothing to keep."""
+    own_index = os.path.join(root.workspace, (root.run("rev-parse", "--git-path", "index") or "").removesuffix("\n"))
+    if os.path.isfile(own_index):
+        # With its time, by which git recognizes files that were changed in the instant in which it was written.
+        shutil.copy2(own_index, index)
+    git = root._replace(env={**root.env, **_IDENTITY, "GIT_INDEX_FILE": index})
+    names = _list_changed_files(git, deletes_nested=discard.deletes_nested)
+    head_tree = _read(git, "rev-parse", f"{head}^{{tree}}").strip() if head else ""
+    staged = (git.run("write-tree") or "").strip()  # none during a merge with conflicts
+    stashes = _list_stashes(git) if discard.verb == "stash" else []
+    is_staged = staged != head_tree if head else bool(git.run("ls-files", "--cached"))
+    if not (names or is_staged or stashes):
+        return head if discard.verb == "reset" else ""
+    _add_files(git, names, len(head) or 40)
+    tree = _read(git, "write-tree").strip()
+    message = f"Work before '{discard.command}' in run {run_id}"
+    parents = [head] if head else []
+    if staged and staged not in {head_tree, tree}:
+        # The same index gives the same commit, so that the same work is kept once.
+        dated = git._replace(env={**git.env, "GIT_AUTHOR_DATE": _FIXED_DATE, "GIT_COMMITTER_DATE": _FIXED_DATE})
+        parents.append(_commit_tree(dated, staged, parents, f"Index in run {run_id}"))
+    return _commit_tree(git, tree, [*parents, *stashes], message)
+
+
+def _list_changed_files(git: Git, *, deletes_nested: bool) -> list[str]:
+    changed = _read(git, "diff-files", "-z", "--name-only", "--ignore-submodules=all").split("\0")
+    untracked = _read(git, "ls-files", "-z", "--others", "--exclude-standard").split("\0")
+    names = [name for name in dict.fromkeys((*changed, *untracked)) if name]
+    nested = [name for name in names if name.endswith("/")]
+    if deletes_nested:
+        raise _CannotKeep("it discards other repositories inside this one")
+    if any("\n" in name or "\ufffd" in name for name in names):
+        raise _CannotKeep("a file name cannot be read")
+    if len(names) > _MOST_FILES:
+        raise _CannotKeep(f"{len(names)} files are too many to keep")
+    return [name for name in names if name not in nested]
+
+
+def _add_files(git: Git, names: Sequence[str], digits: int) -> None:
+    """Add the files to the temporary index, as they are: filters would run programs."""
+    entries, plain, size = [], list[tuple[str, str]](), 0
+    for name in names:
+        path = os.path.join(git.workspace, name)
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            entries.append(f"0 {'0' * digits}\t{name}")
+            continue
+        if stat.S_ISLNK(status.st_mode):
+            link = _read(git, "hash-object", "-w", "--stdin", stdin=os.readlink(path)).strip()
+            entries.append(f"120000 {link}\t{name}")
+        elif stat.S_ISREG(status.st_mode):
+            size += status.st_size
+            plain.append(("100755" if status.st_mode & stat.S_IXUSR else "100644", name))
+    if size > _MOST_BYTES:
+        raise _CannotKeep(f"{size // _MEGABYTE} MB of changed and new files are too much to keep")
+    if plain:
+        lines = "".join(f"{name}\n" for _, name in plain)
+        hashes = _read(git, "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=lines).split()
+        if len(hashes) != len(plain):
+            raise _CannotKeep("git cannot store the files")
+        entries += [f"{mode} {one}\t{name}" for (mode, name), one in zip(plain, hashes, strict=True)]
+    if entries:
+        _read(git, "update-index", "-z", "--index-info", stdin="".join(f"{entry}\0" for entry in entries))
+
+
+def _list_stashes(git: Git) -> list[str]:
+    listed = git.run("log", "-g", "--format=%H", f"-n{_MOST_STASHES + 1}", "refs/stash", "--") or ""
+    stashes = listed.split()
+    if len(stashes) > _MOST_STASHES:
+        raise _CannotKeep(f"more than {_MOST_STASHES} stashes are too many to keep")
+    return stashes
+
+
+def _commit_tree(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
+    given = [word for parent in parents for word in ("-p", parent)]
+    return _read(git, "commit-tree", tree, *given, "-m", message).strip()
+
+
+def _store_ref(git: Git, run_id: str, commit: str) -> str:
+    """Create the next ref of the run; the last one is returned if it holds the same."""
+    prefix = f"{PREFIX}{run_id}/"
+    listed = _read(git, "for-each-ref", "--format=%(refname)", prefix).split()
+    numbers = sorted(int(name.removeprefix(prefix)) for name in listed if name.removeprefix(prefix).isdigit())
+    last = numbers[-1] if numbers else 0
+    if last and _describe(git, commit) == _describe(git, f"{prefix}{last}"):
+        return f"{prefix}{last}"
+    ref = f"{prefix}{last + 1}"
+    _read(git, *_NO_HOOKS, "update-ref", ref, commit, "0" * len(commit))
+    return ref
+
+
+def _describe(git: Git, commit: str) -> str:
+    """The tree and the parents of a commit."""
+    return _read(git, "log", "-1", "--no-show-signature", "--format=%T %P", commit, "--")
+
+
+def _read(git: Git, *words: str, stdin: str = "") -> str:
+    output = git.run(*words, stdin=stdin)
+    if output is None:
+        raise _CannotKeep(f"git {words[0]} failed")
+    if len(output) > _MOST_OUTPUT:
+        raise _CannotKeep("there are too many files to keep")
+    return output
