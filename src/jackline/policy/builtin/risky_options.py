@@ -78,6 +78,8 @@ mvn: -Dexec* -Dmaven.ext.class.path* -gs --global-settings word:-s --settings -g
 --toolchains
 dotnet: -t:* /t:* -target:* /target:* --target @*
 dot: word:-l
+ffprobe: word:-o -report
+magick, convert: -script holds:.mgk
 nbconvert, jupyter: --config --post
 trivy: --server
 terraform: -plugin-dir
@@ -114,16 +116,21 @@ ccache: CCACHE_
 npm, pnpm, yarn, bun, npx: NPM_CONFIG_ npm_config_ YARN_ PNPM_ BUN_CONFIG NODE_REPL_EXTERNAL_MODULE=
 pip: PIP_
 uv: UV_SYSTEM_PYTHON= UV_BREAK_SYSTEM_PACKAGES= UV_PYTHON= UV_CONFIG_FILE=
-cargo, rustc, rustdoc: RUSTC RUSTDOC= CARGO_BUILD_ CARGO_TARGET_ CARGO_HOME= CARGO=
-go: GOFLAGS= GOENV= GOROOT= GOTOOLDIR= CC= CXX= PKG_CONFIG= FC= AR=
+cargo, rustc, rustdoc: RUSTC RUSTDOC= CARGO_BUILD_ CARGO_TARGET_ CARGO_HOME= CARGO= RUSTFLAGS= RUSTDOCFLAGS= \
+CARGO_ENCODED_RUSTFLAGS=
+go: GOCACHEPROG= GOAUTH= CGO_CFLAGS= CGO_LDFLAGS= GOFLAGS= GOENV= GOROOT= GOTOOLDIR= CC= CXX= PKG_CONFIG= FC= AR=
 cmake, ctest, meson, ninja, autoconf, automake, autoreconf, swift, python, pip, dune: CC= CXX= FC= AR= LD= \
-CMAKE_C_COMPILER_LAUNCHER= CMAKE_CXX_COMPILER_LAUNCHER= MAKE= AUTOCONF= AUTOM4TE= M4= NINJA=
+CMAKE_C_COMPILER_LAUNCHER= CMAKE_CXX_COMPILER_LAUNCHER= MAKE= AUTOCONF= AUTOM4TE= M4= NINJA= CFLAGS= CXXFLAGS= \
+LDFLAGS= CPPFLAGS=
 java, javac, javadoc, jar, kotlinc, scalac, mvn, gradle, sbt: JAVA_TOOL_OPTIONS= JDK_JAVA_OPTIONS= _JAVA_OPTIONS= \
 MAVEN_OPTS= MAVEN_ARGS= GRADLE_OPTS= JAVA_OPTS= SBT_OPTS= JAVA_HOME= JAVACMD= MAVEN_EXT_CLASS_PATH=
 terraform: TF_CLI_CONFIG_FILE= TF_REATTACH_PROVIDERS= TERRAGRUNT_ TG_
 pulumi: PULUMI_HOME=
 make: MAKEFLAGS= GNUMAKEFLAGS= MAKEFILES= MFLAGS=
-docker: BUILDX_CONFIG= DOCKER_CLI_PLUGIN
+docker, docker-compose: BUILDX_CONFIG= DOCKER_CLI_PLUGIN COMPOSE_FILE= COMPOSE_PROJECT_NAME= BUILDKIT_HOST=
+dotnet: DOTNET_STARTUP_HOOKS= MSBUILD_EXE_PATH= CORECLR_ DOTNET_ROOT=
+convert, magick, identify: MAGICK_
+pytest: PYTEST_ADDOPTS=
 rpm, dnf, yum: RPM_CONFIGDIR=
 man: MANPATH= MANROFFOPT= PREPROC=
 latexmk, pdflatex, xelatex, lualatex: TEXMF LATEXMKRC= openout_any= shell_escape=
@@ -170,12 +177,18 @@ HARMLESS_VARIABLES = (
 RISKY_VALUES = {
     "GOFLAGS": ("exec", "vettool", "overlay", "extld", "modfile"),
     "JAVA_TOOL_OPTIONS": ("agent", "@", "classpath", "-cp", "OnError", "OnOutOf"),
+    "PYTEST_ADDOPTS": ("=/", "=~", "=..", " /", " ~", " ..", ":/"),
     "MAKEFLAGS": ("eval", "=", "-f", "-I", "-C"),
 }
 RISKY_VALUES |= dict.fromkeys(
     ("JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "MAVEN_OPTS", "MAVEN_ARGS", "GRADLE_OPTS", "JAVA_OPTS", "SBT_OPTS"),
     RISKY_VALUES["JAVA_TOOL_OPTIONS"],
 )
+RISKY_VALUES |= dict.fromkeys(
+    ("CFLAGS", "CXXFLAGS", "LDFLAGS", "CPPFLAGS", "CGO_CFLAGS", "CGO_LDFLAGS"),
+    ("plugin", "wrapper", "specs=", "fuse-ld"),
+)
+RISKY_VALUES |= dict.fromkeys(("RUSTFLAGS", "RUSTDOCFLAGS", "CARGO_ENCODED_RUSTFLAGS"), ("linker", "codegen-backend"))
 # They may name a file or a program where an agent writes nothing without approval.
 PLACES = (
     "KUBECONFIG",
@@ -193,5 +206,6 @@ OUTPUT_VARIABLES = (
     "TF_LOG_PATH=", "COVERAGE_FILE=", "NODE_V8_COVERAGE=", "LLVM_PROFILE_FILE=", "GCOV_PREFIX=",
     "GOCOVERDIR=", "PIP_LOG=", "PYTHONPYCACHEPREFIX=", "CARGO_TARGET_DIR=", "NPM_CONFIG_LOGS_DIR=",
     "npm_config_logs_dir=", "CCACHE_LOGFILE=", "SSLKEYLOGFILE=", "UV_PROJECT_ENVIRONMENT=", "CARGO_INSTALL_ROOT=",
-    "GOBIN=", "NYC_OUTPUT_DIR=", "AWS_LOG_FILE=", "CLOUDSDK_CORE_LOG_DIR=",
+    "GOBIN=", "TF_DATA_DIR=", "POETRY_VIRTUALENVS_PATH=", "RUFF_OUTPUT_FILE=", "MYPY_CACHE_DIR=", "NYC_OUTPUT_DIR=",
+    "JEST_JUNIT_OUTPUT_DIR=", "JEST_JUNIT_OUTPUT_FILE=", "SQLITE_HISTORY=", "CLOUDSDK_CORE_LOG_DIR=",
 )  # fmt: skip
