@@ -139,6 +139,8 @@ def test_commands_with_known_words(text: str, expected: list[str]) -> None:
         "f() { send $2; }; f $x E1",
         "if c; then f() { a=1; }; fi; a=2; f; send $a",
         "a=1; coproc a { c; }; send $a",
+        "coproc a { c; }; a=1; send $a",
+        "while c; do a=1; send $a; coproc a { c; }; done",
         "a=1; select a in 1 2; do send $a; done",
         "for a in 1 $x; do :; done; send $a",
         'send "$a[1]"',

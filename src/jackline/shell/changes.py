@@ -108,7 +108,8 @@ def _declares_constant(words: Sequence[Word]) -> bool:
 
 def find_simple_changes(node: SimpleCommand, program: str | None) -> Iterator[str]:
     """Yield what one command changes besides the variables of its functions; `program` is its first word."""
-    yield from node.changed
+    if node.changed:
+        yield FREEZE  # from then on, the shell may change them at any time
     for word in node.assignments:
         found = _ASSIGNED.match(word.text)
         yield found.group() if found and word.text[found.end()] != "[" and "=([" not in word.text else EVERYTHING

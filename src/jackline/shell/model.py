@@ -89,7 +89,7 @@ class SimpleCommand:
         self.assignments: list[Word] = []
         self.inner: list[ShellNode] = []  # its substitutions, which run before it
         self.stdin: Word | None = None
-        self.changed: list[str] = []  # variables that the shell sets by itself
+        self.changed: list[str] = []  # variables that the shell sets by itself, at any time from then on
         self.evaluated: list[str] = []  # arithmetic expressions; "*" is one that is not known
 
 

@@ -72,6 +72,7 @@ class StateTracker:
     ) -> tuple[tuple[Word, ...], tuple[Word, ...], tuple[Redirect, ...], Word | None]:
         """Return the words, assignments, redirections and standard input of a command, as far as they are known."""
         self.state.forget(node.changed)
+        self.state.fixed.update(node.changed)
         for expression in node.evaluated:
             self.state.evaluate(expression)
         if self.state.frozen:
