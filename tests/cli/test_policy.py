@@ -289,7 +289,7 @@ def test_each_command_of_a_shell_is_explained(place: Place) -> None:
         (("--", "ls"), "read.ls"),
         (("rg", "a b"), "read.rg"),
         (("Edit",), "builtin.Edit"),
-        (("mcp__issues__create",), "builtin.mcp"),
+        (("mcp__issues__create",), "mcp.effect"),
     ],
 )
 def test_a_bare_command_or_tool_is_explained(place: Place, words: tuple[str, ...], rule: str) -> None:
@@ -364,7 +364,7 @@ def test_asked_and_denied_are_counted(project: Place) -> None:
 def test_a_built_in_rule_is_agreed_to_by_its_name(place: Place) -> None:
     push = {"call": {"tool": "Bash", "input": {"command": "git push && ls"}, "run": "true"}}
     assert place.play(push).code == 14
-    assert place.play(push, words=("--allow", "git.push")).code == 0
+    assert place.play(push, words=("--allow", "git.push=any")).code == 0
     force = {"call": {"tool": "Bash", "input": {"command": "git push --force"}, "run": ["touch", "ran"]}}
     place.play(force, words=("--allow", "effects"))
     assert not (place.repository / "ran").exists()
