@@ -17,7 +17,7 @@ from jackline.policy.classify import Classification
 from jackline.policy.toml_rules import parse_policy, require_valid
 from jackline.store.store import Store
 from tests.support.rewordings import VARIANTS, WORDINGS, write_workspace
-from tests.support.stores import AT, LEASE_MS, begun, owner
+from tests.support.stores import AT, LEASE_MS, claimed, made, owner
 
 PLAIN = 'name = "send"\ncommand = "send"\nclass = "effect"\ndecision = "allow"\n'
 RULES = {
@@ -38,8 +38,10 @@ HELD = {Decision.STORED, Decision.ASK}
 class Sessions:
     """One run with a ledger for each of its attempts."""
 
-    def __init__(self, store: Store, folder: Path, rules: str, allowed: tuple[str, ...] = ()) -> None:
-        self.store, self.folder, self._lease = store, folder, begun(store)
+    def __init__(self, store: Store, folder: Path, rules: str, allowed: tuple[str, ...] = (), **more: Any) -> None:
+        run_id = more.pop("run_id", "run-1")
+        made(store, run_id, **more)
+        self.store, self.folder, self._lease = store, folder, claimed(store, run_id)
         run = store.runs.get(self._lease.run_id)
         assert run is not None
         spec = run.spec._replace(
@@ -199,6 +201,16 @@ def test_an_unclear_call_says_what_to_write_out_and_may_be_approved(store: Store
     sessions.approve()
     assert sessions.ask("send $(cat id)").decision is Decision.ALLOW
     assert sessions.ask("sh go.sh").decision is Decision.ALLOW
+
+
+def test_a_fork_knows_the_effects_of_its_parent_in_other_words(store: Store, folder: Path) -> None:
+    sessions = Sessions(store, folder, RULES["both"])
+    sessions.make("send E1; send E9")
+    assert [row.id for row in store.calls.list_effects(sessions.run.id, None)] != []
+    child = Sessions(store, folder, RULES["both"], run_id="run-2", parent=sessions.run.id)
+    asked = ["send E1", "send E9 && send E5", "send $(cat id)", "sh go.sh"]
+    assert {one for one in asked if child.ask(one).decision is not Decision.ASK} == set()
+    assert is_allowed(child, "send E7")
 
 
 def test_an_older_run_keeps_its_keys(store: Store, folder: Path) -> None:

@@ -21,6 +21,8 @@ WORDS: dict[str, object] = {
     "since": "",  # from the first call on
 }
 
+_ANY_ATTEMPT = 1 << 62
+
 
 class EffectRow(NamedTuple):
     """An effect that was made, or may have been made."""
@@ -64,7 +66,7 @@ class Calls(StorePart):
 
     def list_effects(self, run_id: str, before: tuple[int, int] | None) -> list[EffectRow]:
         """Effects that were made or may have been made, oldest first; `before` an attempt or a turn, or all."""
-        attempt, turn = before or (None, None)
+        attempt, turn = before or (_ANY_ATTEMPT, 0)
         values = {**WORDS, "run_id": clean(run_id), "attempt": attempt, "turn": turn}
         return [EffectRow(*row) for row in self._all("effects_before", values)]
 

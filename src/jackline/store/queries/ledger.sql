@@ -36,7 +36,7 @@ ORDER BY number DESC LIMIT 1
 SELECT id, run_id, rule, key, target, external FROM calls
 WHERE run_id = :run_id AND call_class = :effect AND decision = :allow
     AND (state = :done OR state = :in_doubt OR state = :prepared)
-    AND (:attempt IS NULL OR attempt < :attempt OR turn < :turn)
+    AND (attempt < :attempt OR turn < :turn)
 ORDER BY number
 
 -- name: always_approved
