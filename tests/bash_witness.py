@@ -21,6 +21,7 @@ BASH = shutil.which("bash") or ""
 PROGRAMS = [f"p{number}" for number in range(1, 10)]
 _REAL = ("bash", "env", "xargs", "timeout")  # programs that start others
 _WAIT = 120  # seconds for all texts of one bash; some of them loop until they have used up their second
+_WAIT_FOR_REST = 10  # seconds for what the texts left running: some of it never ends
 _SCRIPT = """
 _log() { builtin printf '%s\\0' "$#" "${@//$'\\n'/$'\\1'}" >>"$_LOG" || builtin kill -9 "$_SELF"; }
 command_not_found_handle() { _log "$@"; return 127; }
@@ -108,9 +109,7 @@ def run_texts(texts: Sequence[str], seed: int, folder: Path) -> list[list[list[s
 def _wait_for_end(reading: int) -> None:
     import select
 
-    if not select.select([reading], [], [], _WAIT)[0]:
-        return
-    os.read(reading, 1)
+    select.select([reading], [], [], _WAIT_FOR_REST)
 
 
 def _read_calls(log: Path) -> list[list[str]]:
