@@ -27,7 +27,7 @@ VARIABLE = re.compile(r"\bJACKLINE_[A-Z_]+\b")
 TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 CLI = "docs/cli.md"
 ELSEWHERE = {"--help", "--version"}  # known to the whole program
-# Folders in a home, a run's folder or a user's configuration: no files of this tree.
+# Folders in a home, a run's folder or a user's configuration, and refs of git: no files of this tree.
 NOT_OURS = (
     ".github",
     ".claude",
@@ -40,6 +40,7 @@ NOT_OURS = (
     "imported/",
     ".claude/",
     "runs/",
+    "refs/",
     "logs/",
     "archive/",
     "turns/",
