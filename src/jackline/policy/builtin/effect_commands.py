@@ -186,9 +186,9 @@ _REGISTRIES = (
     *effect("docker-compose down ? -v --volumes", "docker.prune", target="docker:{folder}"),
     *effect("docker ? --host --context word:-H before:-c", "docker.elsewhere",
             target="docker:{--host|-H|--context|}:{1|}"),
-    # The container may be somebody's database, and no file of the workspace tells.
-    *effect("docker rm|kill|stop|restart|pause|rename|update", "docker.change", target="docker:{1|}"),
-    *effect("docker container rm|kill|stop|restart|pause|rename|update", "docker.change", target="docker:{1|}"),
+    # The container may be somebody's database, and no file of the workspace tells. A stopped one can be started again.
+    *effect("docker rm|kill|rename|update", "docker.change", target="docker:{1|}"),
+    *effect("docker container rm|kill|rename|update", "docker.change", target="docker:{1|}"),
     *effect("terraform init ? -migrate-state -force-copy", "terraform.migrate", key=_TREE, target="terraform:{folder}"),
     *effect("npm|pnpm|yarn|bun run|run-script ? deploy publish release deploy:* publish:* release:*", "package.task",
             key=_TREE, target="package:{folder}"),

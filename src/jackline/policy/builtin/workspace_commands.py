@@ -317,10 +317,10 @@ semgrep ! ci login publish install-semgrep-pro
 trivy fs|filesystem|image|config|repo|repository|rootfs|sbom
 syft ! attest login cataloger
 deno test|fmt|lint|check|cache|doc|info
-docker build|pull|tag|rmi|start|save|load|import|cp|unpause|wait|commit|export
+docker build|pull|tag|rmi|start|stop|restart|pause|save|load|import|cp|unpause|wait|commit|export
 docker image|builder|buildx|network rm|create|build|pull|tag|bake ! --push
 docker volume create
-docker container start|unpause|wait|cp|commit|export
+docker container start|stop|restart|pause|unpause|wait|cp|commit|export
 docker compose up|down|build|pull|stop|start|restart|rm|create|kill|pause|unpause
 docker-compose up|down|build|pull|stop|start|restart|rm|create|kill|pause|unpause
 terraform plan|fmt|init|get|providers
