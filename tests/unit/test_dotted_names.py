@@ -13,8 +13,9 @@ import jackline
 
 SOURCE = os.path.dirname(str(jackline.__file__))
 DOTTED = re.compile(r"jackline(?:\.[a-z_]\w*)+(?::[A-Za-z_]\w*)?")
-# A settings file, a log file, and two rules of the built-in policy.
+# A settings file, a log file, rules of the built-in policy, and types of events.
 OTHERS = {"jackline.toml", "jackline.log", "jackline.answer", "jackline.change"}
+OTHERS |= {f"jackline.{name}" for name in ("settings_changed", "settings_confirmed", "trusted", "trust_revoked")}
 
 
 def find_names() -> list[str]:
