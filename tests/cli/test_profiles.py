@@ -37,7 +37,14 @@ def decision(place: Place) -> str:
 
 @pytest.mark.parametrize(
     "command",
-    ["git push origin fix", "git push -u origin HEAD", "git push origin HEAD:refs/heads/a", "gh pr create --fill"],
+    [
+        "git push origin fix",
+        "git push -u origin HEAD",
+        "git push origin HEAD:refs/heads/a",
+        "git checkout -b new && git add -A && git commit -m x && git push -u origin new",
+        "git switch -c new; git push origin new",
+        "gh pr create --fill",
+    ],
 )
 def test_overnight_pushes_side_branches_and_opens_pull_requests(repo: Place, command: str) -> None:
     assert (play(repo, command).code, decision(repo)) == (0, "allow")
@@ -59,6 +66,9 @@ def test_overnight_pushes_side_branches_and_opens_pull_requests(repo: Place, com
         "git push origin $BRANCH",
         "git push origin fix && npm publish",
         "git checkout main && git push",
+        "git checkout -b new && git push",
+        "git checkout -b new && git tag new && git push origin new",
+        "git checkout -b new && git push origin other",
         "gh pr create --repo evil/tool --fill",
         "gh pr merge 3",
         "npm publish",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_PARTS = 20
 _MOST_TARGETS = 50
-_PUSH_INPUTS = frozenset({"git.urls", "git.refs", "git.remote", "git.several"})
+_PUSH_INPUTS = frozenset({"git.urls", "git.refs", "git.commit", "git.remote", "git.several"})
 _FORGE_INPUTS = frozenset({"git.remotes", "git.gh"})
 _FORGE_SERVERS = frozenset({"github", "gitlab"})  # kinds of targets of their MCP servers
 _WEB = frozenset({"curl", "wget", "http"})

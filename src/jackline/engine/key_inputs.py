@@ -15,7 +15,7 @@ from jackline.engine import probes, remotes
 from jackline.engine.git import Git
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.named import NamedTuple
-from jackline.policy import git_push_args
+from jackline.policy import git_push_args, own_remotes
 from jackline.policy.git_push_args import HEADS, TAGS, Push, Refspec
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FOLDER = "folder"  # where the call runs, for its probe
 GONE = "gone"  # instead of a commit: the push deletes the ref
 MISSING = "missing"
+_REFS = "git.refs"
 _SECONDS = 5.0
 _FILE = "file:"
 _MOST_BYTES = 1 << 30
@@ -60,7 +61,10 @@ def read_call_inputs(
         ready: Warden | None = warden()
     except (SpawnFailed, WardenLost):
         ready = None
-    return {**read_key_inputs(wanted, fields, classified.folder, workspace, env, ready), FOLDER: classified.folder}
+    found = read_key_inputs(wanted, fields, classified.folder, workspace, env, ready)
+    if _REFS in found and len(classified.commands) > 1:
+        found = {**own_remotes.name_new_branches(found, [one.words for one in classified.commands])}
+    return {**found, FOLDER: classified.folder}
 
 
 def read_key_inputs(

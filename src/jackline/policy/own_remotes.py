@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.policy import git_push_args
 from jackline.policy.agreements import SIDE_BRANCH, UNKNOWN_BRANCH
-from jackline.policy.git_push_args import HEADS
+from jackline.policy.git_push_args import HEADS, TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -33,6 +33,9 @@ _ELSEWHERE = (
 )  # fmt: skip
 # Options of a push that run another program there, or push other repositories.
 _PUSH_ELSEWHERE = ("--receive-pack", "--exec", "--recurse-submodules")
+_NO_COMMIT = "refs:"  # instead of the commit of a ref that does not exist: the digest of all refs
+_CREATE_BRANCH = frozenset({("checkout", "-b"), ("switch", "-c"), ("switch", "--create")})
+_NO_TAGS = frozenset({"checkout", "switch", "add", "commit", "push", "status", "diff", "log", "rm", "mv"})
 
 
 def normalize_address(address: str, folder: str = "") -> str:
@@ -98,6 +101,21 @@ def list_push_targets(
     name = target.partition(":")[2].removesuffix(f"/{' '.join(refs)}")
     places = [name] if is_own and not {"/", ":"} & set(name) else addresses
     return tuple(f"git:{place}/{ref}" for place in places for ref in refs), is_own
+
+
+def name_new_branches(known: Mapping[str, str], commands: Iterable[str]) -> Mapping[str, str]:
+    """Name a pushed ref that does not exist yet as the branch that another command of the call creates.
+
+    Before the call runs, such a name could also be a tag, so the call may contain nothing that makes one.
+    """
+    refs, commits = known.get("git.refs", "").split(), known.get("git.commit", "").split()
+    git = [words.split()[1:] for words in commands if words.startswith("git ")]
+    is_unresolved = bool(refs) and all(one.startswith(_NO_COMMIT) for one in commits)
+    if not is_unresolved or not all(_NO_TAGS.issuperset(words[:1]) for words in git):
+        return known
+    created = {name for words in git if tuple(words[:2]) in _CREATE_BRANCH for name in words[2:3]}
+    named = [f"{HEADS}{name}" if (name := one.removeprefix(TAGS)) in created else one for one in refs]
+    return {**known, "git.refs": " ".join(named)}
 
 
 def find_branch_kind(known: Mapping[str, str], own: Mapping[str, str]) -> str:
