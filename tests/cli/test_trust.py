@@ -150,6 +150,21 @@ def test_it_shows_what_the_files_may_do_before_it_asks(project: Place) -> None:
     assert (len(allows["jackline.toml"]), allows[".agents/tasks/plain.md"]) == (6, [])
 
 
+def test_it_shows_the_programs_that_settings_of_agents_name(project: Place) -> None:
+    hook = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "touch \x1b[31mred"}]}]}}
+    servers = {"mcpServers": {"a": {"command": "npx", "args": ["-y", "theirs", 3]}, "b": {"command": None}}}
+    (project.repository / ".claude").mkdir()
+    (project.repository / ".claude" / "settings.json").write_text(json.dumps({**hook, "apiKeyHelper": "./key"}))
+    (project.repository / ".mcp.json").write_text(json.dumps(servers))
+    many = {str(number): {"command": f"server-{number}"} for number in range(12)}
+    (project.repository / "opencode.json").write_text(json.dumps({"mcp": many}))
+    allows = project.type("trust", "--show", "--json").json["allows"]
+    assert allows[".claude/settings.json"][1:] == ["starts a program: ./key", "starts a program: touch \x1b[31mred"]
+    assert "starts a program: touch  [31mred\n" in project.type("trust", "--show").out
+    assert [one for one in allows[".mcp.json"] if "starts" in one] == ["starts a program: npx -y theirs"]
+    assert allows["opencode.json"][-2:] == ["starts a program: server-9", "starts 2 more programs"]
+
+
 @pytest.mark.parametrize("answer", ["", "n", "\x04"])
 def test_only_a_clear_yes_is_trust(project: Place, answer: str) -> None:
     ended = project.trust(answer)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from jackline.policy.rules import Rule
 
 _FILE_LIMIT = 1_000_000
+_MAY_RUN = "the agent may run it, or start programs that it names"
+_NAMES_PROGRAM = ("Helper", "Command", "Refresh", "Export")  # how the names of settings for a program end
+_MOST_PROGRAMS = 10
 
 
 class TrustedFile(NamedTuple):
@@ -57,21 +60,43 @@ def review_files(project: str, folder: str) -> list[TrustedFile]:
             for path in paths:
                 readers.setdefault(path, []).append(agent)
     for path, agents in readers.items():
-        allows = tuple(f"{agent} takes its settings from it: {_describe_agent_file(path)}" for agent in agents)
-        found.append(TrustedFile(path=os.path.relpath(path, project), allows=allows))
+        fields = _read_agent_file(path)
+        content = _MAY_RUN if fields is None else ", ".join(map(str, fields)) or "nothing yet"
+        allows = tuple(f"{agent} takes its settings from it: {content}" for agent in agents)
+        programs = list(dict.fromkeys(filter(None, _list_programs(fields))))
+        more = (f"starts {len(programs) - _MOST_PROGRAMS} more programs",) if len(programs) > _MOST_PROGRAMS else ()
+        starts = (*(f"starts a program: {one}" for one in programs[:_MOST_PROGRAMS]), *more)
+        found.append(TrustedFile(path=os.path.relpath(path, project), allows=(*allows, *starts)))
     return found
 
 
-def _describe_agent_file(path: str) -> str:
-    """The settings of a JSON or TOML file by name; anything else may run as a part of the agent."""
+def _read_agent_file(path: str) -> dict[str, object] | None:
+    """The settings of a JSON or TOML file; None for anything else, which may run as a part of the agent."""
     text = read_text(path)
     try:
         fields = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
     except (ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict):
-        return "the agent may run it, or start programs that it names"
-    return ", ".join(map(str, fields)) or "nothing yet"
+        return None
+    return fields if isinstance(fields, dict) else None
+
+
+def _list_programs(fields: object) -> Iterator[str]:
+    """The programs that settings name: hooks, servers, status lines, helpers that print keys."""
+    left = [fields]
+    while left:
+        value = left.pop()
+        if isinstance(value, list):
+            left.extend(reversed(value))
+        elif isinstance(value, dict):
+            left.extend(reversed(value.values()))
+            for name, given in value.items():
+                if name == "command" or name.endswith(_NAMES_PROGRAM):
+                    args = value.get("args") if name == "command" else None
+                    words = [
+                        *(given if isinstance(given, list) else [given]),
+                        *(args if isinstance(args, list) else []),
+                    ]
+                    yield " ".join(one for one in words if isinstance(one, str) and one)
 
 
 def _describe_settings(path: str) -> Iterator[str]:

@@ -295,7 +295,7 @@ def _apply_fetched_script(found: ClassifiedCommand, command: ShellCommand, scope
     if fetches is None or not fetched_scripts.runs_fetched_text(command, fetches):
         return found
     why = "it runs text that the same call fetches from another machine"
-    return found._replace(rule=builtin.FETCHED_SCRIPT, why=why, fields={"url": fetches.url})
+    return found._replace(rule=builtin.FETCHED_SCRIPT, why=why, fields={"fetched": "\n".join(fetches.urls)})
 
 
 def _apply_unmatched(found: ClassifiedCommand, command: ShellCommand, scope: _Scope) -> ClassifiedCommand:

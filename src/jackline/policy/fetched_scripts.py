@@ -31,7 +31,7 @@ _OUTPUTS = ("-o", "--output", "-O", "--output-document")
 class Fetches(NamedTuple):
     """What a call fetches from other machines."""
 
-    url: str  # of the first one; empty if only the shell knows it
+    urls: tuple[str, ...]  # an empty one is only known to the shell
     files: frozenset[str]  # where it is written to
 
 
@@ -44,9 +44,9 @@ def find_fetches(commands: Sequence[ShellCommand]) -> Fetches | None:
             continue
         url = read_only.find_url(command.words[1:])
         if not loopback.is_local_url(Word(url), frozenset()):
-            urls.append(url)
+            urls.append(url if Word(url) in command.words else "")
             files.update(posixpath.normpath(name) for name in _find_outputs(command))
-    return Fetches(urls[0], frozenset(files - {"."})) if urls else None
+    return Fetches(tuple(dict.fromkeys(urls)), frozenset(files - {"."})) if urls else None
 
 
 def runs_fetched_text(command: ShellCommand, fetches: Fetches) -> bool:

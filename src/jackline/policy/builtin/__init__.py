@@ -70,7 +70,7 @@ WORK_DISCARD = Rule(
 # Text from another machine that is run unseen, as in `curl … | sh`.
 FETCHED_SCRIPT = Rule(
     name="script.fetched", tool="", call_class=CallClass.EFFECT, decision=Decision.ASK, key=("command", "folder"),
-    target="script:{url|}",
+    target="script:{fetched|}",
 )  # fmt: skip
 LOCAL_VIEW = Rule(name="local.view", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
 # Instead of an effect's rule, if the command provably stays on this machine or only reads.
