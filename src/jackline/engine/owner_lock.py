@@ -59,10 +59,13 @@ def is_owner_dead(folder: str, owner: str) -> bool:
 
 
 def wait_until_dead(folder: str, owner: str, seconds: float) -> bool:
-    """Wait until the owner is dead: its warden may still be killing processes. False after `seconds`."""
+    """Wait until the owner is dead: its warden may still be killing processes. False after `seconds`.
+
+    Whoever takes over removes the lock file: then there is nothing to wait for.
+    """
     until = time.monotonic() + seconds
     while not is_owner_dead(folder, owner):
-        if time.monotonic() >= until:
+        if time.monotonic() >= until or not os.path.exists(build_lock_path(folder, owner)):
             return False
         time.sleep(0.02)
     return True
