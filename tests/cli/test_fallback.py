@@ -97,7 +97,7 @@ def test_the_second_agent_learns_what_the_first_left_open(agents: Place) -> None
     assert ended.code == 0
     told = (agents.repository / "seen.txt").read_text()
     assert "Interrupted, outcome unknown" in told
-    assert 'deploy {"to":"prod"}' in told
+    assert "deploy to=prod" in told
 
 
 def test_auto_takes_the_first_that_is_ready(agents: Place) -> None:

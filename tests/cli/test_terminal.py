@@ -151,7 +151,7 @@ def test_words_and_calls_stay_and_the_live_line_goes(place: Place) -> None:
     screen = read_screen(seen)
     assert screen[:3] == ["turn 1 started", "  halfway,", "  listening"]
     assert re.fullmatch(r"\$ pytest -q   local ✓ [\dm.s ]+", screen[3])
-    assert re.fullmatch(r"\$ make   unknown ✗ exit 3 [\dm.s ]+", screen[4])
+    assert re.fullmatch(r"\$ make   local ✗ exit 3 [\dm.s ]+", screen[4])
     assert screen[5] == "  all done"  # the last message is not printed twice
     assert screen[6].startswith("run ")
 

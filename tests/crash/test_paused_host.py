@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -53,7 +54,8 @@ class Machines:
         """Freeze or thaw every process of the first machine."""
         assert self.first is not None
         for pid in _list_descendants(self.first.pid):
-            os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):  # a short-lived one, such as the `sleep` of the effect
+                os.kill(pid, number)
 
 
 def _list_descendants(pid: int) -> list[int]:
