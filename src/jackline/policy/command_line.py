@@ -170,7 +170,8 @@ def _runs_other_code(line: CommandLine, rule: Rule) -> bool:
     """Check for a flag that names a program, a plugin or a configuration; whoever writes rules knows their flags."""
     if rule.layer != "built-in":
         return False
-    flags = risky_options.READER_FLAGS if rule.call_class is CallClass.READ else ()
+    has_long_flag = any(word.text.startswith("--") for word in line.words)  # all flags of readers are long ones
+    flags = risky_options.READER_FLAGS if has_long_flag and rule.call_class is CallClass.READ else ()
     own = risky_options.FLAGS.get(line.program, flag_tables.NO_FLAGS)
     if line.operands:
         own |= risky_options.FLAGS.get(f"{line.program} {line.operands[0].text}", flag_tables.NO_FLAGS)
