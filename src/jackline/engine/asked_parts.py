@@ -67,7 +67,7 @@ def _build_part(
         targets = _list_targets(command, normal, fields, names)
         return AskedPart(rule=rule.name, targets=targets, is_plain=True)
     targets, is_own = _find_place(command, normal, fields, known, spec.own_remotes, names)
-    branch = own_remotes.find_branch_kind(known, spec.own_remotes) if is_own and targets else ""
+    branch = own_remotes.find_branch_kind(fields, known, spec.own_remotes) if is_own and targets else ""
     return AskedPart(rule=rule.name, targets=targets, is_plain=is_own, branch=branch)
 
 

@@ -269,7 +269,7 @@ def _list_asking(found: list[ClassifiedCommand], parsed: tuple[ShellCommand, ...
         for word in command.words[1:]
     }
     redirects = bool(words & _REMOTE_CHANGES) or any(one.rule.name == builtin.HOOKS_WRITE.name for one in found)
-    moves = bool(words & _BRANCH_CHANGES)
+    moves = bool(words & _BRANCH_CHANGES) or any(".git/" in one.words for one in found)
     return tuple(one._replace(is_redirected=one.is_redirected or redirects, moves_head=moves) for one in asking)
 
 

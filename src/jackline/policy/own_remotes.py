@@ -21,6 +21,8 @@ _URL = re.compile(
 )
 _SCP = re.compile(r"(?P<authority>[^/:\s]+):(?P<path>(?!//).+)", re.DOTALL)
 _PORTS = {"http": "80", "https": "443", "ssh": "22", "git": "9418"}
+# Where the remote has such a ref, git takes `heads/main` for its branch `main`.
+_SIDE_REF = re.compile(rf"{HEADS}(?!(?:refs|heads|tags|remotes)/)(?!.*(?:\.\.|/$|[:\\]))\S+")
 _FORGES = frozenset({"gh", "glab"})
 _FORGE_NOUNS = frozenset({"pr", "issue", "release", "workflow", "run", "mr", "label", "ci"})
 _API = re.compile(r"/?repos/(?:\{owner\}/\{repo\}|(?P<repo>[^/]+/[^/]+))(?:/.*)?")
@@ -31,11 +33,19 @@ _ELSEWHERE = (
     "--unix-socket", "--abstract-unix-socket", "--doh-url", "-i", "--input-file", "--base", "-e", "--execute",
     "--interface",
 )  # fmt: skip
-# Options of a push that run another program there, or push other repositories.
-_PUSH_ELSEWHERE = ("--receive-pack", "--exec", "--recurse-submodules")
 _NO_COMMIT = "refs:"  # instead of the commit of a ref that does not exist: the digest of all refs
 _CREATE_BRANCH = frozenset({("checkout", "-b"), ("switch", "-c"), ("switch", "--create")})
 _NO_TAGS = frozenset({"checkout", "switch", "add", "commit", "push", "status", "diff", "log", "rm", "mv"})
+# Options of a push whose full names are known to change neither the place nor the program there. git also takes the
+# beginning of a name, so that `--rep` is another repository.
+_PUSH_OPTIONS = frozenset(
+    {
+        "--all", "--branches", "--tags", "--follow-tags", "--no-follow-tags", "--set-upstream", "--verbose", "--quiet",
+        "--progress", "--no-progress", "--porcelain", "--atomic", "--no-atomic", "--thin", "--no-thin", "--verify",
+        "--no-verify", "--signed", "--no-signed", "--push-option", "--ipv4", "--ipv6", "--force-with-lease",
+        "--force-if-includes", "--delete", "--no-recurse-submodules", "--dry-run", "--prune", "--mirror", "--repo",
+    }
+)  # fmt: skip
 
 
 def normalize_address(address: str, folder: str = "") -> str:
@@ -92,8 +102,7 @@ def list_push_targets(
     """
     push = git_push_args.parse_push_fields(fields)
     addresses, refs = known.get("git.urls", "").split(), known.get("git.refs", "").split()
-    words = fields.get("arguments", [])
-    if push is None or not addresses or any(str(word).startswith(_PUSH_ELSEWHERE) for word in words):
+    if push is None or not addresses or not _has_known_options(fields):
         return (), False
     is_own = all(address in own for address in addresses)
     if not refs or push.several or known.get("git.several"):
@@ -118,10 +127,18 @@ def name_new_branches(known: Mapping[str, str], commands: Iterable[str]) -> Mapp
     return {**known, "git.refs": " ".join(named)}
 
 
-def find_branch_kind(known: Mapping[str, str], own: Mapping[str, str]) -> str:
+def _has_known_options(fields: Mapping[str, Any]) -> bool:
+    words = git_push_args.skip_git_options([str(word) for word in fields.get("arguments", ())])
+    return all(word.partition("=")[0] in _PUSH_OPTIONS for word in words if word.startswith("--") and word != "--")
+
+
+def find_branch_kind(fields: Mapping[str, Any], known: Mapping[str, str], own: Mapping[str, str]) -> str:
     """Whether a push to own remotes only changes branches other than the default one of each."""
     refs = known.get("git.refs", "").split()
-    if not refs or not all(ref.startswith(HEADS) for ref in refs):
+    if not refs or not all(_SIDE_REF.fullmatch(ref) for ref in refs):
+        return ""
+    # With an option of the server, such as `merge_request.merge_when_pipeline_succeeds`, it may change others.
+    if {"-o", "--push-option"} & fields.keys():
         return ""
     defaults = {own.get(address, "") for address in known.get("git.urls", "").split()}
     if {ref.removeprefix(HEADS) for ref in refs} & defaults:
@@ -184,7 +201,7 @@ def _is_own_forge_call(
     if default and not all(one == "base" or _is_own_repository(one, repositories) for one in default.split()):
         return False
     arguments = [str(one) for one in fields.get("arguments", ())]
-    if any(one.startswith("--hostname") for one in arguments):
+    if any(one.startswith(("--hostname", "--target-project")) for one in arguments):
         return False
     if arguments[:1] == ["api"]:
         path = _API.fullmatch(find_api_path(fields))
