@@ -41,6 +41,7 @@ VARIANTS = (
     "PATH=$PWD/bin:$PATH send E1", "trap 'send E1' EXIT", "coproc send E1", "cp bin/send s3; ./s3 E1",
     "echo 'send E1' > go2.sh; sh go2.sh", "./two.sh", "npm run deliver --silent", "npm run all", "make", "make all",
     "python3 tool.py", "env -i send E1", "exec ./bin/send E1", "builtin command send E1", "send -- E1",
+    "bin/s?nd E1", "./bin/s* E1", "bin/[s]end E1", "python3 -m tool", "python3 -um tool",
 )  # fmt: skip
 
 FILES = {

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import stat
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import canonical
@@ -29,6 +30,7 @@ _MOST_WORDS = 500  # of a text, that may be the names of files
 _BEFORE, _AFTER = r"(?<![\w.@-])", r"(?![\w(-]|\.\w)"  # `sock.send(x)` and `send.py` do not name `send`
 _BETWEEN = r"[^\n]{0,200}?"
 _FILE_WORD = re.compile(r"[\w./+@%-]+")
+_MODULE = re.compile(r"\s-\w{0,5}m\s*([\w.]+)")
 _SCRIPT_ENDS = (
     ".sh",
     ".bash",
@@ -73,6 +75,20 @@ def find_named_rules(
             found = pattern.search(text)
             if found is not None:
                 yield name, f"{place} names '{' '.join(found[0].split())[:60]}'"
+    patterns_of_files = list(_list_program_patterns(classified))
+    for name in known if patterns_of_files else ():
+        programs = rule_lookup.find_rule(spec.rules, name).command[:1]
+        for pattern in patterns_of_files:
+            if any(fnmatchcase(program, pattern) for text in programs for program in text.split("|")):
+                yield name, f"'{pattern[:60]}' may be its program"
+
+
+def _list_program_patterns(classified: Classification) -> Iterator[str]:
+    """Yield the programs that are patterns of file names: `bin/s?nd`."""
+    for one in classified.commands:
+        program = one.words.partition(" ")[0]
+        if one.rule.call_class is CallClass.UNKNOWN and set("*?[") & set(program):
+            yield os.path.basename(program)
 
 
 def _build_pattern(rule: Rule, target: str) -> str:
@@ -129,7 +145,7 @@ class _ScriptReader:
         left = [(text, folder)]
         while left:
             known, place = left.pop()
-            for word in dict.fromkeys(_FILE_WORD.findall(known)[:_MOST_WORDS]):
+            for word in dict.fromkeys([*_list_modules(known), *_FILE_WORD.findall(known)[:_MOST_WORDS]]):
                 path = os.path.join(place, word)
                 script = self._read(path, only_scripts=True)
                 if script is not None:
@@ -177,6 +193,13 @@ class _ScriptReader:
             return None
         self._seen.add(whole)
         return content.decode("utf-8", "replace")
+
+
+def _list_modules(text: str) -> Iterator[str]:
+    """Yield the files that `python -m name` may run."""
+    for name in _MODULE.findall(text)[:_MOST_FILES]:
+        path = name.replace(".", "/")
+        yield from (f"{path}.py", f"{path}/__main__.py")
 
 
 # --- parts of task files
