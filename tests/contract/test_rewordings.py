@@ -256,3 +256,47 @@ def test_a_request_in_other_words_is_the_same_request(store: Store, folder: Path
     answers = {one: sessions.ask(one) for one in (*SAME_REQUEST, *LIKE_REQUEST)}
     assert {one: answer for one, answer in answers.items() if answer.decision not in HELD} == {}
     assert {one for one in SAME_REQUEST if answers[one].decision is not Decision.STORED} == set()
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        (f"curl -d x {URL.replace('//', '//ada:1@')}", f"curl -d x {URL.replace('//', '//bob:1@')}"),
+        (f"curl -d '[0.10000000000000000001]' {URL}", f"curl -d '[0.1]' {URL}"),
+        (f"curl -d '[1e400]' {URL}", f"curl -d '[1e500]' {URL}"),
+        (f"curl -d @/dev/stdin {URL} < a", f"curl -d @/dev/stdin {URL} < b"),
+        (f"curl -d @/dev/fd/3 {URL} 3< a", f"curl -d @/dev/fd/3 {URL} 3< b"),
+        (f"wget --post-file=/dev/stdin {URL} < a", f"wget --post-file=/dev/stdin {URL} < b"),
+        (f"http POST {URL} < a", f"http POST {URL} < b"), (f"http POST {URL} <<< a", f"http POST {URL} <<< b"),
+        (f"echo a | http POST {URL}", f"echo b | http POST {URL}"), (f"http {URL} a=1 a=2", f"http {URL} a=3 a=2"),
+        ("AWS_PROFILE=a aws s3 rm s3://x/y", "AWS_PROFILE=b aws s3 rm s3://x/y"),
+        ("export AWS_PROFILE=a; aws s3 rm s3://x/y", "export AWS_PROFILE=b; aws s3 rm s3://x/y"),
+        ("GH_REPO=a/b gh pr comment 1 -b x", "GH_REPO=a/c gh pr comment 1 -b x"),
+        ("KUBECONFIG=a kubectl delete pod x", "KUBECONFIG=b kubectl delete pod x"),
+    ],
+)  # fmt: skip
+def test_different_built_in_effects_never_share_a_result(store: Store, folder: Path, others: tuple[str, str]) -> None:
+    sessions = Sessions(store, folder, "", allowed=("effects=any",))
+    sessions.make(others[0])
+    assert sessions.ask(others[0]).decision is Decision.STORED
+    assert sessions.ask(others[1]).decision is not Decision.STORED
+    assert sessions.ask(f"export LANG=C; {others[0]}").decision is Decision.STORED
+
+
+def test_a_request_whose_address_is_not_clear_is_asked_about(store: Store, folder: Path) -> None:
+    (folder / "options").write_text(f"url = {URL}\n")
+    elsewhere = "https://other.example.com/"
+    sessions = Sessions(store, folder, "", allowed=("http.send=any",))
+    sessions.make(REQUEST)
+    sessions.crash()
+    held = (
+        f"curl -d {BODY} -K options", f"curl -d {BODY} {elsewhere} {URL}", f"curl --proxy http://x:1 -d {BODY} {URL}",
+        f"curl -d {BODY} {elsewhere} --next -d x {URL}", f"curl -d {BODY} 'https://api.example.com/{{messages,x}}'",
+        f"curl -d {BODY} 'https://api.example.com/message[s-s]'", f"curl -d {BODY} https:/api.example.com/messages",
+        f"curl -d {BODY} {elsewhere} --connect-to ::api.example.com:443", f"curl -sx http://x:1 -d {BODY} {URL}",
+        f"curl -d {BODY} https:///api.example.com/messages", f"curl -d x -H 'Host: api.example.com' {elsewhere}",
+        f"wget --post-data=x -i options {elsewhere}", f"http --proxy http:http://x:1 POST {URL} to=bob",
+    )  # fmt: skip
+    assert {one for one in held if sessions.ask(one).decision not in HELD} == set()
+    others = (f"curl -d y {elsewhere}", f"curl -F a=1 {elsewhere}2", f"curl -b c=d -d y {elsewhere}3")
+    assert {one for one in others if not is_allowed(sessions, one)} == set()

@@ -161,7 +161,7 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
     if found.rule.call_class is not CallClass.EFFECT:
         return found
     if scope.context.version >= REWORDED:
-        found = found._replace(rule=effect_parts.complete_rule(found.rule, line))
+        found = found._replace(rule=effect_parts.complete_rule(found.rule, line, command))
     named = {**call_fields.build_fields(found.rule, line, command), **found.fields}
     if scope.context.version >= REWORDED:
         named |= effect_parts.build_identity_fields(found.rule, line, command, scope.folder, scope.workspace)
@@ -186,6 +186,8 @@ def _find_unclear(rule: Rule, line: CommandLine, command: ShellCommand, *, is_su
         return "its input comes from another program"
     if effect_parts.runs_elsewhere(rule, command):
         return "it runs as another user"
+    if effect_parts.has_unclear_address(rule, line):
+        return "its options may send it to another address, or to several"
     return "" if is_sure else "its options or variables may make it another command"
 
 
@@ -271,7 +273,8 @@ def _find_milder_push(line: CommandLine) -> Rule | None:
     words = git_push_args.skip_git_options([word.text for word in line.words])
     push = git_push_args.parse_push(words[1:])
     flags = {word.partition("=")[0] for word in words[1:] if word.startswith("-")}
-    if flags & {"--mirror", "--prune", "--force"} or any(one.force for one in push.refspecs):
+    forcing = (flag for name in ("--mirror", "--prune", "--force") for flag in flags if name.startswith(flag))
+    if any(len(flag) > len("--") for flag in forcing) or any(one.force for one in push.refspecs):
         return None
     if any("f" in flag for flag in flags if not flag.startswith("--")):
         return None

@@ -5,11 +5,12 @@ Only for runs that began under this version of the policy: earlier ones identify
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.states import CallClass
 from jackline.named import NamedTuple
-from jackline.policy import keys, path_zones
+from jackline.policy import call_fields, keys, path_zones
 from jackline.policy.builtin.rule_rows import CONTENT_KEY
 from jackline.policy.rules import DEFAULT_TARGET, is_host_input
 
@@ -26,6 +27,10 @@ WORDS_KEY = ("executable", "variables", *CONTENT_KEY)  # of a rule without a key
 _OTHER_USER = frozenset({"sudo", "doas", "su", "su -c", "runuser", "chroot"})
 _REQUEST_RULE = "http.send"
 _REQUEST_KEY = ("request", "headers", "body|file:@|")
+# Variables that change how a program talks, not what it does; git and requests have their own checks.
+_HARMLESS_VARIABLE = re.compile(
+    r"(?:LANG|LC_\w+|LANGUAGE|TERM|COLUMNS|LINES|CI|DEBUG|VERBOSE|NO_COLOR|FORCE_COLOR|CLICOLOR\w*|PYTHONUNBUFFERED)="
+)
 _OF_FOLDER = frozenset({"folder", "executable"})
 
 
@@ -46,12 +51,14 @@ class EffectPart(NamedTuple):
         return not self.unclear and not self.is_stale
 
 
-def complete_rule(rule: Rule, line: CommandLine) -> Rule:
+def complete_rule(rule: Rule, line: CommandLine, command: ShellCommand) -> Rule:
     """Return the rule with its default key and target, and the key of a request if the command is one."""
     if rule.name == _REQUEST_RULE:
-        return rule._replace(key=_REQUEST_KEY) if _parse_request(line) else rule
+        return rule._replace(key=_REQUEST_KEY) if _parse_request(line, command) else rule
     if rule.layer == "built-in" and rule.key:
-        return rule
+        # `AWS_PROFILE=a aws …` and `AWS_PROFILE=b aws …` change different things.
+        has_variables = line.program != "git" and bool(_list_variables(command, only_steering=True))
+        return rule._replace(key=("variables", *rule.key)) if has_variables else rule
     spelled = " ".join(rule.command)
     program = "{program}" if not spelled or any(brace in spelled for brace in "{}") else spelled
     return rule._replace(key=rule.key or WORDS_KEY, target=rule.target or f"{DEFAULT_TARGET}{program}")
@@ -64,12 +71,13 @@ def build_identity_fields(
     fields: dict[str, Any] = {}
     if "executable" in rule.key:
         fields["executable"] = _find_executable(line.path, folder, workspace)
-        fields["variables"] = sorted({word.text for word in command.assignments})
+    if "variables" in rule.key:
+        fields["variables"] = _list_variables(command, only_steering="executable" not in rule.key)
     if "url" not in rule.target and rule.key is not _REQUEST_KEY:
         return fields
     from jackline.policy import http_request, read_only  # only requests need it
 
-    request = _parse_request(line)
+    request = _parse_request(line, command)
     url = http_request.normalize_url(read_only.find_url(line.words)) if request is None else request.url
     fields["url"] = http_request.shorten_url(url)
     if request is not None:
@@ -90,10 +98,26 @@ def _find_executable(path: str, folder: str | None, workspace: str) -> str:
     return str(keys.normalize_input({"path": path_zones.resolve_path(path, folder or "/")}, workspace)["path"])
 
 
-def _parse_request(line: CommandLine) -> Any:  # noqa: ANN401 - imported here: only requests need it
+def _list_variables(command: ShellCommand, *, only_steering: bool) -> list[str]:
+    texts = {word.text for word in command.assignments}
+    return sorted(text for text in texts if not (only_steering and _HARMLESS_VARIABLE.match(text)))
+
+
+def _parse_request(line: CommandLine, command: ShellCommand) -> Any:  # noqa: ANN401 - imported here: only requests need it
     from jackline.policy.http_request import parse_request
 
+    if line.program == "http" and (command.stdin or command.is_piped or call_fields.build_stdin_fields(command)):
+        return None  # it sends its standard input
     return parse_request(line)
+
+
+def has_unclear_address(rule: Rule, line: CommandLine) -> bool:
+    """Check for a request that is identified by its words, and that may go elsewhere than its target says."""
+    if rule.name != _REQUEST_RULE or rule.key is _REQUEST_KEY:
+        return False
+    from jackline.policy.http_request import has_clear_address
+
+    return not has_clear_address(line)
 
 
 def list_effect_parts(

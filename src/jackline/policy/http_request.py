@@ -51,6 +51,13 @@ _HTTPIE_LONG_SWITCHES = frozenset(
     {"--json", "-j", "--verbose", "-v", "--body", "-b", "--headers", "-h", "--ignore-stdin", "-I", "--check-status",
      "--follow", "-F", "--quiet", "-q"}
 )  # fmt: skip
+# Options that send a request elsewhere, or to more places than its words name.
+_ELSEWHERE = (
+    "-x", "--proxy", "--preproxy", "--socks", "--connect-to", "--resolve", "-K", "--config", "--next", "-:",
+    "--unix-socket", "--abstract-unix-socket", "--input-file", "--base", "--execute", "--expand", "--request-target",
+)  # fmt: skip
+_USER = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?([^/?#]*)@")
+_SLASHES = re.compile(r"([A-Za-z]+):(?:/|///)(?!/)")  # curl takes one to three of them
 _HTTPIE_ITEM = re.compile(r"([^:=@]+)(==|:=|=|:)(?!@)(.*)", re.DOTALL)
 _HTTPIE_FILE = re.compile(r"[^:=@]*:?=?@")
 
@@ -78,6 +85,18 @@ def parse_request(line: CommandLine) -> HttpRequest | None:
         return parse([word.text for word in line.words], line.path)
     except _Unclear:
         return None
+
+
+def has_clear_address(line: CommandLine) -> bool:
+    """Whether the words of a request that is not understood name one address, and nothing that leads elsewhere."""
+    texts = [word.text for word in line.words]
+    elsewhere = (*_ELSEWHERE, "-i", "-B", "-e") if line.program == "wget" else _ELSEWHERE
+    if any(text.startswith(elsewhere) or text.lower().startswith("host:") for text in texts):
+        return False
+    if any(text[:1] == "-" and text[1:2] != "-" and {"x", "K", ":"} & set(text) for text in texts):
+        return False
+    urls = [text for text in texts if "://" in text and not text.startswith("-")]
+    return len(urls) <= 1 and not any(letter in url for url in urls for letter in "{}[]")
 
 
 def normalize_url(url: str, scheme: str = "http") -> str:
@@ -188,6 +207,7 @@ def _parse_curl(words: Sequence[str], _path: str) -> HttpRequest:
         raise _Unclear
     joined = ("" if any(name == "--json" for name, _ in bodies) else "&").join(value for _, value in bodies)
     is_sent = bool(bodies)
+    urls = [_SLASHES.sub(r"\1://", url, count=1) if _SLASHES.match(url) else url for url in urls]
     return _build_request(method or ("POST" if is_sent else "GET"), urls, headers, "" if files else joined, files)
 
 
@@ -249,6 +269,8 @@ def _split_items(items: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         found = _HTTPIE_ITEM.fullmatch(item)
         if found is None or "\\" in item or found[2] == "==" or _HTTPIE_FILE.match(item):
             raise _Unclear
+        if found[1] in fields:
+            raise _Unclear
         if found[2] == ":":
             headers.append(f"{found[1]}:{found[3]}")
         else:
@@ -266,12 +288,16 @@ def _parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON
 def _build_request(
     method: str, urls: list[str], headers: list[str], body: str, files: list[str], scheme: str = "http"
 ) -> HttpRequest:
-    if len(urls) != 1 or files == ["@-"]:  # standard input is not part of the command line
+    # Standard input, also as a device, is not part of the command line.
+    if len(urls) != 1 or any(file == "@-" or file.startswith(("@/dev/", "@/proc/")) for file in files):
         raise _Unclear
+    user = _USER.match(urls[0])
+    if user is not None:
+        headers = [*headers, f"authorization:{user[1]}"]
     kept = set()
     for header in headers:
         name, colon, value = header.partition(":")
-        if not colon or name.startswith("@"):
+        if not colon or name.startswith("@") or name.strip().lower() == "host":
             raise _Unclear
         if name.strip().lower() not in _NEUTRAL_HEADERS:
             kept.add(f"{name.strip().lower()}:{value.strip()}")
@@ -285,17 +311,22 @@ def _build_request(
 
 
 def _normalize_body(body: str) -> str:
-    """Normalize JSON: white space and the order of names do not matter; unless a name occurs twice."""
+    """Normalize JSON: white space and order of names do not matter. Not if a name occurs twice, or for odd numbers."""
 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in pairs}) < len(pairs):
             raise ValueError("a name occurs twice")
         return dict(pairs)
 
+    def parse_float(text: str) -> float:
+        if repr(float(text)) != text:
+            raise ValueError("another number could be equal")
+        return float(text)
+
     if body[:1] not in {"{", "["}:
         return body
     try:
-        return canonical(json.loads(body, object_pairs_hook=build))
+        return canonical(json.loads(body, object_pairs_hook=build, parse_float=parse_float))
     except (ValueError, RecursionError):
         return body
 
