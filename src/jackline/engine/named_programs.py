@@ -75,12 +75,12 @@ def find_named_rules(
             found = pattern.search(text)
             if found is not None:
                 yield name, f"{place} names '{' '.join(found[0].split())[:60]}'"
-    patterns_of_files = list(_list_program_patterns(classified))
-    for name in known if patterns_of_files else ():
+    globs = list(_list_program_patterns(classified))
+    for name in known if globs else ():
         programs = rule_lookup.find_rule(spec.rules, name).command[:1]
-        for pattern in patterns_of_files:
-            if any(fnmatchcase(program, pattern) for text in programs for program in text.split("|")):
-                yield name, f"'{pattern[:60]}' may be its program"
+        for glob in globs:
+            if any(fnmatchcase(program, glob) for text in programs for program in text.split("|")):
+                yield name, f"'{glob[:60]}' may be its program"
 
 
 def _list_program_patterns(classified: Classification) -> Iterator[str]:
