@@ -369,3 +369,11 @@ def test_a_built_in_rule_is_agreed_to_by_its_name(place: Place) -> None:
     place.play(force, words=("--allow", "effects"))
     assert not (place.repository / "ran").exists()
     assert "rule 'git.push.force' denies" in refused(place.play(force, words=("--allow", "git.push.force")))
+
+
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [("git push && npm publish", "--allow git.push --allow npm.publish"), ("ls", ""), ("git push --force", "")],
+)
+def test_explain_says_how_to_agree_in_advance(place: Place, command: str, flags: str) -> None:
+    assert place.type("policy", "explain", "--json", "--command", command).json["agree"] == flags

@@ -188,7 +188,8 @@ def parse_setting(name: str, value: object, where: str) -> Setting:
     if key.choices:
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if text not in key.choices:
-            raise ConfigError(f"{where}: {name} must be {' or '.join(key.choices)}, not {value!r}")
+            *others, last = key.choices
+            raise ConfigError(f"{where}: {name} must be {', '.join(others)} or {last}, not {value!r}")
         return text
     if kind is str:
         text = str(value)

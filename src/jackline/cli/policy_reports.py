@@ -16,6 +16,7 @@ from jackline.errors import UsageError
 from jackline.formatting import format_command, make_printable, pluralize
 from jackline.named import stored_dict
 from jackline.policy import keys
+from jackline.policy.agreements import list_rule_names
 from jackline.policy.call_context import CallContext
 from jackline.policy.classify import classify_call
 from jackline.policy.profiles import NONE, describe_rule
@@ -52,6 +53,9 @@ def print_explanation(
     profile = home.config.get_text("profile")
     is_asked = judged.rule.decision is Decision.ASK and profile != NONE
     record["profile"] = f"{profile}: {describe_rule(profile, judged.rule.name)}" if is_asked else ""
+    is_asking = judged.rule.decision is Decision.ASK and not judged.mistake
+    names = list_rule_names(judged.rule.name) if is_asking else []
+    record["agree"] = " ".join(format_command("--allow", name) for name in names)
     record["unmatched"] = str(unmatched) if is_unmatched(judged.rule) else ""
     record["target_here"] = redact(record["target_here"])
     if out.json:
@@ -147,6 +151,7 @@ def _print_record(record: dict[str, Any], judged: Classification, out: Output) -
         "rule": f"{record['rule']} ({record['layer']})",
         "class": record["class"],
         "decision": record["decision"],
+        "agree": record["agree"],
         "unmatched": record["unmatched"] and f"{record['unmatched']}: the setting for calls that no rule matches",
         "profile": record["profile"],
         "key": ", ".join(record["key"]) or "the whole input",
