@@ -254,6 +254,8 @@ OTHER_STATEMENTS = (
     "clickhouse-client -h ch.example.com -q \"show tables into outfile 'x'\"",
     "createdb app_test",
     "dropdb -h db.example.com app",
+    "dropdb -h localhost --maintenance-db=postgres://db.example.com/x app",
+    "mongosh mongodb+srv://localhost/x --eval 'db.a.drop()'",
     "DATABASE_URL=postgres://u@db.example.com/app npx prisma migrate dev",
     "DATABASE_URL=postgres://localhost/a DIRECT_URL=postgres://db.example.com/a npx prisma migrate deploy",
     "DATABASE_URL=$URL npx prisma migrate dev",

@@ -82,7 +82,8 @@ _CLIENTS: Mapping[str, DatabaseClient] = {
     **dict.fromkeys(
         ("createdb", "dropdb", "createuser", "dropuser"),
         DatabaseClient(
-            table=build_flag_table(f"{_PG_SWITCHES} -f --force -s -d -r --superuser --createdb", _PG_VALUED)
+            table=build_flag_table(f"{_PG_SWITCHES} -f --force -s -d -r --superuser --createdb", _PG_VALUED),
+            urls=("--maintenance-db",),
         ),
     ),
     "pg_restore": DatabaseClient(
@@ -96,7 +97,7 @@ _CLIENTS: Mapping[str, DatabaseClient] = {
 }
 _SCHEMES = "postgres(?:ql)?|mysql2?|mariadb|mongodb|rediss?|cockroachdb|clickhouse|sqlserver"
 _URL = re.compile(
-    rf"(?i)(?:jdbc:)?(?:{_SCHEMES})(?:\+\w+)?://(?:[^@/?#\s\\]*@)?(?P<host>\[::1\]|[^@/?#:,\s\\\[\]]*)"
+    rf"(?i)(?:jdbc:)?(?:{_SCHEMES})(?:\+(?!srv)\w+)?://(?:[^@/?#\s\\]*@)?(?P<host>\[::1\]|[^@/?#:,\s\\\[\]]*)"
     r"(?::(?P<port>\d{1,5}))?(?:/[^?#\s\\@]*)?(?:\?(?P<query>[^#\s\\]*))?"
 )
 _FILE_URL = re.compile(r"(?i)(?:jdbc:)?(?:sqlite3?(?:\+\w+)?:|file:)[^\s\\]*")
