@@ -60,7 +60,13 @@ def make_work(repo: Path) -> None:
     (repo / "gone.txt").unlink()
 
 
-@pytest.mark.parametrize("command", ["git reset --hard", "git clean -fd", "git checkout -- .", "git restore ."])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git reset --hard", "git clean -fd", "git clean -fd -enode", "git checkout -- .", "git restore .",
+        "git checkout-index -f -a", "git read-tree -u --reset HEAD",
+    ],
+)  # fmt: skip
 def test_all_work_is_kept_and_nothing_of_the_user_changes(repo: Path, command: str) -> None:
     make_work(repo)
     before = [git(repo, *words) for words in (("status", "--porcelain"), ("rev-parse", "HEAD"), ("ls-files", "-s"))]
@@ -252,3 +258,16 @@ def test_outside_a_repository_git_fails_itself(tmp_path: Path, repo: Path) -> No
 )
 def test_other_commands_discard_nothing(command: str) -> None:
     assert classify_call((), "Bash", {"command": command}, CallContext("/w", "/w")).discards == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("git update-ref -d refs/jackline/r/1", "ask"), ("git update-ref --stdin < x", "ask"),
+        ("rm -rf .git/refs/jackline", "ask"), ("git fetch . +HEAD:refs/jackline/r/1", "ask"),
+        ("rm -rf .git/refs/jackline /etc", "deny"), ("git show refs/jackline/r/1", "allow"),
+        ("git checkout refs/jackline/r/1 -- a.txt", "allow"), ("git update-ref refs/heads/x HEAD", "allow"),
+    ],
+)  # fmt: skip
+def test_an_agent_does_not_remove_what_was_kept(command: str, decision: str) -> None:
+    assert str(classify_call((), "Bash", {"command": command}, CallContext("/w", "/w")).rule.decision) == decision

@@ -47,6 +47,7 @@ _LISTING = frozenset({"find", "grep", "rg", "fd", "sort", "uniq", "head", "tail"
 _UNMATCHED_TARGET = "command:{called}"
 # A path that begins with a variable, unless it is known to be outside or leads up again.
 _VARIABLE = re.compile(r"\$(?!\{?(?:HOME|OLDPWD|PATH|SHELL|XDG_)|\(|\W*\.\.)(?!.*/\.\.(?:/|$))", re.DOTALL)
+KEPT_REFS = "refs/jackline"
 _FORCED_PUSH = "git.push.force"
 _MOST_DEPTH = 4
 # Variables that name the repository, the host, the proxy or the settings of a command.
@@ -173,6 +174,16 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
     unclear = _find_unclear(found.rule, line, command, is_sure=sure)
     found = found._replace(fields=named, is_exact=exact, is_redirected=redirected, unclear=unclear)
     return _set_git_folder(found, line)
+
+
+def _removes_kept_work(line: CommandLine) -> bool:
+    """Check for a command that changes the refs where discarded work is kept; reading them is harmless."""
+    verb = line.operands[0].text if line.operands else ""
+    if line.program == "git" and verb == "update-ref" and any(word.text.startswith("--std") for word in line.words):
+        return True
+    if not any(KEPT_REFS in word.text for word in line.words):
+        return False
+    return line.program != "git" or verb in {"update-ref", "symbolic-ref", "fetch", "pull"}
 
 
 def _find_unclear(rule: Rule, line: CommandLine, command: ShellCommand, *, is_sure: bool) -> str:
@@ -354,6 +365,9 @@ def _apply_changes(
         placed = _classify_change(change, found.words, found, command, scope, stdin)
         if _rank(placed.rule) > _rank(strictest.rule):
             strictest = placed
+    if strictest.rule.decision is Decision.ALLOW and not only_reads and _removes_kept_work(line):
+        fields = {"discarded": KEPT_REFS}
+        return found._replace(rule=builtin.WORK_DISCARD, why="it may remove kept work", fields=fields)
     return strictest
 
 

@@ -41,7 +41,9 @@ def _find_discard(command: ShellCommand, where: CallContext) -> Discard | None:
     texts = [word.text for word in words]
     end = texts.index("--") if "--" in texts else len(texts)
     flags = [text for text in texts[:end] if text.startswith("-") and text != "-"]
-    letters = "".join(text[1:] for text in flags if not text.startswith("--"))
+    short = [text[1:] for text in flags if not text.startswith("--")]
+    # After `-e` of `git clean` the rest of the word is a pattern.
+    letters = "".join(text.partition("e")[0] if verb == "clean" else text for text in short)
     operands = [text for text in texts[:end] if not text.startswith("-")]
     if not _discards(verb, flags, letters, operands, has_paths="--" in texts):
         return None
@@ -75,8 +77,10 @@ def _discards(verb: str, flags: list[str], letters: str, operands: list[str], *,
             return "f" in letters or "--force" in flags or "--discard-changes" in flags
         case "stash":
             return operands[:1] in (["drop"], ["clear"])
-        case "rm":
+        case "rm" | "checkout-index":
             return "f" in letters or "--force" in flags
+        case "read-tree":
+            return "u" in letters and "--reset" in flags
     return False
 
 
