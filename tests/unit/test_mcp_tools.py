@@ -115,3 +115,15 @@ def test_every_server_has_one_rule() -> None:
     names = [rule.name for rule in mcp_tools.MCP_RULES]
     assert len(names) == len(set(names))
     assert {"mcp.github", "mcp.slack", "mcp.linear", "mcp.stripe", "mcp.effect", "mcp.read"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        ("mcp__git__git_push", "mcp.effect"), ("mcp__git__git_commit", "mcp.local"),
+        ("mcp__x__describe_and_terminate", "mcp.effect"), ("mcp__x__get_d\u0435lete", ""),
+    ],
+)  # fmt: skip
+def test_a_push_and_letters_of_another_script_do_not_read(tool: str, name: str) -> None:
+    rule = mcp_tools.find_mcp_rule(tool)
+    assert (rule.name if rule else "") == name

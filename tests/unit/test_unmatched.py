@@ -26,7 +26,16 @@ def target(judged: Classification) -> str:
 
 @pytest.mark.parametrize(
     "command",
-    ["acme deploy", "./x.sh", "ls && acme deploy", "acme 'unclosed", "$TOOL x", "echo hi > $FILE", "sed -i s/a/b/ $X"],
+    [
+        "acme deploy",
+        "./x.sh",
+        "ls && acme deploy",
+        "acme 'unclosed",
+        "$TOOL x",
+        "echo hi > $FILE",
+        "sed -i s/a/b/ $X",
+        "jobs -x ./x",
+    ],
 )
 def test_a_command_without_a_rule_follows_the_setting_and_keeps_its_class(command: str) -> None:
     for decision in (Decision.ASK, Decision.DENY):

@@ -20,6 +20,7 @@ upload edit move archive unarchive invite cancel refund pay charge transfer subm
 enable disable reopen unlock rename share revoke grant react subscribe unsubscribe dismiss rerun fork save put
 patch insert upsert drop restart modify replace confirm decline accept reject resolve transition notify apply
 purge reset rotate install uninstall finalize capture void clear append duplicate convert request
+terminate kill rm
 """
 _READ_VERBS = frozenset(_READS.split())
 _EFFECT_VERBS = frozenset(_CHANGES.split())
@@ -136,10 +137,13 @@ def find_mcp_rule(name: str) -> Rule | None:
     if server is not None:
         if found.tool in server.reads.split():
             return MCP_READ
+        if server.changes is CallClass.LOCAL and "push" in words:
+            return MCP_EFFECT
         return _choose(server, server.changes if changes else CallClass.READ if _only_reads(words) else server.rest)
     if changes:
         return MCP_EFFECT
-    return MCP_READ if reads and not words & _RUN_VERBS else None
+    # A letter of another script may look like one of a verb.
+    return MCP_READ if reads and found.tool.isascii() and not words & _RUN_VERBS else None
 
 
 def find_statement_rule(name: str, given: object) -> Rule | None:

@@ -13,7 +13,8 @@ md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum|shasum|md
 echo|printf|true|false|:|test|[|[[|sleep|which|whereis|type|printenv|ps|pgrep|pidof|pstree|lsof|vmstat|iostat|mpstat
 lscpu|lsblk|lsusb|lspci|lsmod|lsb_release|getent|netstat|readelf|size
 cd|pushd|popd|dirs|unset|set|shopt|read|shift|return|exit|break|continue|\
-wait|jobs
+wait
+jobs ! -x
 let|umask|ulimit|getopts|times|tokei|apropos|whatis|tldr|exa|eza|lsd
 uniq|xxd|json.tool|getfacl|getfattr|namei|pathchk|logname|hostid|ffprobe|pdfinfo|zipinfo
 """
