@@ -207,3 +207,9 @@ def test_a_forge_command_that_may_change_another_repository_is_not_own(
 def test_a_request_is_own_if_all_its_hosts_are(arguments: list[str], words: str, own: bool) -> None:
     fields = {"program": "curl", "arguments": arguments, "words": words}
     assert own_remotes.is_own_place(fields, {}, OWN, "http:{url}") is own
+
+
+@pytest.mark.parametrize("target", ["git:null/null", "git:origin/null", "pr::null"])
+def test_a_target_that_is_not_known_is_not_suggested_as_a_pattern(target: str) -> None:
+    assert suggest_agreements([AskedPart("git.push", (target,))]) == ["git.push=any"]
+    assert suggest_agreements([AskedPart("git.push", (target,), is_plain=True)]) == ["git.push"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
 from jackline.formatting import shorten_text
 from jackline.named import NamedTuple
-from jackline.policy.agreements import format_agreements, list_rule_names
+from jackline.policy.agreements import format_agreements, has_unknown_part, list_rule_names
 from jackline.policy.rules import DEFAULT_TARGET, NAME_SEPARATOR
 
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ def _decide_by_rule(intent: Intent, history: History) -> Admission:
 
 
 def _describe_question(intent: Intent) -> str:
-    touches = f" touches '{intent.target}'" if intent.target else " runs"
+    named = intent.target and not has_unknown_part(intent.target)
+    touches = f" touches '{intent.target}'" if named else " runs"
     return f"rule '{intent.rule.name}' requires approval before {intent.tool}{touches}"
 
 

@@ -38,6 +38,7 @@ _PLACES = frozenset(
     }
 )  # fmt: skip
 _UP = re.compile(r"(?:^|[/\\:])(?:\.|%2e){2}(?:[/\\]|$)", re.IGNORECASE)
+_UNKNOWN_PART = re.compile(r"(?:^|[:/])null(?:$|[:/])")
 _MOST_PATTERNS = 64
 
 
@@ -135,8 +136,14 @@ def format_agreements(parts: Iterable[AskedPart]) -> str:
 def _suggest_pattern(name: str, target: str) -> str:
     """`RULE=PATTERN` for this target alone: a comma separates names, and a star would match more. Empty: impossible."""
     pattern = re.sub(r"[,*]", "?", target)
-    fits = bool(target) and pattern not in {ANY, "?"} and target.isprintable() and matches_target(pattern, target)
+    names_something = bool(target) and pattern not in {ANY, "?"} and target.isprintable()
+    fits = names_something and not has_unknown_part(target) and matches_target(pattern, target)
     return f"{name}={pattern}" if fits else ""
+
+
+def has_unknown_part(target: str) -> bool:
+    """Whether a part of the target was not known, such as the branch of a repository without commits."""
+    return _UNKNOWN_PART.search(target) is not None
 
 
 def dump_parts(parts: Iterable[AskedPart]) -> list[list[object]]:
