@@ -19,7 +19,6 @@ from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.records import AgentOptions, Spec
 from jackline.domain.states import Replay
 from jackline.domain.task import MODES
-from jackline.engine.git import Git, unbind_git_env
 from jackline.engine.remotes import read_own_remotes
 from jackline.engine.settings import new_id
 from jackline.errors import UsageError
@@ -159,7 +158,7 @@ def build_spec(request: Request, home: Home) -> Spec:
         policy_version=POLICY_VERSION,
         unmatched=config.get_text("unmatched"),
         profile=config.get_text("profile").removeprefix(NONE),
-        own_remotes=read_own_remotes(Git(workspace=workspace, env=unbind_git_env(os.environ))),
+        own_remotes=read_own_remotes(workspace, os.environ),
     )
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
+from jackline.clock import boot_ms
+from jackline.engine.git import Git, unbind_git_env
+from jackline.engine.process import SpawnFailed, Warden, WardenLost
 from jackline.policy import git_push_args, own_remotes
+from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jackline.engine.git import Git
-
+_MOST_MS = 60_000
+_LONGEST_CONFIG = 1_000_000
 _LINE = re.compile(r"(?P<name>[^\t]+)\t(?P<url>.*) \((?:fetch|push)\)(?: \[[^\]]*\])?")
 
 
@@ -36,8 +41,32 @@ def read_remotes(git: Git) -> list[tuple[str, str]]:
     return [(name, address) for name, address in dict.fromkeys(pairs) if address and " " not in address]
 
 
-def read_own_remotes(git: Git) -> dict[str, str]:
+def read_own_remotes(workspace: str, environ: Mapping[str, str]) -> dict[str, str]:
     """The addresses of all remotes, each with the default branch of its remote; empty if that is unknown."""
+    if not _may_have_remotes(workspace):
+        return {}
+    marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
+    try:  # one warden for all commands: starting one takes longer than git
+        with Warden.start(deadline_ms=boot_ms() + _MOST_MS, marker=marker) as warden:
+            return _read_branches(Git(workspace=workspace, env=unbind_git_env(environ), warden=warden))
+    except (SpawnFailed, WardenLost):
+        return {}
+
+
+def _may_have_remotes(workspace: str) -> bool:
+    """Whether the repository may have remotes: asking git takes as long as the rest of a start."""
+    git = os.path.join(find_worktree(workspace), ".git")
+    if not os.path.isdir(git):
+        return os.path.exists(git)  # the configuration of a linked worktree or a submodule is elsewhere
+    try:
+        with open(os.path.join(git, "config"), "rb") as file:
+            text = file.read(_LONGEST_CONFIG).lower()
+    except OSError:
+        return True
+    return len(text) == _LONGEST_CONFIG or b"remote" in text or b"include" in text
+
+
+def _read_branches(git: Git) -> dict[str, str]:
     remotes = read_remotes(git)
     if not remotes:
         return {}
