@@ -25,6 +25,8 @@ _PR_SET_PDEATHSIG = 1
 _TIMEOUT_S = 180  # after which a test fails with the stacks of its threads, and the next one runs
 _LONG_TIMEOUTS_S = {"full": 3600, "agents": 900}  # by marker or folder
 BACKENDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+# For slow tests of what does not depend on the store: the second one is left to `make test-full`.
+SLOW_BACKENDS = ("sqlite", pytest.param("postgres", marks=(pytest.mark.postgres, pytest.mark.full)))
 Open = Callable[..., Store]
 
 # A busy machine is no reason to fail: no property is about time.

@@ -16,7 +16,7 @@ from jackline.cli.main import COMMAND_GROUPS, COMMANDS
 from jackline.cli.output import open_output
 from jackline.cli.parser import CommandParser, iterate_actions
 from tests.cli.place import EFFECT_RULE, SAY, Ended, Place, is_one_line
-from tests.conftest import BACKENDS
+from tests.conftest import SLOW_BACKENDS
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="without /proc only the process's own variables are known")
 REFUSED = "is refused inside a run of this home"
@@ -66,7 +66,7 @@ def test_every_command_declares_itself_with_names_that_exist(name: str) -> None:
     assert set(declared) <= {WHOLE_COMMAND, *list_actions(parser), *flags}
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=SLOW_BACKENDS)
 def any_place(place: Place, request: pytest.FixtureRequest) -> Place:
     """A place with each kind of store, and what the commands look for."""
     if request.param == "postgres":

@@ -14,13 +14,13 @@ import pytest
 from jackline.app import trust
 from tests.cli.place import EFFECT_RULE, SAY, SEND, Ended, Place, is_one_line
 from tests.cli.test_terminal import Terminal
-from tests.conftest import BACKENDS
+from tests.conftest import SLOW_BACKENDS
 
 QUESTION = r"is it right\? \[y/N\] "
 LOOSE = '[agents.claude]\nbinary = "/opt/theirs"\n'
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=SLOW_BACKENDS)
 def any_place(place: Place, request: pytest.FixtureRequest) -> Place:
     if request.param == "postgres":
         place.environ["JACKLINE_DATABASE"] = request.getfixturevalue("postgres_database")

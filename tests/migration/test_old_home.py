@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.place import Ended, Place
+from tests.conftest import SLOW_BACKENDS
 from tests.fixtures.make_old_home import FIRST, KEYS, SHELLS, WAITS, environment, request_of
 from tests.support.old_home import restore, unpacked
 from tests.support.postgres import database_of_its_own
@@ -57,7 +58,7 @@ class OldHome(Place):
 STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=SLOW_BACKENDS)
 def old(request: pytest.FixtureRequest) -> Iterator[OldHome]:
     """The home on each store, its schema brought up to date."""
     yield from open_home(request, FIRST)
