@@ -126,7 +126,7 @@ def test_an_agent_without_a_gate_is_stopped(place: Place) -> None:
 def test_explain_shows_it(place: Place) -> None:
     user_settings(place, 'unmatched = "ask"\n')
     ended = place.type("policy", "explain", "acme", "deploy")
-    assert "decision  ask\nunmatched ask: the setting for calls that no rule matches\n" in ended.out
+    assert "decision  ask\nagree     --allow unmatched\nunmatched ask: the setting for calls" in ended.out
     assert "unmatched" not in place.type("policy", "explain", "ls", "-l").out
     assert place.type("policy", "explain", "acme", "--json").json["unmatched"] == "ask"
 
@@ -134,4 +134,4 @@ def test_explain_shows_it(place: Place) -> None:
 def test_a_wrong_value_is_one_line(place: Place) -> None:
     user_settings(place, 'unmatched = "perhaps"\n')
     ended = play(place)
-    assert (ended.code, is_one_line(ended), "deny or ask or allow" in ended.err) == (2, True, True)
+    assert (ended.code, is_one_line(ended), "deny, ask or allow" in ended.err) == (2, True, True)
