@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from tests.cli.place import SAY, Place, is_one_line
+from tests.conftest import SLOW_BACKENDS
 
 HANG_ONCE = {"hang": True, "when": {"attempt": 1}}
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=SLOW_BACKENDS)
 def stored(request: pytest.FixtureRequest, place: Place) -> Place:
     """A place with each kind of database."""
     if request.param == "postgres":

@@ -19,12 +19,13 @@ from tests.cli.place import SAY, SECONDS, Place
 from tests.cli.test_approval import ASK_RULE, outbox, send
 from tests.cli.test_interactive import QUESTION, say
 from tests.cli.test_terminal import Terminal
+from tests.conftest import SLOW_BACKENDS
 
 WAITS, CANCELLED = 14, 17
 FAILS_FIRST = {"error": {"class": "agent_error", "detail": "no"}, "when": {"attempt": 1}}
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=SLOW_BACKENDS)
 def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """A place on either database."""
     place = Place(tmp_path)

@@ -68,7 +68,7 @@ def _compare(seed: int, count: int, folder: Path) -> None:
     assert ran > 5 * count, "the texts ran too little to prove anything"
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + 2))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + 1))
 def test_bash_runs_no_command_that_was_not_given(seed: int, tmp_path: Path) -> None:
     _compare(seed, 750, tmp_path)
 
