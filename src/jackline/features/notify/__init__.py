@@ -1,0 +1,1 @@
+"""Delivers notices to the channels of a person: ntfy, Apprise, webhooks, commands, the terminal's bell."""

@@ -1,0 +1,93 @@
+"""Delivers notices at the end of a command: a living service is woken; else a child process has three seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from jackline.errors import JacklineError
+from jackline.features.notify.bell import find_terminal
+from jackline.features.notify.delivery_store import DeliveryStore
+from jackline.features.notify.ping import finish_background
+from jackline.formatting import make_printable
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.app.home import Home
+
+SECONDS = 3.0
+_CHILD_SECONDS = 2.5  # the child ends by itself, and is ended a moment later
+_SHOWN = 300
+_MODULE = "jackline.features.notify.deliver_child"
+
+
+class ChildReport(NamedTuple):
+    """What a child process did."""
+
+    sent: int = 0
+    postponed: int = 0
+    stuck: int = 0  # given up
+    down: Sequence[str] = ()  # channels that did not work
+    problems: Sequence[str] = ()  # what is wrong with the settings
+
+
+def deliver_after_work(home: Home) -> None:
+    """Wake a living service; without one, deliver here. What is not sent in time stays due."""
+    try:
+        finish_background(home)
+        if home.is_new or not DeliveryStore(home.store()).has_work(home.config.channels, home.config.loaded_at):
+            return
+        if home.has_service():
+            home.wake_services()
+        else:
+            _add_warnings(home, deliver_in_child(home))
+    except (JacklineError, OSError) as error:  # the command has done its work all the same
+        home.warnings.append(f"notices were not delivered: {error}")
+
+
+def _add_warnings(home: Home, report: ChildReport) -> None:
+    home.warnings += report.problems
+    if report.down:
+        channels = ", ".join(report.down)
+        home.warnings.append(f"notices for {channels} were not delivered and stay due; see `jackline notices --stuck`")
+
+
+def deliver_in_child(home: Home) -> ChildReport:
+    """Deliver in a child process that is ended after three seconds."""
+    from jackline.engine.command_runner import run_command
+    from jackline.engine.settings import new_id
+
+    started = time.monotonic()
+    owner = f"command-{new_id()}"
+    config = home.config
+    request = {
+        "home": home.path,
+        "database": config.get_text("database") if config.sources["database"] == "--database" else None,
+        "confirmed": config._asdict() if home.has_confirmed_settings else None,
+        "loaded_at": config.loaded_at,
+        "owner": owner,
+        "seconds": _CHILD_SECONDS,
+        "terminal": find_terminal(),
+    }
+    try:
+        result = run_command(
+            [sys.executable, "-P", "-m", _MODULE],
+            cwd=home.path,
+            env=os.environ,
+            stdin=json.dumps(request, default=str).encode(),
+            timeout_s=_CHILD_SECONDS + (SECONDS - _CHILD_SECONDS) / 2 - (time.monotonic() - started),
+        )
+    finally:
+        # Only now nobody sends any more: what the child had claimed is due again.
+        stuck = DeliveryStore(home.store()).release(owner, f"no answer within {_CHILD_SECONDS:g} s")
+    try:
+        report = ChildReport(**json.loads(result.stdout_tail))
+    except ValueError:  # it was ended before it could report
+        said = make_printable(result.stderr_tail.decode(errors="replace").strip()[-_SHOWN:])
+        report = ChildReport(problems=[said] if said else [])
+    return report._replace(down=tuple(dict.fromkeys((*report.down, *stuck))))

@@ -1,0 +1,118 @@
+"""Requests the address of a run when it starts, succeeds or fails, as Healthchecks and its relatives expect it.
+
+The rows are written with the state of the run, and sent as deliveries on a channel of their own. A server that does not
+answer delays no run. No error and no output repeats an address: its path is a secret.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from jackline.diagnostic_log import LOG
+from jackline.domain.states import TERMINAL
+from jackline.errors import JacklineError, MessageNotNeeded
+from jackline.features.notify.channel import Channel
+from jackline.features.notify.channel_pass import ChannelPass
+from jackline.features.notify.delivery_store import DeliveryStore
+from jackline.formatting import format_cost, format_duration, make_printable
+from jackline.store.parts import PING_CHANNEL, PingEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.app.home import Home
+    from jackline.domain.records import Run
+    from jackline.features.notify.delivery_store import Delivery
+
+_SUFFIXES = {PingEvent.START: "/start", PingEvent.SUCCESS: "", PingEvent.FAIL: "/fail"}
+_TIMEOUT_S = 10.0
+_MOST_BODY = 1_000
+_JOIN_SECONDS = 0.5
+_started: dict[str, threading.Thread] = {}  # by the owner of their claims
+
+
+class PingPass(ChannelPass):
+    """One look at the addresses that are to be requested."""
+
+    def __init__(
+        self,
+        home: Home,
+        owner: str,
+        until: float,
+        *,
+        ignores_backoff: bool = False,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        channel = Channel(name=PING_CHANNEL, type="ping", options={}, timeout_s=_TIMEOUT_S)
+        super().__init__(home, channel, owner, until, ignores_backoff=ignores_backoff, is_stopping=is_stopping)
+
+    def _send(self, claimed: Delivery, timeout_s: float) -> None:
+        from jackline.features.notify.http_request import post
+
+        event, run_id = parse_ping_id(claimed.notice_id)
+        store = self._home.store()
+        url, run = store.notices.find_ping(run_id), store.runs.get(run_id)
+        if not url or run is None:
+            raise MessageNotNeeded("the run has no address any more")
+        if event is PingEvent.START and claimed.attempts > 1 and run.status.state in TERMINAL:
+            raise MessageNotNeeded("the run has ended meanwhile: the server would wait for another end")
+        body = store.redactor.redact(describe_ping(run, event))[:_MOST_BODY].encode()
+        post(build_ping_url(url, event, run_id), body, {"Content-Type": "text/plain; charset=utf-8"}, timeout_s)
+
+
+def parse_ping_id(notice_id: str) -> tuple[PingEvent, str]:
+    """The event and the run of a row."""
+    kind, run_id, *_ = notice_id.split(":")
+    return PingEvent(kind.removeprefix("ping.")), run_id
+
+
+def build_ping_url(url: str, event: PingEvent, run_id: str) -> str:
+    """The address for an event; `rid` connects the start and the end of a run, and has to be a UUID."""
+    from urllib.parse import urlencode, urlsplit, urlunsplit
+    from uuid import NAMESPACE_OID, uuid5
+
+    parts = urlsplit(url)
+    rid = urlencode({"rid": str(uuid5(NAMESPACE_OID, run_id))})
+    query = f"{parts.query}&{rid}" if parts.query else rid
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + _SUFFIXES[event], query, ""))
+
+
+def describe_ping(run: Run, event: PingEvent) -> str:
+    """A short summary, for the log of the server."""
+    status = run.status
+    lines = [f"{run.agent}/{run.spec.task}: run {run.id} (#{run.number})"]
+    if event is not PingEvent.START and status.state in TERMINAL:
+        cost = format_cost(status.spent.usd_micros, status.spent.usd_estimated)
+        lines.append(f"{status.state}, {format_duration(status.spent.wall_ms)}, {cost}")
+        lines += [make_printable(status.detail)] if status.detail else []
+    return "\n".join(lines)
+
+
+# while a run is worked on
+
+
+def send_in_background(home: Home) -> None:
+    """Send what is due in a thread that the run does not wait for; what it does not send stays due."""
+    from jackline.engine.settings import new_id
+
+    owner = f"start-{new_id()}"
+    thread = threading.Thread(target=_send_all, args=(home.reopen(), owner), name="ping", daemon=True)
+    _started[owner] = thread
+    thread.start()
+
+
+def finish_background(home: Home) -> None:
+    """Wait a moment for those threads, and give up what they have claimed: another process sends it."""
+    for owner in tuple(_started):
+        _started.pop(owner).join(_JOIN_SECONDS)
+        DeliveryStore(home.store()).release(owner, "the command ended")
+
+
+def _send_all(home: Home, owner: str) -> None:
+    try:
+        with home:
+            PingPass(home, owner, time.monotonic() + _TIMEOUT_S).send_due()
+    except (JacklineError, OSError) as error:
+        LOG.warning(f"ping: {error}")
