@@ -1,0 +1,250 @@
+"""Takes replies: each in one transaction with its code, the position in the topic, and the notice of what became of it.
+
+Two services that read the same topic, or one that dies and reads a message again, take an answer once.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from jackline.domain.records import SubjectNotice
+from jackline.domain.states import RunState, WorkStatus
+from jackline.errors import NotFound, Refused
+from jackline.features.notify.delivery_store import PENDING, Delivery
+from jackline.features.replies.read_position import ReadPosition, format_position, parse_position
+from jackline.features.replies.reply_code import (
+    ReplyCode,
+    digest_code,
+    digest_question,
+    is_signed,
+    may_answer,
+    parse_reply,
+    read_verdict,
+)
+from jackline.features.work.item_queries import build_item
+from jackline.features.work.item_store import WorkQueue
+from jackline.formatting import format_local
+from jackline.named import NamedTuple
+from jackline.store import rows
+from jackline.store.approvals import PERSON
+from jackline.store.driver import RetryTransaction
+from jackline.store.ledger import read_call
+from jackline.store.parts import StorePart
+from jackline.store.record_digests import digest_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from jackline.domain.records import Call
+    from jackline.features.replies.reply_code import PhoneReply
+    from jackline.store.driver import Statements
+
+VIA = "ntfy"
+MOST_WRONG = 5
+MOST_PER_MINUTE = 60
+TAKEN, LATE, UNKNOWN, REFUSED, BUSY = "taken", "late", "unknown", "refused", "busy"
+CLOSED = "replies.closed"
+_KEPT_MS = 30 * 86_400_000  # how long a code is remembered after it expired: until then a late reply is named as such
+
+
+class ReplyMessage(NamedTuple):
+    """A message of the reply topic."""
+
+    id: str
+    time: int  # seconds, of the server's clock
+    text: str
+
+
+class ReplyChannel(NamedTuple):
+    """What a channel remembers about its replies."""
+
+    position: ReadPosition
+    wrong_codes: int
+    closed_at: int | None
+
+
+class ReplyOutcome(NamedTuple):
+    """What became of a reply, in a word and a sentence for the phone."""
+
+    kind: str
+    text: str
+    code: ReplyCode | None = None
+    run_id: str = ""
+
+
+class Replies(StorePart):
+    """The part of the store with the codes of notices and the replies to them."""
+
+    def add_codes(self, codes: Iterable[ReplyCode], at: int) -> None:
+        """Store new codes, before they are sent; and forget those that nobody will send any more."""
+
+        def add(statements: Statements) -> None:
+            statements.run("drop_reply_codes", {"before": at - _KEPT_MS})
+            for code in codes:
+                statements.run("add_reply_code", rows.build_parameters(code))
+
+        self._driver.write(add)
+
+    def get_channel(self, name: str) -> ReplyChannel | None:
+        """What the channel remembers; None before its first use."""
+        row = self._one("get_reply_channel", {"channel": name})
+        return None if row is None else _build_channel(*row)
+
+    def reopen(self, name: str, at: int) -> bool:
+        """Open a closed channel; messages from before are ignored. False if it is not closed."""
+
+        def open_again(statements: Statements) -> bool:
+            row = statements.one("lock_reply_channel", {"channel": name})
+            if row is None or row[3] is None:
+                return False
+            start = ReadPosition(at // 1000 + 1)  # messages have whole seconds: those of this one may be from before
+            _move(statements, name, ReplyChannel(position=start, wrong_codes=0, closed_at=None))
+            return True
+
+        return self._driver.write(open_again)
+
+    @cached_property
+    def instance(self) -> str:
+        """The id of the home, which tells its buttons from those of another one."""
+        row = self._one("instance_value", {"name": "id"})
+        return str(row[0]) if row else ""
+
+    def take(self, channel: str, mode: str, message: ReplyMessage, at: int) -> ReplyOutcome | None:
+        """Handle a message; None if it was handled before, is for another home, or if the channel is closed."""
+        instance = self.instance  # read before the transaction
+        return self._driver.write(lambda one: self._take(one, channel, mode, message, instance, at))
+
+    def _take(
+        self, statements: Statements, name: str, mode: str, message: ReplyMessage, instance: str, at: int
+    ) -> ReplyOutcome | None:
+        row = statements.one("lock_reply_channel", {"channel": name})
+        channel = None if row is None else _build_channel(*row)
+        if channel is None or channel.closed_at or channel.position.is_read(message.id, message.time):
+            return None
+        channel = channel._replace(position=channel.position.add(message.id, message.time, at // 1000))
+        reply = parse_reply(message.text)
+        if reply is not None and reply.is_button and reply.instance != instance:
+            outcome = None
+        else:
+            outcome = self._answer(statements, name, mode, reply, instance, at)
+            self._add_outcome(statements, name, message, outcome, at)
+            channel = _count(channel, outcome)
+        if channel.wrong_codes >= MOST_WRONG or len(channel.position.seen) > MOST_PER_MINUTE:
+            channel = channel._replace(closed_at=at)
+            self._store.notices.add_within(statements, _build_closed(name, channel, at))
+        _move(statements, name, channel)
+        return outcome
+
+    def _answer(
+        self, statements: Statements, channel: str, mode: str, reply: PhoneReply | None, instance: str, at: int
+    ) -> ReplyOutcome:
+        secret = self._store.secret
+        if reply is None:
+            return ReplyOutcome(UNKNOWN, "The reply has no code. Write the code of the notice, and your answer.")
+        row = statements.one("lock_reply_code", {"code": digest_code(secret, channel, reply.code)})
+        code = None if row is None else ReplyCode(*row)
+        if code is None:
+            return ReplyOutcome(UNKNOWN, "The code is unknown.")
+        if reply.is_button and not is_signed(secret, instance, code, reply):
+            return ReplyOutcome(UNKNOWN, "The button was not made by this home, or was changed.")
+        if code.used_at is not None:
+            return ReplyOutcome(LATE, f"Its code was used already, for '{code.verdict}'.", code)
+        if at >= code.expires_at:
+            return ReplyOutcome(LATE, f"Its code expired at {format_local(code.expires_at, at)}.", code)
+        apply = self._answer_item if code.item_id else self._answer_call
+        try:
+            outcome = apply(statements, code, reply.text, mode, at)
+        except (Refused, NotFound) as error:  # raised before anything is written
+            return ReplyOutcome(LATE, str(error), code)
+        if outcome.kind == TAKEN:
+            self._use(statements, code, "answered" if code.item_id else read_verdict(reply.text), at)
+        return outcome
+
+    def _use(self, statements: Statements, code: ReplyCode, verdict: str, at: int) -> None:
+        """Use the code up; if another process did so meanwhile, everything is rolled back."""
+        if statements.run("use_reply_code", {"code": code.code_digest, "verdict": verdict, "at": at}) == 0:
+            raise RetryTransaction
+
+    def _answer_call(self, statements: Statements, code: ReplyCode, text: str, mode: str, at: int) -> ReplyOutcome:
+        verdict = read_verdict(text)
+        if not verdict:
+            return ReplyOutcome(REFUSED, "That is not an answer to a call that a phone can give.", code)
+        if not may_answer(mode, verdict):
+            return ReplyOutcome(REFUSED, f"This channel may only deny calls, not answer '{verdict}'.", code)
+        run = self._locked(statements, code.run_id)
+        call = read_call(statements, code.run_id, code.call_id)
+        if digest_input(call) != code.input_digest:
+            return ReplyOutcome(LATE, "The call has changed since the notice was sent.", code)
+        if run.status.state is RunState.RUNNING:
+            return ReplyOutcome(BUSY, f"Run {run.id} is being worked on: answer again when it waits.", code)
+        self._store.approvals.answer_within(statements, run.id, call.id, verdict, at, VIA)
+        return ReplyOutcome(TAKEN, f"'{verdict}' for {call.tool} of run {run.id}.", code, run.id)
+
+    def _answer_item(self, statements: Statements, code: ReplyCode, text: str, _mode: str, at: int) -> ReplyOutcome:
+        row = statements.one("lock_item", {"id": code.item_id})
+        item = None if row is None else build_item(row)
+        if item is None or item.status is not WorkStatus.WAITING_HUMAN:
+            return ReplyOutcome(LATE, "The question was answered or withdrawn meanwhile.", code)
+        if digest_question(item.question) != code.input_digest:
+            return ReplyOutcome(LATE, "The question has changed since the notice was sent.", code)
+        WorkQueue(self._store).answer_within(statements, item.id, text.strip(), at, PERSON, VIA)
+        return ReplyOutcome(TAKEN, f"Your answer to '{item.question[:200]}'.", code, code.run_id)
+
+    def _add_outcome(
+        self, statements: Statements, channel: str, message: ReplyMessage, outcome: ReplyOutcome, at: int
+    ) -> None:
+        """Publish what became of a reply, on its channel only."""
+        titles = {
+            TAKEN: "answer taken",
+            LATE: "answer came too late",
+            UNKNOWN: "reply not understood",
+            REFUSED: "answer not permitted",
+            BUSY: "answer not taken yet",
+        }
+        notice = SubjectNotice(
+            id=f"reply-{channel}-{message.id}",
+            subject="home",
+            kind=f"reply.{outcome.kind}",
+            title=titles[outcome.kind],
+            body=outcome.text,
+            created_at=at,
+        )
+        self._store.notices.add_within(statements, notice)
+        delivery = Delivery(notice_id=notice.id, channel=channel, state=PENDING, next_at=at, created_at=at)
+        statements.run("add_delivery", rows.build_parameters(delivery))
+
+
+def digest_input(call: Call) -> str:
+    """The digest of a call's input, as a code covers it."""
+    return call.input_ref or digest_text(call.input)
+
+
+def _count(channel: ReplyChannel, outcome: ReplyOutcome) -> ReplyChannel:
+    """Count wrong codes; only an answer that was taken ends the count, not a replayed one."""
+    if outcome.kind == UNKNOWN:
+        return channel._replace(wrong_codes=channel.wrong_codes + 1)
+    return channel._replace(wrong_codes=0) if outcome.kind == TAKEN else channel
+
+
+def _build_closed(name: str, channel: ReplyChannel, at: int) -> SubjectNotice:
+    many = channel.wrong_codes < MOST_WRONG
+    reason = "too many messages arrived" if many else f"{MOST_WRONG} replies had a wrong code"
+    return SubjectNotice(
+        id=f"replies-closed-{name}-{at}",
+        subject="home",
+        kind=CLOSED,
+        title=f"replies from '{name}' are switched off",
+        body=f"{reason}. Somebody else may know the topic. To take replies again: jackline channel reopen {name}",
+        created_at=at,
+        priority="high",
+    )
+
+
+def _build_channel(since: int, cursor: str, wrong_codes: int, closed_at: int | None) -> ReplyChannel:
+    return ReplyChannel(position=parse_position(cursor, since // 1000), wrong_codes=wrong_codes, closed_at=closed_at)
+
+
+def _move(statements: Statements, name: str, channel: ReplyChannel) -> None:
+    values = {"cursor": format_position(channel.position), "wrong_codes": channel.wrong_codes}
+    statements.run("move_reply_channel", {"channel": name, **values, "closed_at": channel.closed_at})

@@ -1,0 +1,98 @@
+"""The task of a channel in a service: a dead channel is left alone for a while, and nothing is lost meanwhile."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from jackline import clock
+from jackline.app.config import load_config
+from jackline.app.home import Home
+from jackline.app.service_tasks import ServiceTask
+from jackline.domain.records import SubjectNotice
+from jackline.features.notify.delivery_store import DeliveryStore
+from jackline.features.notify.service_task import list_tasks
+from tests.support.ntfy_server import NtfyServer
+
+
+class Context(NamedTuple):
+    """A service around one task."""
+
+    home: Home
+    service_id: str = "service-1"
+    is_stopping: bool = False
+
+    def wait(self, _seconds: float) -> bool:
+        return False
+
+
+def open_home(folder: Path, *servers: NtfyServer) -> Home:
+    path = folder / ".config" / "jackline" / "config.toml"
+    path.parent.mkdir(parents=True)
+    tables = [
+        f'[channels.c{number}]\ntype = "ntfy"\nurl = "{server.url}"\ntopic = "watch"\n'
+        for number, server in enumerate(servers)
+    ]
+    path.write_text("\n".join(tables))
+    home = Home(load_config({"HOME": str(folder), "JACKLINE_HOME": str(folder / "home")}, "/", project=False))
+    home.store(create=True)
+    return home
+
+
+def list_channel_tasks(home: Home) -> list[ServiceTask]:
+    return [task for task in list_tasks(home) if task.name.startswith("notify-")]
+
+
+def add_notice(home: Home, name: str) -> None:
+    home.store().notices.add(SubjectNotice(name, "home", "test", f"title of {name}", "", clock.wall_ms()))
+
+
+def test_a_dead_channel_is_left_alone_and_then_gets_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with NtfyServer() as server, open_home(tmp_path, server) as home:
+        (task,) = list_channel_tasks(home)
+        context = Context(home)
+        server.fail(503)
+        add_notice(home, "a")
+        add_notice(home, "b")
+        pause = task.run(context)
+        assert len(server.requests) == 1  # the second message would have met the same fate
+        assert 0 < pause <= 5
+        assert 0 < task.run(context) <= pause  # woken too early
+        assert len(server.requests) == 1
+        later = time.monotonic() + 60
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        task.run(context)
+        assert [one["title"] for one in server.list_messages("watch")] == ["title of b"]  # the first one backs off
+        wall = clock.wall_ms() + 60_000
+        monkeypatch.setattr(clock, "wall_ms", lambda: wall)
+        assert task.run(context) > 30
+        assert [one["title"] for one in server.list_messages("watch")] == ["title of b", "title of a"]
+        assert DeliveryStore(home.store()).list_notices(stuck_only=True) == []
+
+
+def test_one_message_that_is_refused_stops_no_other(tmp_path: Path) -> None:
+    with NtfyServer() as server, open_home(tmp_path, server) as home:
+        (task,) = list_channel_tasks(home)
+        server.fail(413)
+        add_notice(home, "a")
+        add_notice(home, "b")
+        task.run(Context(home))
+        assert [one["title"] for one in server.list_messages("watch")] == ["title of b"]
+        (stuck,) = DeliveryStore(home.store()).list_notices(stuck_only=True)
+        assert stuck.notice.id == "a"
+        assert "413" in stuck.deliveries[0].error
+
+
+def test_each_channel_has_a_task_and_a_stopping_service_sends_no_more(tmp_path: Path) -> None:
+    with NtfyServer() as one, NtfyServer() as two, open_home(tmp_path, one, two) as home:
+        tasks = list_channel_tasks(home)
+        assert [task.name for task in tasks] == ["notify-c0", "notify-c1"]
+        add_notice(home, "a")
+        tasks[0].run(Context(home, is_stopping=True))
+        assert one.requests == []
+        for task in tasks:
+            task.run(Context(home))
+        assert (len(one.requests), len(two.requests)) == (1, 1)
