@@ -1,0 +1,93 @@
+"""`jackline heartbeat`, for cron: logs that the machine lives, delivers, starts what is due, reports what is late."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from jackline import clock
+from jackline.engine.detached import DetachedProcess
+from jackline.engine.settings import new_id
+from jackline.errors import JacklineError
+from jackline.exports.task_log import append_line
+from jackline.features.notify.delivery_store import DeliveryStore
+from jackline.features.pull_requests.poll_task import has_due_pull_request
+from jackline.features.schedules.firing import ScheduleRunner
+from jackline.features.service import presence
+from jackline.features.service.candidates import list_candidates
+from jackline.features.service.service_store import ServiceStore
+from jackline.formatting import make_printable, pluralize
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import CommandParser
+
+INSIDE_RUN = ()
+NEEDS_PROJECT = False
+TASK = "heartbeat"
+_MOST_STUCK = 100
+
+
+def configure(parser: CommandParser) -> None:
+    parser.epilog = "Exit code 1 if something is overdue: a scheduled run, a dead service, a stuck notice."
+
+
+def execute(_args: Namespace, home: Home, out: Output) -> int:
+    home.create()
+    problems: list[str] = []
+    state = "idle"
+    try:
+        if not home.is_new:
+            home.migrate()
+            state = _keep_going(home, out)
+            problems = list(_find_problems(home))
+    except JacklineError as error:
+        problems.append(str(error))
+    line = "  ".join((state, *(problems or ["ok"])))
+    append_line(home.path, TASK, line, clock.wall_ms())
+    if out.json:
+        out.print_json({"state": state, "overdue": problems})
+    else:
+        for problem in problems:
+            out.print_line(make_printable(problem))
+    return 1 if problems else 0
+
+
+def _keep_going(home: Home, out: Output) -> str:
+    """Wake the service; without one, deliver here, and let a process in the background do what is due."""
+    if home.has_service():
+        home.wake_services()
+        return "service"
+    from jackline.features.notify.after_work import deliver_after_work
+
+    deliver_after_work(home)
+    runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
+    at = clock.wall_ms()
+    if not (runner.has_work() or list_candidates(home, at) or has_due_pull_request(home, at)):
+        return "idle"
+    argv = (sys.executable, "-P", "-m", "jackline", "serve", "--once", "--quiet", "--home", home.path)
+    try:
+        process = DetachedProcess(argv, os.environ, home.path, os.devnull)
+    except OSError as error:
+        raise JacklineError(f"{error.filename}: {error.strerror}") from None
+    process.leave()
+    if out.stdout.is_terminal:  # cron mails every word
+        out.print_note(f"working in the background, pid {process.pid}")
+    return f"started {process.pid}"
+
+
+def _find_problems(home: Home) -> Iterator[str]:
+    runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
+    if overdue := runner.settle_open():
+        yield f"{pluralize(overdue, 'scheduled run')} overdue: jackline schedule list"
+    for record in ServiceStore(home.store()).list_open(clock.host_name()):
+        if presence.is_dead(home.path, record.id):
+            yield f"service {record.id} (pid {record.pid}) has died: start `jackline serve` again"
+    stuck = DeliveryStore(home.store()).list_notices("", _MOST_STUCK, stuck_only=True)
+    if stuck:
+        yield f"{pluralize(len(stuck), 'notice')} not delivered: jackline notices --stuck"

@@ -1,0 +1,214 @@
+"""When a schedule is due, and what becomes of missed times. Pure: times are passed in, and nothing is stored.
+
+Times of day follow cron of Debian. A time that the clocks skip in spring is due when they have been moved; a time that
+they repeat in autumn is due once, the first time. An expression with `*` in its minute or hour, or with seconds, is
+compared with the clock on the wall instead: nothing in the skipped hour, and twice in the repeated one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from jackline.errors import UsageError
+from jackline.formatting import HOUR_MS, MINUTE_MS, SECOND_MS, format_iso, to_datetime
+from jackline.named import NamedTuple, load_stored, stored_as, stored_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import tzinfo
+
+SKIP, ONCE, ALL = CATCH_UP = ("skip", "once", "all")
+QUEUE, CANCEL_OLD = "queue", "cancel-old"
+OVERLAP = (SKIP, QUEUE, CANCEL_OLD)
+
+# The states of a fire. The first three are open: something is still expected of it.
+CLAIMED = "claimed"  # recorded; its run is not created yet
+STARTED = "started"
+OVERDUE = "overdue"  # started, but its run has not ended in time
+ENDED = "ended"
+MISSED = "missed"  # nothing was there to start it, and it is not caught up
+SKIPPED = "skipped"  # the run of an earlier fire had not ended
+NOT_WANTED = "not_wanted"  # the command of --only-if failed
+FAILED = "failed"  # its run cannot be created
+FIRE_STATES = (CLAIMED, STARTED, OVERDUE, ENDED, MISSED, SKIPPED, NOT_WANTED, FAILED)
+OPEN_FIRES = (CLAIMED, STARTED, OVERDUE)
+
+MOST_CAUGHT_UP = 10
+MOST_RECORDED = 50  # missed times that are recorded one by one; one row covers those before
+ON_TIME_MS = MINUTE_MS  # a fire that is found later than this counts as missed
+LONGEST_NAME = 40  # a run's id is the name and a time
+_LONGEST_EXPRESSION = 200
+_FIRST_WINDOW_MS = HOUR_MS
+_NICKNAMES = {
+    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+}  # fmt: skip
+_EXAMPLE = 'such as "0 3 * * *" for every night at three, or "*/15 9-17 * * MON-FRI"'
+
+
+@stored_as("cron zone workspace run catch_up catch_up_most overlap only_if expect_ms")
+class ScheduleDefinition(NamedTuple):
+    """What a schedule starts, and when; stored as JSON. Its request is built when it fires."""
+
+    cron: str
+    zone: str
+    workspace: str
+    run: Mapping[str, Any]  # arguments of `jackline run` by name
+    catch_up: str = ONCE
+    catch_up_most: int = MOST_CAUGHT_UP
+    overlap: str = SKIP
+    only_if: str = ""
+    expect_ms: int = 0
+
+
+@stored_as("name definition checked_until paused_at created_at updated_at")
+class Schedule(NamedTuple):
+    """A schedule. Every due time up to `checked_until` is recorded; only later ones can fire."""
+
+    name: str
+    definition: ScheduleDefinition
+    checked_until: int
+    paused_at: int | None
+    created_at: int
+    updated_at: int
+
+
+@stored_as("schedule due_at state run_id reason at updated_at owner claimed_until")
+class Fire(NamedTuple):
+    """One due time of a schedule and what became of it."""
+
+    schedule: str
+    due_at: int
+    state: str
+    run_id: str
+    reason: str
+    at: int
+    updated_at: int
+    owner: str = ""
+    claimed_until: int = 0
+
+
+class DuePlan(NamedTuple):
+    """What to record for the due times of a period: those that fire, those that are missed, and missed ones before."""
+
+    fires: tuple[int, ...] = ()
+    missed: tuple[int, ...] = ()
+    missed_since: int | None = None  # the first of those that are not listed
+
+
+def dump_definition(definition: ScheduleDefinition) -> dict[str, Any]:
+    """A definition as JSON values, without what is the default."""
+    return stored_changes(definition)
+
+
+def load_definition(values: Mapping[str, Any]) -> ScheduleDefinition:
+    """A definition from JSON values."""
+    return load_stored(ScheduleDefinition, values)
+
+
+# times
+
+
+def load_zone(name: str) -> tzinfo:
+    """The time zone of that name; UsageError if there is none."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        shown = name[:40].encode("unicode_escape").decode()
+        raise UsageError(f"'{shown}' is not a time zone; use a name such as Europe/Berlin or UTC") from None
+
+
+def check_expression(cron: str, zone: str, after: int) -> None:
+    """Raise UsageError, with an example, unless the expression is valid and is due some day."""
+    from cronsim import CronSimError
+
+    shown = cron[:60].encode("unicode_escape").decode()
+    if len(cron) > _LONGEST_EXPRESSION or not cron.isascii():
+        raise UsageError(f"'{shown}' is not a cron expression; write five fields, {_EXAMPLE}")
+    load_zone(zone)
+    try:
+        first = find_next_due(cron, zone, after)
+    except CronSimError as error:
+        nicknames = f"; known are {', '.join(_NICKNAMES)}" if cron.startswith("@") else ""
+        why = f"{str(error).lower()}{nicknames}"
+        raise UsageError(f"'{shown}' is not a cron expression ({why}); write five fields, {_EXAMPLE}") from None
+    if first is None:
+        raise UsageError(f"'{shown}' is never due in the next 50 years; write five fields, {_EXAMPLE}")
+
+
+def iterate_due(cron: str, zone: str, after: int) -> Iterator[int]:
+    """The due times after a time, in milliseconds, in order."""
+    from cronsim import CronSim
+
+    place = load_zone(zone)
+    last = after
+    for found in CronSim(_NICKNAMES.get(cron.lower(), cron), to_datetime(after).astimezone(place)):
+        due = round(found.timestamp()) * SECOND_MS
+        # In a repeated hour cronsim starts with the first of both; a skipped midnight is a time that never comes.
+        if due > last and to_datetime(due).astimezone(place).replace(tzinfo=None) == found.replace(tzinfo=None):
+            last = due
+            yield due
+
+
+def find_next_due(cron: str, zone: str, after: int) -> int | None:
+    """The first due time after a time; None if there is none in 50 years."""
+    return next(iterate_due(cron, zone, after), None)
+
+
+def list_newest_due(cron: str, zone: str, after: int, until: int, least: int) -> list[int]:
+    """The newest due times in (after, until], oldest first: at least that many, if there are so many.
+
+    Only the end of a long period is looked at: seconds over years would be a billion times.
+    """
+    window = _FIRST_WINDOW_MS
+    while True:
+        start = max(after, until - window)
+        found = []
+        for due in iterate_due(cron, zone, start):
+            if due > until:
+                break
+            found.append(due)
+        if len(found) >= least or start == after:
+            return found
+        window *= 4
+
+
+def plan_due(definition: ScheduleDefinition, checked_until: int, now: int) -> DuePlan:
+    """Decide about every due time in (checked_until, now]; none if the clock was set back.
+
+    The newest one fires if it was found on time. Of the missed ones `once` fires the newest, `all` the newest few.
+    """
+    if now <= checked_until:
+        return DuePlan()
+    wanted = {SKIP: 1, ONCE: 1, ALL: definition.catch_up_most}[definition.catch_up]
+    found = list_newest_due(definition.cron, definition.zone, checked_until, now, MOST_RECORDED + wanted + 1)
+    if definition.catch_up == SKIP and found and now - found[-1] > ON_TIME_MS:
+        wanted = 0
+    fires = found[len(found) - min(wanted, len(found)) :]
+    missed = found[: len(found) - len(fires)]
+    more = missed[:-MOST_RECORDED]
+    since = find_next_due(definition.cron, definition.zone, checked_until) if more else None
+    return DuePlan(fires=tuple(fires), missed=tuple(missed[-MOST_RECORDED:]), missed_since=since)
+
+
+def parse_catch_up(text: str) -> tuple[str, int]:
+    """Parse skip, once, all or all:N into the policy and the most runs that are caught up."""
+    policy, colon, number = text.partition(":")
+    if policy not in CATCH_UP or (colon and (policy != ALL or not re.fullmatch("[1-9][0-9]{0,2}", number))):
+        raise UsageError(f"--catch-up {text[:40]}: use skip, once, all, or all:N with N from 1 to 999")
+    return policy, int(number) if number else MOST_CAUGHT_UP
+
+
+def build_run_id(name: str, due_at: int) -> str:
+    """The id of the run of a fire: the same wherever it is created."""
+    timespec = "milliseconds" if due_at % SECOND_MS else "seconds"
+    stamp = re.sub("[-:]", "", str(format_iso(due_at, timespec)))
+    return f"{name}-{stamp}"
+
+
+def is_overdue(definition: ScheduleDefinition, fire: Fire, now: int) -> bool:
+    """Whether the run of an open fire should have ended by now."""
+    return bool(definition.expect_ms) and fire.state in OPEN_FIRES and now > fire.due_at + definition.expect_ms

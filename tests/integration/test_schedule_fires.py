@@ -1,0 +1,365 @@
+"""What becomes of a fire: its run, an earlier run that has not ended, a condition, a mistake, a dead service."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jackline.app import config
+from jackline.app.config import Config, load_config
+from jackline.app.home import Home
+from jackline.app.own_files import confirm_changes, find_unconfirmed, watch_own_files
+from jackline.domain.states import RunState
+from jackline.features.schedules.firing import ScheduleRunner
+from jackline.features.schedules.schedule_model import Fire, Schedule, ScheduleDefinition
+from jackline.features.schedules.schedule_store import ScheduleStore
+from jackline.formatting import DAY_MS, HOUR_MS, MINUTE_MS
+from tests.support.stores import by_hand
+
+START = 1_767_225_600_000  # the first of January 2026
+FIRST = START + 3 * HOUR_MS
+SCRIPT = '{"version": 1, "steps": [{"say": "hello"}]}'
+
+
+class Night:
+    """A home with a schedule at three in the morning, and a clock that a test sets."""
+
+    def __init__(self, home: Home, folder: Path) -> None:
+        self.home, self.folder, self.now = home, folder, START
+        self.workspace = folder / "workspace"
+        self.workspace.mkdir()
+        (folder / "script.json").write_text(SCRIPT)
+        self.schedules = ScheduleStore(home.store(create=True))
+
+    def add(self, **changes: Any) -> None:
+        definition = ScheduleDefinition(
+            cron="0 3 * * *",
+            zone="UTC",
+            workspace=str(self.workspace),
+            run={"prompt": "do it", "agent": "scripted", "script": str(self.folder / "script.json")},
+        )
+        definition = definition._replace(**changes)
+        self.schedules.put(Schedule("nightly", definition, self.now, None, self.now, self.now))
+
+    def look(self, now: int, owner: str = "service-1") -> list[str]:
+        """One look of a service at this time; the states of the fires, oldest first."""
+        self.now = now
+        runner = ScheduleRunner(self.home, owner, lambda: self.now)
+        runner.record_due()
+        runner.start_runs()
+        runner.settle_open()
+        return [fire.state for fire in self.fires]
+
+    @property
+    def fires(self) -> list[Fire]:
+        return self.schedules.list_fires("nightly", 100)[::-1]
+
+    @property
+    def notices(self) -> list[tuple[str, str]]:
+        found = [one for one in self.home.store().notices.list_newest() if one.subject == "schedule:nightly"]
+        return [(one.kind, one.body) for one in reversed(found)]
+
+    def end_run(self, run_id: str) -> None:
+        self.home.store().runs.request_cancel(run_id, self.now, f"notice-{run_id}")
+
+
+@pytest.fixture
+def night(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Night]:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    home = Home(load_config(os.environ, str(tmp_path), {"home": str(tmp_path / "home"), "database": database}))
+    monkeypatch.setenv("JACKLINE_DATABASE", database)
+    home.create()
+    with home:
+        yield Night(home, tmp_path)
+
+
+def test_a_fire_puts_its_run_into_the_queue_once(night: Night) -> None:
+    night.add()
+    assert night.look(FIRST - 1) == []
+    assert night.look(FIRST + 500) == ["started"]
+    assert night.look(FIRST + 900, "service-2") == ["started"]
+    run = night.home.store().runs.get("nightly-20260101T030000Z")
+    assert run is not None
+    assert (run.status.state, run.spec.prompt, run.spec.workspace) == (RunState.QUEUED, "do it", str(night.workspace))
+    assert night.home.store().queue.get(run.id) is not None
+    night.end_run(run.id)
+    assert night.look(FIRST + HOUR_MS) == ["ended"]
+    assert night.fires[0].reason == "cancelled"
+    assert night.notices == []
+
+
+def test_a_clock_that_is_set_back_fires_nothing_again(night: Night) -> None:
+    night.add()
+    night.look(FIRST)
+    night.end_run("nightly-20260101T030000Z")
+    assert night.look(FIRST - HOUR_MS) == ["ended"]
+    assert night.look(FIRST) == ["ended"]
+    assert night.look(FIRST + DAY_MS - 1) == ["ended"]
+    assert night.look(FIRST + DAY_MS) == ["ended", "started"]
+
+
+def test_a_due_time_is_recorded_by_one_of_two_services(night: Night) -> None:
+    """The second one read the schedule before the first one had passed the time."""
+    night.add(catch_up="skip")
+    night.look(FIRST)
+    by_hand(night.home.store(), "UPDATE schedules SET checked_until = checked_until - 60000")
+    assert night.look(FIRST + 500, "service-2") == ["started"]
+    by_hand(night.home.store(), "UPDATE schedules SET checked_until = checked_until - 60000")
+    night.end_run("nightly-20260101T030000Z")
+    assert night.look(FIRST + HOUR_MS) == ["ended"]
+    assert len(by_hand(night.home.store(), "SELECT id FROM runs")) == 1
+
+
+def test_a_taken_fire_is_left_alone(night: Night) -> None:
+    night.add(only_if="true")
+    night.now = FIRST
+    ScheduleRunner(night.home, "service-1", lambda: FIRST).record_due()
+    (fire,) = night.fires
+    assert night.schedules.take(fire, "service-1", FIRST, 60_000)
+    assert not night.schedules.take(fire, "service-2", FIRST + 1, 60_000)
+    assert night.schedules.take(fire, "service-2", FIRST + 60_000, 60_000)
+    # The claim of a clock that was set back by days does not hold for days.
+    assert night.schedules.take(fire, "service-3", FIRST - 3 * DAY_MS, 60_000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "states"),
+    [
+        ({"catch_up": "skip"}, ["missed"] * 3),
+        ({"catch_up": "once"}, ["missed", "missed", "started"]),
+        ({"catch_up": "all", "overlap": "queue"}, ["started", "claimed", "claimed"]),
+        ({"catch_up": "all", "catch_up_most": 2, "overlap": "queue"}, ["missed", "started", "claimed"]),
+    ],
+)
+def test_missed_times_are_recorded_and_caught_up(night: Night, changes: dict[str, Any], states: list[str]) -> None:
+    night.add(**changes)
+    assert night.look(FIRST + 2 * DAY_MS + HOUR_MS) == states
+    missed = states.count("missed")
+    assert [kind for kind, _ in night.notices] == (["schedule.missed"] if missed else [])
+    if missed:
+        assert night.notices[0][1].startswith(f"{missed} due times missed" if missed > 1 else "1 due time missed")
+
+
+def test_a_thousand_missed_times_are_one_row_and_the_newest(night: Night) -> None:
+    night.add(cron="*/5 * * * *", catch_up="skip")
+    states = night.look(START + 30 * DAY_MS + 2 * MINUTE_MS)
+    assert states == ["missed"] * 51
+    assert night.fires[0].reason == "and all until 2026-01-30T19:55:00Z"
+    assert night.fires[0].due_at == START + 5 * MINUTE_MS
+    assert len(night.notices) == 1
+
+
+def test_times_that_one_row_covers_do_not_fire_after_the_clock_was_set_back(night: Night) -> None:
+    """They have no row of their own that would keep them from being recorded again."""
+    night.add(cron="*/5 * * * *", catch_up="skip")
+    before = night.look(START + 30 * DAY_MS + 2 * MINUTE_MS)
+    night.schedules.record_due("nightly", START + DAY_MS)
+    assert night.look(START + DAY_MS + 5 * MINUTE_MS) == before
+    assert night.schedules.get("nightly").checked_until == START + 30 * DAY_MS + 2 * MINUTE_MS
+
+
+def test_an_unfinished_run_skips_the_next_fire(night: Night) -> None:
+    night.add()
+    night.look(FIRST)
+    assert night.look(FIRST + DAY_MS) == ["started", "skipped"]
+    assert night.fires[1].reason == "run nightly-20260101T030000Z has not ended"
+    night.end_run("nightly-20260101T030000Z")
+    assert night.look(FIRST + 2 * DAY_MS) == ["ended", "skipped", "started"]
+
+
+def test_an_unfinished_run_queues_the_next_fire(night: Night) -> None:
+    night.add(overlap="queue")
+    night.look(FIRST)
+    assert night.look(FIRST + DAY_MS) == ["started", "claimed"]
+    night.end_run("nightly-20260101T030000Z")
+    assert night.look(FIRST + DAY_MS + MINUTE_MS) == ["ended", "started"]
+
+
+def test_an_unfinished_run_is_cancelled_for_the_next_fire(night: Night) -> None:
+    night.add(overlap="cancel-old")
+    night.look(FIRST)
+    assert night.look(FIRST + DAY_MS) == ["ended", "started"]
+    old = night.home.store().runs.get("nightly-20260101T030000Z")
+    assert old is not None
+    assert old.status.state is RunState.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("command", "state", "reason"),
+    [
+        ("test -d .", "started", ""),
+        ("echo 3 failed; exit 5", "not_wanted", "exit 5: 3 failed"),
+        ("echo why >&2; false", "not_wanted", "exit 1: why"),
+        ("kill -9 $$", "not_wanted", "ended by signal 9"),
+        ("no-such-program-at-all", "failed", "cannot be started"),
+    ],
+)
+def test_a_condition(night: Night, command: str, state: str, reason: str) -> None:
+    night.add(only_if=command)
+    assert night.look(FIRST) == [state]
+    assert reason in night.fires[0].reason
+    assert [kind for kind, _ in night.notices] == (["schedule.failed"] if state == "failed" else [])
+
+
+def test_a_condition_runs_in_the_workspace_and_in_its_own_task(night: Night) -> None:
+    night.add(only_if="pwd > here")
+    runner = ScheduleRunner(night.home, "service-1", lambda: FIRST)
+    runner.record_due()
+    assert runner.start_runs(conditional=False) == 0
+    assert runner.start_runs(conditional=True) == 1
+    assert (night.workspace / "here").read_text().strip() == str(night.workspace)
+
+
+@pytest.mark.parametrize("start", ["", "env -i PATH=$PATH HOME=$HOME "])
+def test_a_condition_may_not_decide_as_a_person(night: Night, start: str) -> None:
+    hold = f"{sys.executable} -P -m jackline hold one --home {night.home.path} > said 2>&1"
+    # The shell that starts it ends first, so that it has lost its parent.
+    inner = f"(until [ -e gone ]; do sleep 0.05; done; {hold}; echo > done) &"
+    night.add(only_if=f"mkfifo done; {start}sh -c '{inner}'; touch gone; cat done")
+    assert night.look(FIRST) == ["started"]
+    assert "refused inside a run" in (night.workspace / "said").read_text()
+
+
+def test_a_change_of_the_settings_delays_a_fire_until_it_is_confirmed(night: Night, tmp_path: Path) -> None:
+    night.add(only_if="touch looked")
+    settings = tmp_path / ".config" / "jackline" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    with watch_own_files(night.home, "run-1"):
+        settings.write_text("# of an agent\n")
+    assert (night.look(FIRST), night.notices) == (["claimed"], [])
+    assert ("jackline trust" in night.fires[0].reason, (night.workspace / "looked").exists()) == (True, False)
+    change = find_unconfirmed(night.home)
+    assert change is not None
+    confirm_changes(night.home, change)
+    assert night.look(FIRST + HOUR_MS) == ["started"]
+
+
+def test_settings_that_an_agent_changes_for_a_moment_start_no_run(
+    night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    night.add()
+    settings = tmp_path / ".config" / "jackline" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("# mine\n")
+
+    def load_at_the_wrong_moment(*args: Any, **more: Any) -> Config:
+        settings.write_text("max_usd = 9999\n")
+        loaded = load_config(*args, **more)
+        settings.write_text("# mine\n")
+        return loaded
+
+    with watch_own_files(night.home, "run-1"):
+        monkeypatch.setattr(config, "load_config", load_at_the_wrong_moment)
+        assert night.look(FIRST) == ["failed"]
+    assert "was changed while" in night.fires[0].reason
+
+
+def test_a_request_that_cannot_be_built_is_a_notice(night: Night) -> None:
+    night.add(run={"task": "no-such-task", "label": ["night,urgent", "docs"]})
+    assert night.look(FIRST) == ["failed"]
+    assert night.home.store().notices.list_newest()[0].labels == "night urgent docs"
+    assert "no task is called 'no-such-task'" in night.fires[0].reason
+    assert [kind for kind, _ in night.notices] == ["schedule.failed"]
+    night.add()
+    shutil.rmtree(night.workspace)
+    assert night.look(FIRST + DAY_MS) == ["failed", "failed"]
+    assert "is not a folder" in night.fires[1].reason
+    assert night.look(FIRST + DAY_MS + MINUTE_MS) == ["failed", "failed"]
+    assert len(night.notices) == 2
+
+
+def test_the_same_mistake_is_a_notice_once_a_day(night: Night) -> None:
+    night.add(run={"task": "no-such-task"}, cron="0,1,2,3 3 * * *")
+    for minute in range(3):
+        night.look(FIRST + minute * MINUTE_MS)
+    assert [fire.state for fire in night.fires] == ["failed"] * 3
+    assert len(night.notices) == 1
+    night.add(run={"task": "another-task"}, cron="0,1,2,3 3 * * *")
+    night.look(FIRST + 3 * MINUTE_MS)
+    assert len(night.notices) == 2
+
+
+def test_the_request_is_resolved_when_it_fires(night: Night) -> None:
+    task = night.workspace / ".agents" / "tasks" / "look.md"
+    task.parent.mkdir(parents=True)
+    task.write_text("First words.\n")
+    script = str(night.folder / "script.json")
+    night.add(run={"task": "look", "agent": "scripted", "script": script, "max_calls": "7"})
+    task.write_text("Second words.\n")
+    assert night.look(FIRST) == ["started"]
+    run = night.home.store().runs.get("nightly-20260101T030000Z")
+    assert run is not None
+    assert (run.spec.prompt, run.spec.task, run.spec.limits.calls) == ("Second words.", "look", 7)
+
+
+def test_a_run_that_does_not_end_in_time_is_reported_once(night: Night) -> None:
+    night.add(expect_ms=2 * HOUR_MS)
+    night.look(FIRST)
+    assert night.look(FIRST + 2 * HOUR_MS) == ["started"]
+    assert night.look(FIRST + 2 * HOUR_MS + 1) == ["overdue"]
+    assert night.look(FIRST + 3 * HOUR_MS) == ["overdue"]
+    assert [kind for kind, _ in night.notices] == ["schedule.overdue"]
+    assert "is queued: expected within 2h 00m" in night.notices[0][1]
+    night.end_run("nightly-20260101T030000Z")
+    assert night.look(FIRST + 4 * HOUR_MS) == ["ended"]
+
+
+def test_a_fire_that_was_late_itself_is_reported_when_a_service_comes_back(night: Night) -> None:
+    night.add(expect_ms=HOUR_MS)
+    assert night.look(FIRST + 5 * HOUR_MS) == ["overdue"]
+    assert [kind for kind, _ in night.notices] == ["schedule.overdue"]
+
+
+def test_a_paused_schedule_misses_nothing(night: Night) -> None:
+    night.add()
+    night.schedules.pause("nightly", START)
+    assert night.look(FIRST) == []
+    night.schedules.resume("nightly", FIRST + HOUR_MS)
+    assert night.look(FIRST + 2 * HOUR_MS) == []
+    assert night.look(FIRST + DAY_MS) == ["started"]
+
+
+def test_the_history_is_bounded(night: Night) -> None:
+    night.add(cron="* * * * *", catch_up="skip")
+    numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) "
+    columns = "schedule, due_at, state, run_id, reason, at, updated_at, owner, claimed_until"
+    rows = "SELECT 'nightly', i, 'missed', '', '', i, i, '', 0 FROM n"
+    by_hand(night.home.store(), f"INSERT INTO schedule_fires ({columns}) {numbers}{rows}")
+    night.look(START + MINUTE_MS)
+    assert len(night.schedules.list_fires("nightly", 10_000)) == 2001
+
+
+KILLED = """
+import os, signal, sys
+from jackline.app.home import open_home
+from jackline.features.schedules import firing
+def create(home, schedule, fire):
+    if sys.argv[1] == "after":
+        firing.create_run(home, schedule, fire)
+    os.kill(os.getpid(), signal.SIGKILL)
+with open_home() as home:
+    runner = firing.ScheduleRunner(home, "killed", lambda: int(sys.argv[2]), create)
+    runner.record_due()
+    runner.start_runs()
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_service_that_is_killed_around_the_creation_of_a_run(night: Night, when: str) -> None:
+    night.add()
+    environ = {**os.environ, "JACKLINE_HOME": night.home.path}
+    killed = subprocess.run([sys.executable, "-c", KILLED, when, str(FIRST)], env=environ, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [fire.state for fire in night.fires] == ["claimed"]
+    assert night.look(FIRST + 1000) == ["claimed"]  # it may still live
+    assert night.look(FIRST + 2 * MINUTE_MS) == ["started"]
+    assert len(by_hand(night.home.store(), "SELECT id FROM runs")) == 1
