@@ -1,0 +1,1 @@
+"""Triggers: issues, review comments, work items and ended runs that start runs."""

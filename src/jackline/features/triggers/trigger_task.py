@@ -1,0 +1,303 @@
+"""What a service does for triggers: look, record what is found, and start one run for each.
+
+A delivery is recorded before its run is created, and the id of the run follows from it: a process that dies in between
+leaves a delivery that the next look finishes, and two services that look at the same time start one run.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline import clock
+from jackline.app.own_files import find_unconfirmed
+from jackline.app.service_tasks import ServiceTask
+from jackline.domain.records import SubjectNotice
+from jackline.domain.states import TERMINAL, RunState, WorkStatus
+from jackline.engine.github_client import GitHubFailed
+from jackline.errors import JacklineError, StoreError
+from jackline.features.triggers.delivery_request import create_run
+from jackline.features.triggers.github import GitHub
+from jackline.features.triggers.trigger_model import (
+    CLAIMED,
+    ENDED,
+    FAILED,
+    IGNORED,
+    ON_GITHUB,
+    RUN_END,
+    STARTED,
+    WORK,
+    TriggerDelivery,
+    TriggerFinding,
+    build_item_finding,
+    build_run_id,
+    compute_next_poll,
+)
+from jackline.features.triggers.trigger_store import TriggerStore
+from jackline.features.work import work_queue
+from jackline.formatting import DAY_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from jackline.app.home import Home
+    from jackline.app.service_tasks import ServiceContext
+    from jackline.domain.records import Run
+    from jackline.features.triggers.trigger_model import Trigger
+    from jackline.features.work.work_item import WorkItem
+
+_LOOK_SECONDS = 5.0
+_IDLE_SECONDS = 60.0
+_MOST_AT_ONCE = 10  # runs that one look starts for a trigger
+_MOST_ENDED = 500
+_LOOK_BACK_MS = 600_000  # the clocks of two hosts may differ, and a run may be written later than it ended
+_ITEM_LEASE_MS = 3_600_000
+_LONGEST_CHAIN = 5  # runs that start each other
+_FAILURES_NOTICED = 5  # polls in a row that fail before a person is told
+
+
+def list_service_tasks(_home: Home) -> list[ServiceTask]:
+    """The task of this feature in a service."""
+    return [ServiceTask("triggers", run_triggers)]
+
+
+def run_triggers(context: ServiceContext) -> float:
+    """Look at every trigger once; the seconds until the next look."""
+    home = context.home
+    if home.is_new:
+        return _IDLE_SECONDS
+    watcher = TriggerWatcher(home)
+    return _LOOK_SECONDS if watcher.look() else _IDLE_SECONDS
+
+
+class TriggerWatcher:
+    """Looks at the triggers of a home."""
+
+    def __init__(
+        self,
+        home: Home,
+        now: Callable[[], int] = clock.wall_ms,
+        create: Callable[[Home, Trigger, TriggerFinding, str], None] = create_run,
+    ) -> None:
+        self._home, self._now, self._create = home, now, create
+        self._store = TriggerStore(home.store())
+
+    def look(self) -> bool:
+        """Look at all triggers that are not paused, and at the runs that they started; False if there are none."""
+        triggers = {one.name: one for one in self._store.list_all()}
+        for delivery in self._store.list_open():
+            self._follow(triggers.get(delivery.trigger_name), delivery)
+        active = [one for one in triggers.values() if one.paused_at is None]
+        for trigger in active:
+            if trigger.definition.kind == WORK:
+                self._start_all(trigger, self._find_items(trigger))
+            elif trigger.definition.kind == RUN_END:
+                self._start_all(trigger, self._find_ended(trigger))
+        on_github = [one for one in active if one.definition.kind in ON_GITHUB]
+        for repository in sorted({one.definition.repository for one in on_github}):
+            self._poll(repository, [one for one in on_github if one.definition.repository == repository])
+        return bool(active)
+
+    # starting
+
+    def _start_all(self, trigger: Trigger, findings: Iterable[TriggerFinding]) -> None:
+        started = 0
+        for finding in findings:
+            if started == _MOST_AT_ONCE:
+                return
+            started += self._start(trigger, finding)
+
+    def _start(self, trigger: Trigger, finding: TriggerFinding) -> bool:
+        """Record a finding and create its run; False if that was done before."""
+        delivery = TriggerDelivery(
+            trigger_name=trigger.name,
+            delivery=finding.delivery,
+            state=CLAIMED,
+            run_id=build_run_id(trigger.name, finding.delivery),
+            reason="",
+            at=self._now(),
+        )
+        is_new = self._store.add_delivery(delivery)
+        known = None if is_new else self._store.find_delivery(trigger.name, finding.delivery)
+        if known is not None and known.state != CLAIMED:
+            return False
+        try:
+            if trigger.definition.kind == WORK and self._find_held_item(trigger, delivery) is None:
+                work_queue.claim_item(self._home, _read_item_id(delivery), _name_owner(trigger), _ITEM_LEASE_MS)
+            self._create(self._home, trigger, finding, delivery.run_id)
+        except StoreError:
+            raise  # the service tries again
+        except JacklineError as error:
+            if find_unconfirmed(self._home) is None:  # else no run is created now, and the next look tries again
+                self._fail(delivery, str(error))
+            return True
+        self._store.set_delivery(delivery, STARTED, finding.source)
+        return True
+
+    def _is_settled(self, trigger: Trigger, finding: TriggerFinding) -> bool:
+        """Whether this was found before, and its run was created or will never be."""
+        known = self._store.find_delivery(trigger.name, finding.delivery)
+        return known is not None and known.state != CLAIMED
+
+    def _ignore(self, trigger: Trigger, finding: TriggerFinding, why: str) -> None:
+        self._store.add_delivery(
+            TriggerDelivery(
+                trigger_name=trigger.name,
+                delivery=finding.delivery,
+                state=IGNORED,
+                run_id="",
+                reason=why,
+                at=self._now(),
+            )
+        )
+
+    def _fail(self, delivery: TriggerDelivery, why: str) -> None:
+        title = f"trigger {delivery.trigger_name}: not started"
+        notice = self._build_notice(delivery.trigger_name, "failed", delivery.delivery, title, why)
+        self._store.set_delivery(delivery, FAILED, why, notice)
+
+    def _build_notice(self, name: str, what: str, key: str, title: str, body: str) -> SubjectNotice:
+        return SubjectNotice(
+            id=f"trigger-{name}-{what}-{key}",  # the same event is told once, whoever finds it
+            subject=f"trigger:{name}",
+            kind=f"trigger.{what}",
+            title=title,
+            body=body,
+            created_at=self._now(),
+        )
+
+    # following
+
+    def _follow(self, trigger: Trigger | None, delivery: TriggerDelivery) -> None:
+        """Close a delivery whose run has ended, with its work item; finish one that a dead process left."""
+        run = self._home.store().runs.get(delivery.run_id)
+        is_work = trigger is not None and trigger.definition.kind == WORK
+        if run is None:
+            if trigger is not None and is_work and (item := self._find_held_item(trigger, delivery)) is not None:
+                self._start(trigger, build_item_finding(item.id, item.kind, item.payload, delivery.delivery))
+            elif delivery.at < self._now() - DAY_MS:
+                self._fail(delivery, "its run was never created, and what should have started it is gone")
+            return
+        if trigger is not None and is_work:
+            self._follow_item(trigger, delivery, run)
+        if run.status.state in TERMINAL:
+            self._store.set_delivery(delivery, ENDED, run.status.state)
+        elif delivery.state == CLAIMED:
+            self._store.set_delivery(delivery, STARTED, delivery.reason)
+
+    def _follow_item(self, trigger: Trigger, delivery: TriggerDelivery, run: Run) -> None:
+        """Keep the work item while its run lives, then end it, or return it to the queue if the run failed."""
+        item = self._find_held_item(trigger, delivery)
+        if item is None:
+            return
+        owner = _name_owner(trigger)
+        if run.status.state is RunState.SUCCEEDED:
+            work_queue.resolve_item(self._home, item.id, "done", owner, item.token, f"run {run.id}")
+        elif run.status.state in TERMINAL:
+            work_queue.release_item(self._home, item.id, owner, item.token, f"run {run.id}: {run.status.state}")
+        elif item.updated_at < self._now() - _ITEM_LEASE_MS // 4:
+            work_queue.renew_item(self._home, item.id, owner, item.token, _ITEM_LEASE_MS)
+
+    def _find_held_item(self, trigger: Trigger, delivery: TriggerDelivery) -> WorkItem | None:
+        """The item of a delivery, if this trigger holds it."""
+        from jackline.errors import NotFound
+
+        try:
+            item = work_queue.get_item(self._home, _read_item_id(delivery))
+        except NotFound:
+            return None
+        is_held = item.status is WorkStatus.IN_FLIGHT and item.owner_agent == _name_owner(trigger)
+        return item if is_held else None
+
+    # finding
+
+    def _find_items(self, trigger: Trigger) -> Iterator[TriggerFinding]:
+        """Pending work items of a kind; one that was released is found again, with its next attempt."""
+        for item in work_queue.list_pending(self._home, (trigger.definition.item_kind,), _MOST_AT_ONCE):
+            yield build_item_finding(item.id, item.kind, item.payload, f"{item.id}#{item.attempts}")
+
+    def _find_ended(self, trigger: Trigger) -> Iterator[TriggerFinding]:
+        """Runs that ended after the trigger was made."""
+        definition = trigger.definition
+        since = max(trigger.created_at, int(trigger.cursor or 0) - _LOOK_BACK_MS)
+        newest = int(trigger.cursor or 0)
+        for run_id, state, task, attempt, at in self._store.list_ended_runs(since, _MOST_ENDED):
+            newest = max(newest, at)
+            finding = TriggerFinding(
+                delivery=f"{run_id}#{attempt}",
+                variables={"run": run_id, "state": state, "ended_task": task},
+                source=f"the end of run {run_id} ({state})",
+            )
+            if state not in definition.states or definition.task not in {"", task}:
+                continue
+            if self._is_settled(trigger, finding):
+                continue
+            if why := self._find_loop(trigger.name, run_id):
+                self._ignore(trigger, finding, why)
+            else:
+                yield finding
+        if str(newest) != trigger.cursor:
+            self._store.move_cursor(trigger.name, str(newest))
+
+    def _find_loop(self, name: str, run_id: str) -> str:
+        """Why the end of this run must not start another one: it would go on for ever. Empty if it may."""
+        for _ in range(_LONGEST_CHAIN):
+            starter = self._store.find_starter(run_id)
+            if starter is None:
+                return ""
+            if starter.trigger_name == name:
+                return f"run {run_id} was started by this trigger"
+            run_id = starter.delivery.rpartition("#")[0]
+        return f"{_LONGEST_CHAIN} runs have started each other already"
+
+    def _poll(self, repository: str, triggers: list[Trigger]) -> None:
+        """Ask GitHub once for all triggers of a repository, at most once a minute over all services."""
+        at, failures = self._now(), max(one.failures for one in triggers)
+        names = [one.name for one in triggers]
+        if any(one.next_at > at for one in triggers) or not self._store.claim_poll(
+            names, at, compute_next_poll(at, failures)
+        ):
+            return
+        github = GitHub(repository, os.environ)
+        try:
+            found = github.find(triggers)
+            for trigger in triggers:
+                self._start_all(trigger, self._select_allowed(trigger, github, found[trigger.name]))
+        except GitHubFailed as error:
+            self._note_failure(triggers, failures + 1, str(error))
+            return
+        for trigger in triggers:
+            self._store.end_poll(trigger.name, compute_next_poll(at, 0), 0)
+
+    def _note_failure(self, triggers: list[Trigger], failures: int, why: str) -> None:
+        next_at = compute_next_poll(self._now(), failures)
+        for trigger in triggers:
+            title = f"trigger {trigger.name}: GitHub does not answer"
+            notice = None
+            if failures == _FAILURES_NOTICED:
+                notice = self._build_notice(trigger.name, "failing", str(self._now()), title, why)
+            self._store.end_poll(trigger.name, next_at, failures, notice)
+
+    def _select_allowed(
+        self, trigger: Trigger, github: GitHub, findings: list[TriggerFinding]
+    ) -> Iterator[TriggerFinding]:
+        """The findings whose author is on the list or may write to the repository; the others are recorded once."""
+        allowed: dict[str, bool] = dict.fromkeys(trigger.definition.authors, True)
+        for finding in findings:
+            if self._is_settled(trigger, finding):
+                continue
+            login = finding.author
+            if login and login not in allowed:
+                allowed[login] = github.may_write(login)
+            if allowed.get(login):
+                yield finding
+            else:
+                self._ignore(trigger, finding, f"{login or 'its author'} may not write to {github.repository}")
+
+
+def _name_owner(trigger: Trigger) -> str:
+    return f"trigger:{trigger.name}"
+
+
+def _read_item_id(delivery: TriggerDelivery) -> str:
+    return delivery.delivery.rpartition("#")[0]
