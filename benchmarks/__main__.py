@@ -16,7 +16,16 @@ from importlib import metadata
 
 from benchmarks import report
 
-ROWS = ("durable-call", "state-command", "many-runs", "many-events", "agent-overhead", "run-memory", "gate-cost")
+ROWS = (
+    "durable-call",
+    "state-command",
+    "many-runs",
+    "many-events",
+    "agent-overhead",
+    "run-memory",
+    "gate-cost",
+    "service",
+)
 PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs", "benchmarks.md")
 _PEERS = {"jackline": "jackline", "DBOS": "dbos", "LangGraph SqliteSaver": "langgraph-checkpoint-sqlite"}
 

@@ -11,7 +11,7 @@ from jackline.domain import ids
 from jackline.domain.call_gate import Intent, decide_call
 from jackline.domain.events import Fact
 from jackline.domain.limits import Limits
-from jackline.domain.records import Check, Checkpoint, Lease, Notice, Owner, Run, RunStatus, Spec, Turn
+from jackline.domain.records import Check, Checkpoint, Lease, Notice, Owner, Run, RunStatus, SessionUse, Spec, Turn
 from jackline.domain.states import CallClass, Failure, Phase, Proof, Replay, RunState, WaitReason
 from jackline.policy.rules import Rule
 from jackline.store.models import NewRun, RunChange, Settlement
@@ -85,7 +85,7 @@ def _write_turn(store: Store, lease: Lease, run: Run, at: int) -> None:
     turn = Turn(run.id, 1, 1, lease.token, "work", run.spec.agent, session, run.spec.prompt, at)
     status = run.status._replace(phase=Phase.WORKING, step=1, turn=1, iteration=1)
     fact = Fact("turn.started", {"turn": 1, "role": "work", "agent": run.spec.agent})
-    store.leases.write_change(lease, RunChange(at, (fact,), status, turn, session=(run.spec.agent, session)))
+    store.leases.write_change(lease, RunChange(at, (fact,), status, turn, session=SessionUse(run.spec.agent, session)))
     for rule in (READ, READ, SEND):
         durable_call(store, lease, rule, new_id(at), at + 10)
     ended = turn._replace(ended_at=at + 20, exit_code=0, last_message="It passes now: the fixture was shared.")

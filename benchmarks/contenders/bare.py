@@ -19,7 +19,7 @@ from jackline.store.driver import Statements, Values
 from jackline.store.open import open_store
 from jackline.store.sqlite import SqliteDriver
 
-_Recorded = list[list[tuple[str, Values]]]  # for each transaction the names of its statements, with their values
+Recorded = list[list[tuple[str, Values]]]  # for each transaction the names of its statements, with their values
 _Ready = list[list[tuple[str, tuple[object, ...]]]]
 _COUNTED = frozenset({"seq", "event_seq"})
 _EVENTS, _CALLS = 2, 1  # that one pair adds to the run
@@ -34,7 +34,7 @@ def prepare(folder: str, variant: str) -> Prepared:
     lease, _ = samples.claim_run(store, samples.create_run(store, samples.SampleSpec(RunState.RUNNING, folder), at), at)
     rule, call_id = samples.SEND if variant == "effect" else samples.READ, samples.new_id(at)
     samples.durable_call(store, lease, samples.READ, samples.new_id(at), at)  # the first one reads more
-    recorded = _record_statements(driver, lambda: samples.durable_call(store, lease, rule, call_id, at))
+    recorded = record_statements(driver, lambda: samples.durable_call(store, lease, rule, call_id, at))
     _link_heads(recorded)
     units = _prepare_units(driver, recorded, call_id)
     connection = driver._connection  # noqa: SLF001 - its own connection, with its own settings
@@ -57,13 +57,15 @@ def prepare(folder: str, variant: str) -> Prepared:
     return Prepared(pair, pragmas.describe(connection), close)
 
 
-def _record_statements(driver: SqliteDriver, pair: Callable[[], None]) -> _Recorded:
+def record_statements(driver: SqliteDriver, pair: Callable[[], None]) -> Recorded:
     """Record the statements of one pair."""
-    recorded: _Recorded = []
+    recorded: Recorded = []
     write = driver.write
 
     class Recorder:
         """Records each statement and passes it on."""
+
+        clock = driver.clock
 
         def __getattr__(self, name: str) -> Callable[[str, Values], Any]:
             def record(statement: str, values: Values) -> object:
@@ -84,14 +86,14 @@ def _record_statements(driver: SqliteDriver, pair: Callable[[], None]) -> _Recor
     return recorded
 
 
-def _link_heads(recorded: _Recorded) -> None:
+def _link_heads(recorded: Recorded) -> None:
     """Let the first transaction of a replayed pair follow the last one of the pair before it."""
     moves = [one for transaction in recorded for one in transaction if one[0] == "move_head"]
     at = recorded[0].index(moves[0])
     recorded[0][at] = ("move_head", {**moves[0][1], "previous": moves[-1][1]["chain_head"]})
 
 
-def _prepare_units(driver: SqliteDriver, recorded: _Recorded, call_id: str) -> Iterator[_Ready]:
+def _prepare_units(driver: SqliteDriver, recorded: Recorded, call_id: str) -> Iterator[_Ready]:
     """Yield one prepared pair after the other."""
     number = 0
     while True:

@@ -49,7 +49,7 @@ class MeasuringScript(Script):
         self._requests += 1
         if self._requests == 1:
             return Reply(shell="true")  # noqa: S604 - for the agent
-        self.megabytes = self.megabytes or [_read_pss(pid) for pid in _find_parts(self.supervisor)]
+        self.megabytes = self.megabytes or [read_pss(pid) for pid in _find_parts(self.supervisor)]
         return Reply(say="done")
 
 
@@ -90,7 +90,8 @@ def _find_parts(supervisor: int) -> list[int]:
     return [supervisor, *(pid for pid in below if _WARDEN in _read(pid, "cmdline"))]
 
 
-def _read_pss(pid: int) -> float:
+def read_pss(pid: int) -> float:
+    """The proportional set size of a process, in megabytes."""
     line = next(line for line in _read(pid, "smaps_rollup").splitlines() if line.startswith(b"Pss:"))
     return int(line.split()[1]) / 1000
 

@@ -1,0 +1,300 @@
+"""Chooses the runs that a service works on, and works on each in a thread: at most `slots`, one for each worktree.
+
+The order is: lost runs of this host, runs that are due or answered, then the queue. A claim is atomic, so several
+services may choose the same run: all but one find it taken.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from jackline import clock
+from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed
+from jackline.app.queue import cancel_unreachable
+from jackline.app.wakeups import LimitGate
+from jackline.diagnostic_log import LOG
+from jackline.domain.records import SubjectNotice
+from jackline.domain.run_inputs import StopReason
+from jackline.domain.states import RunState
+from jackline.engine.settings import new_id
+from jackline.engine.workspace_guard import list_busy_worktrees
+from jackline.errors import Busy, Fenced, JacklineError, NotStartable, Overtaken, Refused, StoreError, WorkspaceBusy
+from jackline.features.service.candidates import BatchPlaces, list_candidates
+from jackline.features.service.service_store import ServiceStore
+from jackline.worktrees import find_run_worktree, find_settings_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from jackline.app.home import Home
+    from jackline.app.service_tasks import ServiceContext
+    from jackline.domain.records import Run
+    from jackline.engine.supervise import Interrupt
+
+_TAKEN = (Busy, Overtaken, Fenced, WorkspaceBusy, NotStartable)
+_SHORT_DELAY = (0.2, 10.0)  # seconds, the first and the longest: another process was faster, or the store failed
+
+
+class Report(Protocol):
+    """Reports an event of the service."""
+
+    def __call__(self, event: str, text: str, **facts: object) -> None:
+        """See `ServiceLog.report`."""
+        ...
+
+
+class ActiveRun:
+    """A run that a thread works on."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.worktree = "" if run.spec.share_workspace else find_run_worktree(run.spec)
+        self._lock = threading.Lock()
+        self._interrupt: Interrupt | None = None
+        self.is_interrupted = False
+        self.is_started = False
+
+    def set_interrupt(self, interrupt: Interrupt) -> None:
+        """The run is claimed: this function interrupts it. It is called at once if the service stops already."""
+        with self._lock:
+            self._interrupt, self.is_started = interrupt, True
+            if self.is_interrupted:
+                interrupt(StopReason.SHUTDOWN)
+
+    def interrupt(self) -> None:
+        """Let the run park, so that the next service continues it."""
+        with self._lock:
+            if not self.is_interrupted and self._interrupt is not None:
+                self._interrupt(StopReason.SHUTDOWN)
+            self.is_interrupted = True
+
+
+class _Delay:
+    """When a run may be tried again; the pauses double."""
+
+    def __init__(self) -> None:
+        self.until = 0.0
+        self._seconds = 0.0
+
+    def extend(self, first: float, longest: float) -> None:
+        self._seconds = min(max(first, 2 * self._seconds), longest)
+        self.until = time.monotonic() + self._seconds
+
+
+class Dispatcher:
+    """The runs of one service."""
+
+    def __init__(self, home: Home, slots: int, report: Report, on_change: Callable[[], None]) -> None:
+        """`on_change` is called after the work on a run has ended, and may be called from any thread."""
+        self._home, self._slots, self._report, self._on_change = home, slots, report, on_change
+        self._lock = threading.Lock()
+        self._active: dict[str, ActiveRun] = {}
+        self._delays: dict[str, _Delay] = {}
+        self._worktrees: dict[str, str] = {}
+        self._takes_new = True
+        self._held = ""  # why no run may start
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread works on a run."""
+        with self._lock:
+            return bool(self._active)
+
+    def refuse_new(self) -> None:
+        """Take no run any more."""
+        with self._lock:
+            self._takes_new = False
+
+    def interrupt_all(self) -> None:
+        """Let every run park."""
+        with self._lock:
+            active = list(self._active.values())
+        for one in active:
+            one.interrupt()
+
+    # choosing
+
+    def look(self, context: ServiceContext) -> int:
+        """Start what may start now; the number of runs that were started."""
+        home, at, started = context.home, clock.wall_ms(), 0
+        cancel_unreachable(home)  # a process that ended a run may have died before it did this
+        candidates = list_candidates(home, at)
+        self._forget_others(candidates)
+        if not candidates or not self._free_slots() or self._is_held(home):
+            return 0
+        failed = {one.run_id: one.next_at for one in ServiceStore(home.store()).list_start_failures()}
+        busy = list_busy_worktrees(home.store(), home.path)
+        batches, gate = BatchPlaces(home.store()), LimitGate(home, at)
+        for run_id, entry in candidates.items():
+            if not self._free_slots():
+                break
+            if failed.get(run_id, 0) > at or self._is_waiting_its_turn(run_id) or not batches.has_place(entry):
+                continue
+            if busy.get(self._worktrees.get(run_id, ""), run_id) != run_id:
+                continue
+            run = home.store().runs.get(run_id)
+            if run is None or busy.get(worktree := self._find_worktree(run), run_id) != run_id:
+                continue
+            if not self.has_room(worktree):
+                busy[worktree] = ""  # also if it becomes free during this look: this run was first
+            elif self._start(run, gate):
+                started += 1
+                batches.take(entry)
+        return started
+
+    def _is_held(self, home: Home) -> bool:
+        """Whether no run may start because a change of the user's own files is not confirmed; reported once."""
+        try:
+            refuse_unconfirmed(home)
+        except Refused as error:
+            if str(error) != self._held:
+                self._held = str(error)
+                self._report("held", f"no run is started: {error}", error=str(error))
+                notice = SubjectNotice(
+                    id=new_id(),
+                    subject="home",
+                    kind="service.held",
+                    title="no run is started until you confirm a change",
+                    body=str(error),
+                    created_at=clock.wall_ms(),
+                )
+                home.store().notices.add(notice)
+            return True
+        self._held = ""
+        return False
+
+    def find_next_look(self, seconds: float) -> float:
+        """The seconds until a delayed run may be tried again, at most `seconds`."""
+        now = time.monotonic()
+        with self._lock:
+            pauses = [delay.until - now for delay in self._delays.values() if delay.until > now]
+        return min([seconds, *pauses])
+
+    def _free_slots(self) -> int:
+        with self._lock:
+            return self._slots - len(self._active) if self._takes_new else 0
+
+    def _is_waiting_its_turn(self, run_id: str) -> bool:
+        """Whether a thread works on the run already, or it is tried again later."""
+        with self._lock:
+            delay = self._delays.get(run_id)
+            return run_id in self._active or (delay is not None and delay.until > time.monotonic())
+
+    def _find_worktree(self, run: Run) -> str:
+        if run.id not in self._worktrees:
+            self._worktrees[run.id] = "" if run.spec.share_workspace else find_run_worktree(run.spec)
+        return self._worktrees[run.id]
+
+    def _forget_others(self, candidates: Iterable[str]) -> None:
+        """Keep only what is known about runs that are still candidates."""
+        with self._lock:
+            known = {*candidates, *self._active}
+            self._delays = {run_id: delay for run_id, delay in self._delays.items() if run_id in known}
+        self._worktrees = {run_id: path for run_id, path in self._worktrees.items() if run_id in known}
+
+    def _start(self, run: Run, gate: LimitGate) -> bool:
+        """Work on the run in a thread, unless its agents rest after a limit."""
+        # A lost run is taken up all the same: its processes have to be ended, and its open calls settled.
+        if run.status.state is not RunState.RUNNING and not gate.lets_start(run):
+            return False
+        active = ActiveRun(run)
+        if not self._add_active(active):
+            return False
+        try:
+            threading.Thread(target=self._work, args=(active,), name=f"run-{run.id}", daemon=True).start()
+        except RuntimeError:  # the system has no thread left
+            with self._lock:
+                del self._active[run.id]
+            raise
+        return True
+
+    def has_room(self, worktree: str) -> bool:
+        """Whether none of the runs of this service works in the worktree."""
+        with self._lock:
+            busy = {one.worktree for one in self._active.values() if one.worktree}
+            return worktree not in busy and self._takes_new
+
+    def _add_active(self, active: ActiveRun) -> bool:
+        """False if the service was stopped meanwhile."""
+        with self._lock:
+            if self._takes_new:
+                self._active[active.run.id] = active
+            return self._takes_new
+
+    # working, in the thread of a run
+
+    def _work(self, active: ActiveRun) -> None:
+        run = active.run
+        try:
+            ended = self._attempt(active)
+            with self._lock:
+                self._delays.pop(run.id, None)
+            status = ended.status
+            state = ": ".join(filter(None, (status.state, status.reason or status.failure)))
+            words = ", ".join(filter(None, (state, status.detail)))
+            self._report(
+                "ended",
+                f"run {run.id} (#{run.number}) {words}",
+                run=run.id,
+                state=status.state,
+                reason=status.reason,
+                failure=status.failure,
+                detail=status.detail,
+            )
+        except _TAKEN as error:
+            LOG.info(f"service: {error}")
+            self._delay(run, *_SHORT_DELAY)
+        except StoreError as error:
+            self._report("problem", f"run {run.id}: {error}", run=run.id, error=str(error))
+            self._delay(run, *_SHORT_DELAY)
+        except JacklineError as error:
+            self._record_failure(run, str(error))
+        except Exception as error:  # noqa: BLE001 - a mistake of jackline in one run must not end the others
+            LOG.error(error)
+            self._record_failure(run, f"unexpected {type(error).__name__}: {error}")
+        finally:
+            with self._lock:
+                self._active.pop(run.id, None)
+            self._on_change()
+
+    def _attempt(self, active: ActiveRun) -> Run:
+        run = active.run
+        folder = find_settings_folder(run.spec)
+        if not os.path.isdir(folder):
+            raise Refused(f"its folder {folder} does not exist")
+        with self._home.reopen_in(folder) as home:
+            if home.database != self._home.database:
+                raise Refused("the settings name another database since this service started: restart it")
+            refuse_unconfirmed(home)
+            refuse_fresh_changes(home, home.config.loaded_at)  # one that an agent changes and restores at once
+            home.on_change = self._home.on_change
+
+            def on_start(interrupt: Interrupt) -> None:
+                active.set_interrupt(interrupt)
+                self._report("claimed", f"run {run.id} (#{run.number}) {run.agent}/{run.spec.task} started", run=run.id)
+
+            try:
+                return home.make_attempt(run, on_start)
+            finally:
+                home.wake_services()  # others may wait for this run, or for its worktree
+                for warning in home.warnings:
+                    self._report("problem", f"run {run.id}: {warning}", run=run.id, error=warning)
+
+    def _delay(self, run: Run, first: float, longest: float) -> None:
+        with self._lock:
+            self._delays.setdefault(run.id, _Delay()).extend(first, longest)
+
+    def _record_failure(self, run: Run, error: str) -> None:
+        """The run cannot start, or its attempt broke off: let a person know, and try again later."""
+        self._delay(run, *_SHORT_DELAY)
+        try:
+            with self._home.reopen() as home:
+                failure = ServiceStore(home.store()).record_start_failure(run.id, error, clock.wall_ms(), new_id())
+        except StoreError as second:
+            LOG.warning(f"service: {second}")
+            return
+        if failure.failures == 1:
+            self._report("cannot_start", f"run {run.id} (#{run.number}) cannot start: {error}", run=run.id, error=error)

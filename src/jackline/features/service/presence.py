@@ -1,0 +1,118 @@
+"""Shows other processes of this home which services live: a locked file for each, and a pipe that wakes it.
+
+A flock ends with its process, so a killed service is seen at once. A service that is being stopped keeps its lock and
+removes its pipe: it takes nothing new.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from jackline.app.paths import SERVICES_FOLDER
+from jackline.errors import disk_error
+from jackline.files import is_unlocked, lock_descriptor, make_private_folder, open_lock
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jackline.app.home import Home
+
+_LOCK, _PIPE = ".lock", ".wake"
+
+
+class LivingService(NamedTuple):
+    """A service of this home that takes new work."""
+
+    id: str
+    pid: int
+
+
+class Presence:
+    """The lock and the pipe of a service, for as long as it lives."""
+
+    def __init__(self, home_path: str, service_id: str) -> None:
+        """Take the lock, and create the pipe."""
+        self._folder = build_folder(home_path)
+        self._lock_path, self.pipe_path = (os.path.join(self._folder, service_id + end) for end in (_LOCK, _PIPE))
+        make_private_folder(self._folder)
+        try:
+            self._lock = open_lock(self._lock_path)
+            lock_descriptor(self._lock, wait=True)  # a process that only looks holds it for an instant
+            os.write(self._lock, f"{os.getpid()}\n".encode())
+            with contextlib.suppress(OSError):  # a file system without pipes: the service looks for work by itself
+                os.mkfifo(self.pipe_path, 0o600)
+        except OSError as error:
+            raise disk_error(error, self._folder) from error
+
+    def refuse_work(self) -> None:
+        """Show that this service takes nothing new."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.pipe_path)
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._lock, 0)
+
+    def close(self) -> None:
+        """Remove both, after the service has ended."""
+        self.refuse_work()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._lock_path)
+        os.close(self._lock)
+
+
+def build_folder(home_path: str) -> str:
+    """The folder of the services of a home."""
+    return os.path.join(home_path, SERVICES_FOLDER)
+
+
+def find_living_service(home: Home) -> LivingService | None:
+    """A service of this home that lives and takes new work; None if there is none."""
+    for service_id in list_known(home.path):
+        path = _build_lock_path(home.path, service_id)
+        with contextlib.suppress(FileNotFoundError):  # it ends at this very moment
+            if is_unlocked(path):
+                continue
+            with open(path, encoding="ascii") as file:
+                text = file.read().strip()
+            if text.isdigit():  # empty: it is being stopped
+                return LivingService(id=service_id, pid=int(text))
+    return None
+
+
+def is_dead(home_path: str, service_id: str) -> bool | None:
+    """Whether the process of a service has died; None if its lock is not in this home."""
+    try:
+        return is_unlocked(_build_lock_path(home_path, service_id))
+    except FileNotFoundError:
+        return None
+
+
+def list_known(home_path: str) -> list[str]:
+    """The ids of the services with a lock file, dead or alive."""
+    try:
+        names = os.listdir(build_folder(home_path))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(name.removesuffix(_LOCK) for name in names if name.endswith(_LOCK))
+
+
+def list_pipes(home_path: str) -> Iterator[str]:
+    """The pipes of the services of this home; a killed one has left its own."""
+    try:
+        names = os.listdir(build_folder(home_path))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    yield from (os.path.join(build_folder(home_path), name) for name in names if name.endswith(_PIPE))
+
+
+def remove_dead(home_path: str, service_id: str) -> None:
+    """Remove what a killed service has left, once its death is reported."""
+    for end in (_PIPE, _LOCK):
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(build_folder(home_path), service_id + end))
+
+
+def _build_lock_path(home_path: str, service_id: str) -> str:
+    return os.path.join(build_folder(home_path), service_id + _LOCK)

@@ -1,0 +1,103 @@
+"""`jackline serve`: works on queued, due and lost runs until it is stopped."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from jackline.features.service.service_log import ServiceLog
+from jackline.features.service.service_runner import Service, ServiceOptions
+from jackline.formatting import pluralize
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import CommandParser
+
+INSIDE_RUN = ()
+NEEDS_PROJECT = False  # each run has the settings of its own project
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALLED, _RUN_LEFT = "signalled", "run left"
+
+
+def configure(parser: CommandParser) -> None:
+    parser.add_setting("slots")
+    parser.add_setting("env_file", "FILE")
+    parser.add_argument(
+        "--drain",
+        "--drain-seconds",
+        dest="drain_seconds",
+        metavar="SECONDS",
+        help="when stopped, let runs continue for this time before they are interrupted (default: drain_seconds)",
+    )
+    parser.add_argument("--once", action="store_true", help="do what is due now, then exit")
+    parser.add_argument(
+        "--print-service", action="store_true", help="print a systemd user unit for this home, and exit"
+    )
+    parser.add_argument("--quiet", action="store_true", default=None, help="print problems only, not every run")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.app import diagnostics
+    from jackline.app.environment import read_home_environ
+    from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed
+
+    if args.print_service:
+        from jackline.features.service.user_units import build_service_unit
+
+        out.print_line(build_service_unit(home, os.environ).rstrip("\n"))
+        return 0
+    is_under_systemd = bool(os.environ.get("JOURNAL_STREAM"))
+    quiet = is_under_systemd if args.quiet is None else args.quiet
+    log = ServiceLog(out, quiet=quiet, times=not is_under_systemd)
+    options = ServiceOptions(
+        slots=home.config.get_int("slots"), poll_seconds=home.config.get_float("poll_seconds"), once=args.once
+    )
+    if args.env_file is not None:
+        read_home_environ(home.config)  # ConfigError if it cannot be used; that of the settings is checked by each run
+    home.create()
+    home.migrate()
+    refuse_unconfirmed(home)
+    refuse_fresh_changes(home, home.config.loaded_at)
+    diagnostics.start_log(home.path)
+    events: queue.SimpleQueue[str] = queue.SimpleQueue()  # a signal handler may put into it at any instruction
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP on purpose
+            signal.signal(number, lambda *_: events.put(_SIGNALLED))
+    service = Service(home, options, log.report, lambda: events.put(_RUN_LEFT))
+    service.open()
+    slots = pluralize(options.slots, "slot")
+    log.report("started", f"service {service.id} started: {home.path}, {slots}", service=service.id, home=home.path)
+    try:
+        if args.once:
+            service.run_once()
+        else:
+            service.start()
+            _wait_and_drain(service, events, home.config.get_float("drain_seconds"), log)
+    finally:
+        service.close()
+        log.report("stopped", f"service {service.id} stopped", service=service.id)
+    return 1 if service.has_failed else 0
+
+
+def _wait_and_drain(service: Service, events: queue.SimpleQueue[str], drain_seconds: float, log: ServiceLog) -> None:
+    """Wait for a signal, then for the runs; a second signal interrupts them at once."""
+    while events.get() != _SIGNALLED:
+        pass
+    log.report("stopping", "stopping: no run is started any more", service=service.id)
+    service.refuse_work()
+    until = time.monotonic() + drain_seconds
+    while service.is_busy and (left := until - time.monotonic()) > 0:
+        try:
+            if events.get(timeout=left) == _SIGNALLED:
+                break
+        except queue.Empty:
+            break
+    service.interrupt_runs()
+    while service.is_busy:
+        events.get()

@@ -1,0 +1,297 @@
+"""Runs a service: its presence, the dispatcher and the tasks of the features, each task in a thread of its own."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from jackline import clock
+from jackline.app.service_tasks import ServiceTask
+from jackline.app.wakeups import find_next_wake
+from jackline.diagnostic_log import LOG
+from jackline.domain.records import SubjectNotice
+from jackline.engine.settings import new_id
+from jackline.errors import JacklineError
+from jackline.extensions import call_hook
+from jackline.features.service import presence
+from jackline.features.service.dispatcher import Dispatcher
+from jackline.features.service.service_record import ServiceRecord
+from jackline.features.service.service_store import ServiceStore
+from jackline.features.service.settings_watch import SettingsWatch
+from jackline.features.service.wake_signal import Bell, PipeListener, PostgresListener, wake_services
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from jackline.app.home import Home
+    from jackline.app.service_tasks import ServiceContext
+    from jackline.features.service.dispatcher import Report
+
+_FAILURE_SECONDS = (1.0, 60.0)  # the first and the longest pause of a task that failed
+_RENEW_SECONDS = 30.0
+_UNSEEN_MS = 600_000  # after which a service is dead whose lock is not in this home
+_JOIN_SECONDS = 10.0
+
+
+class ServiceOptions(NamedTuple):
+    """The options of a service."""
+
+    slots: int
+    poll_seconds: float
+    once: bool = False  # do what is due now, then end
+
+
+class _TaskError(NamedTuple):
+    text: str
+    calls: int  # that succeeded before
+
+
+class TaskContext:
+    """What a task gets; see `app.service_tasks`."""
+
+    def __init__(
+        self, home: Home, service_id: str, bell: Bell, *, once: bool, is_wanted: Callable[[], bool] = lambda: True
+    ) -> None:
+        """`is_wanted`: whether the task still belongs to the settings; one that does not is being stopped."""
+        self.home, self.service_id = home, service_id
+        self._bell, self._once, self._is_wanted = bell, once, is_wanted
+        self._rings = bell.rings
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the service is being stopped."""
+        return self._bell.is_stopping or not self._is_wanted()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something of the home changes, at most for some seconds; True if the service is being stopped."""
+        if self._once or self.is_stopping:
+            return True
+        self._bell.wait(self._rings, seconds)
+        self._rings = self._bell.rings
+        return self.is_stopping
+
+    def begin(self) -> None:
+        """A task begins to look: what comes from now on wakes it again."""
+        self._rings = self._bell.rings
+
+
+class Service:
+    """One service of a home."""
+
+    def __init__(self, home: Home, options: ServiceOptions, report: Report, on_idle: Callable[[], None]) -> None:
+        """`on_idle` is called when the work on a run has ended, from its thread."""
+        self.id = new_id()
+        self._home, self._options, self._report, self._on_idle = home, options, report, on_idle
+        self._bell = Bell()
+        self._dispatcher = Dispatcher(home, options.slots, report, self._on_run_left)
+        self._presence: presence.Presence | None = None
+        self._listener: PipeListener | PostgresListener | None = None
+        self._updates: AbstractContextManager[object] | None = None
+        self._threads: list[threading.Thread] = []
+        self._settings = SettingsWatch(home)
+        self.has_failed = False  # whether a task of `--once` failed
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it works on a run."""
+        return self._dispatcher.is_busy
+
+    # starting
+
+    def open(self) -> None:
+        """Become visible to other processes, and record the service."""
+        self._home.store(create=True)
+        self._presence = presence.Presence(self._home.path, self.id)
+        at = clock.wall_ms()
+        record = ServiceRecord(
+            id=self.id,
+            host=clock.host_name(),
+            boot=clock.boot_id(),
+            pid=os.getpid(),
+            slots=self._options.slots,
+            started_at=at,
+            seen_at=at,
+        )
+        try:
+            ServiceStore(self._home.store()).add(record)
+        except BaseException:
+            self._presence.close()
+            raise
+        self._updates = self._home.update_in_background()
+        self._updates.__enter__()
+
+    def start(self) -> None:
+        """Start the threads."""
+        self._listen()
+        self._start_tasks([*self._list_own_tasks(), ServiceTask("settings", self._reload)])
+        self._start_tasks(self._list_feature_tasks(), self._settings.version)
+
+    def _start_tasks(self, tasks: list[ServiceTask], version: int | None = None) -> None:
+        """Start a thread for each task; those of a version of the settings end with it."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        for task in tasks:
+            thread = threading.Thread(
+                target=self._run_task, args=(task, version), name=f"task-{task.name}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def run_once(self) -> None:
+        """Do what is due now: the tasks of the features, the runs, and the tasks once more."""
+        looks = [*self._list_own_tasks()[:1], *self._list_feature_tasks()]
+        for task in looks:
+            self._run_task(task)
+        dispatch = ServiceTask("dispatch", self._dispatch_until_idle)
+        self._run_task(dispatch)
+        for task in looks:
+            self._run_task(task)
+
+    def _listen(self) -> None:
+        if "://" in self._home.database:
+            self._listener = PostgresListener(self._home.database, self._bell.ring)
+        elif self._presence is not None and os.path.exists(self._presence.pipe_path):
+            self._listener = PipeListener(self._presence.pipe_path, self._bell.ring)
+
+    def _list_own_tasks(self) -> list[ServiceTask]:
+        return [ServiceTask("presence", self._renew), ServiceTask("dispatch", self._dispatch)]
+
+    def _list_feature_tasks(self) -> list[ServiceTask]:
+        return [task for tasks in call_hook("service_tasks", self._settings.home) for task in tasks]
+
+    # stopping
+
+    def refuse_work(self) -> None:
+        """Take no run any more."""
+        self._dispatcher.refuse_new()
+        if self._presence is not None:
+            self._presence.refuse_work()
+
+    def interrupt_runs(self) -> None:
+        """Let the runs park, so that the next service continues them."""
+        self._dispatcher.interrupt_all()
+
+    def close(self) -> None:
+        """End the threads, and record that the service was stopped."""
+        self._bell.stop()
+        for thread in self._threads:
+            thread.join(_JOIN_SECONDS)
+        if self._listener is not None:
+            self._listener.close()
+        if self._updates is not None:
+            self._updates.__exit__(None, None, None)
+        try:
+            ServiceStore(self._home.store()).stop(self.id, clock.wall_ms())
+        finally:
+            if self._presence is not None:
+                self._presence.close()
+
+    # tasks
+
+    def _run_task(self, task: ServiceTask, version: int | None = None) -> None:
+        """Call the task again and again; after an error, start it anew with a growing pause."""
+        pause, longest = _FAILURE_SECONDS
+        last_error = ""
+        while error := self._call_until_error(task, version):
+            if error.text != last_error or error.calls:
+                self._report("problem", f"{task.name}: {error.text}", task=task.name, error=error.text)
+            if self._options.once:
+                self.has_failed = True
+                return
+            pause = _FAILURE_SECONDS[0] if error.calls else min(2 * pause, longest)
+            last_error = error.text
+            if self._bell.wait_for_stop(pause):
+                return
+
+    def _call_until_error(self, task: ServiceTask, version: int | None) -> _TaskError | None:
+        """Call the task whenever something changes; None when the service stops, or has other settings."""
+        calls = 0
+        try:
+            with self._settings.home.reopen() as home:
+                context = TaskContext(
+                    home,
+                    self.id,
+                    self._bell,
+                    once=self._options.once,
+                    is_wanted=lambda: version in {None, self._settings.version},
+                )
+                while not context.is_stopping:
+                    context.begin()
+                    seconds = task.run(context)
+                    calls += 1
+                    if self._options.once or context.wait(seconds):
+                        break
+        except JacklineError as error:
+            return _TaskError(str(error), calls)
+        except Exception as error:  # noqa: BLE001 - a mistake in one task must not end the service
+            LOG.error(error)
+            return _TaskError(f"unexpected {type(error).__name__}: {error}", calls)
+        return None
+
+    def _reload(self, _context: ServiceContext) -> float:
+        """Start the tasks of the features again if a person changed the settings; runs read them anyway."""
+        try:
+            is_changed = self._settings.reload()
+        except JacklineError as error:
+            self._report("problem", f"the changed settings are not used: {error}", error=str(error))
+            return self._options.poll_seconds
+        if is_changed:
+            self._bell.ring()  # the tasks of before end
+            self._start_tasks(self._list_feature_tasks(), self._settings.version)
+            self._report("reloaded", "the settings have changed, and are used from now on")
+        return self._options.poll_seconds
+
+    def _dispatch(self, context: ServiceContext) -> float:
+        self._dispatcher.look(context)
+        at = clock.wall_ms()
+        wake_at = find_next_wake(context.home, at)
+        seconds = self._options.poll_seconds if wake_at is None else (wake_at - at) / 1000
+        return self._dispatcher.find_next_look(min(seconds, self._options.poll_seconds))
+
+    def _dispatch_until_idle(self, context: ServiceContext) -> float:
+        """Start what may start, until nothing is left to do."""
+        while True:
+            rings = self._bell.rings
+            started = self._dispatcher.look(context)
+            if not started and not self._dispatcher.is_busy:
+                return 0.0
+            if self._bell.wait(rings, self._options.poll_seconds):
+                return 0.0
+
+    def _on_run_left(self) -> None:
+        self._bell.ring()
+        self._on_idle()
+
+    def _renew(self, context: ServiceContext) -> float:
+        """Show that the service lives, and report others of this host that died."""
+        services, at = ServiceStore(context.home.store()), clock.wall_ms()
+        services.renew(self.id, at)
+        for warning in dict.fromkeys(self._home.warnings):  # of the thread that updates the dashboard
+            self._report("problem", warning, error=warning)
+        self._home.warnings.clear()
+        for record in services.list_open(clock.host_name()):
+            if record.id != self.id and _is_dead(context.home.path, record, at):
+                text = f"service {record.id} (pid {record.pid} on {record.host}) died without being stopped"
+                notice = SubjectNotice(
+                    id=new_id(),
+                    subject=f"service:{record.id}",
+                    kind="service.died",
+                    title="a jackline service died",
+                    body=f"{text}; service {self.id} takes up its runs",
+                    created_at=at,
+                )
+                if services.report_dead(record.id, notice, at):
+                    self._report("died", text, service=record.id, pid=record.pid)
+                    wake_services(context.home)
+                presence.remove_dead(context.home.path, record.id)
+        return _RENEW_SECONDS
+
+
+def _is_dead(home_path: str, record: ServiceRecord, at: int) -> bool:
+    """Whether a service of this host that was not stopped has died."""
+    is_dead = presence.is_dead(home_path, record.id)
+    if is_dead is None:  # it belongs to another home on the same database
+        return record.boot != clock.boot_id() or at - record.seen_at > _UNSEEN_MS
+    return is_dead

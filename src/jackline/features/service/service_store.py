@@ -1,0 +1,106 @@
+"""Writes and reads the records of services and of runs that they cannot start. Locks decide who is alive, not this."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.records import Notice, SubjectNotice
+from jackline.domain.states import RunState
+from jackline.features.service.service_record import ServiceRecord, StartFailure
+from jackline.store import rows
+from jackline.store.driver import Statements, clean
+from jackline.store.parts import StorePart, add_notice
+
+if TYPE_CHECKING:
+    from jackline.domain.records import Run
+
+_KEPT_MS = 30 * 86_400_000
+_FIRST_PAUSE_MS, _LONGEST_PAUSE_MS = 5_000, 300_000
+
+
+class ServiceStore(StorePart):
+    """The part of the store with the service processes."""
+
+    def add(self, record: ServiceRecord) -> None:
+        """Record a service that starts, and forget those that ended long ago."""
+
+        def write(statements: Statements) -> None:
+            statements.run("forget_services", {"before": record.started_at - _KEPT_MS})
+            statements.run("add_service", rows.build_parameters(record))
+
+        self._driver.write(write)
+
+    def renew(self, service_id: str, at: int) -> None:
+        """Record that the service is alive."""
+        values = {"id": clean(service_id), "at": at}
+        self._driver.write(lambda statements: statements.run("renew_service", values), synced=False)
+
+    def stop(self, service_id: str, at: int) -> None:
+        """Record that the service was stopped."""
+        values = {"id": clean(service_id), "at": at}
+        self._driver.write(lambda statements: statements.run("stop_service", values))
+
+    def list_open(self, host: str) -> list[ServiceRecord]:
+        """The services of a host that were neither stopped nor reported."""
+        return [ServiceRecord(*row) for row in self._all("open_services", {"host": clean(host)})]
+
+    def list_newest(self, limit: int = 20) -> list[ServiceRecord]:
+        """The services that started last."""
+        return [ServiceRecord(*row) for row in self._all("newest_services", {"limit": max(0, limit)})]
+
+    def report_dead(self, service_id: str, notice: SubjectNotice, at: int) -> bool:
+        """Write the notice about a dead service; False if another process has reported it."""
+
+        def write(statements: Statements) -> bool:
+            if not statements.run("report_service", {"id": clean(service_id), "at": at}):
+                return False
+            self._store.notices.add_within(statements, notice)
+            return True
+
+        return self._driver.write(write)
+
+    def list_running(self) -> list[str]:
+        """The ids of the runs that a process works on, or worked on when it died."""
+        return [row[0] for row in self._all("running_run_ids", {"running": str(RunState.RUNNING)})]
+
+    # runs that could not be started
+
+    def list_start_failures(self) -> list[StartFailure]:
+        """The runs that a service could not start, and that nobody has started since."""
+        return [StartFailure(*row) for row in self._all("start_failures", {})]
+
+    def record_start_failure(self, run_id: str, reason: str, at: int, notice_id: str) -> StartFailure:
+        """Record why the run could not be started; a new reason is a notice of the run."""
+        text = self.redactor.redact(clean(reason))
+
+        def write(statements: Statements) -> StartFailure:
+            run = self._locked(statements, run_id)
+            row = statements.one("start_failure", {"run_id": run.id})
+            known = StartFailure(*row) if row else None
+            if known is None or known.reason != text:
+                known = StartFailure(run_id=run.id, attempt=0, reason=text, failures=0, since=at, next_at=at)
+                add_notice(statements, _build_notice(notice_id, run, text, at), run.chain_head)
+            pause = min(_FIRST_PAUSE_MS << min(known.failures, 20), _LONGEST_PAUSE_MS)
+            failure = known._replace(attempt=run.status.attempt, failures=known.failures + 1, next_at=at + pause)
+            statements.run("put_start_failure", rows.build_parameters(failure))
+            return failure
+
+        return self._driver.write(write)
+
+    # waking
+
+    def notify_listeners(self) -> None:
+        """Wake the services that listen on this PostgreSQL database."""
+        self._one("notify_services", {})
+
+
+def _build_notice(notice_id: str, run: Run, reason: str, at: int) -> Notice:
+    return Notice(
+        id=notice_id,
+        run_id=run.id,
+        kind="run.cannot_start",
+        title=f"{run.agent}/{run.spec.task}: cannot start",
+        body=reason,
+        chain_head="",
+        created_at=at,
+    )

@@ -1,0 +1,176 @@
+"""Installs `jackline serve` as a systemd unit of the user, shows its state, and removes it. Uses systemctl only."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from jackline.app.paths import find_config_folder, find_state_folder, find_user_home
+from jackline.digests import hash_text
+from jackline.engine.command_runner import run_command
+from jackline.errors import Refused
+from jackline.features.service.systemd_unit import MARK, ServiceUnit, build_unit
+from jackline.files import write_file
+from jackline.named import NamedTuple, stored_as
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.app.home import Home
+    from jackline.engine.command_runner import CommandResult
+
+_SECONDS = 90.0
+_ENV_FILE = "service.env"
+# Where settings and agents' own files are found; a unit starts without the shell's variables.
+_KEPT = ("PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "LANG", "TZ")
+_LINGER_FOLDER = "/var/lib/systemd/linger"
+
+
+@stored_as("name path is_installed active enabled lingers")
+class UnitState(NamedTuple):
+    """The unit of a home, as systemd sees it."""
+
+    name: str
+    path: str
+    is_installed: bool
+    active: str = ""  # systemd's word, such as active, failed or inactive
+    enabled: str = ""
+    lingers: bool = False  # the user's units run while the user is logged out
+
+
+def build_service_unit(home: Home, environ: Mapping[str, str]) -> str:
+    """Build the unit of this home, with the PATH of this shell."""
+    kept = {name: environ[name] for name in _KEPT if environ.get(name)}
+    return build_unit(
+        ServiceUnit(
+            home=home.path,
+            argv=(sys.executable, "-P", "-m", "jackline", "serve", "--home", home.path),
+            environment=kept,
+            env_file=find_env_file(environ),
+            drain_s=home.config.get_float("drain_seconds"),
+            grace_s=home.config.get_float("grace_seconds"),
+        )
+    )
+
+
+def find_env_file(environ: Mapping[str, str]) -> str:
+    """The file of the variables that the unit passes to the service."""
+    return os.path.join(find_config_folder(environ), _ENV_FILE)
+
+
+def list_lost_variables(environ: Mapping[str, str]) -> list[str]:
+    """The settings of this shell that the unit does not have: they may be secret, such as a database's password."""
+    return sorted(name for name in environ if name.startswith("JACKLINE_") and name != "JACKLINE_HOME")
+
+
+def install_unit(home: Home, environ: Mapping[str, str], *, start: bool) -> UnitState:
+    """Write the unit, have systemd check it, enable it, and start it. Refused if systemd does not run for this user."""
+    _refuse_without_systemd(environ)
+    path = _find_unit_path(home, environ)
+    _refuse_foreign_unit(path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write_file(path, build_service_unit(home, environ).encode())
+    _verify_unit(path, environ)
+    name = os.path.basename(path)
+    _require(_systemctl(environ, "daemon-reload"), "systemctl --user daemon-reload")
+    _require(_systemctl(environ, "enable", name), f"systemctl --user enable {name}")
+    if start:  # a restart, so that a service of before takes the new unit
+        _require(_systemctl(environ, "restart", name), f"systemctl --user restart {name}")
+    return read_unit_state(home, environ)
+
+
+def remove_unit(home: Home, environ: Mapping[str, str]) -> UnitState:
+    """Stop and disable the unit, and delete its file; the state before."""
+    before = read_unit_state(home, environ)
+    if not before.is_installed:
+        return before
+    _refuse_foreign_unit(before.path)
+    _refuse_without_systemd(environ)
+    _require(_systemctl(environ, "disable", "--now", before.name), f"systemctl --user disable --now {before.name}")
+    os.unlink(before.path)
+    _require(_systemctl(environ, "daemon-reload"), "systemctl --user daemon-reload")
+    return before
+
+
+def read_unit_state(home: Home, environ: Mapping[str, str]) -> UnitState:
+    """Ask systemd; without one that runs for this user only the file is known."""
+    path = _find_unit_path(home, environ)
+    name = os.path.basename(path)
+    state = UnitState(name=name, path=path, is_installed=os.path.exists(path), lingers=_lingers())
+    if not has_systemd(environ):
+        return state
+    words = [_first_line(_systemctl(environ, action, name)) for action in ("is-active", "is-enabled")]
+    return state._replace(active=words[0], enabled=words[1])
+
+
+def has_systemd(environ: Mapping[str, str]) -> bool:
+    """Whether a systemd of this user runs and answers."""
+    if shutil.which("systemctl", path=environ.get("PATH")) is None:
+        return False
+    return _systemctl(environ, "show-environment").exit_code == 0
+
+
+def _refuse_without_systemd(environ: Mapping[str, str]) -> None:
+    if not has_systemd(environ):
+        raise Refused(
+            "systemd does not answer for this user (`systemctl --user status`): log in at the machine or by ssh, "
+            "not by su, or start `jackline serve` another way; `jackline serve --print-service` prints the unit"
+        )
+
+
+def _find_unit_path(home: Home, environ: Mapping[str, str]) -> str:
+    """The unit of the default home is jackline.service; other homes have the start of their path's digest in it."""
+    config = environ.get("XDG_CONFIG_HOME") or os.path.join(find_user_home(environ), ".config")
+    is_default = os.path.realpath(home.path) == os.path.realpath(find_state_folder(environ))
+    suffix = "" if is_default else f"-{hash_text(os.path.realpath(home.path))[:8]}"
+    return os.path.join(config, "systemd", "user", f"jackline{suffix}.service")
+
+
+def _refuse_foreign_unit(path: str) -> None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            is_ours = file.readline().rstrip("\n") == MARK
+    except FileNotFoundError:
+        return
+    if not is_ours:
+        raise Refused(f"{path} was not written by jackline: move it away, then try again")
+
+
+def _verify_unit(path: str, environ: Mapping[str, str]) -> None:
+    """Have systemd check the file; one that it does not accept is removed again."""
+    program = shutil.which("systemd-analyze", path=environ.get("PATH"))
+    if program is None:
+        return
+    done = _run(environ, program, "--user", "verify", path)
+    if done.exit_code != 0:
+        os.unlink(path)
+        raise Refused(f"systemd does not accept the unit: {_read_text(done) or f'exit code {done.exit_code}'}")
+
+
+def _lingers() -> bool:
+    import pwd
+
+    return os.path.exists(os.path.join(_LINGER_FOLDER, pwd.getpwuid(os.getuid()).pw_name))
+
+
+def _systemctl(environ: Mapping[str, str], *words: str) -> CommandResult:
+    return _run(environ, "systemctl", "--user", *words)
+
+
+def _run(environ: Mapping[str, str], *argv: str) -> CommandResult:
+    return run_command(argv, cwd="/", env=environ, timeout_s=_SECONDS)
+
+
+def _require(done: CommandResult, command: str) -> None:
+    if done.exit_code != 0:
+        raise Refused(f"`{command}` failed: {_read_text(done) or f'exit code {done.exit_code}'}")
+
+
+def _read_text(done: CommandResult) -> str:
+    return " ".join((done.stderr_tail or done.stdout_tail).decode(errors="replace").split())
+
+
+def _first_line(done: CommandResult) -> str:
+    return (done.stdout_tail.decode(errors="replace").splitlines() or [""])[0]

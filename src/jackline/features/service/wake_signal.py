@@ -1,0 +1,162 @@
+"""Wakes services when there is something new: through a pipe of each service, or NOTIFY of PostgreSQL.
+
+A signal carries nothing: who is woken looks into the store. A signal that is lost only costs the time until the next
+look, so that sending never waits and never fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from jackline.diagnostic_log import LOG
+from jackline.errors import StoreError
+from jackline.features.service.presence import list_pipes
+from jackline.features.service.service_store import ServiceStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.app.home import Home
+
+_READ_BYTES = 4096
+_RECONNECT_SECONDS = (1.0, 30.0)
+
+
+def wake_services(home: Home) -> None:
+    """Wake every service of the home; with PostgreSQL, every service of the database."""
+    if "://" in home.database:
+        with contextlib.suppress(StoreError):  # what was written is found by the next look
+            ServiceStore(home.store()).notify_listeners()
+        return
+    for path in list_pipes(home.path):
+        ring_pipe(path)
+
+
+def ring_pipe(path: str) -> None:
+    """Write into the pipe of a service; do nothing if it has no reader or is full."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            os.write(descriptor, b"\n")
+        finally:
+            os.close(descriptor)
+
+
+class Bell:
+    """Wakes the threads of this process; each waits for what came after it last looked."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._rings = 0
+        self._is_stopping = False
+
+    @property
+    def rings(self) -> int:
+        """How often it was rung."""
+        return self._rings
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the threads shall end."""
+        return self._is_stopping
+
+    def ring(self) -> None:
+        """Wake all threads."""
+        with self._changed:
+            self._rings += 1
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Wake all threads: they shall end."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
+
+    def wait(self, since: int, seconds: float) -> bool:
+        """Wait until it was rung after `since`, or for some seconds; True if the threads shall end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_stopping or self._rings != since, max(0.0, seconds))
+            return self._is_stopping
+
+    def wait_for_stop(self, seconds: float) -> bool:
+        """Wait for some seconds; True if the threads shall end."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._is_stopping, seconds)
+
+
+class PipeListener:
+    """Rings the bell whenever a process writes into the pipe of this service."""
+
+    def __init__(self, path: str, ring: Callable[[], None]) -> None:
+        """Open the pipe, and start to listen."""
+        self._ring = ring
+        self._reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._writer = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # without it, every end is reported
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._listen, name="wake-pipe", daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while True:
+            select.select([self._reader], [], [])
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._reader, _READ_BYTES)
+            if self._is_closed:
+                return
+            self._ring()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._is_closed = True
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writer, b"\n")
+        self._thread.join()
+        os.close(self._reader)
+        os.close(self._writer)
+
+
+class PostgresListener:
+    """Rings the bell at each NOTIFY; it has a connection of its own, which it opens again after an outage."""
+
+    def __init__(self, address: str, ring: Callable[[], None]) -> None:
+        """Start to connect and listen; the first connection may come later than this returns."""
+        self._address, self._ring = address, ring
+        self._wake_reader, self._wake_writer = os.pipe()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._listen, name="wake-listen", daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        from jackline.store.postgres_listen import NotifyConnection
+
+        pause, longest = _RECONNECT_SECONDS
+        while not self._is_closed:
+            try:
+                with NotifyConnection(self._address) as connection:
+                    pause = _RECONNECT_SECONDS[0]
+                    self._ring()  # something may have come while nobody listened
+                    while connection.wait(self._wake_reader):
+                        self._ring()
+                    return
+            except StoreError as error:
+                LOG.warning(f"wake signals of PostgreSQL are not heard: {error}")
+                self._pause(pause)
+                pause = min(2 * pause, longest)
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._is_closed and (left := until - time.monotonic()) > 0:
+            select.select([self._wake_reader], [], [], left)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._is_closed = True
+        os.write(self._wake_writer, b"\n")
+        self._thread.join()
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
