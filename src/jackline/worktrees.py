@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jackline.domain.records import Spec
 
 _LONGEST_LINE = 4096
 _GIT = ".git"
@@ -17,6 +21,16 @@ def find_worktree(folder: str) -> str:
             return folder
         here = parent
     return here
+
+
+def find_run_worktree(spec: Spec) -> str:
+    """The root of the git worktree in which a run works; its own one may not exist yet."""
+    return spec.worktree.path or find_worktree(spec.workspace)
+
+
+def find_settings_folder(spec: Spec) -> str:
+    """The folder whose settings apply to a run: its workspace, or the checkout that its worktree is made from."""
+    return spec.workspace if os.path.isdir(spec.workspace) else spec.worktree.source or spec.workspace
 
 
 def find_repository(folder: str) -> str:

@@ -1,0 +1,226 @@
+"""`jackline worktree`: list, open, merge and salvage the worktrees of runs, and remove those that are merged."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from jackline.cli.output import parse_columns
+from jackline.clock import wall_ms
+from jackline.domain.ids import repository_id
+from jackline.errors import WorktreeRefused
+from jackline.features.worktrees import worktree_state as states
+from jackline.features.worktrees.worktree_state import WorktreeState, find_tree, inspect_tree, open_trees
+from jackline.formatting import make_printable, pluralize
+from jackline.worktrees import find_repository
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import CommandParser
+    from jackline.features.worktrees.worktree_salvage import SalvagedWork
+    from jackline.features.worktrees.worktree_state import RunTree
+
+INSIDE_RUN = ("list",)
+_ACTIONS = {
+    "list": "list the worktrees, with their runs and what is not merged",
+    "open": "start a shell in a worktree; without a terminal, print its path",
+    "merge": "merge the branch of a worktree into the branch that it came from",
+    "salvage": "keep the uncommitted and lost work of a worktree as commits",
+    "gc": "remove the worktrees whose run has ended and whose work is merged",
+}
+_COLUMNS = parse_columns("NAME RUN STATE* FOLDER AHEAD BEHIND CHANGED MERGED PATH~")
+_TREE_HELP = "the name of the worktree, or its run"
+_SHORT = 12
+_SHOWN_FILES = 5
+
+
+def configure(parser: CommandParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    made = {
+        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
+        for name, summary in _ACTIONS.items()
+    }
+    for name in ("open", "merge", "salvage"):
+        made[name].add_argument("tree", metavar="NAME", help=_TREE_HELP)
+    for name in ("list", "gc"):
+        made[name].add_argument("--all-repos", action="store_true", help="those of every repository")
+    made["gc"].add_argument(
+        "--dry-run", action="store_true", help="only print what would be removed, and why the others stay"
+    )
+    merge = made["merge"]
+    mode = merge.add_mutually_exclusive_group()
+    mode.add_argument("--ff-only", action="store_true", help="only if the target has no other commits")
+    mode.add_argument("--no-ff", action="store_true", help="always make a merge commit")
+    mode.add_argument("--squash", action="store_true", help="make one commit of the whole branch")
+    merge.add_argument("--into", metavar="BRANCH", default="", help="merge into another branch")
+    merge.add_argument("--no-proof", action="store_true", help="do not run the proof again on the merged files")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    here = repository_id(find_repository(os.getcwd()))
+    with open_trees(home) as trees:
+        match args.action:
+            case "list":
+                return _list([one for one in trees if args.all_repos or one.run.repository == here], out)
+            case "gc":
+                own = [one for one in trees if args.all_repos or one.run.repository == here]
+                return _collect(own, home, out, dry_run=args.dry_run)
+        tree = find_tree(home, trees, args.tree, here)
+        match args.action:
+            case "merge":
+                return _merge(tree, args, home, out)
+            case "salvage":
+                return _salvage(tree, home, out)
+    return _open(tree, out)
+
+
+def _list(trees: list[RunTree], out: Output) -> int:
+    found = [(tree, inspect_tree(tree)) for tree in trees]
+    if out.json:
+        out.print_json_lines(_build_json(tree, state) for tree, state in found)
+        return 0
+    if not found:
+        out.print_note("no worktrees; `jackline run --worktree` makes one")
+        return 0
+    out.print_table(_COLUMNS, [_build_row(tree, state) for tree, state in found])
+    return 0
+
+
+def _build_row(tree: RunTree, state: WorktreeState) -> list[str]:
+    ahead = f"{state.ahead} ({pluralize(state.files, 'file')})" if state.ahead else "0"
+    known = state.folder in {states.READY, states.MISSING, states.DAMAGED} and state.tip
+    return [
+        tree.row.name,
+        f"#{tree.run.number}",
+        str(tree.run.status.state),
+        state.folder,
+        ahead if known else "",
+        str(state.behind) if known else "",
+        str(state.changed) if state.folder == states.READY else "",
+        make_printable(state.merged) or ("no" if known else ""),
+        make_printable(tree.row.path),
+    ]
+
+
+def _build_json(tree: RunTree, state: WorktreeState) -> dict[str, object]:
+    return {
+        "name": tree.row.name,
+        "run": tree.run.id,
+        "number": tree.run.number,
+        "state": str(tree.run.status.state),
+        "repository": tree.git.workspace,
+        "path": tree.row.path,
+        "branch": tree.row.branch,
+        "base": tree.row.base,
+        "base_branch": tree.row.base_branch,
+        **state._asdict(),
+    }
+
+
+def _open(tree: RunTree, out: Output) -> int:
+    path = tree.row.path
+    if not os.path.isdir(path):
+        raise WorktreeRefused(f"{path} does not exist: `jackline resume {tree.run.id}` makes it, or makes it again")
+    if out.json:
+        out.print_json({"path": path, "branch": tree.row.branch})
+        return 0
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        out.print_line(path)
+        return 0
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    os.chdir(path)
+    try:
+        os.execv(shell, [shell])  # noqa: S606 - the user's own shell, in place of this process
+    except OSError as error:
+        raise WorktreeRefused(f"{shell} cannot be started ({error.strerror}): cd {path}") from error
+
+
+def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
+    from jackline.engine.workspace_guard import list_busy_worktrees
+    from jackline.features.worktrees import worktree_merge
+
+    chosen = {
+        worktree_merge.FF_ONLY: args.ff_only,
+        worktree_merge.NO_FF: args.no_ff,
+        worktree_merge.SQUASH: args.squash,
+    }
+    mode = next((name for name, is_chosen in chosen.items() if is_chosen), "")
+    busy = list_busy_worktrees(home.store(), home.path)
+    result = worktree_merge.merge_tree(tree, mode, args.into, busy, prove=not args.no_proof)
+    if tree.row.merged_at is None or result.how != worktree_merge.UP_TO_DATE:
+        home.store(create=True).worktrees.record_merged(
+            tree.run.id, worktree_merge.build_merged_fact(tree, result), wall_ms()
+        )
+    if out.json:
+        out.print_json({"name": tree.row.name, "run": tree.run.id, **result._asdict()})
+    elif result.how == worktree_merge.UP_TO_DATE:
+        out.print_line(f"{result.target} has everything of {tree.row.branch} already")
+    else:
+        out.print_line(
+            f"merged {tree.row.branch} into {result.target} ({result.how}, {result.proof}): {result.commit[:_SHORT]}"
+        )
+    return 0
+
+
+def _salvage(tree: RunTree, home: Home, out: Output) -> int:
+    from jackline.features.worktrees.worktree_salvage import salvage_tree
+
+    found = salvage_tree(tree, home.store().records.get_changes(tree.run.id).ids)
+    if out.json:
+        out.print_json({"name": tree.row.name, "run": tree.run.id, **found._asdict()})
+        return 0
+    for line in _describe_salvage(tree, found):
+        out.print_line(make_printable(line))
+    return 0
+
+
+def _describe_salvage(tree: RunTree, found: SalvagedWork) -> list[str]:
+    lines = [f"kept at {ref}; get it back with `git switch -c NAME {ref}`" for ref in found.refs]
+    if not found.refs:
+        lines.append("nothing is uncommitted")
+    if found.branch:
+        where = f"also in {found.merged}" if found.merged else "not merged"
+        lines.append(f"its commits are on {found.branch} ({where})")
+    elif not found.refs:
+        lines.append(f"its branch {tree.row.branch} is gone, and none of its commits is known")
+    if found.ignored:
+        more = len(found.ignored) - _SHOWN_FILES
+        rest = f" and {more} more" if more > 0 else ""
+        lines.append(f"not kept, because git ignores them: {', '.join(found.ignored[:_SHOWN_FILES])}{rest}")
+    return lines
+
+
+def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) -> int:
+    from jackline.engine.workspace_guard import list_busy_worktrees
+    from jackline.features.worktrees.worktree_merge import repair_merges
+    from jackline.features.worktrees.worktree_removal import plan_removal, remove_worktree
+    from jackline.files import lock_folder
+
+    busy = list_busy_worktrees(home.store(), home.path) if trees else {}
+    for folder, git in {os.path.dirname(one.row.path): one.git for one in trees}.items():
+        if not dry_run and os.path.isdir(folder):
+            with lock_folder(folder):
+                repair_merges(git, folder)
+    for tree in trees:
+        row: dict[str, object] = {"name": tree.row.name, "run": tree.run.id, "path": tree.row.path}
+        try:
+            plan = plan_removal(tree, busy)
+            if not dry_run:
+                remove_worktree(plan, home.store(create=True), wall_ms())
+        except WorktreeRefused as error:
+            row |= {"removed": False, "reason": str(error)}
+            text = f"{tree.row.name} stays: {error}"
+        else:
+            row |= {"removed": not dry_run, "reason": f"in {plan.merged}"}
+            text = f"{'would remove' if dry_run else 'removed'} {tree.row.name} ({plan.merged})"
+            if plan.keeps_commits:
+                text += f"; its commits stay at refs/jackline/{tree.run.id}/branch"
+        if out.json:
+            out.print_json(row)
+        else:
+            out.print_line(make_printable(text))
+    return 0

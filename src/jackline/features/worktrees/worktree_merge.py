@@ -1,0 +1,348 @@
+"""Merges the branch of a run's worktree into the branch that it came from.
+
+The merge is made, and proved, in a temporary worktree. Then the target moves by one fast-forward. A checkout of the
+target that is not clean is never touched. A fast-forward that was cut off is undone by the next command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from jackline.domain.events import Fact
+from jackline.domain.states import Proof, RunState
+from jackline.engine.command_runner import run_command
+from jackline.engine.detached import DetachedProcess
+from jackline.engine.settings import select_inherited_variables
+from jackline.engine.worktree import UserGit, WorktreeUnready, describe_end
+from jackline.engine.worktree_files import CannotCopy, copy_files
+from jackline.errors import WorktreeRefused
+from jackline.features.worktrees import worktree_state as states
+from jackline.features.worktrees.worktree_state import RunTree
+from jackline.files import lock_folder, remove_file, write_file
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jackline.engine.command_runner import CommandResult
+    from jackline.engine.git import Git
+
+FF_ONLY, NO_FF, SQUASH = "ff-only", "no-ff", "squash"
+UP_TO_DATE = "up-to-date"
+_LONGEST_PROOF_S = 3600.0
+_WAIT_S = 600.0
+_SPACE = 16 * 1024 * 1024  # bytes that must be left on the disk besides the changed files
+_SHOWN = 5
+_LOG_LINES = 20
+
+
+class MergeResult(NamedTuple):
+    """How a branch was merged."""
+
+    target: str
+    commit: str
+    before: str
+    how: str  # up-to-date, fast-forward, merge or squash
+    proof: str  # proved before, proved again, no proof, or skipped
+
+
+class _Update(NamedTuple):
+    """The fast-forward of the target, and the checkout that follows it."""
+
+    target: str
+    before: str
+    after: str
+    checkout: str  # empty: the target is checked out nowhere
+
+
+def merge_tree(tree: RunTree, mode: str, into: str, busy: Mapping[str, str], *, prove: bool) -> MergeResult:
+    """Merge; WorktreeRefused if that is not possible, and then everything is as before."""
+    target, tip = _check_source(tree, into, busy)
+    with lock_folder(os.path.dirname(tree.row.path)):
+        repair_merges(tree.git, os.path.dirname(tree.row.path))
+        before = states.resolve(tree.git, f"refs/heads/{target}")
+        if not before:
+            raise WorktreeRefused(f"there is no branch {target}: name another with --into BRANCH")
+        if tree.git.run("merge-base", "--is-ancestor", tip, before) is not None:
+            return MergeResult(target=target, commit=before, before=before, how=UP_TO_DATE, proof="no proof")
+        checkout = find_checkout(tree.git, target, busy)
+        is_straight = tree.git.run("merge-base", "--is-ancestor", before, tip) is not None
+        if mode == FF_ONLY and not is_straight:
+            raise WorktreeRefused(f"{target} has commits that {tree.row.branch} does not have: use --no-ff or --squash")
+        content = _read(tree.git, "rev-parse", f"{tip}^{{tree}}") if is_straight else ""
+        with _open_temporary(tree, before) as temporary:
+            content = content or _merge(tree, temporary.make(), tip)
+            commit = tip if is_straight and mode in {"", FF_ONLY} else _commit(tree, content, before, tip, target, mode)
+            proof = _prove(tree, temporary, content, commit) if prove else "skipped"
+        if find_checkout(tree.git, target, busy) != checkout:  # again: the proof took its time
+            raise WorktreeRefused(f"{target} was checked out elsewhere meanwhile: merge again")
+        _move_target(tree, _Update(target=target, before=before, after=commit, checkout=checkout))
+    how = "squash" if mode == SQUASH else "fast-forward" if commit == tip else "merge"
+    return MergeResult(target=target, commit=commit, before=before, how=how, proof=proof)
+
+
+def build_merged_fact(tree: RunTree, result: MergeResult) -> Fact:
+    """The event of a merge."""
+    data = {"branch": tree.row.branch, "target": result.target, "commit": result.commit, "before": result.before}
+    return Fact("worktree.merged", {**data, "how": result.how, "proof": result.proof})
+
+
+def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[str, str]:
+    """The target and the last commit of the branch, if it is complete."""
+    row = tree.row
+    if tree.run.status.state is RunState.RUNNING or row.path in busy:
+        raise WorktreeRefused(f"run {tree.run.id} works in {row.path}: wait for it, or cancel it")
+    target, tip = into or row.base_branch, states.resolve(tree.git, tree.ref)
+    if not target:
+        raise WorktreeRefused("it came from no branch: name one with --into BRANCH")
+    if not tip:
+        raise WorktreeRefused(f"its branch {row.branch} is gone: `jackline worktree salvage {row.name}`")
+    if target == row.branch:
+        raise WorktreeRefused("a branch cannot be merged into itself")
+    changed = states.list_changes(tree.here) if states.find_folder_state(tree) == states.READY else []
+    if changed is None:
+        raise WorktreeRefused(f"git cannot tell whether {row.path} is clean: try `git status` there")
+    if changed:
+        raise WorktreeRefused(
+            f"not committed: {states.name_files(changed)}; commit or remove that in {row.path}, then merge"
+        )
+    return target, tip
+
+
+def find_checkout(git: Git, target: str, busy: Mapping[str, str]) -> str:
+    """The clean checkout of the target; empty if it is checked out nowhere. WorktreeRefused if it cannot be changed."""
+    found = [one.path for one in states.list_checkouts(git) if one.branch == f"refs/heads/{target}"]
+    for path in found:
+        here = git._replace(workspace=path)
+        if os.path.realpath(path) in busy:
+            raise WorktreeRefused(f"run {busy[os.path.realpath(path)]} works in {path}, where {target} is checked out")
+        changed = states.list_changes(here, untracked=False) if os.path.isdir(path) else None
+        if changed is None:
+            raise WorktreeRefused(f"{path}, where {target} is checked out, cannot be read: try `git status` there")
+        if changed:
+            shown = ", ".join(changed[:_SHOWN])
+            raise WorktreeRefused(f"{path} has uncommitted changes ({shown}): commit or stash them, then merge")
+        if operation := states.find_operation(here):
+            raise WorktreeRefused(f"{operation} is not finished in {path}: finish it, then merge")
+    return found[0] if found else ""
+
+
+# the merge, in a temporary worktree
+
+
+class _TemporaryWorktree:
+    """A worktree for the merge and its proof, made when it is needed."""
+
+    def __init__(self, git: UserGit, folder: str, commit: str) -> None:
+        self._git, self.folder, self._commit = git, folder, commit
+        self._is_made = False
+
+    def make(self) -> UserGit:
+        """Git in the worktree."""
+        if not self._is_made:
+            self._git.read("worktree", "add", "--quiet", "--detach", self.folder, self._commit)
+            self._is_made = True
+        return self._git._replace(folder=self.folder)
+
+
+@contextmanager
+def _open_temporary(tree: RunTree, commit: str) -> Iterator[_TemporaryWorktree]:
+    """A folder beside the worktrees, removed at the end; what a crash left is removed first."""
+    folder = os.path.join(os.path.dirname(tree.row.path), f".merge-{tree.row.name}")
+    git = UserGit(folder=tree.git.workspace, env=tree.git.env, warden=tree.git.warden)
+    try:
+        _remove_temporary(git, folder)
+        yield _TemporaryWorktree(git, folder, commit)
+    except WorktreeUnready as error:
+        raise WorktreeRefused(str(error)) from error
+    except OSError as error:
+        raise WorktreeRefused(f"{error.filename or folder}: {error.strerror}") from error
+    finally:
+        _remove_temporary(git, folder)
+
+
+def _remove_temporary(git: UserGit, folder: str) -> None:
+    """It holds only what can be made again: a merge, and the files of its set-up and proof."""
+    if os.path.lexists(folder) or any(os.path.realpath(one.path) == folder for one in git.list_worktrees()):
+        git.run("worktree", "remove", "--force", "--force", folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _merge(tree: RunTree, temporary: UserGit, tip: str) -> str:
+    """Merge in the temporary worktree; the tree of the result. WorktreeRefused at a conflict."""
+    merged = temporary.run("merge", "--quiet", "--no-commit", "--no-ff", tip)
+    if merged.exit_code != 0:
+        names = temporary.read("diff", "--name-only", "-z", "--diff-filter=U").split("\0")
+        conflicts = [name for name in names if name]
+        if not conflicts:
+            raise WorktreeRefused(f"git merge {describe_end(merged)}")
+        raise WorktreeRefused(
+            f"conflicts in {', '.join(conflicts[:_SHOWN])}: nothing was changed; merge {tree.row.base_branch} into "
+            f"{tree.row.branch} in {tree.row.path} first"
+        )
+    return temporary.read("write-tree")
+
+
+def _commit(tree: RunTree, content: str, before: str, tip: str, target: str, mode: str) -> str:
+    """Make the commit of the merge; no ref points to it yet."""
+    if mode == SQUASH:
+        subjects = _read(tree.git, "log", "--reverse", "--format=- %s", f"{before}..{tip}")
+        message = f"{tree.row.name}: squashed from {tree.row.branch}\n\n{subjects}"
+        return _read(tree.git, "commit-tree", content, "-p", before, "-m", message)
+    message = f"Merge branch '{tree.row.branch}' into {target}"
+    return _read(tree.git, "commit-tree", content, "-p", before, "-p", tip, "-m", message)
+
+
+def _prove(tree: RunTree, place: _TemporaryWorktree, content: str, commit: str) -> str:
+    """Run the proof on the merged files, unless it was run on the same ones; WorktreeRefused if it fails."""
+    spec, status = tree.run.spec, tree.run.status
+    if not spec.proof:
+        return "no proof"
+    if status.proof is Proof.PROVED and status.tree == content:
+        return "proved before"
+    temporary = place.make()
+    temporary.run("merge", "--abort")  # fails if none was needed
+    temporary.read("checkout", "--quiet", "--force", "--detach", commit)
+    try:
+        copy_files(spec.worktree.source, temporary.folder, spec.worktree.copy)
+    except CannotCopy as error:
+        raise WorktreeRefused(str(error)) from error
+    env = select_inherited_variables(os.environ)
+    if spec.worktree.setup:
+        seconds = spec.worktree.setup_timeout_ms / 1000
+        _refuse_failure(
+            "the set-up command",
+            run_command(spec.worktree.setup, cwd=temporary.folder, env=env, timeout_s=seconds, below=temporary.warden),
+        )
+    seconds = spec.turn_timeout_ms / 1000 or _LONGEST_PROOF_S
+    _refuse_failure(
+        "the proof", run_command(spec.proof, cwd=temporary.folder, env=env, timeout_s=seconds, below=temporary.warden)
+    )
+    if states.list_changes(tree.git._replace(workspace=temporary.folder), untracked=False) != []:
+        raise WorktreeRefused("the proof changed tracked files of the merge: it proves nothing; nothing was changed")
+    return "proved again"
+
+
+def _refuse_failure(what: str, result: CommandResult) -> None:
+    if result.timed_out or result.exit_code != 0:
+        raise WorktreeRefused(f"{what} of the merged files {describe_end(result)}; nothing was changed")
+
+
+# the move of the target
+
+
+def _move_target(tree: RunTree, update: _Update) -> None:
+    """Move the target by one fast-forward, with the files of its checkout."""
+    message = f"jackline: merge {tree.row.branch}"
+    if not update.checkout:
+        moved = tree.git.run(
+            "-c", "core.hooksPath=/dev/null", "update-ref", "-m", message, f"refs/heads/{update.target}",
+            update.after, update.before,
+        )  # fmt: skip
+        if moved is None:
+            raise WorktreeRefused(f"{update.target} has moved meanwhile: merge again")
+        return
+    _refuse_hidden_changes(tree.git, update)
+    _refuse_full_disk(tree.git, update)
+    journal = os.path.join(os.path.dirname(tree.row.path), f".merge-{tree.row.name}.json")
+    write_file(journal, json.dumps(update._asdict()).encode())
+    # A process of its own: killing this one does not stop it halfway.
+    env = {**select_inherited_variables(os.environ), "GIT_REFLOG_ACTION": message, "GIT_TERMINAL_PROMPT": "0"}
+    words = ("git", "-c", "core.hooksPath=/dev/null", "merge", "--quiet", "--ff-only", update.after)
+    log = f"{journal.removesuffix('.json')}.log"
+    process = DetachedProcess(words, env, update.checkout, log)
+    code = process.wait(_WAIT_S)
+    said = process.read_end()
+    remove_file(log)
+    if code is None:
+        process.leave()
+        raise WorktreeRefused(f"git still updates {update.checkout}: see `git status` there, then merge again")
+    if states.resolve(tree.git, f"refs/heads/{update.target}") != update.after:
+        _undo(tree.git, update)
+        remove_file(journal)
+        raise WorktreeRefused(f"git could not update {update.checkout}: {said or code}; nothing was changed")
+    remove_file(journal)
+
+
+def _refuse_hidden_changes(git: Git, update: _Update) -> None:
+    """WorktreeRefused if git would overwrite a file that it was told not to look at: it may have been changed."""
+    listed = _read(git, "diff-tree", "-r", "-z", "--name-only", "--no-renames", update.before, update.after)
+    hidden = set(states.list_hidden(git._replace(workspace=update.checkout))).intersection(listed.split("\0"))
+    if hidden:
+        raise WorktreeRefused(
+            f"git is told not to look at {states.name_files(sorted(hidden))} in {update.checkout}: undo that with "
+            "`git update-index --no-assume-unchanged --no-skip-worktree`, then merge"
+        )
+
+
+def _refuse_full_disk(git: Git, update: _Update) -> None:
+    """WorktreeRefused if the changed files may not fit: git would stop in the middle of them."""
+    listed = git.run("diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AMT", update.before, update.after) or ""
+    blobs = [line.split()[3] for line in listed.split("\0") if line.startswith(":")]
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin="".join(f"{one}\n" for one in blobs)) or ""
+    needed = sum(int(size) for size in sizes.split() if size.isdigit())
+    free = os.statvfs(update.checkout)
+    if free.f_bavail * free.f_frsize < needed + _SPACE:
+        raise WorktreeRefused(f"the disk of {update.checkout} is almost full: free some space, then merge")
+
+
+def repair_merges(git: Git, folder: str) -> None:
+    """Undo fast-forwards of this repository that were cut off; the caller holds the folder's lock."""
+    with suppress(FileNotFoundError):
+        for name in sorted(os.listdir(folder)):
+            if not (name.startswith(".merge-") and name.endswith(".json")):
+                continue
+            path = os.path.join(folder, name)
+            try:
+                with open(path, encoding="utf-8") as file:
+                    update = _Update(**json.load(file))
+            except (ValueError, TypeError):
+                continue
+            if states.resolve(git, f"refs/heads/{update.target}") == update.before:
+                _undo(git, update)
+            remove_file(path)
+
+
+def _undo(git: Git, update: _Update) -> None:
+    """Give the checkout its files from before the fast-forward. Files that somebody else changed meanwhile stay."""
+    here = git._replace(workspace=update.checkout)
+    listed = here.run("diff-tree", "-r", "-z", "--no-renames", update.before, update.after)
+    if listed is None:
+        return
+    pieces = listed.split("\0")
+    here.run("-c", "core.hooksPath=/dev/null", "reset", "--quiet", "--mixed", update.before, "--")
+    for entry, name in zip(pieces[::2], pieces[1::2], strict=False):
+        _, _, old, new, _ = entry.split()
+        path = os.path.join(update.checkout, name)
+        if _holds_other_content(here, path, name, old, new, update.after):
+            continue
+        if set(old) == {"0"}:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+        else:
+            here.run("checkout", "--quiet", update.before, "--", f":(literal){name}")
+
+
+def _holds_other_content(git: Git, path: str, name: str, old: str, new: str, after: str) -> bool:
+    """Whether git did not write this content: it is not the old one, nor the new one or its beginning."""
+    if not os.path.lexists(path):
+        return False
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
+    found = (git.run("hash-object", f"--path={name}", "--", path) or "").strip()
+    if found in {old, new}:
+        return False
+    whole = git.run("cat-file", "--filters", f"{after}:{name}") if set(new) != {"0"} else None
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return whole is None or not whole.startswith(file.read())
+
+
+def _read(git: Git, *words: str) -> str:
+    found = git.run(*words)
+    if found is None:
+        raise WorktreeRefused(f"git {words[0]} failed in {git.workspace}; nothing was changed")
+    return found.strip()

@@ -1,0 +1,136 @@
+"""Removes worktrees whose run has ended and whose work is merged. What is dirty, unmerged or doubtful stays."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.domain.events import Fact
+from jackline.domain.states import TERMINAL
+from jackline.engine.work_backup import is_cache
+from jackline.engine.worktree import ListedWorktree, name_lock
+from jackline.engine.worktree_files import CannotCopy, is_same_file, list_copied
+from jackline.errors import WorktreeRefused
+from jackline.features.worktrees import worktree_state as states
+from jackline.features.worktrees.worktree_state import RunTree
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jackline.store.store import Store
+
+
+class RemovalPlan(NamedTuple):
+    """A worktree that can be removed without losing anything."""
+
+    tree: RunTree
+    tip: str  # of its branch; empty: it is gone
+    merged: str
+    keeps_commits: bool = False  # the commits themselves are nowhere else: a ref keeps them
+
+
+def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
+    """Check everything; WorktreeRefused with the reason if the worktree has to stay."""
+    folder = states.find_folder_state(tree)
+    if tree.run.status.state not in TERMINAL:
+        raise WorktreeRefused(f"its run is {tree.run.status.state}")
+    if tree.row.path in busy:
+        raise WorktreeRefused(f"run {busy[tree.row.path]} works in it")
+    if folder in {states.DAMAGED, states.ELSEWHERE}:
+        raise WorktreeRefused(f"it is on {folder}" if folder == states.ELSEWHERE else "its folder is damaged")
+    listed = [one for one in states.list_checkouts(tree.git) if os.path.realpath(one.path) == tree.row.path]
+    _refuse_lock(tree, listed)
+    if folder == states.READY:
+        _refuse_changes(tree, listed)
+    tip = states.resolve(tree.git, tree.ref)
+    merged = states.find_merge(tree.git, tip, tree.row.base_branch) if tip else "its branch is gone"
+    if not merged:
+        count = (tree.git.run("rev-list", "--count", tip, "--not", "--remotes", tree.row.base) or "?").strip()
+        commits = "1 commit" if count == "1" else f"{count} commits"
+        raise WorktreeRefused(f"not merged into {tree.row.base_branch or 'any branch'}: {commits} on {tree.row.branch}")
+    keeps = bool(tip) and not states.is_elsewhere(tree.git, tip, tree.row.base_branch)
+    return RemovalPlan(tree=tree, tip=tip, merged=merged, keeps_commits=keeps)
+
+
+def _refuse_lock(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
+    for one in listed:
+        if one.lock is not None and not one.is_of(tree.run.id):
+            raise WorktreeRefused(f"it is locked: {one.lock or 'without a reason'}")
+
+
+def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
+    """WorktreeRefused if the folder holds anything that is nowhere else."""
+    git = tree.here
+    changed = states.list_changes(git)
+    if changed is None:
+        raise WorktreeRefused("git cannot tell whether it is clean")
+    if changed:
+        raise WorktreeRefused(f"not committed: {states.name_files(changed)}")
+    if hidden := states.list_hidden(git):
+        raise WorktreeRefused(f"git is told not to look at {states.name_files(hidden)}")
+    if operation := states.find_operation(git):
+        raise WorktreeRefused(f"{operation} is not finished in it")
+    if not listed or (not listed[0].branch and not states.is_elsewhere(git, "HEAD", tree.row.base_branch)):
+        head = git.run("for-each-ref", "--contains", "HEAD", "refs/heads", "refs/tags")
+        if not head:
+            raise WorktreeRefused("its HEAD is on no branch")
+    if git.run("for-each-ref", "refs/worktree", "refs/bisect", "refs/rewritten") != "":
+        raise WorktreeRefused("it has refs of its own")
+    modules = git.run("submodule", "status")
+    if modules is None or any(not line.startswith("-") for line in modules.splitlines()):
+        raise WorktreeRefused("it has submodules")
+    if lost := _list_ignored(tree):
+        raise WorktreeRefused(f"{states.name_files(lost)} is ignored by git, and may be needed")
+
+
+def _list_ignored(tree: RunTree) -> list[str]:
+    """Ignored files that are neither caches nor unchanged copies; WorktreeRefused if git cannot tell."""
+    listed = tree.here.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    if listed is None:
+        raise WorktreeRefused("git cannot list the ignored files")
+    spec = tree.run.spec.worktree
+    try:
+        copied = list_copied(spec.source, spec.copy)
+    except CannotCopy:
+        copied = []
+    same = {name for name in copied if is_same_file(os.path.join(spec.source, name), os.path.join(spec.path, name))}
+    found = []
+    for name in (name for name in listed.split("\0") if name and not is_cache(name)):
+        files = _walk(os.path.join(spec.path, name), spec.path) if name.endswith("/") else [name]
+        found += [one for one in files if one not in same]
+    return found
+
+
+def _walk(folder: str, root: str) -> list[str]:
+    return [
+        os.path.relpath(os.path.join(top, name), root)
+        for top, folders, names in os.walk(folder)
+        for name in (*names, *(one for one in folders if os.path.islink(os.path.join(top, one))))
+    ]
+
+
+def remove_worktree(plan: RemovalPlan, store: Store, at: int) -> None:
+    """Remove folder and branch. Git checks again that nothing is uncommitted, and that the branch has not moved."""
+    tree, row = plan.tree, plan.tree.row
+    if plan.keeps_commits:
+        _run(tree, "update-ref", f"refs/jackline/{row.run_id}/branch", plan.tip)
+    if os.path.lexists(row.path):
+        tree.git.run("worktree", "unlock", row.path)  # fails if it is not locked
+        try:
+            _run(tree, "worktree", "remove", row.path)
+        except WorktreeRefused:
+            tree.git.run("worktree", "lock", "--reason", name_lock(row.run_id), row.path)
+            raise
+    elif any(os.path.realpath(one.path) == row.path for one in states.list_checkouts(tree.git)):
+        tree.git.run("worktree", "unlock", row.path)
+        _run(tree, "worktree", "remove", "--force", row.path)  # only what git knows of a folder that is gone
+    if plan.tip:
+        _run(tree, "update-ref", "-d", tree.ref, plan.tip)
+    fact = Fact("worktree.removed", {"path": row.path, "branch": row.branch, "commit": plan.tip, "merged": plan.merged})
+    store.worktrees.record_removed(row.run_id, fact, at)
+
+
+def _run(tree: RunTree, *words: str) -> None:
+    if tree.git.run("-c", "core.hooksPath=/dev/null", *words) is None:
+        raise WorktreeRefused(f"git {' '.join(words[:2])} failed: it stays; see `git worktree list`")

@@ -1,0 +1,89 @@
+"""Keeps the work of a worktree that is nowhere else, as commits at `refs/jackline/RUN/…`. It deletes nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from jackline.engine.work_backup import is_cache, keep_folder, keep_work
+from jackline.errors import WorktreeRefused
+from jackline.features.worktrees import worktree_state as states
+from jackline.features.worktrees.worktree_state import RunTree
+from jackline.named import NamedTuple
+from jackline.policy.discarded_work import Discard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.engine.git import Git
+
+_COMMAND = "jackline worktree salvage"
+
+
+class SalvagedWork(NamedTuple):
+    """Where the work of a worktree is."""
+
+    refs: tuple[str, ...] = ()  # what was kept now
+    branch: str = ""  # its branch, if that exists
+    merged: str = ""  # where the commits of the branch are, too
+    ignored: tuple[str, ...] = ()  # ignored files, which are not kept
+
+
+def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
+    """Keep what is uncommitted, and commits that no ref has; `commits` are those that the run is known to have made."""
+    folder = states.find_folder_state(tree)
+    if folder in {states.NEW, states.ELSEWHERE}:
+        raise WorktreeRefused(f"its folder is {'not made yet' if folder == states.NEW else f'on host {tree.row.host}'}")
+    tip = states.resolve(tree.git, tree.ref)
+    refs = list[str]()
+    ignored: tuple[str, ...] = ()
+    if folder == states.READY:
+        refs += _keep_ready(tree)
+        listed = tree.here.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or ""
+        ignored = tuple(name for name in listed.split("\0") if name and not is_cache(name))
+        refs += _keep_commit(tree, "head", states.resolve(tree.here, "HEAD"))
+    elif folder == states.DAMAGED:
+        refs += _keep_damaged(tree, tip)
+    if not tip:
+        known = [one for one in reversed(commits) if states.resolve(tree.git, one)]
+        refs += _keep_commit(tree, "lost", known[0]) if known else []
+    merged = states.find_merge(tree.git, tip, tree.row.base_branch) if tip else ""
+    return SalvagedWork(refs=tuple(refs), branch=tree.row.branch if tip else "", merged=merged, ignored=ignored)
+
+
+def _keep_ready(tree: RunTree) -> list[str]:
+    discard = Discard(verb="salvage", folder=tree.row.path, command=_COMMAND)
+    kept = keep_work((discard,), tree.run.id, lambda folder: tree.git._replace(workspace=folder))
+    if kept.problem:
+        raise WorktreeRefused(f"the work in {tree.row.path} cannot be kept: {kept.problem}; copy the folder")
+    return list(kept.refs)
+
+
+def _keep_damaged(tree: RunTree, tip: str) -> list[str]:
+    """Keep the files of a folder that git no longer knows, as a commit after its branch or its base."""
+    if not os.path.isdir(tree.row.path):
+        raise WorktreeRefused(f"{tree.row.path} is not a folder")
+    common = (tree.git.run("rev-parse", "--git-common-dir") or "").removesuffix("\n")
+    if not common:
+        raise WorktreeRefused(f"{tree.git.workspace} is not a repository any more: copy {tree.row.path}")
+    bound = {"GIT_DIR": os.path.join(tree.git.workspace, common), "GIT_WORK_TREE": tree.row.path}
+    git = tree.here._replace(env={**tree.git.env, **bound})
+    kept = keep_folder(git, tip or tree.row.base, tree.run.id, f"Work in {tree.row.path}")
+    if kept.problem:
+        raise WorktreeRefused(f"the work in {tree.row.path} cannot be kept: {kept.problem}; copy the folder")
+    return list(kept.refs)
+
+
+def _keep_commit(tree: RunTree, name: str, commit: str) -> list[str]:
+    """Keep a commit that no ref reaches."""
+    if not commit or has_ref(tree.git, commit):
+        return []
+    ref = f"refs/jackline/{tree.run.id}/{name}"
+    if tree.git.run("-c", "core.hooksPath=/dev/null", "update-ref", ref, commit) is None:
+        raise WorktreeRefused(f"{ref} cannot be written: keep commit {commit} yourself")
+    return [ref]
+
+
+def has_ref(git: Git, commit: str) -> bool:
+    """Whether a branch, a tag or another ref reaches the commit."""
+    return bool(git.run("for-each-ref", "--count=1", "--contains", commit))

@@ -1,0 +1,229 @@
+"""What git knows about the worktrees of runs: commits, uncommitted files, where the work is merged. It only reads."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from jackline import clock
+from jackline.clock import boot_ms
+from jackline.engine.git import Git, unbind_git_env
+from jackline.engine.process import SpawnFailed, Warden, WardenLost
+from jackline.engine.worktree import ListedWorktree, parse_worktrees
+from jackline.errors import Ambiguous, NotFound, WorktreeRefused
+from jackline.formatting import pluralize
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jackline.app.home import Home
+    from jackline.domain.records import Run, RunWorktree
+
+GIT_SECONDS = 120.0
+_MOST_MS = 24 * 3_600_000
+_SHOWN = 3  # files that a line names
+# How the folder of a worktree is.
+NEW, READY, MISSING, DAMAGED, ELSEWHERE = "new", "ready", "missing", "damaged", "other host"
+_OPERATIONS = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "BISECT_LOG": "a bisect",
+}
+
+
+class RunTree(NamedTuple):
+    """A run with its worktree, and git in its repository."""
+
+    run: Run
+    row: RunWorktree
+    git: Git  # in the main worktree of the repository
+
+    @property
+    def here(self) -> Git:
+        """Git in the worktree itself."""
+        return self.git._replace(workspace=self.row.path)
+
+    @property
+    def ref(self) -> str:
+        """The whole name of its branch."""
+        return f"refs/heads/{self.row.branch}"
+
+
+class WorktreeState(NamedTuple):
+    """One worktree as it is now."""
+
+    folder: str  # one of the words above
+    tip: str = ""  # the last commit of its branch; empty: the branch is gone
+    ahead: int = 0  # commits that the branch it came from does not have
+    behind: int = 0
+    files: int = 0  # that these commits change
+    changed: int = 0  # files that are not committed
+    merged: str = ""  # where the commits are; empty: nowhere else
+
+
+@contextmanager
+def open_trees(home: Home) -> Iterator[list[RunTree]]:
+    """The worktrees of all runs of this home that were not removed; one warden for all commands of git."""
+    marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
+    rows = [] if home.is_new else home.store().worktrees.list_present()
+    try:
+        with Warden.start(deadline_ms=boot_ms() + _MOST_MS, marker=marker) as warden:
+            found = []
+            for row in rows:
+                run = home.store().runs.get(row.run_id)
+                if run is None:
+                    continue
+                folder = home.store().worktrees.find_repository(row.run_id)
+                git = Git(workspace=folder, env=unbind_git_env(os.environ), warden=warden, timeout_s=GIT_SECONDS)
+                found.append(RunTree(run=run, row=row, git=git))
+            yield found
+    except (SpawnFailed, WardenLost) as error:
+        raise WorktreeRefused(str(error)) from error
+
+
+def find_tree(home: Home, trees: list[RunTree], text: str, repository: str) -> RunTree:
+    """The worktree of this name, of this repository first; or that of a run.
+
+    A few characters of an id name only a run of this repository: by a slip, another one would be merged.
+    """
+    named = [one for one in trees if one.row.name == text]
+    own = [one for one in named if one.run.repository == repository] or named
+    if len(own) > 1:
+        raise Ambiguous(text, what="worktree", count=len(own), some=", ".join(one.run.id for one in own[:3]))
+    if own:
+        return own[0]
+    with suppress(NotFound):
+        run_id = home.find_id(text)
+        for one in trees:
+            if one.run.id == run_id and (one.run.repository == repository or text == run_id):
+                return one
+    raise NotFound(text, what="worktree", hint="jackline worktree list --all-repos")
+
+
+def name_files(names: Sequence[str]) -> str:
+    """Some of the files, and how many others there are."""
+    shown = ", ".join(names[:_SHOWN])
+    return f"{shown} and {pluralize(len(names) - _SHOWN, 'other file')}" if len(names) > _SHOWN else shown
+
+
+def inspect_tree(tree: RunTree) -> WorktreeState:
+    """Look at one worktree."""
+    folder = find_folder_state(tree)
+    if folder in {NEW, ELSEWHERE}:
+        return WorktreeState(folder)
+    tip, target = resolve(tree.git, tree.ref), resolve(tree.git, f"refs/heads/{tree.row.base_branch}")
+    ahead = behind = files = 0
+    since = target or tree.row.base
+    if tip:
+        counts = (tree.git.run("rev-list", "--left-right", "--count", f"{since}...{tip}") or "0 0").split()
+        behind, ahead = int(counts[0]), int(counts[1])
+        names = tree.git.run("diff", "--name-only", "-z", "--no-ext-diff", f"{since}...{tip}") or ""
+        files = names.count("\0")
+    changed = len(list_changes(tree.here) or ()) if folder == READY else 0
+    merged = find_merge(tree.git, tip, tree.row.base_branch) if tip else ""
+    return WorktreeState(
+        folder=folder, tip=tip, ahead=ahead, behind=behind, files=files, changed=changed, merged=merged
+    )
+
+
+def find_folder_state(tree: RunTree) -> str:
+    """Whether the folder is there, and a worktree."""
+    row = tree.row
+    if row.made_at is None:
+        return NEW
+    if row.host != clock.host_name():
+        return ELSEWHERE
+    if not os.path.lexists(row.path):
+        return MISSING
+    top = tree.here.run("rev-parse", "--show-toplevel") if os.path.isdir(row.path) else None
+    return READY if top is not None and os.path.realpath(top.removesuffix("\n")) == row.path else DAMAGED
+
+
+def resolve(git: Git, name: str) -> str:
+    """The commit that a name means; empty if there is none."""
+    return (git.run("rev-parse", "-q", "--verify", f"{name}^{{commit}}") or "").strip()
+
+
+def list_changes(git: Git, *, untracked: bool = True) -> list[str] | None:
+    """The files of a checkout that are not committed; None if git cannot tell."""
+    flag = "--untracked-files=all" if untracked else "--untracked-files=no"
+    listed = git.run("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=none", flag)
+    return None if listed is None else [line[3:] for line in listed.split("\0") if line]
+
+
+def list_hidden(git: Git) -> list[str]:
+    """Files in the folder whose changes `git status` does not show: assume-unchanged and skip-worktree."""
+    listed = git.run("ls-files", "-z", "-v")
+    if listed is None:
+        raise WorktreeRefused("git cannot list its files")
+    marked = [line[2:] for line in listed.split("\0") if line[:1].islower() or line[:1] == "S"]
+    return [name for name in marked if os.path.lexists(os.path.join(git.workspace, name))]
+
+
+def find_operation(git: Git) -> str:
+    """The operation that is not finished in a checkout, in words; empty if there is none."""
+    for name, words in _OPERATIONS.items():
+        path = (git.run("rev-parse", "--git-path", name) or "").removesuffix("\n")
+        if path and os.path.lexists(os.path.join(git.workspace, path)):
+            return words
+    return ""
+
+
+def list_checkouts(git: Git) -> list[ListedWorktree]:
+    """All worktrees of the repository, also those that jackline did not make; WorktreeRefused if git cannot tell."""
+    listed = git.run("worktree", "list", "--porcelain")
+    if listed is None:
+        raise WorktreeRefused(f"git cannot list the worktrees of {git.workspace}: try `git worktree list` there")
+    return parse_worktrees(listed)
+
+
+def find_merge(git: Git, commit: str, branch: str) -> str:
+    """Where else the commits up to this one are, in words; empty if that is not certain."""
+    target = f"refs/heads/{branch}"
+    if branch and git.run("merge-base", "--is-ancestor", commit, target) is not None:
+        return branch
+    remote = (git.run("for-each-ref", "--format=%(refname:short)", "--contains", commit, "refs/remotes") or "").split()
+    if remote:
+        return remote[0]
+    upstream = (
+        (git.run("rev-parse", "-q", "--verify", f"{branch}@{{upstream}}^{{commit}}") or "").strip() if branch else ""
+    )
+    for one, name in ((target, branch), (upstream, f"the upstream of {branch}")):
+        if branch and one and has_same_changes(git, commit, one):
+            return f"{name} (squashed)"
+    return ""
+
+
+def is_elsewhere(git: Git, commit: str, branch: str) -> bool:
+    """Whether the commit itself can be reached from the branch or from a remote-tracking branch."""
+    found = git.run("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}") if branch else None
+    return found is not None or bool(git.run("for-each-ref", "--contains", commit, "refs/remotes"))
+
+
+def has_same_changes(git: Git, commit: str, target: str) -> bool:
+    """Whether the target has each change of these commits, or all of them as one commit. Nothing is written."""
+    fork = (git.run("merge-base", target, commit) or "").strip()
+    if not fork or _has_equal_patches(git, target, commit):
+        return bool(fork)
+    objects = (git.run("rev-parse", "--git-path", "objects") or "").removesuffix("\n")
+    if not objects:
+        return False
+    with tempfile.TemporaryDirectory(prefix="jackline-") as folder:
+        own = {"GIT_OBJECT_DIRECTORY": folder}
+        own["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = os.path.join(git.workspace, objects)
+        for role in ("AUTHOR", "COMMITTER"):
+            own |= {f"GIT_{role}_NAME": "jackline", f"GIT_{role}_EMAIL": "jackline@localhost"}
+        apart = git._replace(env={**git.env, **own})
+        squashed = apart.run("commit-tree", f"{commit}^{{tree}}", "-p", fork, "-m", "squashed")
+        return squashed is not None and _has_equal_patches(apart, target, squashed.strip())
+
+
+def _has_equal_patches(git: Git, target: str, commit: str) -> bool:
+    lines = (git.run("cherry", target, commit) or "").splitlines()
+    return bool(lines) and all(line.startswith("- ") for line in lines)

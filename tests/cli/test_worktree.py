@@ -1,0 +1,107 @@
+"""`jackline worktree`: from a run with a worktree of its own to its merge and its removal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from tests.cli.place import SAY, Ended, Place, is_one_line
+from tests.cli.test_terminal import Terminal
+from tests.cli.test_worktree_run import find_root, git, list_kinds, repo, run, start
+
+__all__ = ["repo"]
+REFUSED = 1
+USAGE = 2
+
+
+def type_(place: Place, *words: str) -> Ended:
+    return place.type("worktree", *words)
+
+
+def test_from_the_run_to_the_merge_and_the_removal(repo: Place) -> None:
+    assert "no worktrees" in type_(repo, "list").err
+    assert start(repo, "--proof", "grep two a").code == 0
+    (listed,) = type_(repo, "list", "--json").rows
+    names = ("name", "run", "state", "folder", "ahead", "files", "changed", "merged")
+    assert [listed[name] for name in names] == ["r", "r", "succeeded", "ready", 1, 1, 0, ""]
+    assert "1 (1 file)" in type_(repo, "list").out
+    assert type_(repo, "open", "r").out.strip() == str(find_root(repo))
+    assert type_(repo, "gc").out.startswith("r stays: not merged into main: 1 commit on jackline/r")
+    assert find_root(repo).is_dir()
+    merged = type_(repo, "merge", "r")
+    assert (merged.code, "merged jackline/r into main (fast-forward" in merged.out) == (0, True), merged
+    assert (repo.repository / "a").read_text() == "one\ntwo\n"
+    assert "already" in type_(repo, "merge", "#1").out
+    assert "would remove r (main)" in type_(repo, "gc", "--dry-run").out
+    assert find_root(repo).is_dir()
+    assert type_(repo, "gc", "--json").json["removed"] is True
+    assert not find_root(repo).exists()
+    assert git(repo, "branch", "--list", "jackline/*") == ""
+    assert list_kinds(repo)[-2:] == ["worktree.merged", "worktree.removed"]
+    assert repo.type("verify", "r").code == 0
+    assert start(repo, "r", run_id="next").code == 0  # the name is free again
+
+
+def test_a_manifest_and_show_name_it(repo: Place) -> None:
+    assert start(repo).code == 0
+    assert f'"worktree_path": "{find_root(repo)}"' in (repo.home / "runs/r/manifest.json").read_text()
+    assert "jackline/r" in repo.type("show", "r").out
+
+
+def test_it_is_found_by_name_and_run_and_refusals_are_one_line(repo: Place) -> None:
+    steps = (run("echo two >> a && git commit -qam second && echo more > more"), SAY)
+    ended = start(repo, "some", steps=steps, run_id="first")
+    assert (ended.code, "merge it: jackline worktree merge some" in ended.out) == (0, True), ended
+    for words, code, text in (
+        (("merge", "some"), REFUSED, "not committed: more"),
+        (("merge", "nothing"), USAGE, "no worktree matches"),
+        (("merge", "some", "--ff-only", "--squash"), USAGE, "not allowed with"),
+    ):
+        refused = type_(repo, *words)
+        assert (refused.code, is_one_line(refused), text in refused.err) == (code, True, True), refused
+    elsewhere = repo.type("worktree", "merge", "st", cwd=repo.folder)  # the end of its id, by a slip
+    assert (elsewhere.code, "no worktree matches 'st'" in elsewhere.err) == (USAGE, True), elsewhere
+    kept = type_(repo, "salvage", "st")
+    assert "kept at refs/jackline/first/1" in kept.out
+    assert "its commits are on jackline/some (not merged)" in kept.out
+    assert git(repo, "show", "refs/jackline/first/1:more") == "more"
+
+
+def test_open_starts_a_shell_there(repo: Place) -> None:
+    assert start(repo).code == 0
+    shell = repo.folder / "shell"
+    shell.write_text(f"#!/bin/sh\npwd > {repo.path('where')}\n")
+    shell.chmod(0o755)
+    repo.environ["SHELL"] = str(shell)
+    terminal = Terminal(repo, "worktree", "open", "r")
+    while terminal.read():
+        pass
+    terminal.end()
+    assert (repo.folder / "where").read_text().strip() == str(find_root(repo))
+
+
+def test_a_checkout_on_a_full_disk_keeps_everything(repo: Place) -> None:
+    """The worktree cannot be made on a disk of 1 MB: the run fails before its agent, and is resumed on a larger one."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    (repo.repository / "large").write_bytes(os.urandom(3_000_000))
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "large")
+    small = repo.folder / "small"
+    small.mkdir()
+    repo.environ["JACKLINE_WORKTREES"] = str(small)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(small)], check=True)
+    try:
+        ended = start(repo)
+        assert ended.code == REFUSED, ended
+        assert repo.type("show", "r", "--json").json["failure"] == "worktree"
+        assert "turn.launched" not in list_kinds(repo)
+        assert git(repo, "status", "--porcelain") == ""
+        subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
+        resumed = repo.type("resume", "r")
+        assert resumed.code == 0, resumed
+        assert git(repo, "log", "-1", "--format=%s", "jackline/r") == "second"
+    finally:
+        subprocess.run(["umount", "--lazy", str(small)], check=True)

@@ -1,0 +1,549 @@
+"""Merging, keeping and removing the worktrees of runs, with real git: nothing dirty or unmerged is ever lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jackline import clock
+from jackline.clock import boot_ms
+from jackline.domain.records import Run, RunStatus, RunWorktree, Spec, WorktreeSpec
+from jackline.domain.states import Proof, RunState
+from jackline.engine.git import Git
+from jackline.engine.process import Warden
+from jackline.errors import WorktreeRefused
+from jackline.features.worktrees import worktree_merge, worktree_state
+from jackline.features.worktrees.worktree_merge import MergeResult, merge_tree
+from jackline.features.worktrees.worktree_removal import RemovalPlan, plan_removal, remove_worktree
+from jackline.features.worktrees.worktree_salvage import salvage_tree
+from jackline.features.worktrees.worktree_state import RunTree, inspect_tree
+
+RUN = "r"
+BRANCH = "jackline/w"
+
+
+class Scene:
+    """A repository, and the worktree of a run that has succeeded with one commit."""
+
+    def __init__(self, folder: Path, warden: Warden) -> None:
+        self.folder, self.main, self.path = folder, folder / "main", folder / "trees" / "w"
+        self.env = {
+            "PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "2",
+            "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Ada",
+            "GIT_CONFIG_KEY_1": "user.email", "GIT_CONFIG_VALUE_1": "ada@example.org",
+        }  # fmt: skip
+        self.main.mkdir()
+        self.run("init", "-q", "-b", "main")
+        (self.main / ".gitignore").write_text(".env\nnode_modules/\n")
+        (self.main / "a").write_text("one\n")
+        self.commit("first")
+        self.base = self.run("rev-parse", "HEAD")
+        self.path.parent.mkdir()
+        self.run("worktree", "add", "-q", "--lock", "--reason", f"jackline run {RUN}", "-b", BRANCH, str(self.path))
+        (self.path / "new").write_text("new\n")
+        self.commit("work", self.path)
+        self.git = Git(workspace=str(self.main), env=self.env, warden=warden, timeout_s=60)
+        self.spec = Spec(
+            prompt="p",
+            workspace=str(self.path),
+            worktree=WorktreeSpec(name="w", branch=BRANCH, path=str(self.path), source=str(self.main)),
+        )
+        self.state = RunState.SUCCEEDED
+        self.proved_tree = ""
+
+    def run(self, *words: str, where: Path | None = None) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=where or self.main, env=self.env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (words, done)
+        return done.stdout.strip()
+
+    def commit(self, subject: str, where: Path | None = None) -> str:
+        self.run("add", "-A", where=where)
+        self.run("commit", "-qm", subject, where=where)
+        return self.run("rev-parse", "HEAD", where=where)
+
+    @property
+    def tree(self) -> RunTree:
+        proof = Proof.PROVED if self.proved_tree else Proof.UNVERIFIED
+        status = RunStatus(state=self.state, proof=proof, tree=self.proved_tree)
+        run = Run(
+            id=RUN, number=1, repository="", lineage=RUN, parent=None, spec=self.spec, status=status, owner=None,
+            event_seq=0, chain_head="", created_at=0, updated_at=0,
+        )  # fmt: skip
+        row = RunWorktree(
+            run_id=RUN, repository="", name="w", branch=BRANCH, base=self.base, base_branch="main",
+            path=str(self.path), host=clock.host_name(), made_at=1, set_up_at=1,
+        )  # fmt: skip
+        return RunTree(run=run, row=row, git=self.git)
+
+    def merge(self, mode: str = "", *, prove: bool = True, busy: dict[str, str] | None = None) -> MergeResult:
+        return merge_tree(self.tree, mode, "", busy or {}, prove=prove)
+
+    def plan(self) -> RemovalPlan:
+        return plan_removal(self.tree, {})
+
+    def remove(self) -> None:
+        remove_worktree(self.plan(), _NoStore(), 1)  # type: ignore[arg-type]
+
+    def picture(self) -> tuple[str, ...]:
+        """Everything of the main checkout, the branches and the worktrees."""
+        files = sorted(
+            f"{path.relative_to(self.main)}:{path.read_text()}"
+            for path in self.main.rglob("*")
+            if path.is_file() and ".git" not in path.relative_to(self.main).parts
+        )
+        lines = (
+            "status --porcelain",
+            "for-each-ref refs/heads refs/jackline",
+            "worktree list --porcelain",
+            "diff --cached",
+        )
+        return (*files, *(self.run(*words.split()) for words in lines))
+
+
+class _NoStore:
+    """Stands for the record of a removal, which tests/cli covers."""
+
+    worktrees = property(lambda self: self)
+
+    def record_removed(self, *_words: object) -> None:
+        pass
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    with Warden.start(deadline_ms=boot_ms() + 170_000, marker={"JACKLINE_COMMAND": "test"}) as warden:
+        made = Scene(tmp_path, warden)
+        for name, value in made.env.items():
+            monkeypatch.setenv(name, value)
+        (tmp_path / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.org\n")
+        yield made
+
+
+def diverge(scene: Scene, *, conflict: bool = False) -> str:
+    (scene.main / ("new" if conflict else "other")).write_text("main\n")
+    return scene.commit("on main")
+
+
+# merging
+
+
+def test_a_fast_forward_updates_branch_and_checkout(scene: Scene) -> None:
+    tip = scene.run("rev-parse", BRANCH)
+    result = scene.merge()
+    assert (result.how, result.commit, result.proof) == ("fast-forward", tip, "no proof")
+    assert (scene.main / "new").read_text() == "new\n"
+    assert (scene.run("rev-parse", "main"), scene.run("status", "--porcelain")) == (tip, "")
+    assert scene.merge().how == "up-to-date"
+    assert os.listdir(scene.path.parent) == ["w"]
+
+
+@pytest.mark.parametrize(("mode", "parents"), [("no-ff", 2), ("squash", 1), ("", 2)])
+def test_a_merge_of_branches_that_went_apart(scene: Scene, mode: str, parents: int) -> None:
+    before = diverge(scene)
+    tip = scene.run("rev-parse", BRANCH)
+    result = scene.merge(mode)
+    found = scene.run("log", "-1", "--format=%P", "main").split()
+    assert found == [before, tip][:parents]
+    assert (result.how, (scene.main / "new").exists()) == ("squash" if mode == "squash" else "merge", True)
+    assert (scene.main / "other").exists()
+    assert scene.run("status", "--porcelain") == ""
+
+
+def test_a_merge_commit_is_made_where_a_fast_forward_would_do(scene: Scene) -> None:
+    tip = scene.run("rev-parse", BRANCH)
+    scene.merge("no-ff")
+    assert scene.run("log", "-1", "--format=%P", "main").split() == [scene.base, tip]
+
+
+def test_ff_only_and_conflicts_change_nothing(scene: Scene) -> None:
+    diverge(scene, conflict=True)
+    before = scene.picture()
+    with pytest.raises(WorktreeRefused, match="use --no-ff or --squash"):
+        scene.merge("ff-only")
+    with pytest.raises(WorktreeRefused, match="conflicts in new: nothing was changed"):
+        scene.merge()
+    assert scene.picture() == before
+    assert os.listdir(scene.path.parent) == ["w"]
+
+
+@pytest.mark.parametrize("change", ["changed", "staged", "merging", "busy"])
+def test_a_main_checkout_that_is_not_clean_is_never_touched(scene: Scene, change: str) -> None:
+    busy = {}
+    match change:
+        case "changed":
+            (scene.main / "a").write_text("mine\n")
+        case "staged":
+            (scene.main / "mine").write_text("mine\n")
+            scene.run("add", "mine")
+        case "merging":
+            (scene.main / ".git" / "MERGE_HEAD").write_text(f"{scene.base}\n")
+        case _:
+            busy = {str(scene.main): "other"}
+    before = scene.picture()
+    with pytest.raises(WorktreeRefused, match=str(scene.main)):
+        scene.merge(busy=busy)
+    assert scene.picture() == before
+
+
+@pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
+def test_a_change_that_git_status_does_not_show_is_never_overwritten(scene: Scene, bit: str) -> None:
+    """The text is the beginning of the new one: a merge that was cut off would look the same, and be undone."""
+    (scene.path / "a").write_text("theirs\n")
+    scene.commit("change a", scene.path)
+    scene.run("update-index", bit, "a")
+    (scene.main / "a").write_text("the")
+    before = scene.picture()
+    with pytest.raises(WorktreeRefused, match="git is told not to look at a in"):
+        scene.merge()
+    assert scene.picture() == before
+    assert (scene.main / "a").read_text() == "the"
+
+
+def test_an_untracked_file_in_the_way_stays(scene: Scene) -> None:
+    (scene.main / "new").write_text("mine\n")
+    before = scene.picture()
+    with pytest.raises(WorktreeRefused, match="nothing was changed"):
+        scene.merge()
+    assert scene.picture() == before
+
+
+def test_uncommitted_work_and_a_live_run_are_not_merged(scene: Scene) -> None:
+    (scene.path / "more").write_text("more\n")
+    with pytest.raises(WorktreeRefused, match="not committed: more"):
+        scene.merge()
+    (scene.path / "more").unlink()
+    scene.state = RunState.RUNNING
+    with pytest.raises(WorktreeRefused, match="works in"):
+        scene.merge()
+
+
+def test_a_target_that_is_checked_out_nowhere_moves_alone(scene: Scene) -> None:
+    scene.run("switch", "-qc", "elsewhere")
+    (scene.main / "a").write_text("dirty\n")  # another branch: not the target's checkout
+    assert scene.merge().how == "fast-forward"
+    assert scene.run("rev-parse", "main") == scene.run("rev-parse", BRANCH)
+    assert (scene.main / "a").read_text() == "dirty\n"
+    assert not (scene.main / "new").exists()
+
+
+def test_another_tree_than_the_proved_one_is_proved_again(scene: Scene) -> None:
+    scene.spec = scene.spec._replace(proof=f"pwd >> {scene.folder}/proofs; test -f new")
+    scene.proved_tree = scene.run("rev-parse", f"{BRANCH}^{{tree}}")
+    before = diverge(scene)
+    assert scene.merge().proof == "proved again"
+    (proof,) = (scene.folder / "proofs").read_text().split()
+    assert proof.endswith("/trees/.merge-w")
+    scene.run("reset", "-q", "--hard", before)
+    scene.spec = scene.spec._replace(proof="echo broken; exit 3")
+    picture = scene.picture()
+    with pytest.raises(WorktreeRefused, match=r"the proof of the merged files failed \(exit 3\): broken"):
+        scene.merge()
+    assert scene.picture() == picture
+    assert scene.merge(prove=False).proof == "skipped"
+
+
+def test_the_proved_tree_itself_is_not_proved_again(scene: Scene) -> None:
+    scene.spec = scene.spec._replace(proof="exit 3")
+    with pytest.raises(WorktreeRefused, match="the proof of the merged files"):
+        scene.merge()
+    scene.proved_tree = scene.run("rev-parse", f"{BRANCH}^{{tree}}")
+    assert scene.merge("squash").proof == "proved before"
+
+
+_MERGE = """
+import os, sys
+from jackline.engine.process import Warden
+from jackline.clock import boot_ms
+from tests.integration.test_worktrees import Scene
+class Again(Scene):
+    def __init__(self, folder, warden, base):
+        from pathlib import Path
+        from jackline.engine.git import Git
+        from jackline.domain.records import Spec, WorktreeSpec
+        from jackline.domain.states import RunState
+        self.folder, self.main, self.path = Path(folder), Path(folder) / "main", Path(folder) / "trees" / "w"
+        self.env, self.base, self.state, self.proved_tree = dict(os.environ), base, RunState.SUCCEEDED, ""
+        self.git = Git(workspace=str(self.main), env=self.env, warden=warden, timeout_s=60)
+        tree = WorktreeSpec(name="w", branch="jackline/w", path=str(self.path), source=str(self.main))
+        self.spec = Spec(prompt="p", workspace=str(self.path), worktree=tree)
+with Warden.start(deadline_ms=boot_ms() + 100_000, marker={"JACKLINE_COMMAND": "killed"}) as warden:
+    open(sys.argv[3], "w").write(str(os.getpid()))
+    print(Again(sys.argv[1], warden, sys.argv[2]).merge())
+"""
+
+
+def merge_with_git(scene: Scene, program: str) -> subprocess.CompletedProcess[str]:
+    """Merge in a process of its own, with a script in the place of git."""
+    folder = scene.folder / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "git").write_text(f"#!/bin/sh\nGIT={shutil.which('git')}\n{program}\n")
+    (folder / "git").chmod(0o755)
+    env = {**scene.env, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(
+        [sys.executable, "-c", _MERGE, str(scene.folder), scene.base, str(scene.folder / "pid")],
+        env=env, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+
+
+def test_a_kill_at_any_step_leaves_the_checkout_clean_or_merged(scene: Scene) -> None:
+    """The process is killed after each git command that writes, in turn. The branch is never lost, and merges then."""
+    before = diverge(scene)
+    tip = scene.run("rev-parse", BRANCH)
+    pid = scene.folder / "pid"
+    for step in (
+        "worktree add",
+        "merge --quiet --no-commit",
+        "write-tree",
+        "commit-tree",
+        "worktree remove",
+        "--ff-only",
+    ):
+        scene.run("reset", "-q", "--hard", before)
+        kill = f'"$GIT" "$@"; kill -9 $(cat {pid}); exit 0'
+        killed = merge_with_git(scene, f'case "$*" in *"{step}"*) {kill};; *) exec "$GIT" "$@";; esac')
+        assert killed.returncode == -signal.SIGKILL, (step, killed)
+        assert scene.run("rev-parse", BRANCH) == tip
+        merged = scene.run("rev-parse", "main") != before
+        assert (scene.run("status", "--porcelain"), (scene.main / "new").exists()) == ("", merged), step
+        assert merged == (step == "--ff-only")
+    scene.run("reset", "-q", "--hard", before)
+    assert scene.merge().how == "merge"
+    assert scene.run("status", "--porcelain") == ""
+    assert os.listdir(scene.path.parent) == ["w"]
+
+
+@pytest.mark.parametrize("state", ["nothing", "half", "other"])
+def test_a_fast_forward_that_was_cut_off_is_undone(scene: Scene, state: str) -> None:
+    """As after a loss of power in the middle of it: some files are new, one is half written, one is a person's."""
+    (scene.path / "a").write_text("one\ntwo\nthree\n")
+    after = scene.commit("more", scene.path)
+    if state != "nothing":
+        (scene.main / "new").write_text("new\n")
+        (scene.main / "a").write_text("one\ntwo\n" if state == "half" else "a person's\n")
+    journal = scene.path.parent / ".merge-w.json"
+    update = {"target": "main", "before": scene.base, "after": after, "checkout": str(scene.main)}
+    journal.write_text(json.dumps(update))
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert not journal.exists()
+    assert not (scene.main / "new").exists()
+    assert (scene.main / "a").read_text() == ("a person's\n" if state == "other" else "one\n")
+    assert scene.run("rev-parse", "main") == scene.base
+    if state != "other":
+        assert scene.run("status", "--porcelain") == ""
+        assert scene.merge().how == "fast-forward"
+
+
+def test_git_that_fails_halfway_changes_nothing(scene: Scene) -> None:
+    """The disk is full in the middle of the fast-forward: git has written one file and stops."""
+    before = scene.picture()
+    fail = f"printf ne > {scene.main}/new; echo no space left >&2; exit 128"
+    done = merge_with_git(scene, f'case "$*" in *--ff-only*) {fail};; *) exec "$GIT" "$@";; esac')
+    assert "no space left; nothing was changed" in done.stderr, done
+    assert scene.picture() == before
+
+
+def test_a_disk_that_is_almost_full_is_noticed_before(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = scene.picture()
+    monkeypatch.setattr(worktree_merge, "_SPACE", 1 << 60)
+    with pytest.raises(WorktreeRefused, match="almost full"):
+        scene.merge()
+    assert scene.picture() == before
+
+
+# removing
+
+
+def test_what_is_merged_and_clean_is_removed_and_git_forgets_it(scene: Scene) -> None:
+    scene.merge()
+    (scene.path / "node_modules").mkdir()
+    (scene.path / "node_modules" / "x").write_text("made again\n")
+    assert scene.plan().merged == "main"
+    scene.remove()
+    assert not scene.path.exists()
+    assert scene.run("branch", "--list", "jackline/*") == ""
+    assert str(scene.path) not in scene.run("worktree", "list")
+
+
+def make_dirty(scene: Scene) -> None:
+    (scene.path / "a").write_text("changed\n")
+
+
+def make_untracked(scene: Scene) -> None:
+    (scene.path / "untracked").write_text("x\n")
+
+
+def make_staged(scene: Scene) -> None:
+    make_untracked(scene)
+    scene.run("add", "-A", where=scene.path)
+
+
+def make_hidden(scene: Scene) -> None:
+    make_dirty(scene)
+    scene.run("update-index", "--assume-unchanged", "a", where=scene.path)
+
+
+def make_ignored(scene: Scene) -> None:
+    (scene.path / ".env").write_text("only here\n")
+
+
+def make_unmerged(scene: Scene) -> None:
+    (scene.path / "more").write_text("x\n")
+    scene.commit("unmerged", scene.path)
+
+
+def make_detached(scene: Scene) -> None:
+    scene.run("checkout", "-q", "--detach", where=scene.path)
+    make_unmerged(scene)
+
+
+def make_locked(scene: Scene) -> None:
+    scene.run("worktree", "unlock", str(scene.path))
+    scene.run("worktree", "lock", "--reason", "mine", str(scene.path))
+
+
+def make_active(scene: Scene) -> None:
+    scene.state = RunState.WAITING
+
+
+def make_damaged(scene: Scene) -> None:
+    (scene.path / ".git").unlink()
+
+
+def make_rebasing(scene: Scene) -> None:
+    (scene.main / ".git" / "worktrees" / "w" / "rebase-merge").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (make_dirty, "not committed: a"),
+        (make_untracked, "not committed: untracked"),
+        (make_staged, "not committed: untracked"),
+        (make_hidden, "git is told not to look at a"),
+        (make_ignored, ".env is ignored by git"),
+        (make_unmerged, "not merged into main: "),
+        (make_detached, "its HEAD is on no branch"),
+        (make_locked, "it is locked: mine"),
+        (make_active, "its run is waiting"),
+        (make_damaged, "its folder is damaged"),
+        (make_rebasing, "a rebase is not finished"),
+    ],
+)
+def test_what_may_be_lost_stays(scene: Scene, spoil: Callable[[Scene], None], reason: str) -> None:
+    scene.merge()
+    spoil(scene)
+    with pytest.raises(WorktreeRefused, match=reason):
+        scene.remove()
+    assert (scene.path / "new").read_text() == "new\n"
+    assert scene.run("rev-parse", BRANCH)
+
+
+def test_git_checks_again_before_it_removes(scene: Scene) -> None:
+    """Work that appears between the check and the removal stays."""
+    scene.merge()
+    plan = scene.plan()
+    make_untracked(scene)
+    with pytest.raises(WorktreeRefused, match="it stays"):
+        remove_worktree(plan, _NoStore(), 1)  # type: ignore[arg-type]
+    assert (scene.path / "untracked").exists()
+    assert f"locked jackline run {RUN}" in scene.run("worktree", "list", "--porcelain")
+    (scene.path / "untracked").unlink()
+    make_unmerged(scene)
+    with pytest.raises(WorktreeRefused, match="it stays"):
+        remove_worktree(plan, _NoStore(), 1)  # type: ignore[arg-type]
+    assert scene.run("log", "-1", "--format=%s", BRANCH) == "unmerged"
+
+
+def test_an_unchanged_copy_is_no_reason_to_stay(scene: Scene) -> None:
+    scene.merge()
+    scene.spec = scene.spec._replace(worktree=scene.spec.worktree._replace(copy=(".env",)))
+    for folder in (scene.main, scene.path):
+        (folder / ".env").write_text("KEY=1\n")
+    (scene.path / ".env").write_text("KEY=2\n")
+    with pytest.raises(WorktreeRefused, match="may be needed"):
+        scene.plan()
+    (scene.path / ".env").write_text("KEY=1\n")
+    scene.remove()
+    assert not scene.path.exists()
+
+
+@pytest.mark.parametrize("how", ["squash", "cherry-pick", "remote"])
+def test_merged_in_other_ways(scene: Scene, how: str) -> None:
+    tip = scene.run("rev-parse", BRANCH)
+    diverge(scene)
+    if how == "squash":
+        scene.run("merge", "-q", "--squash", BRANCH)
+        scene.commit("squashed")
+    elif how == "cherry-pick":
+        scene.run("cherry-pick", tip)
+    else:
+        scene.run("init", "-q", "--bare", str(scene.folder / "remote"))
+        scene.run("remote", "add", "origin", str(scene.folder / "remote"))
+        scene.run("push", "-q", "origin", BRANCH)
+    assert inspect_tree(scene.tree).merged == (f"origin/{BRANCH}" if how == "remote" else "main (squashed)")
+    scene.remove()
+    if how != "remote":  # its commits themselves are nowhere else
+        assert scene.run("rev-parse", f"refs/jackline/{RUN}/branch") == tip
+
+
+def test_a_folder_that_is_gone_is_only_forgotten_if_its_branch_is_merged(scene: Scene) -> None:
+    shutil.rmtree(scene.path)
+    with pytest.raises(WorktreeRefused, match="not merged"):
+        scene.remove()
+    assert inspect_tree(scene.tree)._replace(tip="") == worktree_state.WorktreeState(folder="missing", ahead=1, files=1)
+    scene.merge()
+    scene.remove()
+    assert str(scene.path) not in scene.run("worktree", "list")
+
+
+# keeping
+
+
+def test_uncommitted_work_is_kept_and_nothing_changes(scene: Scene) -> None:
+    make_dirty(scene)
+    make_untracked(scene)
+    make_ignored(scene)
+    found = salvage_tree(scene.tree, ())
+    assert (found.branch, found.merged, found.ignored) == (BRANCH, "", (".env",))
+    (ref,) = found.refs
+    assert scene.run("show", f"{ref}:a") == "changed"
+    assert scene.run("show", f"{ref}:untracked") == "x"
+    assert scene.run("status", "--porcelain", where=scene.path) == "M a\n?? untracked"
+    assert salvage_tree(scene.tree, ()).refs == (ref,)  # the same work is kept once
+
+
+def test_the_files_of_a_damaged_folder_are_kept(scene: Scene) -> None:
+    make_dirty(scene)
+    make_untracked(scene)
+    shutil.rmtree(scene.main / ".git" / "worktrees" / "w")
+    (ref,) = salvage_tree(scene.tree, ()).refs
+    assert (scene.run("show", f"{ref}:a"), scene.run("show", f"{ref}:untracked")) == ("changed", "x")
+    assert scene.run("rev-parse", f"{ref}^1") == scene.run("rev-parse", BRANCH)
+    assert (scene.path / "untracked").exists()
+
+
+def test_commits_of_a_branch_that_is_gone_are_kept(scene: Scene) -> None:
+    tip = scene.run("rev-parse", BRANCH)
+    scene.run("worktree", "remove", "-f", "-f", str(scene.path))
+    scene.run("branch", "-qD", BRANCH)
+    found = salvage_tree(scene.tree, (tip,))
+    assert found.refs == (f"refs/jackline/{RUN}/lost",)
+    assert scene.run("rev-parse", found.refs[0]) == tip
+    make = salvage_tree(scene.tree, ())
+    assert (make.refs, make.branch) == ((), "")
+
+
+def test_detached_commits_are_kept(scene: Scene) -> None:
+    make_detached(scene)
+    tip = scene.run("rev-parse", "HEAD", where=scene.path)
+    assert scene.run("rev-parse", salvage_tree(scene.tree, ()).refs[0]) == tip
