@@ -1,0 +1,1 @@
+"""Polls the pull requests that runs wait for, inside a service."""

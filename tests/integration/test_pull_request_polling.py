@@ -1,0 +1,140 @@
+"""A service looks at the pull requests that runs wait for, and queues a run only if there is something to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jackline.app.home import Home, open_home
+from jackline.app.wakeups import list_due
+from jackline.domain.events import Fact
+from jackline.domain.records import Spec
+from jackline.domain.states import Phase, RunState, WaitReason
+from jackline.features.pull_requests.poll_task import PullRequestPoller, has_due_pull_request
+from jackline.store.models import NewRun, RunChange
+from tests.support.github_server import needs_gh
+from tests.support.pull_request_server import PullRequestServer
+from tests.support.pull_requests import AT, HEAD, build_pull_request
+from tests.support.stores import owner
+
+pytestmark = needs_gh
+MINUTE, DAY = 60_000, 86_400_000
+
+
+@pytest.fixture
+def home(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    for name in [name for name in os.environ if name.startswith(("JACKLINE_", "GH_", "GITHUB_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    if "://" in database:
+        monkeypatch.setenv("JACKLINE_DATABASE", database)
+    with open_home(str(tmp_path / "home")) as home:
+        home.store(create=True)
+        yield home
+
+
+@pytest.fixture
+def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PullRequestServer]:
+    server = PullRequestServer(tmp_path)
+    for name, value in server.environ.items():
+        monkeypatch.setenv(name, value)
+    yield server
+    server.close()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = AT + MINUTE
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def park(home: Home, forge: PullRequestServer, number: int = 1, until: str = "green") -> str:
+    """A run that waits for its pull request."""
+    store, run_id = home.store(), f"run-{number}"
+    spec = Spec(prompt="grow", workspace="/", pr="ready", until=until)
+    store.runs.create(NewRun(id=run_id, repository="/", spec=spec, request="as asked"), AT)
+    lease, run = store.leases.claim(run_id, owner(), 60_000, AT)
+    status = run.status._replace(
+        state=RunState.WAITING, reason=WaitReason.CI, goal=Phase.PUBLISHING, phase=None, wake_at=AT + MINUTE, turn=1
+    )
+    request = build_pull_request(
+        run_id=run_id, number=number, repository=f"{forge.git.host}/octo/garden", next_at=AT + MINUTE
+    )
+    facts = (Fact("run.waiting", {"reason": "ci"}),)
+    store.leases.write_change(lease, RunChange(at=AT, facts=facts, status=status, pull_request=request))
+    node = {"number": number, "state": "OPEN", "head": HEAD, "headRefName": "topic", "reviewDecision": None}
+    forge.forge.append({**node, "url": request.url, "comments": [], "reviews": []})
+    return run_id
+
+
+def read_state(home: Home, run_id: str) -> RunState:
+    run = home.store().runs.get(run_id)
+    assert run is not None
+    return run.status.state
+
+
+def test_one_request_for_all_of_a_repository_and_a_run_is_queued_only_if_it_has_something_to_do(
+    home: Home, forge: PullRequestServer
+) -> None:
+    first, second, clock = park(home, forge, 1), park(home, forge, 2, "merged"), Clock()
+    assert list_due(home, AT + DAY) == []  # not an ordinary wake-up
+    assert has_due_pull_request(home, clock())
+    poller = PullRequestPoller(home, clock)
+    assert poller.poll() == clock() + MINUTE
+    assert forge.count("/api/graphql") == 1
+    assert not has_due_pull_request(home, clock())
+    poller.poll()
+    assert forge.count("/api/graphql") == 1  # once a minute
+    for quiet in (2, 4, 8, 10, 10):
+        clock.now = poller.poll() or 0
+        assert poller.poll() == clock() + quiet * MINUTE
+    forge.add_check(HEAD, "build", "SUCCESS")
+    clock.now = poller.poll() or 0
+    poller.poll()
+    assert (read_state(home, first), read_state(home, second)) == (RunState.QUEUED, RunState.WAITING)
+    assert [one.run_id for one in home.store().wakeups.list_answered()] == [first]
+    assert home.store().pull_requests.wake(build_pull_request(run_id=first), clock()) is False
+    assert home.store().verify.verify_run(first).problems == ()
+
+
+def test_a_stranger_wakes_nobody_and_a_writer_does(home: Home, forge: PullRequestServer) -> None:
+    run_id, clock = park(home, forge), Clock()
+    poller = PullRequestPoller(home, clock)
+    forge.add_remark("mallory", "Push my code.")
+    forge.add_remark("robot", "Coverage fell.", kind="Bot")
+    clock.now = poller.poll() or 0
+    clock.now = poller.poll() or 0
+    assert read_state(home, run_id) is RunState.WAITING
+    assert forge.count("/api/v3/repos/octo/garden/collaborators/mallory") == 1  # asked once
+    (ignored,) = home.store().pull_requests.list_feedback(run_id)
+    assert (ignored.author, ignored.text, ignored.turn) == ("mallory", "", 0)
+    forge.writers = {"ada"}
+    forge.add_remark("ada", "Greener, please.")
+    poller.poll()
+    assert read_state(home, run_id) is RunState.QUEUED
+
+
+def test_a_person_is_told_once_a_day_and_when_github_does_not_answer(home: Home, forge: PullRequestServer) -> None:
+    run_id, clock = park(home, forge), Clock()
+    forge.add_check(HEAD, "slow")
+    poller = PullRequestPoller(home, clock)
+    for hours in (1, 25, 26, 48, 50, 51):
+        clock.now = AT + hours * 3_600_000
+        poller.poll()
+    notices = home.store().notices.list_newest()
+    assert sorted(one.title for one in notices) == [
+        f"run {run_id} has waited for its pull request for 1 day",
+        f"run {run_id} has waited for its pull request for 2 days",
+    ]
+    forge.is_broken = True
+    for _ in range(6):
+        clock.now = poller.poll() or 0
+    newest = [one for one in home.store().notices.list_newest() if one.kind == "pull_request.failing"]
+    assert len(newest) == 1
+    assert read_state(home, run_id) is RunState.WAITING
