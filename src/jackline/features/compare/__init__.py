@@ -1,0 +1,1 @@
+"""Compares runs: what each made of its task, in one table."""

@@ -1,0 +1,1 @@
+"""Finds the sessions of the installed CLIs on this machine, for `run --session`."""
